@@ -1,0 +1,43 @@
+"""Holdfast through its public API: one subject per scope, one conversation per session.
+
+It embeds by itself, so its times contain the embedding.
+"""
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from itertools import groupby
+from typing import Any
+
+from bench.retrieval.datasets import Record
+from bench.retrieval.systems.protocol import Hit, Setup
+
+
+class Holdfast:
+    embeds_itself = True
+
+    def __init__(self, setup: Setup) -> None:
+        import holdfast
+
+        self.name = f"Holdfast {version('holdfast')}"
+        self.embedder_name = setup.vectors.name
+        self._memory: Any = holdfast.open(setup.directory / "memory.db", embedder=setup.embedder)
+
+    def add(self, scope: str, records: Sequence[Record]) -> None:
+        for session, turns in groupby(records, key=lambda record: record.session_id):
+            self._memory.add([_message(turn) for turn in turns], subject=scope, conversation=session)
+
+    def search(self, scope: str, query: str, k: int) -> list[Hit]:
+        return [Hit(hit.external_id, hit.text) for hit in self._memory.search(query, subject=scope, top_k=k)]
+
+    def close(self) -> None:
+        self._memory.close()
+
+
+def _message(record: Record) -> dict[str, str]:
+    return {
+        "id": record.id,
+        "text": record.text,
+        "sender": record.sender,
+        "role": record.role,
+        "timestamp": record.timestamp,
+    }

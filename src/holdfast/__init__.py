@@ -1,0 +1,59 @@
+"""Holdfast: one memory for AI agents.
+
+memory = holdfast.open("memory.db")
+memory.add("I moved to Lisbon last week.", subject="ana")
+for hit in memory.search("Where does Ana live?", subject="ana"):
+    print(hit.text, hit.score, hit.evidence)
+"""
+
+from __future__ import annotations
+
+from holdfast import errors
+from holdfast.domain.access import Actor, ActorKind
+from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt
+from holdfast.domain.memory import Evidence, Plane, Status, Trust, Validity
+from holdfast.domain.memory import Memory as MemoryRecord
+from holdfast.domain.ranking import Weights
+from holdfast.domain.results import Absence, Added, Component, Explanation, Flushed, Hit, HitKind, Page, Recall, Stats
+from holdfast.domain.scope import Scope
+from holdfast.domain.transcript import Draft, Message, Role
+from holdfast.errors import HoldfastError
+from holdfast.library import AsyncMemory
+from holdfast.opening import open, open_async  # noqa: A004 - like codecs.open: always called as holdfast.open
+from holdfast.sync import Memory
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Absence",
+    "Actor",
+    "ActorKind",
+    "Added",
+    "AsyncMemory",
+    "Component",
+    "Draft",
+    "Evidence",
+    "Explanation",
+    "Flushed",
+    "ForgetPreview",
+    "ForgetReceipt",
+    "Hit",
+    "HitKind",
+    "HoldfastError",
+    "Memory",
+    "MemoryRecord",
+    "Message",
+    "Page",
+    "Plane",
+    "Recall",
+    "Role",
+    "Scope",
+    "Stats",
+    "Status",
+    "Trust",
+    "Validity",
+    "Weights",
+    "errors",
+    "open",
+    "open_async",
+]

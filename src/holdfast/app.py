@@ -1,0 +1,153 @@
+"""The composition root: chooses implementations and wires them. Only this module sees everything."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import uuid_utils
+
+from holdfast.domain import ids
+from holdfast.domain.access import Action, Actor
+from holdfast.domain.ids import JobId
+from holdfast.domain.jobs import JobKind, NewJob
+from holdfast.domain.ranking import Weights
+from holdfast.domain.scope import EVERYWHERE, Scope
+from holdfast.errors import EmbedderMisconfigured, StoreUnusable
+from holdfast.extract.rules import RuleExtractor
+from holdfast.ports import Clock, Embedder, Ids, Store, Transaction, Verb
+from holdfast.runtime.perform import Core, Request, perform
+from holdfast.runtime.worker import INDEXED_BY, Worker, index_identity, storewide
+from holdfast.search.analyzer import TextAnalyzer
+from holdfast.search.cache import ViewCache
+from holdfast.search.embedders.fake import FakeEmbedder
+from holdfast.search.ranker import PartitionSearcher
+from holdfast.settings import Settings
+from holdfast.stores.sqlite import SqliteStore
+
+T = TypeVar("T")
+
+
+class SystemClock:
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+
+class TimeOrderedIds:
+    """UUIDv7: sorts by time, and tells nothing about anybody else's."""
+
+    def new(self, prefix: str) -> str:
+        return f"{prefix}_{uuid_utils.uuid7().hex}"
+
+
+class Engine:
+    """Implements `ports.Service` on a store: the runtime, and a worker beside it."""
+
+    def __init__(self, core: Core, worker: Worker) -> None:
+        self._core = core
+        self._worker = worker
+        self._task: asyncio.Task[None] | None = None
+
+    async def perform(self, actor: Actor, action: Action, make: Callable[[], Verb[T]]) -> T:
+        return await perform(self._core, actor, action, cast(Callable[[], Request[Any, T]], make))
+
+    async def drain(self) -> int:
+        return await self._worker.drain()
+
+    def start_worker(self) -> None:
+        self._task = asyncio.create_task(self._worker.run(), name="holdfast-worker")
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+        await self._core.store.close()
+        await self._core.embedder.close()
+
+
+async def open_engine(
+    location: str,
+    settings: Settings,
+    *,
+    embedder: Embedder | str | None = None,
+    weights: Weights | None = None,
+    clock: Clock | None = None,
+    new_ids: Ids | None = None,
+    work: bool = True,
+) -> Engine:
+    """Open or create the store at `location`, bring its indexes up to date in the background, and serve it."""
+    chosen = embedder if embedder is not None and not isinstance(embedder, str) else _embedder(embedder, settings)
+    store = await asyncio.to_thread(_store, location, settings)
+    worker: Worker | None = None
+
+    def wake() -> None:
+        if worker is not None:
+            worker.wake()
+
+    analyzer, cache = TextAnalyzer(), ViewCache(settings.cache_bytes)
+    core = Core(
+        store=store,
+        embedder=chosen,
+        analyzer=analyzer,
+        searcher=PartitionSearcher(cache, chosen.fingerprint, weights),
+        extractor=RuleExtractor(),
+        clock=clock or SystemClock(),
+        ids=new_ids or TimeOrderedIds(),
+        wake=wake,
+    )
+    worker = Worker(core)
+    await _bring_up_to_date(core)
+    engine = Engine(core, worker)
+    if work:
+        engine.start_worker()
+    return engine
+
+
+async def _bring_up_to_date(core: Core) -> None:
+    """If the indexes were made by another embedder or analyzer, queue their making anew."""
+    made_by = await core.store.read(storewide(), lambda reader: reader.fact(INDEXED_BY))
+    if made_by == index_identity(core):
+        return
+
+    def queue(transaction: Transaction) -> None:
+        if made_by is None:
+            transaction.put_fact(INDEXED_BY, index_identity(core))
+        else:
+            job = NewJob(JobKind.REEMBED, Scope(space=EVERYWHERE))
+            transaction.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
+
+    await core.store.write(storewide(), queue)
+
+
+def _store(location: str, settings: Settings) -> Store:
+    if "://" in location:
+        scheme = location.partition("://")[0]
+        raise StoreUnusable(f"{scheme}:// stores are not supported yet; give the path of a file")
+    return SqliteStore(location, busy_seconds=settings.busy_seconds)
+
+
+def _embedder(named: str | None, settings: Settings) -> Embedder:
+    kind, _, argument = (named or settings.embedder).partition(":")
+    if kind == "static" and not argument:
+        from holdfast.search.embedders.static import StaticEmbedder
+
+        return StaticEmbedder()
+    if kind == "onnx" and argument:
+        from holdfast.search.embedders.onnx import OnnxEmbedder
+
+        return OnnxEmbedder(Path(argument))
+    if kind == "openai" and argument:
+        from holdfast.search.embedders.openai import OpenAIEmbedder
+
+        key = settings.embedder_key.get_secret_value() if settings.embedder_key else None
+        return OpenAIEmbedder(argument, base_url=settings.embedder_url, api_key=key)
+    if kind == "fake" and not argument:
+        return FakeEmbedder()
+    raise EmbedderMisconfigured(
+        f"there is no embedder {named or settings.embedder!r}; use static, onnx:<directory>, openai:<model> or fake"
+    )

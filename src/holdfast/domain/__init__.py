@@ -1,0 +1,1 @@
+"""Values and pure decisions. No I/O, no clock, no randomness."""

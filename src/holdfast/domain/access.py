@@ -1,0 +1,150 @@
+"""Who may do what, where. `authorize` is the only place that decides, and the only one that makes a `Grant`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from holdfast.domain.scope import DEFAULT_SPACE, EVERYWHERE, Partition, PartitionKind, Scope
+from holdfast.errors import AccessDenied
+
+
+class ActorKind(StrEnum):
+    OPERATOR = "operator"
+    USER = "user"
+    AGENT = "agent"
+    DEVICE = "device"
+    SYSTEM = "system"
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who is calling.
+
+    `space` walls the actor in; only operators and the system may have none. A user or device speaks for the subject
+    `id`; an agent for the agent `id`, and for the subjects that are mounted on it.
+    """
+
+    kind: ActorKind
+    id: str
+    space: str | None = None
+    subjects: frozenset[str] = frozenset()
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.id}"
+
+
+LOCAL_OPERATOR = Actor(ActorKind.OPERATOR, "local")
+SYSTEM = Actor(ActorKind.SYSTEM, "worker")
+
+
+class Action(StrEnum):
+    ADD = "add"
+    FLUSH = "flush"
+    SEARCH = "search"
+    RECALL = "recall"
+    EXPLAIN = "explain"
+    GET = "get"
+    LIST = "list"
+    HISTORY = "history"
+    REMEMBER = "remember"
+    CORRECT = "correct"
+    FORGET_PREVIEW = "forget_preview"
+    FORGET = "forget"
+    STATS = "stats"
+    REBUILD = "rebuild"
+    VERIFY = "verify"
+    WORK = "work"
+
+
+_READS = frozenset(
+    {
+        Action.SEARCH,
+        Action.RECALL,
+        Action.EXPLAIN,
+        Action.GET,
+        Action.LIST,
+        Action.HISTORY,
+        Action.STATS,
+        Action.VERIFY,
+    }
+)
+# What an operator without walls may do to a whole store at once.
+_STOREWIDE = frozenset({Action.STATS, Action.REBUILD, Action.VERIFY, Action.WORK})
+_OWNERS = frozenset(Action) - {Action.REBUILD, Action.VERIFY, Action.WORK}
+_ALLOWED: dict[ActorKind, frozenset[Action]] = {
+    ActorKind.OPERATOR: frozenset(Action),
+    ActorKind.SYSTEM: frozenset(Action),
+    ActorKind.USER: _OWNERS,
+    ActorKind.AGENT: _OWNERS,
+    ActorKind.DEVICE: frozenset({Action.ADD, Action.FLUSH, Action.SEARCH, Action.RECALL, Action.GET}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Proof that an actor may do an action in a scope. No transaction opens without one.
+
+    `partitions` lists what may be reached; None means every partition of the scope's space, and of all spaces if the
+    scope is `EVERYWHERE`.
+    """
+
+    actor: Actor
+    action: Action
+    scope: Scope
+    partitions: frozenset[Partition] | None
+
+    @property
+    def everywhere(self) -> bool:
+        return self.scope.space == EVERYWHERE
+
+    def reaches(self, partition: Partition) -> bool:
+        if self.partitions is None:
+            return self.everywhere or partition.space == self.scope.space
+        return partition in self.partitions
+
+
+def authorize(actor: Actor, action: Action, scope: Scope) -> Grant:
+    """A grant, or `AccessDenied`. A refusal never says whether something exists."""
+    if action not in _ALLOWED[actor.kind]:
+        raise AccessDenied(f"{actor.kind}s may not {action}; ask an operator")
+    if scope.space == EVERYWHERE:
+        _require_store(actor, action)
+    reachable = _readable(scope) if action in _READS else frozenset({scope.partition})
+    if actor.kind in (ActorKind.OPERATOR, ActorKind.SYSTEM):
+        _require_space(actor, scope)
+        narrowed = scope.subject is not None or scope.agent is not None
+        return Grant(actor, action, scope, reachable if narrowed else None)
+    _require_space(actor, scope, default=DEFAULT_SPACE)
+    _require_own(actor, scope)
+    return Grant(actor, action, scope, reachable)
+
+
+def _readable(scope: Scope) -> frozenset[Partition]:
+    found = {Partition(scope.space, PartitionKind.SHARED)}
+    if scope.subject is not None:
+        found.add(Partition(scope.space, PartitionKind.SUBJECT, scope.subject))
+    if scope.agent is not None:
+        found.add(Partition(scope.space, PartitionKind.AGENT, scope.agent))
+    return frozenset(found)
+
+
+def _require_store(actor: Actor, action: Action) -> None:
+    if actor.kind is ActorKind.SYSTEM:
+        return
+    if actor.kind is not ActorKind.OPERATOR or actor.space is not None or action not in _STOREWIDE:
+        raise AccessDenied(f"{actor.kind} {actor.id!r} may not {action} over all spaces; name one space")
+
+
+def _require_space(actor: Actor, scope: Scope, default: str | None = None) -> None:
+    if (actor.space or default) not in (None, scope.space):
+        raise AccessDenied(f"{actor.kind} {actor.id!r} has no access to this space; use its own")
+
+
+def _require_own(actor: Actor, scope: Scope) -> None:
+    if actor.kind is ActorKind.AGENT:
+        own = scope.agent == actor.id and (scope.subject is None or scope.subject in actor.subjects)
+    else:
+        own = scope.subject == actor.id and scope.agent is None
+    if not own:
+        raise AccessDenied(f"{actor.kind} {actor.id!r} may only act in its own scope; give its own subject or agent")

@@ -1,0 +1,67 @@
+"""What a forget takes away, shown before and proven after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from holdfast.domain.ids import OperationId
+from holdfast.errors import InvalidInput
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetTarget:
+    """Exactly one of: some ids, a conversation, a subject, a source."""
+
+    ids: tuple[str, ...] = ()
+    conversation: str | None = None
+    subject: str | None = None
+    source: str | None = None
+
+    def __post_init__(self) -> None:
+        given = [name for name in ("ids", "conversation", "subject", "source") if getattr(self, name)]
+        # A subject beside another target narrows it: "this conversation of Ana's".
+        if len(given) > 1 and given != ["conversation", "subject"]:
+            raise InvalidInput("forget", f"give one target, not {' and '.join(given)}")
+        if not given:
+            raise InvalidInput("forget", "say what to forget: an id, a conversation, a subject or a source")
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetPreview:
+    """What a forget would touch now. `token` makes the forget refuse if that has changed.
+
+    `derived` are the memories that rest on nothing but the forgotten evidence: they go too. `weakened` keep other
+    evidence: they stay, and lose a link.
+    """
+
+    token: str
+    messages: int
+    memories: int
+    revisions: int
+    derived: int
+    weakened: int
+    conversations: int
+    ids: tuple[str, ...]
+    truncated: bool
+
+    @property
+    def empty(self) -> bool:
+        return not (self.messages or self.memories)
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetReceipt:
+    """Proof of a forget. `remaining` was counted by looking for the ids again; it is always 0.
+
+    `scrubbed` says whether the bytes have left the file and its log, or wait for a reader to finish (a job does it).
+    """
+
+    operation_id: OperationId
+    messages: int
+    memories: int
+    revisions: int
+    tombstones: int
+    remaining: int
+    scrubbed: bool
+    forgotten_at: datetime

@@ -1,0 +1,69 @@
+"""Background work: one row per attempt, held by a lease, its effects fenced by a token."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from holdfast.domain.ids import JobId
+from holdfast.domain.scope import Scope
+
+LEASE = timedelta(seconds=60)
+HEARTBEAT = timedelta(seconds=20)
+MAX_ATTEMPTS = 5
+FIRST_RETRY = timedelta(seconds=2)
+
+
+class JobKind(StrEnum):
+    INDEX = "index"
+    REEMBED = "reembed"
+    EXTRACT = "extract"
+    SCRUB = "scrub"
+
+
+class JobStatus(StrEnum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """Work to be done. `record_ids` name what it works on; text never stands in a job."""
+
+    kind: JobKind
+    scope: Scope
+    record_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One attempt. `token` grows with each claim of the work; effects commit only under the newest."""
+
+    id: JobId
+    kind: JobKind
+    scope: Scope
+    record_ids: tuple[str, ...]
+    status: JobStatus
+    attempt: int
+    token: int
+    created_at: datetime
+    run_after: datetime
+    lease_until: datetime | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    done: int
+    total: int
+    error: str | None
+
+    def stuck(self, now: datetime) -> bool:
+        """Running, but its worker has not been heard of since its lease ran out."""
+        return self.status is JobStatus.RUNNING and self.lease_until is not None and self.lease_until <= now
+
+
+def retry_delay(attempt: int) -> timedelta:
+    """How long to wait after a failed attempt: doubling."""
+    return FIRST_RETRY * float(2 ** (attempt - 1))

@@ -1,0 +1,89 @@
+"""What was learned: memories on a plane, with revisions, validity, trust and evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import IntEnum, StrEnum
+
+from holdfast.domain.ids import MemoryId, MessageId
+from holdfast.domain.scope import Scope
+from holdfast.domain.transcript import Metadata
+from holdfast.errors import InvalidInput
+
+
+class Plane(StrEnum):
+    LONG_TERM = "long_term"
+    SHARED_FACT = "shared_fact"
+    PROCEDURAL = "procedural"
+    PRIVATE = "private"
+    SOUL_CANDIDATE = "soul_candidate"
+    EPISODE = "episode"
+    RESOURCE = "resource"
+
+
+# Read only by those who ask for them by name.
+GUARDED_PLANES = frozenset({Plane.PRIVATE, Plane.SOUL_CANDIDATE})
+OPEN_PLANES = frozenset(Plane) - GUARDED_PLANES
+
+
+class Trust(IntEnum):
+    """How far a memory may be relied on; decided by who said it, never by what it says."""
+
+    UNTRUSTED = 0
+    LOW = 1
+    MODEST = 2
+    STATED = 3
+    VERIFIED = 4
+
+
+class Status(StrEnum):
+    ACCEPTED = "accepted"
+    QUARANTINED = "quarantined"
+
+
+@dataclass(frozen=True, slots=True)
+class Validity:
+    """When something was true in the world: from the first moment up to, not including, the second."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def __post_init__(self) -> None:
+        if self.since and self.until and self.since >= self.until:
+            raise InvalidInput("valid_until", "must be later than valid_from")
+
+
+ALWAYS = Validity()
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A message that a memory came from, as it reads now. Forgotten evidence is no longer listed."""
+
+    message_id: MessageId
+    text: str
+    sender: str | None
+    said_at: datetime
+    conversation: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """One revision of a memory. The newest has no `superseded_at`."""
+
+    id: MemoryId
+    revision: int
+    scope: Scope
+    plane: Plane
+    text: str
+    trust: Trust
+    status: Status
+    validity: Validity
+    recorded_at: datetime
+    superseded_at: datetime | None
+    source: str | None
+    author: str
+    reason: str | None
+    evidence: tuple[Evidence, ...] = ()
+    metadata: Metadata = field(default_factory=dict)

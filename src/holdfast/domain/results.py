@@ -1,0 +1,173 @@
+"""What the verbs answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from holdfast.domain.ids import JobId, MemoryId, MessageId, TurnId
+from holdfast.domain.memory import Evidence, Memory, Plane, Status, Trust, Validity
+from holdfast.domain.scope import Scope
+from holdfast.domain.transcript import Message, Role
+
+Record = Message | Memory
+
+
+class HitKind(StrEnum):
+    MESSAGE = "message"
+    MEMORY = "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A message that was not stored, and why."""
+
+    index: int
+    reason: str
+    message_id: MessageId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """The answer of `add`: one id per given message, in order; None for one that was skipped without a record."""
+
+    turn_id: TurnId | None
+    conversation: str
+    message_ids: tuple[MessageId | None, ...]
+    stored: int
+    skipped: tuple[Skipped, ...] = ()
+    replayed: bool = False
+    jobs: tuple[JobId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Flushed:
+    """The answer of `flush`: what was sealed, and the extraction that was queued for it."""
+
+    conversation: str
+    messages: int
+    jobs: tuple[JobId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """One part of a score: `raw` as measured, `normalized` over the candidates, `weight`, and their product."""
+
+    name: str
+    raw: float
+    normalized: float
+    weight: float
+    contribution: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A message or memory that matches, with its score and what it rests on."""
+
+    id: str
+    kind: HitKind
+    text: str
+    score: float
+    scope: Scope
+    evidence: tuple[Evidence, ...]
+    recorded_at: datetime
+    said_at: datetime | None = None
+    sender: str | None = None
+    role: Role | None = None
+    external_id: str | None = None
+    plane: Plane | None = None
+    trust: Trust | None = None
+    status: Status | None = None
+    revision: int | None = None
+    validity: Validity | None = None
+    source: str | None = None
+    metadata: dict[str, str] = field(default_factory=dict)
+    components: tuple[Component, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """Why a given memory or message did not come: `rank` and `score` if it was a candidate at all."""
+
+    id: str
+    reason: str
+    rank: int | None = None
+    score: float | None = None
+    cutoff: float | None = None
+    components: tuple[Component, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A search, taken apart. `query` says how the query was understood."""
+
+    query: dict[str, str]
+    hits: tuple[Hit, ...]
+    candidates: int
+    embedder: str
+    absence: Absence | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """What a model may be shown: `message` is one labelled reference message, empty if nothing was found."""
+
+    hits: tuple[Hit, ...]
+    message: str
+    omitted: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of records, newest first. `next_cursor` is None on the last."""
+
+    items: tuple[Record, ...]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    memory: Memory
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """What the scope holds. `pending_vectors` are records that can be found by words, but not yet by meaning."""
+
+    messages: int
+    memories: int
+    conversations: int
+    partitions: int
+    tombstones: int
+    pending_vectors: int
+    jobs: dict[str, int]
+    embedder: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that `verify` found wrong."""
+
+    check: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    checked: dict[str, int]
+    findings: tuple[Finding, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not self.findings
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    records: int
+    pending_vectors: int
+
+
+AnyId = MessageId | MemoryId

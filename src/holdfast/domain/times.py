@@ -1,0 +1,39 @@
+"""Moments: aware, in UTC, as microseconds since the epoch where they are stored or computed with."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from holdfast.errors import InvalidTimestamp
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def to_micros(moment: datetime) -> int:
+    return (moment - EPOCH) // _MICROSECOND
+
+
+def from_micros(micros: int) -> datetime:
+    return EPOCH + timedelta(microseconds=micros)
+
+
+def checked_time(value: object, field: str) -> datetime:
+    """A moment from a datetime or an ISO 8601 text. Without a zone it is read as UTC.
+
+    Bare numbers are refused: seconds and milliseconds cannot be told apart.
+    """
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            raise InvalidTimestamp(field, "is not an ISO 8601 time such as 2026-11-15T09:30:00Z") from None
+    if not isinstance(value, datetime):
+        kind = type(value).__name__
+        raise InvalidTimestamp(field, f"expected a datetime or an ISO 8601 text, got {kind}")
+    if value.tzinfo is None:
+        return value.replace(tzinfo=UTC)
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise InvalidTimestamp(field, "is outside the years 1 to 9999 in UTC") from None

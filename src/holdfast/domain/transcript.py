@@ -1,0 +1,76 @@
+"""What was said: turns of messages, in order, with attribution. Evidence, not yet truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from holdfast.domain.ids import MessageId, TurnId
+from holdfast.domain.scope import Scope
+from holdfast.domain.text import checked_text
+from holdfast.errors import InvalidInput
+
+DEFAULT_CONVERSATION = "default"
+MAX_EXTERNAL_ID_CHARS = 256
+MAX_METADATA_ENTRIES = 64
+MAX_METADATA_CHARS = 4_096
+
+Metadata = Mapping[str, str]
+
+
+class Role(StrEnum):
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+    SYSTEM = "system"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A message that is to be added."""
+
+    text: str
+    sender: str | None = None
+    role: Role = Role.USER
+    said_at: datetime | None = None
+    external_id: str | None = None
+    metadata: Metadata = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        checked_text(self.text, "text")
+        if self.sender is not None:
+            checked_text(self.sender, "sender", max_chars=256)
+        if self.external_id is not None:
+            checked_text(self.external_id, "id", max_chars=MAX_EXTERNAL_ID_CHARS)
+        check_metadata(self.metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message as it is stored. `position` counts within its conversation, from 0."""
+
+    id: MessageId
+    turn_id: TurnId
+    scope: Scope
+    position: int
+    text: str
+    sender: str | None
+    role: Role
+    said_at: datetime
+    recorded_at: datetime
+    external_id: str | None
+    source: str | None
+    metadata: Metadata
+
+
+def check_metadata(metadata: Metadata) -> None:
+    if len(metadata) > MAX_METADATA_ENTRIES:
+        raise InvalidInput("metadata", f"has {len(metadata)} entries; at most {MAX_METADATA_ENTRIES} are allowed")
+    for key, value in metadata.items():
+        checked_text(key, "metadata key", max_chars=MAX_METADATA_CHARS)
+        if not isinstance(value, str):
+            raise InvalidInput(f"metadata.{key}", f"expected text, got {type(value).__name__}")
+        if value:
+            checked_text(value, f"metadata.{key}", max_chars=MAX_METADATA_CHARS)

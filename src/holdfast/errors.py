@@ -1,0 +1,199 @@
+"""Every error that Holdfast raises.
+
+    HoldfastError
+    ├── InvalidInput               what was given cannot be used; names the field
+    │   ├── InvalidText            empty, too long, or not storable as Unicode
+    │   ├── InvalidTimestamp
+    │   ├── InvalidScope
+    │   └── InvalidCursor          malformed, or of another query
+    ├── AccessDenied               the actor may not do this here
+    ├── NotFound                   no such thing in this scope
+    ├── Conflict
+    │   ├── IdempotencyConflict    the key was used for something else
+    │   ├── DuplicateId            the message id was used for another message
+    │   ├── RevisionConflict       somebody changed it meanwhile
+    │   └── PreviewOutdated        what a forget would touch has changed since its preview
+    ├── StoreError
+    │   ├── StoreBusy              another writer held the store for too long; safe to try again
+    │   ├── StoreUnusable          not a store, a directory, unreadable
+    │   ├── StoreReadOnly
+    │   ├── StoreFull              no space left; nothing was written
+    │   ├── StoreCorrupt
+    │   ├── StoreClosed
+    │   └── SchemaTooNew           written by a newer Holdfast
+    ├── EmbedderError
+    │   ├── EmbedderUnavailable    the model did not answer; safe to try again
+    │   └── EmbedderMisconfigured
+    ├── LeaseLost                  a worker's job was taken over; its effects were not committed
+    └── ConfigurationError
+
+A message says what was wrong and what to do next. It never holds a key, a secret or a whole text. `code` is stable.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class HoldfastError(Exception):
+    """The root of all of Holdfast's errors."""
+
+    code: ClassVar[str] = "holdfast_error"
+
+
+class InvalidInput(HoldfastError):
+    """What was given cannot be used. `field` names it."""
+
+    code: ClassVar[str] = "invalid_input"
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}")
+        self.field = field
+        self.problem = problem
+
+    def __reduce__(self) -> tuple[type[InvalidInput], tuple[str, str]]:
+        return type(self), (self.field, self.problem)
+
+
+class InvalidText(InvalidInput):
+    """The text is empty, too long, or cannot be stored as Unicode."""
+
+    code: ClassVar[str] = "invalid_text"
+
+
+class InvalidTimestamp(InvalidInput):
+    """The time cannot be read as one moment."""
+
+    code: ClassVar[str] = "invalid_timestamp"
+
+
+class InvalidScope(InvalidInput):
+    """A part of the scope is empty, too long, or holds control characters."""
+
+    code: ClassVar[str] = "invalid_scope"
+
+
+class InvalidCursor(InvalidInput):
+    """The cursor is malformed, or belongs to another query."""
+
+    code: ClassVar[str] = "invalid_cursor"
+
+
+class AccessDenied(HoldfastError):
+    """The actor may not do this here."""
+
+    code: ClassVar[str] = "access_denied"
+
+
+class NotFound(HoldfastError):
+    """There is no such thing in this scope."""
+
+    code: ClassVar[str] = "not_found"
+
+
+class Conflict(HoldfastError):
+    """The call contradicts what is already stored."""
+
+    code: ClassVar[str] = "conflict"
+
+
+class IdempotencyConflict(Conflict):
+    """The idempotency key was used for a different request."""
+
+    code: ClassVar[str] = "idempotency_conflict"
+
+
+class DuplicateId(Conflict):
+    """The message id was used for a different message of this conversation."""
+
+    code: ClassVar[str] = "duplicate_id"
+
+
+class RevisionConflict(Conflict):
+    """The memory was changed meanwhile."""
+
+    code: ClassVar[str] = "revision_conflict"
+
+
+class PreviewOutdated(Conflict):
+    """What the forget would touch has changed since its preview."""
+
+    code: ClassVar[str] = "preview_outdated"
+
+
+class StoreError(HoldfastError):
+    """The store could not do its work."""
+
+    code: ClassVar[str] = "store_error"
+
+
+class StoreBusy(StoreError):
+    """Another writer held the store for too long. Nothing was written; trying again is safe."""
+
+    code: ClassVar[str] = "store_busy"
+
+
+class StoreUnusable(StoreError):
+    """There is no usable store at this place."""
+
+    code: ClassVar[str] = "store_unusable"
+
+
+class StoreReadOnly(StoreError):
+    """The store cannot be written to."""
+
+    code: ClassVar[str] = "store_read_only"
+
+
+class StoreFull(StoreError):
+    """No space is left on the disk. Nothing was written."""
+
+    code: ClassVar[str] = "store_full"
+
+
+class StoreCorrupt(StoreError):
+    """The store's file is damaged."""
+
+    code: ClassVar[str] = "store_corrupt"
+
+
+class StoreClosed(StoreError):
+    """The memory was closed."""
+
+    code: ClassVar[str] = "store_closed"
+
+
+class SchemaTooNew(StoreError):
+    """The store was written by a newer Holdfast."""
+
+    code: ClassVar[str] = "schema_too_new"
+
+
+class EmbedderError(HoldfastError):
+    """The embedder could not do its work."""
+
+    code: ClassVar[str] = "embedder_error"
+
+
+class EmbedderUnavailable(EmbedderError):
+    """The embedding model did not answer. Trying again is safe."""
+
+    code: ClassVar[str] = "embedder_unavailable"
+
+
+class EmbedderMisconfigured(EmbedderError):
+    """The embedder cannot work as it is configured."""
+
+    code: ClassVar[str] = "embedder_misconfigured"
+
+
+class LeaseLost(HoldfastError):
+    """The job's lease ran out and another worker took it over. Nothing was committed."""
+
+    code: ClassVar[str] = "lease_lost"
+
+
+class ConfigurationError(HoldfastError):
+    """A setting is missing or wrong."""
+
+    code: ClassVar[str] = "configuration_error"

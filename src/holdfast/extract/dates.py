@@ -1,0 +1,188 @@
+"""Time phrases, resolved against the moment they were said: only those that can mean one thing.
+
+A phrase that may mean two days ("last Friday", said on a Saturday) resolves to nothing. A month or a year counts from
+its first day. Days are those of the zone that `said_at` is given in.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+MONTHS = (
+    "january february march april may june july august september october november december".split()  # noqa: SIM905
+)
+WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()  # noqa: SIM905
+COUNTS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "ten": 10}
+
+_MONTH = "|".join(MONTHS)
+_WEEKDAY = "|".join(WEEKDAYS)
+_DAY = r"(?:the )?(?P<day>\d{1,2})(?:st|nd|rd|th)? (?:of )?"
+_YEAR = r"(?:19|20)\d\d"
+_PHRASE = (
+    r"(?P<named>today|this morning|tonight|yesterday|last night|tomorrow)"
+    rf"|(?P<which>last|next|this) (?P<unit>week|weekend|month|year|{_WEEKDAY})"
+    rf"|(?P<count>{'|'.join(COUNTS)}|\d{{1,2}}) (?P<units>day|week|month|year)s? ago"
+    rf"|(?:on )?(?:{_DAY}(?P<month>{_MONTH})(?:,? (?P<year>{_YEAR}))?)"
+    rf"|(?:on )?(?P<month2>{_MONTH}) (?:the )?(?P<day2>\d{{1,2}})(?:st|nd|rd|th)?(?!\d)(?:,? (?P<year2>{_YEAR}))?"
+    rf"|(?:on )?(?P<iso>{_YEAR}-\d\d-\d\d)"
+    rf"|on (?P<weekday>{_WEEKDAY})"
+    rf"|(?:in|since|back in) (?:(?P<month3>{_MONTH}) )?(?P<year3>{_YEAR})"
+)
+_LEADING = re.compile(rf"(?:(?:just|only) )?(?P<phrase>{_PHRASE})(?: |$)", re.IGNORECASE)
+_TRAILING = re.compile(
+    rf"(?:^| )(?:(?:just|only|back|about|around|over|almost) )?(?P<phrase>{_PHRASE})$", re.IGNORECASE
+)
+_WHOLE = re.compile(_PHRASE, re.IGNORECASE)
+
+_ONE_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """A resolved time: how it reads in a sentence, and the day it begins if that is certain."""
+
+    text: str
+    since: datetime | None
+
+
+def take_leading(text: str) -> tuple[str | None, str]:
+    """The time phrase that the text begins with, and the rest."""
+    found = _LEADING.match(text)
+    return (found["phrase"], text[found.end() :]) if found else (None, text)
+
+
+def take_trailing(text: str) -> tuple[str | None, str]:
+    """The time phrase that the text ends with, and what stands before it."""
+    found = _TRAILING.search(text)
+    return (found["phrase"], text[: found.start()]) if found else (None, text)
+
+
+def resolve(phrase: str, said_at: datetime, *, ahead: bool = False) -> When | None:
+    """What the phrase means, or None. `ahead` says that it is of a time to come; otherwise it has been."""
+    found = _WHOLE.fullmatch(phrase)
+    if found is None:
+        return None
+    midnight = said_at.replace(hour=0, minute=0, second=0, microsecond=0)
+    try:
+        when = _resolved({name: text.lower() for name, text in found.groupdict().items() if text}, midnight, ahead)
+    except (ValueError, OverflowError):
+        return None
+    if when is None or when.since is None or ahead or when.since <= midnight:
+        return when
+    return None
+
+
+def day_of_year(text: str) -> str | None:
+    """A day and month as it reads in a sentence, with its year if one is given: "on 3 May", "on 3 May 1990"."""
+    found = _WHOLE.match(text)
+    if found is None:
+        return None
+    parts = {name: value.lower() for name, value in found.groupdict().items() if value}
+    day, month, year = _day_and_month(parts)
+    if day is None or month is None:
+        return None
+    try:
+        datetime(year or 2000, month, day)  # noqa: DTZ001 - only whether there is such a day
+    except ValueError:
+        return None
+    return f"on {day} {MONTHS[month - 1].title()}" + (f" {year}" if year else "")
+
+
+def long_date(moment: datetime) -> str:
+    return f"{moment.day} {MONTHS[moment.month - 1].title()} {moment.year}"
+
+
+def _resolved(parts: dict[str, str], midnight: datetime, ahead: bool) -> When | None:
+    if "named" in parts:
+        shift = {"yesterday": -1, "last night": -1, "tomorrow": 1}.get(parts["named"], 0)
+        return _on(midnight + shift * _ONE_DAY)
+    if "which" in parts:
+        return _relative(parts["which"], parts["unit"], midnight)
+    if "units" in parts:
+        return _ago(parts["count"], parts["units"], midnight)
+    if "weekday" in parts:
+        return _near_weekday(WEEKDAYS.index(parts["weekday"]), midnight, ahead)
+    if "iso" in parts:
+        return _on(datetime.fromisoformat(parts["iso"]).replace(tzinfo=midnight.tzinfo))
+    if "year3" in parts:
+        return _in_period(int(parts["year3"]), parts.get("month3"), midnight)
+    return _absolute(parts, midnight, ahead)
+
+
+def _on(day: datetime) -> When:
+    return When(f"on {long_date(day)}", day)
+
+
+def _in_period(year: int, month: str | None, midnight: datetime) -> When:
+    number = MONTHS.index(month) + 1 if month else 1
+    text = f"in {month.title()} {year}" if month else f"in {year}"
+    return When(text, midnight.replace(year=year, month=number, day=1))
+
+
+def _relative(which: str, unit: str, midnight: datetime) -> When | None:
+    step = {"last": -1, "this": 0, "next": 1}[which]
+    if unit in WEEKDAYS:
+        return _weekday_of_another_week(step, WEEKDAYS.index(unit), midnight)
+    if unit == "year":
+        return _in_period(midnight.year + step, None, midnight)
+    if unit == "month":
+        months = midnight.year * 12 + midnight.month - 1 + step
+        return _in_period(months // 12, MONTHS[months % 12], midnight)
+    if step == 0:
+        return None
+    side = "before" if step < 0 else "after"
+    return When(f"in the week {side} {long_date(midnight)}" if unit == "week" else _weekend(side, midnight), None)
+
+
+def _weekend(side: str, midnight: datetime) -> str:
+    return f"on the weekend {side} {long_date(midnight)}"
+
+
+def _weekday_of_another_week(step: int, weekday: int, midnight: datetime) -> When | None:
+    """Certain only where the nearest such day lies in another week, so that both readings are the same day."""
+    today = midnight.weekday()
+    if step < 0 and weekday >= today:
+        return _on(midnight - (7 - (weekday - today)) * _ONE_DAY)
+    if step > 0 and weekday <= today:
+        return _on(midnight + (7 - (today - weekday)) * _ONE_DAY)
+    return None
+
+
+def _near_weekday(weekday: int, midnight: datetime, ahead: bool) -> When | None:
+    distance = (weekday - midnight.weekday()) % 7
+    if distance == 0:
+        return None
+    return _on(midnight + (distance if ahead else distance - 7) * _ONE_DAY)
+
+
+def _ago(count: str, unit: str, midnight: datetime) -> When | None:
+    number = COUNTS.get(count) or int(count)
+    if not number:
+        return None
+    if unit == "day":
+        return _on(midnight - number * _ONE_DAY)
+    plural = unit if number == 1 else f"{unit}s"
+    return When(f"about {number} {plural} before {long_date(midnight)}", None)
+
+
+def _day_and_month(parts: dict[str, str]) -> tuple[int | None, int | None, int | None]:
+    day, month, year = (parts.get(name) or parts.get(f"{name}2") for name in ("day", "month", "year"))
+    if day is None or month is None:
+        return None, None, None
+    return int(day), MONTHS.index(month) + 1, int(year) if year else None
+
+
+def _absolute(parts: dict[str, str], midnight: datetime, ahead: bool) -> When | None:
+    day, month, year = _day_and_month(parts)
+    if day is None or month is None:
+        return None
+    if year is not None:
+        return _on(midnight.replace(year=year, month=month, day=day))
+    this_year = midnight.replace(month=month, day=day)
+    if ahead and this_year < midnight:
+        return _on(this_year.replace(year=midnight.year + 1))
+    if not ahead and this_year > midnight:
+        return _on(this_year.replace(year=midnight.year - 1))
+    return _on(this_year)

@@ -1,0 +1,687 @@
+"""What people state about themselves, as data: one `Rule` per way of saying it, grouped by language.
+
+A rule's pattern is matched at the beginning of a clause (anywhere in the sentence, if it says so). The name of each
+group says how its words are read and refused (`values.READERS`); template and key are filled with what was read. To add
+a language, add a `Language`: nothing else needs to change.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Since(StrEnum):
+    """From when on a fact holds."""
+
+    ALWAYS = "always"
+    SAID = "said"  # or from the day that the clause names
+
+
+class Needs(StrEnum):
+    """What a clause must have beside the pattern's words."""
+
+    NOTHING = "nothing"
+    GREETING = "greeting"
+    WHOLE = "whole"  # nothing may follow behind a comma that could change the meaning
+    PAST_DATE = "past_date"
+    COMING_DATE = "coming_date"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One way of stating a fact.
+
+    `key` names the slot: a later fact with the same key stands in its place. `{when}` in a template is a resolved time
+    phrase with a space before it, or nothing.
+    """
+
+    name: str
+    pattern: re.Pattern[str]
+    template: str
+    key: str
+    since: Since = Since.ALWAYS
+    needs: Needs = Needs.NOTHING
+    replaces: bool = False
+    anywhere: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """`opening` finds sentences worth reading, `doubt` those not meant as facts; `nobody` is an unnamed speaker."""
+
+    code: str
+    nobody: str
+    opening: re.Pattern[str]
+    doubt: re.Pattern[str]
+    rules: tuple[Rule, ...]
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+# --- English ----------------------------------------------------------------------------------------------------------
+
+# One person may have many of these, so the name is part of the slot.
+_MANY = (
+    "sister|brother|son|daughter|friend|best friend|cousin|aunt|uncle|niece|nephew|colleague"
+    "|coworker|co-worker|neighbor"
+    "|neighbour|roommate|flatmate|classmate|teammate|grandson|granddaughter|dog|puppy|cat|kitten"
+    "|parrot|hamster|rabbit"
+    "|horse|turtle|child|student|stepson|stepdaughter|sister-in-law|brother-in-law|godson|goddaughter"
+)
+_ONE = (
+    "mother|mom|mum|father|dad|wife|husband|boss|manager|girlfriend|boyfriend|partner|fiancé|fiancée|fiance|fiancee"
+    "|grandmother|grandma|grandfather|grandpa|therapist|dentist|mother-in-law|father-in-law|stepmother|stepfather"
+    "|landlord|landlady|supervisor|coach"
+)
+SAME_RELATION = {
+    "mom": "mother",
+    "mum": "mother",
+    "dad": "father",
+    "fiance": "fiancé",
+    "fiancee": "fiancée",
+    "grandma": "grandmother",
+    "grandpa": "grandfather",
+    "co-worker": "coworker",
+    "neighbour": "neighbor",
+}
+_WHICH = "(?:older |younger |little |big |elder |twin |eldest |youngest |lovely |dear |dearest |new )?"
+_PROFESSIONS = (
+    "nurse|doctor|teacher|engineer|lawyer|programmer|developer|architect|designer|accountant|chef"
+    "|cook|waiter|waitress"
+    "|baker|barista|electrician|plumber|carpenter|mechanic|firefighter|pilot|journalist|writer|editor|translator"
+    "|musician|actor|actress|photographer|scientist|researcher|biologist|chemist|physicist|dentist|pharmacist|surgeon"
+    "|psychologist|therapist|paramedic|veterinarian|vet|librarian|professor|salesperson|cashier|manager|consultant"
+    "|analyst|banker|realtor|farmer|gardener|driver|truck driver|hairdresser|tailor|soldier|student|assistant manager"
+    "|social worker|data scientist|midwife|economist|statistician|recruiter|product manager|project manager"
+    "|flight attendant|police officer|sysadmin|technician|welder|freelancer"
+)
+_PROFESSION_OF = (
+    "(?:software|hardware|civil|mechanical|electrical|graphic|web|game|senior|junior|registered|high school"
+    "|primary school|elementary school|medical|university|college|freelance|retired|paediatric|pediatric"
+    "|marketing|financial|nursing|law|phd|math|maths|music|science|english|sales|bus|taxi|train|data)"
+)
+
+_LIKINGS = (  # what is said, how it reads of somebody else
+    ("love|adore", "loves"),
+    ("like", "likes"),
+    ("enjoy", "enjoys"),
+    ("hate|detest|despise|can't stand|loathe", "hates"),
+    ("don't like|dislike|don't enjoy", "does not like"),
+    ("prefer", "prefers"),
+)
+
+_EVENTS = (
+    "adopted|attended|baked|bought|broke|built|celebrated|completed|cooked|created|dyed|enrolled in|explored|finished"
+    "|founded|got|graduated from|graduated|hiked|hosted|invited|joined|launched|learned|left for|lost|made|met|moved"
+    "|opened|organized|organised|painted|passed|performed|planted|played|published|quit|ran|read|received|recorded"
+    "|returned from|sang|saw|signed up for|sold|started|submitted|sprained|took|taught|tried|turned"
+    "|visited|volunteered"
+    "|watched|went to|went on|went|won|wrote|got back from|came back from|applied to|applied for|flew to|drove to"
+    "|participated in|helped organize|competed in|danced at|rescued|donated|traveled to"
+    "|travelled to|checked out|set up"
+    "|took part in|gave|had|led|reached|picked up|enjoyed|stayed in"
+)
+_MILESTONES = "graduated|retired|got married|got engaged|got promoted|got divorced|quit|turned \\d{1,2}"
+_OCCASIONS = (
+    "wedding|exam|interview|job interview|flight|appointment|dentist appointment|doctor's appointment|surgery|concert"
+    "|graduation|driving test|anniversary|wedding anniversary|party|birthday party|last day"
+    "|first day|due date|deadline"
+    "|presentation|competition|tournament|game|race|marathon|recital|performance|vacation|trip|thesis defense"
+)
+
+
+_NAMES = (
+    Rule(
+        "name", _compiled(r"my (?:first |full |real )?name(?: is|'s) (?P<name>.+)"), "{whose} name is {name}.", "name"
+    ),
+    Rule(
+        "call_me",
+        _compiled(
+            r"(?:please |just |you can |everyone |everybody |my friends |people )*"
+            r"calls? me (?P<capital_name>.+)"
+        ),
+        "{who} is called {capital_name}.",
+        "called",
+    ),
+    Rule(
+        "greeted", _compiled(r"i'm (?P<introduced>.+)"), "{whose} name is {introduced}.", "name", needs=Needs.GREETING
+    ),
+)
+
+
+_PLACES = (
+    Rule(
+        "lives_in",
+        _compiled(r"(?:i|we)(?: live|'ve lived|'ve been living|'m living|'re living) in (?P<place>.+)"),
+        "{who} lives in {place}.",
+        "lives_in",
+        Since.SAID,
+        needs=Needs.WHOLE,
+    ),
+    Rule(
+        "based_in",
+        _compiled(r"(?:i'm|we're) (?:based|living) in (?P<place>.+)"),
+        "{who} lives in {place}.",
+        "lives_in",
+        Since.SAID,
+        needs=Needs.WHOLE,
+    ),
+    Rule(
+        "moved_from",
+        _compiled(r"(?:i|we)(?:'ve)? moved from (?P<former>.{1,60}?) to (?P<place>.+)"),
+        "{who} moved from {former} to {place}{when}.",
+        "lives_in",
+        Since.SAID,
+        replaces=True,
+        needs=Needs.WHOLE,
+    ),
+    Rule(
+        "moved_to",
+        _compiled(r"(?:i|we)(?:'ve)? moved (?:back )?to (?P<place>.+)"),
+        "{who} moved to {place}{when}.",
+        "lives_in",
+        Since.SAID,
+        replaces=True,
+        needs=Needs.WHOLE,
+    ),
+    Rule(
+        "left",
+        _compiled(r"(?:i|we) no longer live in (?P<former>.+)"),
+        "{who} no longer lives in {former}.",
+        "lives_in",
+        Since.SAID,
+        replaces=True,
+    ),
+    Rule(
+        "left_any_more",
+        _compiled(r"(?:i|we) don't live in (?P<former>.+) any ?more"),
+        "{who} no longer lives in {former}.",
+        "lives_in",
+        Since.SAID,
+        replaces=True,
+    ),
+    Rule(
+        "not_based",
+        _compiled(r"(?:i'm|we're) no longer (?:living|based) in (?P<former>.+)"),
+        "{who} no longer lives in {former}.",
+        "lives_in",
+        Since.SAID,
+        replaces=True,
+    ),
+    Rule(
+        "is_from",
+        _compiled(r"(?:i'm|i come) from (?P<place>.+)"),
+        "{who} is from {place}.",
+        "is_from",
+        needs=Needs.WHOLE,
+    ),
+    Rule(
+        "born_in",
+        _compiled(r"i was born (?:and raised )?in (?P<place>.+)"),
+        "{who} was born in {place}.",
+        "born_in",
+        needs=Needs.WHOLE,
+    ),
+    Rule(
+        "grew_up_in",
+        _compiled(r"i grew up in (?P<place>.+)"),
+        "{who} grew up in {place}.",
+        "grew_up_in",
+        needs=Needs.WHOLE,
+    ),
+    Rule(
+        "home_town",
+        _compiled(r"my (?:home ?town|home country)(?: is|'s) (?P<place>.+)"),
+        "{who} is from {place}.",
+        "is_from",
+    ),
+)
+
+
+_WORK = (
+    Rule(
+        "works_as",
+        _compiled(r"(?:i work|i'm working|i'm employed) as (?P<work>an? .+)"),
+        "{who} works as {work}.",
+        "occupation",
+        Since.SAID,
+    ),
+    Rule(
+        "is_a",
+        _compiled(
+            rf"i'm (?P<word>an? (?:{_PROFESSION_OF} )?(?:{_PROFESSIONS}))"
+            r"(?:$| (?:at(?! heart)|for|in|and|from|by|who|with|now|working|based)\b.*)"
+        ),
+        "{who} is {word}.",
+        "occupation",
+        Since.SAID,
+        Needs.WHOLE,
+    ),
+    Rule(
+        "works_at",
+        _compiled(r"(?:i work|i'm working) (?:at|for) (?P<work>.+)"),
+        "{who} works at {work}.",
+        "works_at",
+        Since.SAID,
+    ),
+    Rule(
+        "works_in_place",
+        _compiled(r"(?:i work|i'm working) in (?P<place>.+)"),
+        "{who} works in {place}.",
+        "works_in",
+        Since.SAID,
+        needs=Needs.WHOLE,
+    ),
+    Rule(
+        "left_work",
+        _compiled(r"i no longer work (?:at|for) (?P<work>.+)"),
+        "{who} no longer works at {work}.",
+        "works_at",
+        Since.SAID,
+        replaces=True,
+    ),
+    Rule(
+        "left_work_any_more",
+        _compiled(r"i don't work (?:at|for) (?P<work>.+) any ?more"),
+        "{who} no longer works at {work}.",
+        "works_at",
+        Since.SAID,
+        replaces=True,
+    ),
+    Rule(
+        "job",
+        _compiled(r"i (?:got|landed|accepted|started) (?:a )?(?:new )?job (?:at|with) (?P<work>.+)"),
+        "{who} got a job at {work}{when}.",
+        "works_at",
+        Since.SAID,
+        replaces=True,
+    ),
+    Rule(
+        "studies",
+        _compiled(r"i(?: study|'m studying|'m majoring in|'m doing a degree in) (?P<work>.+)"),
+        "{who} studies {work}.",
+        "studies",
+        Since.SAID,
+    ),
+)
+
+
+def _relations() -> Iterator[Rule]:
+    for kinds, key in ((_MANY, "{word}:{someone}"), (_ONE, "{word}")):
+        named = f"(?:my|our) {_WHICH}(?P<word>{kinds})"
+        text = "{whose} {word} is called {someone}."
+        yield Rule(
+            "relation",
+            _compiled(rf"\b{named},? (?P<someone>[^\W\d_][^\s,]+(?: [^\W\d_][^\s,]+)?)"),
+            text,
+            key,
+            anywhere=True,
+        )
+        yield Rule(
+            "relation_name",
+            _compiled(
+                rf"{named}(?:'s name is| is called| is named|'s called|'s named) "
+                r"(?P<someone>[^\s,]+(?: [^\s,]+)?)"
+            ),
+            text,
+            key,
+        )
+        yield Rule(
+            "relation_is",
+            _compiled(rf"{named}(?: is|'s) (?P<introduced>.+)"),
+            text.replace("someone", "introduced"),
+            key.replace("someone", "introduced"),
+            needs=Needs.WHOLE,
+        )
+        yield Rule(
+            "relation_have",
+            _compiled(
+                rf"(?:i|we)(?:'ve| have|'ve got| have got| got| adopted) (?:a|an|another) {_WHICH}(?P<word>{kinds}) "
+                r"(?:called|named|whose name is) (?P<someone>[^\s,]+(?: [^\s,]+)?)"
+            ),
+            text,
+            key,
+        )
+    yield Rule(
+        "married_to",
+        _compiled(r"i'm (?:happily )?married to (?P<capital_name>.+)"),
+        "{who} is married to {capital_name}.",
+        "married_to",
+        Since.SAID,
+    )
+
+
+def _likings() -> Iterator[Rule]:
+    for said, reads in (("love", "loves"), ("like", "likes"), ("enjoy", "enjoys")):
+        yield Rule(
+            "no_longer_likes",
+            _compiled(rf"i (?:no longer|don't) {said} (?P<thing>.+?) any ?more"),
+            f"{{who}} no longer {reads} {{thing}}.",
+            "likes:{thing}",
+            Since.SAID,
+            replaces=True,
+        )
+    for said, reads in _LIKINGS:
+        yield Rule(
+            "likes",
+            _compiled(rf"i (?:{said}) (?P<thing>.+)"),
+            f"{{who}} {reads} {{thing}}.",
+            "likes:{thing}",
+            needs=Needs.WHOLE,
+        )
+        yield Rule(
+            "likes_to",
+            _compiled(rf"i (?:{said}) to (?P<doing>.+)"),
+            f"{{who}} {reads} to {{doing}}.",
+            "likes:{doing}",
+            needs=Needs.WHOLE,
+        )
+
+
+_FAVOURITE = r"(?:all[- ]time )?favou?rite"
+_FAVOURITES = (
+    Rule(
+        "fan_of",
+        _compiled(r"i'm (?:a (?:big |huge |massive |total |real )?fan of|into|fond of) (?P<thing>.+)"),
+        "{who} likes {thing}.",
+        "likes:{thing}",
+        needs=Needs.WHOLE,
+    ),
+    Rule(
+        "not_fan_of",
+        _compiled(r"i'm not (?:a (?:big |huge )?fan of|into|fond of|keen on) (?P<thing>.+)"),
+        "{who} does not like {thing}.",
+        "likes:{thing}",
+        needs=Needs.WHOLE,
+    ),
+    Rule(
+        "favourite",
+        _compiled(rf"my {_FAVOURITE} (?P<kind>.{{1,40}}?) (?:is|are) (?P<item>.+)"),
+        "{whose} favourite {kind} is {item}.",
+        "favourite:{kind}",
+        needs=Needs.WHOLE,
+    ),
+    Rule(
+        "is_favourite",
+        _compiled(rf"(?P<item>.{{1,60}}?) (?:is|are) my {_FAVOURITE} (?P<kind>.{{1,40}})"),
+        "{whose} favourite {kind} is {item}.",
+        "favourite:{kind}",
+        needs=Needs.WHOLE,
+    ),
+)
+_HEALTH = (
+    Rule(
+        "allergic",
+        _compiled(r"i'm (?:severely |deathly |very )?allergic to (?P<thing>.+)"),
+        "{who} is allergic to {thing}.",
+        "allergic:{thing}",
+    ),
+    Rule(
+        "not_allergic",
+        _compiled(r"i'm (?:not|no longer) allergic to (?P<thing>.+?)(?: any ?more)?"),
+        "{who} is not allergic to {thing}.",
+        "allergic:{thing}",
+        replaces=True,
+    ),
+    Rule(
+        "allergy",
+        _compiled(r"i(?:'ve| have)(?: got)? an? (?:severe |bad )?(?P<thing>[\w-]{3,20}) allergy"),
+        "{who} is allergic to {thing}.",
+        "allergic:{thing}",
+    ),
+    Rule(
+        "eats_no",
+        _compiled(r"i (?:don't|never|no longer) (?P<word>eat|drink) (?P<thing>.+?)(?: any ?more)?"),
+        "{who} does not {word} {thing}.",
+        "eats:{thing}",
+        Since.SAID,
+        replaces=True,
+    ),
+    Rule(
+        "stopped",
+        _compiled(r"i(?:'ve)? (?:stopped|quit|gave up|given up) (?P<word>eating|drinking) (?P<thing>.+)"),
+        "{who} stopped {word} {thing}{when}.",
+        "eats:{thing}",
+        Since.SAID,
+        replaces=True,
+    ),
+    Rule(
+        "quit",
+        _compiled(r"i(?:'ve)? (?:stopped|quit|gave up|given up) (?P<word>smoking|drinking|gambling)"),
+        "{who} stopped {word}{when}.",
+        "habit:{word}",
+        Since.SAID,
+        replaces=True,
+    ),
+    Rule(
+        "diet",
+        _compiled(
+            r"i'm (?:a )?(?P<word>vegetarian|vegan|pescatarian|lactose intolerant|gluten intolerant"
+            r"|coeliac|celiac|diabetic|left-handed|colou?r-?blind)(?:$| (?:and|now|so|since|for|myself)\b.*)"
+        ),
+        "{who} is {word}.",
+        "is:{word}",
+        Since.SAID,
+    ),
+)
+
+
+_DATES = (
+    Rule("birthday", _compiled(r"my birthday(?: is|'s)(?: on)? (?P<day>.+)"), "{whose} birthday is {day}.", "birthday"),
+    Rule("born_on", _compiled(r"i was born (?P<day>on .+)"), "{who} was born {day}.", "born_on"),
+    Rule(
+        "age",
+        _compiled(r"i'm (?P<number>\d{1,3}) (?:years old|years of age|yo|y/o)\b.*"),
+        "{who} was {number} years old on {said_on}.",
+        "age",
+        Since.SAID,
+    ),
+    Rule(
+        "event",
+        _compiled(rf"(?:i|we|my \w{{3,12}} and i|i've) (?P<word>{_EVENTS}) (?P<event>.+)"),
+        "{who} {word} {event}{when}.",
+        "event:{word} {event}",
+        Since.SAID,
+        Needs.PAST_DATE,
+    ),
+    Rule(
+        "milestone",
+        _compiled(rf"i(?:'ve)? (?P<word>{_MILESTONES})"),
+        "{who} {word}{when}.",
+        "event:{word}",
+        Since.SAID,
+        Needs.PAST_DATE,
+    ),
+    Rule(
+        "occasion",
+        _compiled(rf"my (?P<word>{_OCCASIONS}) is"),
+        "{whose} {word} is{when}.",
+        "occasion:{word}",
+        Since.ALWAYS,
+        Needs.COMING_DATE,
+    ),
+    Rule(
+        "moving",
+        _compiled(r"(?:i'm|we're) moving to (?P<place>.+)"),
+        "{who} is moving to {place}{when}.",
+        "moving_to",
+        Since.ALWAYS,
+        Needs.COMING_DATE,
+    ),
+)
+
+
+ENGLISH = Language(
+    "en",
+    "The user",
+    _compiled(r"\b(?:i|i'm|i've|we|we're|we've|my|our|me|it's)\b"),
+    _compiled(
+        r"\b(?:if|unless|wish|wishes|imagine|pretend|suppose|supposing|assume|assuming|would|could|might"
+        r"|maybe|perhaps"
+        r"|probably|possibly|almost|nearly|dream|dreams|dreamed|dreamt|fantasy world|once upon|said|says"
+        r"|say|saying|told"
+        r"|tells|asked|asks|thinks?|thought|believes?|believed|claims?|claimed|heard|guess|swears?|reckons?|mentioned"
+        r"|wrote|quote|quoted|song|joke|jokes|joking|character is|as though|were to|used to|supposed to"
+        r"|pretty sure|not sure"
+        r"|unsure|whether|let's say|apparently|allegedly|rumou?r|hopefully|temporarily|formerly|would've"
+        r"|wouldn't|lie|lied"
+        r"|lying|fake|my character|in the game|in the movie|in the book|in the story|novel is about"
+        r"|yeah right|as if)\b"
+        r"|\bnot\W*$"
+    ),
+    (*_NAMES, *_PLACES, *_WORK, *_relations(), *_likings(), *_FAVOURITES, *_HEALTH, *_DATES),
+)
+
+
+# --- other languages: name, home and tastes ---------------------------------------------------------------------------
+
+
+def _basic(names: str, homes: str, likes: str, hates: str, texts: tuple[str, str, str, str]) -> tuple[Rule, ...]:
+    """The same four rules in another language; `texts` are their templates."""
+    return (
+        Rule("name", _compiled(rf"(?:{names}) (?P<capital_name>.+)"), texts[0], "name"),
+        Rule("lives_in", _compiled(rf"(?:{homes}) (?P<home>.+)"), texts[1], "lives_in", Since.SAID),
+        Rule("likes", _compiled(rf"(?:{likes}) (?P<taste>.+)"), texts[2], "likes:{taste}", needs=Needs.WHOLE),
+        Rule("dislikes", _compiled(rf"(?:{hates}) (?P<taste>.+)"), texts[3], "likes:{taste}", needs=Needs.WHOLE),
+    )
+
+
+SPANISH = Language(
+    "es",
+    "El usuario",
+    _compiled(r"\b(?:me|mi|vivo|odio)\b"),
+    _compiled(r"\b(?:si|ojalá|quizás?|tal vez|dijo|dice|dicen|cree|imagina|como si|gustaría|antes|no sé)\b"),
+    _basic(
+        "me llamo|mi nombre es",
+        "(?:yo )?vivo en",
+        "(?:a mí )?me (?:gusta|gustan|encanta|encantan)(?: mucho| muchísimo)?",
+        "(?:a mí )?no me (?:gusta|gustan)(?: nada)?|odio",
+        (
+            "El nombre de {who} es {capital_name}.",
+            "{who} vive en {home}.",
+            "A {who} le gusta {taste}.",
+            "A {who} no le gusta {taste}.",
+        ),
+    ),
+)
+GERMAN = Language(
+    "de",
+    "Der Nutzer",
+    _compiled(r"\b(?:ich|mein)\b"),
+    _compiled(
+        r"\b(?:wenn|falls|würde|hätte|wäre|vielleicht|sagt|sagte|meint|glaubt|denkt|ob"
+        r"|früher|angenommen|nicht mehr)\b"
+    ),
+    _basic(
+        "ich hei(?:ß|ss)e|mein name ist",
+        "ich (?:wohne|lebe) (?:jetzt |zurzeit )?in",
+        "ich (?:mag|liebe)(?: sehr| gerne?)?",
+        "ich (?:hasse|mag kein(?:e|en)?)",
+        ("{who} heißt {capital_name}.", "{who} wohnt in {home}.", "{who} mag {taste}.", "{who} mag kein {taste}."),
+    ),
+)
+FRENCH = Language(
+    "fr",
+    "L'utilisateur",
+    _compiled(r"\b(?:je|j'\w+|mon)\b"),
+    _compiled(r"\b(?:si|peut-être|dit|disait|pense|croit|imagine|aimerais|comme si|avant|jamais|plus)\b"),
+    _basic(
+        "je m'appelle|mon nom est|mon prénom est",
+        "(?:je vis|j'habite) (?:à|en|au)",
+        "j'(?:aime|adore)(?: beaucoup| bien)?",
+        "je (?:n'aime pas|déteste)",
+        (
+            "{who} s'appelle {capital_name}.",
+            "{who} habite à {home}.",
+            "{who} aime {taste}.",
+            "{who} n'aime pas {taste}.",
+        ),
+    ),
+)
+PORTUGUESE = Language(
+    "pt",
+    "O utilizador",
+    _compiled(r"\b(?:eu|meu|moro|vivo|gosto|adoro|odeio|chamo-me|me)\b"),
+    _compiled(r"\b(?:se|talvez|disse|diz|dizem|acha|imagina|quem dera|gostaria|antes|como se)\b"),
+    _basic(
+        "(?:o )?meu nome é|(?:eu )?me chamo|(?:eu )?chamo-me",
+        "(?:eu )?(?:moro|vivo) (?:em|no|na)",
+        "(?:eu )?(?:adoro|gosto(?: muito)? d[eoa]s?)",
+        "(?:eu )?(?:odeio|não gosto(?: nada)? d[eoa]s?)",
+        (
+            "{who} chama-se {capital_name}.",
+            "{who} mora em {home}.",
+            "{who} gosta de {taste}.",
+            "{who} não gosta de {taste}.",
+        ),
+    ),
+)
+
+_SURNAMES = (
+    "王李张刘陈杨黄赵吴周徐孙马朱胡郭何林高梁郑罗宋谢唐韩曹许邓萧冯曾程蔡彭潘袁于董余苏叶吕魏蒋田杜丁沈姜范江傅钟卢汪戴崔任陆廖姚方"
+    "金"
+    "邱夏谭韦贾邹石熊孟秦阎薛侯雷白龙段郝孔邵史毛常万顾赖武康贺严尹钱施牛洪龚"
+)
+_HANZI = r"[\u4e00-\u9fff]"
+CHINESE = Language(
+    "zh",
+    "用户",
+    _compiled("我"),
+    _compiled(
+        "如果|要是|假如|希望|可能|也许|听说|他说|她说|以前|曾经|要不是|好像|据说|说我|觉得我|以为|妈说|爸说|说：|想"
+    ),
+    (
+        Rule(
+            "name",
+            _compiled(rf"(?:我叫|我的名字叫|我的名字是|我名叫)(?P<hanzi>[{_SURNAMES}]{_HANZI}{{1,2}})$"),
+            "{who}叫{hanzi}。",
+            "name",
+        ),
+        Rule(
+            "lives_in",
+            _compiled(rf"我(?:现在)?(?:家)?住在(?P<hanzi>{_HANZI}{{2,8}})$"),
+            "{who}住在{hanzi}。",
+            "lives_in",
+            Since.SAID,
+        ),
+        Rule(
+            "likes",
+            _compiled(rf"我(?:很|最|特别|非常|超|超级)?(?:喜欢|爱吃|爱喝)(?P<hanzi>{_HANZI}{{1,8}})$"),
+            "{who}喜欢{hanzi}。",
+            "likes:{hanzi}",
+            needs=Needs.WHOLE,
+        ),
+        Rule(
+            "dislikes",
+            _compiled(rf"我(?:很|最|特别|非常)?(?:不喜欢|讨厌)(?P<hanzi>{_HANZI}{{1,8}})$"),
+            "{who}不喜欢{hanzi}。",
+            "likes:{hanzi}",
+            needs=Needs.WHOLE,
+        ),
+        Rule(
+            "relation",
+            _compiled(
+                r"我(?:的)?(?P<word>妈妈|爸爸|母亲|父亲|妻子|老婆|丈夫|老公|上司|老板)"
+                rf"(?:叫|名叫|的名字是|的名字叫)(?P<hanzi>[{_SURNAMES}]{_HANZI}{{1,2}})$"
+            ),
+            "{who}的{word}叫{hanzi}。",
+            "{word}",
+        ),
+        Rule(
+            "relation",
+            _compiled(
+                r"我(?:的)?(?P<word>姐姐|妹妹|哥哥|弟弟|儿子|女儿|同事|朋友|表弟|表妹|表哥|表姐|叔叔|姑姑|舅舅|阿姨)"
+                rf"(?:叫|名叫|的名字是|的名字叫)(?P<hanzi>[{_SURNAMES}]{_HANZI}{{1,2}})$"
+            ),
+            "{who}的{word}叫{hanzi}。",
+            "{word}:{hanzi}",
+        ),
+    ),
+)
+
+LANGUAGES = (ENGLISH, SPANISH, GERMAN, FRENCH, PORTUGUESE, CHINESE)

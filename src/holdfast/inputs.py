@@ -1,0 +1,156 @@
+"""Reading what callers give: plain texts, dictionaries, names. What cannot be read is refused by the name of its field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, TypedDict, TypeVar
+
+from holdfast.domain.memory import Plane, Validity
+from holdfast.domain.results import HitKind
+from holdfast.domain.scope import SCOPE_PARTS, Scope
+from holdfast.domain.times import checked_time
+from holdfast.domain.transcript import Draft, Role
+from holdfast.errors import InvalidInput
+from holdfast.ports import Wanted
+
+E = TypeVar("E", bound=StrEnum)
+
+Moment = datetime | str
+Given = str | Mapping[str, Any] | Draft
+DEFAULT_TOP_K = 10
+_MESSAGE_FIELDS = frozenset({"text", "sender", "role", "timestamp", "id", "metadata"})
+
+
+class Where(TypedDict, total=False):
+    """The parts of a scope, as keyword arguments."""
+
+    space: str
+    app: str | None
+    project: str | None
+    agent: str | None
+    subject: str | None
+    channel: str | None
+    conversation: str | None
+    run: str | None
+    issue: str | None
+    namespace: str | None
+
+
+class Asking(Where, total=False):
+    """What a search asks for besides its words: the scope, and filters on what it finds."""
+
+    top_k: int
+    kind: str | None
+    planes: str | Iterable[str] | None
+    sender: str | None
+    role: str | None
+    source: str | None
+    said_from: Moment | None
+    said_to: Moment | None
+    as_of: Moment | None
+    valid_at: Moment | None
+    min_score: float | None
+
+
+def scope_from(given: Mapping[str, Any], space: str) -> Scope:
+    """The scope among the given keywords."""
+    parts = {name: given[name] for name in SCOPE_PARTS if name in given}
+    return Scope(**{"space": space, **parts})
+
+
+def wanted_from(asking: Asking) -> Wanted:
+    """The filters among the given keywords."""
+    unknown = sorted(set(asking) - Asking.__optional_keys__)
+    if unknown:
+        raise InvalidInput(unknown[0], "is not something that a search can ask for")
+    kind, role = asking.get("kind"), asking.get("role")
+    return Wanted(
+        top_k=asking.get("top_k", DEFAULT_TOP_K),
+        kind=None if kind is None else chosen(HitKind, kind, "kind"),
+        planes=planes_from(asking.get("planes")),
+        sender=asking.get("sender"),
+        role=None if role is None else chosen(Role, role, "role"),
+        source=asking.get("source"),
+        said_from=moment_from(asking.get("said_from"), "said_from"),
+        said_to=moment_from(asking.get("said_to"), "said_to"),
+        as_of=moment_from(asking.get("as_of"), "as_of"),
+        valid_at=moment_from(asking.get("valid_at"), "valid_at"),
+        min_score=asking.get("min_score"),
+    )
+
+
+def drafts_from(given: Given | Iterable[Given]) -> tuple[Draft, ...]:
+    if isinstance(given, str | Mapping | Draft):
+        given = (given,)
+    if not isinstance(given, Iterable):
+        raise InvalidInput("messages", f"expected a text, a message or several, got {type(given).__name__}")
+    return tuple(_draft(message, index) for index, message in enumerate(given))
+
+
+def _draft(given: Given, index: int) -> Draft:
+    if isinstance(given, Draft):
+        return given
+    if isinstance(given, str):
+        return _placed(index, lambda: Draft(given))
+    if not isinstance(given, Mapping):
+        raise InvalidInput(f"messages[{index}]", f"expected a text or a dictionary, got {type(given).__name__}")
+    unknown = sorted(str(name) for name in set(given) - _MESSAGE_FIELDS)
+    if unknown:
+        known = ", ".join(sorted(_MESSAGE_FIELDS))
+        raise InvalidInput(f"messages[{index}]", f"has an unknown field {unknown[0]!r:.60}; known are {known}")
+    if "text" not in given:
+        raise InvalidInput(f"messages[{index}].text", "is missing")
+    timestamp = given.get("timestamp")
+    return _placed(
+        index,
+        lambda: Draft(
+            text=given["text"],
+            sender=given.get("sender"),
+            role=chosen(Role, given.get("role", Role.USER), "role"),
+            said_at=None if timestamp is None else checked_time(timestamp, "timestamp"),
+            external_id=given.get("id"),
+            metadata=_metadata(given.get("metadata") or {}),
+        ),
+    )
+
+
+def _placed(index: int, make: Any) -> Draft:
+    """Say which of many messages is wrong."""
+    try:
+        draft: Draft = make()
+    except InvalidInput as error:
+        raise type(error)(f"messages[{index}].{error.field}", error.problem) from None
+    return draft
+
+
+def _metadata(given: object) -> dict[str, str]:
+    if not isinstance(given, Mapping):
+        raise InvalidInput("metadata", f"expected a dictionary of texts, got {type(given).__name__}")
+    return dict(given)
+
+
+def chosen(kind: type[E], value: str, field: str) -> E:
+    try:
+        return kind(value)
+    except ValueError:
+        names = ", ".join(kind)
+        raise InvalidInput(field, f"there is no {value!r:.60}; use one of {names}") from None
+
+
+def planes_from(given: str | Iterable[str] | None) -> frozenset[Plane] | None:
+    if given is None:
+        return None
+    names = (given,) if isinstance(given, str) else tuple(given)
+    if not names:
+        raise InvalidInput("plane", "is an empty list; leave it out to ask for all")
+    return frozenset(chosen(Plane, name, "plane") for name in names)
+
+
+def moment_from(given: Moment | None, field: str) -> datetime | None:
+    return None if given is None else checked_time(given, field)
+
+
+def validity_from(since: Moment | None, until: Moment | None) -> Validity:
+    return Validity(moment_from(since, "valid_from"), moment_from(until, "valid_until"))

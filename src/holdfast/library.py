@@ -1,0 +1,303 @@
+"""The library: every verb as a method, on the service port. `holdfast.sync` puts a blocking face on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
+from typing import Any, Self, TypeVar, Unpack
+
+from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor
+from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt, ForgetTarget
+from holdfast.domain.ids import MessageId
+from holdfast.domain.memory import Memory as MemoryRecord
+from holdfast.domain.memory import Plane, Status
+from holdfast.domain.results import (
+    Added,
+    Explanation,
+    Flushed,
+    Hit,
+    HitKind,
+    Page,
+    Rebuilt,
+    Recall,
+    Record,
+    Stats,
+    Verification,
+)
+from holdfast.domain.scope import DEFAULT_SPACE, EVERYWHERE, Scope
+from holdfast.domain.transcript import DEFAULT_CONVERSATION
+from holdfast.errors import InvalidInput
+from holdfast.inputs import (
+    Asking,
+    Given,
+    Moment,
+    Where,
+    chosen,
+    drafts_from,
+    moment_from,
+    planes_from,
+    scope_from,
+    validity_from,
+    wanted_from,
+)
+from holdfast.ports import ListFilter, Service, Verb, Wanted
+from holdfast.runtime.add import Add
+from holdfast.runtime.flush import Flush
+from holdfast.runtime.forget import Forget, PreviewForget
+from holdfast.runtime.lookup import Get, History, List
+from holdfast.runtime.recall import RecallMemory
+from holdfast.runtime.remember import Correct, Remember
+from holdfast.runtime.search import Explain, Search
+from holdfast.runtime.upkeep import GetStats, Rebuild, Verify
+
+T = TypeVar("T")
+
+
+class AsyncMemory:
+    """One memory. Every method takes the parts of a scope as keywords: subject, conversation, app, project, …
+
+    A part that is given must match; one that is not matches anything the caller may see.
+    """
+
+    def __init__(self, service: Service, *, actor: Actor = LOCAL_OPERATOR, space: str = DEFAULT_SPACE) -> None:
+        self._service = service
+        self._actor = actor
+        self._space = space
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _perform(self, action: Action, make: Callable[[], Verb[T]]) -> T:
+        return await self._service.perform(self._actor, action, make)
+
+    def _scope(self, where: Mapping[str, Any]) -> Scope:
+        return scope_from(where, self._space)
+
+    async def add(
+        self,
+        messages: Given | Iterable[Given],
+        *,
+        idempotency_key: str | None = None,
+        source: str | None = None,
+        **where: Unpack[Where],
+    ) -> Added:
+        """Add what was said. Durable and searchable on return.
+
+        A message is a text, or a dictionary with `text` and any of `sender`, `role`, `timestamp`, `id`, `metadata`.
+        Without a conversation it goes into the one called "default".
+        """
+
+        def make() -> Add:
+            scope = self._scope({"conversation": DEFAULT_CONVERSATION, **where})
+            return Add(scope, drafts_from(messages), idempotency_key, source)
+
+        return await self._perform(Action.ADD, make)
+
+    async def flush(self, **where: Unpack[Where]) -> Flushed:
+        """Wait until what was said can be found by meaning, seal it, and queue the extraction of what it says."""
+        return await self._perform(
+            Action.FLUSH, lambda: Flush(self._scope({"conversation": DEFAULT_CONVERSATION, **where}))
+        )
+
+    async def search(self, query: str, **asking: Unpack[Asking]) -> tuple[Hit, ...]:
+        """What matches, best first: memories and messages, with scores and evidence.
+
+        `top_k` bounds how many. `kind`, `planes`, `sender`, `role`, `source`, `said_from`, `said_to` and `min_score`
+        narrow what may come. `as_of` asks what was known at a moment, `valid_at` what was true then.
+        """
+        return await self._perform(Action.SEARCH, lambda: Search(self._scope(asking), query, wanted_from(asking)))
+
+    async def explain(self, query: str, *, record_id: str | None = None, **asking: Unpack[Asking]) -> Explanation:
+        """A search with every component of each score; with `record_id`, also why that one did not come."""
+        return await self._perform(
+            Action.EXPLAIN, lambda: Explain(self._scope(asking), query, wanted_from(asking), record_id)
+        )
+
+    async def recall(
+        self,
+        query: str,
+        *,
+        limit: int = 8,
+        budget_chars: int = 4_000,
+        planes: str | Iterable[str] | None = None,
+        as_of: Moment | None = None,
+        valid_at: Moment | None = None,
+        **where: Unpack[Where],
+    ) -> Recall:
+        """What a model should be shown: memories first, evidence where there is none, within a budget."""
+
+        def make() -> RecallMemory:
+            wanted = Wanted(
+                top_k=limit,
+                planes=planes_from(planes),
+                as_of=moment_from(as_of, "as_of"),
+                valid_at=moment_from(valid_at, "valid_at"),
+            )
+            return RecallMemory(self._scope(where), query, wanted, budget_chars)
+
+        return await self._perform(Action.RECALL, make)
+
+    async def get(self, record_id: str, *, as_of: Moment | None = None, **where: Unpack[Where]) -> Record:
+        """A memory or message by its id."""
+        return await self._perform(Action.GET, lambda: Get(self._scope(where), record_id, moment_from(as_of, "as_of")))
+
+    async def list(
+        self,
+        *,
+        limit: int = 50,
+        cursor: str | None = None,
+        kind: str | None = None,
+        planes: str | Iterable[str] | None = None,
+        sender: str | None = None,
+        source: str | None = None,
+        status: str | None = None,
+        as_of: Moment | None = None,
+        valid_at: Moment | None = None,
+        **where: Unpack[Where],
+    ) -> Page:
+        """Memories and messages, newest first, page by page."""
+
+        def make() -> List:
+            wanted = ListFilter(
+                kind=None if kind is None else chosen(HitKind, kind, "kind"),
+                planes=planes_from(planes),
+                sender=sender,
+                source=source,
+                status=None if status is None else chosen(Status, status, "status"),
+                as_of=moment_from(as_of, "as_of"),
+                valid_at=moment_from(valid_at, "valid_at"),
+            )
+            return List(self._scope(where), wanted, limit, cursor)
+
+        return await self._perform(Action.LIST, make)
+
+    async def history(self, record_id: str, **where: Unpack[Where]) -> tuple[Record, ...]:
+        """Every revision of a memory, oldest first."""
+        return await self._perform(Action.HISTORY, lambda: History(self._scope(where), record_id))
+
+    async def remember(
+        self,
+        text: str,
+        *,
+        plane: str = Plane.LONG_TERM,
+        evidence: Iterable[str] = (),
+        valid_from: Moment | None = None,
+        valid_until: Moment | None = None,
+        source: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        quarantined: bool = False,
+        idempotency_key: str | None = None,
+        **where: Unpack[Where],
+    ) -> MemoryRecord:
+        """Write a memory down. `evidence` are ids of the messages it comes from."""
+
+        def make() -> Remember:
+            return Remember(
+                scope=self._scope(where),
+                text=text,
+                plane=chosen(Plane, plane, "plane"),
+                evidence=_message_ids(evidence),
+                validity=validity_from(valid_from, valid_until),
+                source=source,
+                metadata=dict(metadata or {}),
+                quarantined=quarantined,
+                idempotency_key=idempotency_key,
+            )
+
+        return (await self._perform(Action.REMEMBER, make)).memory
+
+    async def correct(
+        self,
+        memory_id: str,
+        text: str,
+        *,
+        reason: str | None = None,
+        expected_revision: int | None = None,
+        evidence: Iterable[str] | None = None,
+        valid_from: Moment | None = None,
+        valid_until: Moment | None = None,
+        **where: Unpack[Where],
+    ) -> MemoryRecord:
+        """Supersede a memory. The old revision stays readable with `as_of` and `history`."""
+
+        def make() -> Correct:
+            changed = valid_from is not None or valid_until is not None
+            return Correct(
+                scope=self._scope(where),
+                memory_id=memory_id,
+                text=text,
+                reason=reason,
+                expected_revision=expected_revision,
+                validity=validity_from(valid_from, valid_until) if changed else None,
+                evidence=None if evidence is None else _message_ids(evidence),
+            )
+
+        return (await self._perform(Action.CORRECT, make)).memory
+
+    async def forget_preview(
+        self, record_id: str | Iterable[str] | None = None, *, source: str | None = None, **where: Unpack[Where]
+    ) -> ForgetPreview:
+        """What `forget` with the same arguments would touch. It changes nothing."""
+        return await self._perform(
+            Action.FORGET_PREVIEW, lambda: PreviewForget(self._scope(where), _target(record_id, source, where))
+        )
+
+    async def forget(
+        self,
+        record_id: str | Iterable[str] | None = None,
+        *,
+        source: str | None = None,
+        token: str | None = None,
+        **where: Unpack[Where],
+    ) -> ForgetReceipt:
+        """Forget for good: some ids, or a source, a conversation or a subject whole.
+
+        With the `token` of a preview, it happens only if it would still touch the same.
+        """
+        return await self._perform(
+            Action.FORGET, lambda: Forget(self._scope(where), _target(record_id, source, where), token)
+        )
+
+    async def stats(self, **where: Unpack[Where]) -> Stats:
+        """What the scope holds."""
+        return await self._perform(Action.STATS, lambda: GetStats(self._scope(where)))
+
+    async def verify(self) -> Verification:
+        """Check the whole store for damage."""
+        return await self._perform(Action.VERIFY, lambda: Verify(Scope(space=EVERYWHERE)))
+
+    async def rebuild(self) -> Rebuilt:
+        """Make all indexes anew from the texts, and wait for it. Search goes on meanwhile."""
+        rebuilt = await self._perform(Action.REBUILD, lambda: Rebuild(Scope(space=EVERYWHERE)))
+        await self._service.drain()
+        pending = await self._perform(Action.STATS, lambda: GetStats(Scope(space=EVERYWHERE)))
+        return Rebuilt(rebuilt.records, pending.pending_vectors)
+
+    async def drain(self) -> int:
+        """Do the background work that is due now, and wait for it; how many jobs that were."""
+        return await self._service.drain()
+
+    async def close(self) -> None:
+        """Finish what was accepted, and let go of the store."""
+        await self._service.close()
+
+
+def _message_ids(given: Iterable[str]) -> tuple[MessageId, ...]:
+    if isinstance(given, str):
+        given = (given,)
+    return tuple(MessageId(value) for value in given)
+
+
+def _target(record_id: str | Iterable[str] | None, source: str | None, where: Where) -> ForgetTarget:
+    named = () if record_id is None else (record_id,) if isinstance(record_id, str) else tuple(record_id)
+    if record_id is not None and not named:
+        raise InvalidInput("record_id", "is an empty list; give at least one id")
+    # Beside ids or a source, the scope only narrows: it is not what is forgotten.
+    if named or source:
+        return ForgetTarget(ids=tuple(dict.fromkeys(named)), source=source)
+    return ForgetTarget(conversation=where.get("conversation"), subject=where.get("subject"))

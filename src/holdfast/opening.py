@@ -1,0 +1,83 @@
+"""`holdfast.open`: from a path to a memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from types import TracebackType
+from typing import Any, TypedDict, Unpack
+
+from holdfast.app import open_engine
+from holdfast.domain.access import LOCAL_OPERATOR, Actor
+from holdfast.domain.ranking import Weights
+from holdfast.library import AsyncMemory
+from holdfast.ports import Clock, Embedder, Ids
+from holdfast.settings import Settings
+from holdfast.sync import Memory
+
+
+class Options(TypedDict, total=False):
+    """How to open a memory. Whatever is left out comes from the settings."""
+
+    embedder: str | Embedder | None
+    weights: Weights | None
+    space: str | None
+    actor: Actor
+    clock: Clock | None
+    new_ids: Ids | None
+    settings: Settings | None
+    work: bool
+
+
+class Opening:
+    """What `open_async` gives: await it for the memory, or use it in `async with`."""
+
+    def __init__(self, location: str | os.PathLike[str], options: Options) -> None:
+        self._location = os.fspath(location)
+        self._options = options
+        self._memory: AsyncMemory | None = None
+
+    async def opened(self) -> AsyncMemory:
+        options = self._options
+        settings = options.get("settings") or Settings()
+        engine = await open_engine(
+            self._location,
+            settings,
+            embedder=options.get("embedder"),
+            weights=options.get("weights"),
+            clock=options.get("clock"),
+            new_ids=options.get("new_ids"),
+            work=options.get("work", True),
+        )
+        space = options.get("space") or settings.space
+        return AsyncMemory(engine, actor=options.get("actor", LOCAL_OPERATOR), space=space)
+
+    def __await__(self) -> Generator[Any, None, AsyncMemory]:
+        return self.opened().__await__()
+
+    async def __aenter__(self) -> AsyncMemory:
+        self._memory = await self.opened()
+        return self._memory
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._memory is not None:
+            await self._memory.close()
+
+
+def open_async(location: str | os.PathLike[str] = "memory.db", **options: Unpack[Options]) -> Opening:
+    """Open or create a memory.
+
+    `location` is a path, or ":memory:". `embedder` is "static" (the default: no key, no network), "onnx:<directory>",
+    "openai:<model>", or one of your own. `weights` tune the ranking. `space` is the tenant that calls work in, `actor`
+    who is calling. `work=False` leaves background work to other processes.
+    """
+    return Opening(location, options)
+
+
+def open(  # noqa: A001 - like codecs.open: always called as holdfast.open
+    location: str | os.PathLike[str] = "memory.db", **options: Unpack[Options]
+) -> Memory:
+    """`open_async` for code that is not asynchronous."""
+    return Memory(Opening(location, options).opened)

@@ -1,0 +1,480 @@
+"""What the core needs from outside: a store, an embedder, a clock, ids. And what edges need from the core: a service.
+
+A store runs a piece of work inside one transaction, in a thread of its own choosing. A `Reader` and a `Transaction`
+are bound to the grant they were opened with: what the grant does not reach cannot be read, counted or written through
+them. All methods on them are plain calls; `read` and `write` are awaited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import IntFlag, StrEnum
+from typing import NamedTuple, Protocol, TypeVar
+
+from holdfast.domain.access import Action, Actor, Grant
+from holdfast.domain.forgetting import ForgetTarget
+from holdfast.domain.ids import JobId, MemoryId, MessageId, TurnId
+from holdfast.domain.jobs import Job, JobKind, JobStatus, NewJob
+from holdfast.domain.memory import Plane, Status, Trust, Validity
+from holdfast.domain.operations import Operation
+from holdfast.domain.ranking import FloatArray
+from holdfast.domain.results import Finding, HitKind, Record
+from holdfast.domain.scope import Partition, Scope
+from holdfast.domain.transcript import Metadata, Role
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Clock(Protocol):
+    def now(self) -> datetime: ...
+
+
+class Ids(Protocol):
+    def new(self, prefix: str) -> str:
+        """A new id, greater than every id this has given before."""
+
+
+# --- embedding and analysis ------------------------------------------------------------------------------------------
+
+
+class Purpose(StrEnum):
+    DOCUMENT = "document"
+    QUERY = "query"
+
+
+class Embedder(Protocol):
+    """Texts to unit vectors.
+
+    `fingerprint` changes whenever the vectors would: model, weights, runtime. `local` embedders answer in
+    milliseconds without a network, so `add` waits for them.
+    """
+
+    @property
+    def fingerprint(self) -> str: ...
+
+    @property
+    def dimensions(self) -> int: ...
+
+    @property
+    def local(self) -> bool: ...
+
+    async def embed(self, texts: Sequence[str], purpose: Purpose) -> FloatArray:
+        """One row of float32 per text, each of length one."""
+
+    async def close(self) -> None: ...
+
+
+class Flag(IntFlag):
+    """What analysis found in a text, once, when it was indexed."""
+
+    NONE = 0
+    TIME_EXPRESSION = 1
+    QUESTION_ONLY = 2
+    LONG = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """A text's terms as packed hashes and counts, how many terms it has, what it is like, and its pieces to embed."""
+
+    terms: bytes
+    length: int
+    flags: Flag
+    pieces: tuple[str, ...]
+
+
+class Analyzer(Protocol):
+    @property
+    def version(self) -> int:
+        """Grows when the analysis of the same text would differ: then the store re-indexes itself."""
+
+    def analyze(self, text: str) -> Analysis: ...
+
+
+# --- what stores hand to search ---------------------------------------------------------------------------------------
+
+
+class IndexRow(NamedTuple):
+    """One record as search sees it: no text, moments in microseconds. `number` is the store's own and never leaves."""
+
+    number: int
+    kind: int  # 0 message, 1 memory
+    plane: str | None
+    status: str
+    trust: int
+    scope_id: int
+    conversation_id: int | None
+    position: int
+    sender: str | None
+    role: str | None
+    source: str | None
+    said_at: int
+    recorded_at: int
+    superseded_at: int | None
+    valid_from: int | None
+    valid_to: int | None
+    flags: int
+    length: int
+    terms: bytes
+
+
+class VectorRow(NamedTuple):
+    """One piece of a record, embedded; float16, little-endian."""
+
+    number: int
+    piece: int
+    vector: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """What changed in a partition after `since`: rows new or changed (with all their vectors), and numbers removed."""
+
+    change: int
+    rows: Sequence[IndexRow]
+    vectors: Sequence[VectorRow]
+    removed: Sequence[int]
+    scopes: dict[int, Scope]
+
+
+# --- the store --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NewMessage:
+    id: MessageId
+    text: str
+    sender: str | None
+    role: Role
+    said_at: datetime
+    said_at_given: bool
+    external_id: str | None
+    metadata: Metadata
+    analysis: Analysis
+    vectors: Sequence[bytes] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NewTurn:
+    id: TurnId
+    scope: Scope
+    source: str | None
+    recorded_at: datetime
+    messages: Sequence[NewMessage]
+
+
+@dataclass(frozen=True, slots=True)
+class NewRevision:
+    """A new memory, or a further revision of one: then `supersedes` is the revision it replaces."""
+
+    id: MemoryId
+    scope: Scope
+    plane: Plane
+    text: str
+    trust: Trust
+    status: Status
+    validity: Validity
+    recorded_at: datetime
+    source: str | None
+    author: str
+    reason: str | None
+    evidence: tuple[MessageId, ...]
+    metadata: Metadata
+    analysis: Analysis
+    vectors: Sequence[bytes] = ()
+    supersedes: int | None = None
+    slot: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessages:
+    """Per given message, its id: an existing one's where it was there already, None where it was forgotten."""
+
+    ids: tuple[MessageId | None, ...]
+    new: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ListFilter:
+    kind: HitKind | None = None
+    planes: frozenset[Plane] | None = None
+    sender: str | None = None
+    source: str | None = None
+    status: Status | None = None
+    as_of: datetime | None = None
+    valid_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A stored answer to an idempotent call: the digest of the request, and ids. Never text."""
+
+    digest: str
+    ids: tuple[str | None, ...]
+    turn_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Doomed:
+    """What a forget would remove. `fingerprint` changes with it."""
+
+    fingerprint: str
+    message_ids: tuple[str, ...]
+    memory_ids: tuple[str, ...]
+    revisions: int
+    derived_ids: tuple[str, ...]
+    weakened: int
+    conversations: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unindexed:
+    """A record that waits for its vectors or its analysis."""
+
+    number: int
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """What indexing made of one record. `analysis` is None where only the vectors are new."""
+
+    number: int
+    vectors: Sequence[bytes]
+    analysis: Analysis | None = None
+
+
+class Reader(Protocol):
+    """A consistent view of what a grant reaches."""
+
+    # search
+    def partitions(self) -> Sequence[Partition]:
+        """Those that exist and that the grant reaches."""
+
+    def change_of(self, partition: Partition) -> int:
+        """A number that grows with every change of the partition; 0 if it does not exist."""
+
+    def delta(self, partition: Partition, since: int, embedder: str) -> Delta: ...
+
+    def fetch(self, numbers: Sequence[int]) -> dict[int, Record]:
+        """Records by the store's number, with text and evidence."""
+
+    # look-up
+    def find(self, record_id: str, as_of: datetime | None = None) -> tuple[int, Record] | None:
+        """A message, or a memory's revision that was current then (now, by default), with its number."""
+
+    def revisions(self, memory_id: str) -> Sequence[Record]:
+        """Oldest first; empty if there is no such memory."""
+
+    def page(self, wanted: ListFilter, before: str | None, limit: int) -> Sequence[Record]:
+        """Newest first, with ids below `before`."""
+
+    def answer(self, partition: Partition, key: str) -> Answer | None: ...
+
+    def doomed(self, target: ForgetTarget) -> Doomed: ...
+
+    def unsealed(self, scope: Scope) -> Sequence[MessageId]:
+        """The conversation's messages since the last flush."""
+
+    def counts(self, embedder: str) -> dict[str, int]: ...
+
+    def unindexed(self, embedder: str, analyzer: int, after: int, limit: int) -> Sequence[Unindexed]:
+        """Records after that number whose vectors are of another embedder, or whose analysis is of another version."""
+
+    def waiting(self, record_ids: Sequence[str], embedder: str, analyzer: int) -> Sequence[Unindexed]:
+        """Those of the given records that `unindexed` would find."""
+
+    def in_slot(self, partition: Partition, slot: str) -> Record | None:
+        """The current memory that fills this slot."""
+
+    def fact(self, name: str) -> str | None: ...
+
+    def job_counts(self) -> dict[str, int]:
+        """By status."""
+
+    def due(self, now: datetime) -> bool:
+        """Whether a worker would find something to claim."""
+
+    def jobs(self, status: JobStatus | None = None, limit: int = 100) -> Sequence[Job]: ...
+
+    def operations(self, limit: int = 100) -> Sequence[Operation]: ...
+
+    def integrity(self, embedder: str) -> tuple[dict[str, int], Sequence[Finding]]: ...
+
+
+class Transaction(Reader, Protocol):
+    """All of it commits, or nothing."""
+
+    def add_turn(self, turn: NewTurn, embedder: str, analyzer: int) -> StoredMessages: ...
+
+    def add_revision(self, revision: NewRevision, embedder: str, analyzer: int) -> int:
+        """Its revision number. `RevisionConflict` if `supersedes` is not current."""
+
+    def keep_answer(self, partition: Partition, key: str, answer: Answer, at: datetime) -> None: ...
+
+    def seal(self, scope: Scope) -> int: ...
+
+    def forget(self, doomed: Doomed, at: datetime) -> tuple[int, int]:
+        """How many tombstones were left, and how many of the records can still be found (0)."""
+
+    def index(self, entries: Iterable[Indexed], embedder: str, analyzer: int) -> None: ...
+
+    def mark_stale(self) -> int:
+        """Make `unindexed` find every record, while search goes on with what there is; how many there are."""
+
+    def put_fact(self, name: str, value: str) -> None:
+        """Keep a fact about the store itself."""
+
+    def enqueue(self, job_id: JobId, job: NewJob, at: datetime) -> JobId:
+        """Queue it. Work of a kind that is idempotent and queued already is not queued twice."""
+
+    def claim(self, kinds: frozenset[JobKind], now: datetime, lease: timedelta) -> Job | None:
+        """Take the oldest due job, or one whose lease ran out."""
+
+    def extend(self, job: Job, now: datetime, lease: timedelta, done: int, total: int) -> None:
+        """`LeaseLost` if somebody else holds the job now."""
+
+    def finish(self, job: Job, status: JobStatus, now: datetime, error: str | None = None) -> None:
+        """`LeaseLost` if somebody else holds the job now: then nothing of this transaction commits."""
+
+    def retry(self, job: Job, now: datetime, run_after: datetime, error: str) -> None:
+        """End this attempt as failed and queue the next."""
+
+    def record(self, operation: Operation) -> None: ...
+
+
+class Store(Protocol):
+    """One durable place for everything. A write is acknowledged only after it reached the disk."""
+
+    @property
+    def location(self) -> str: ...
+
+    async def read(self, grant: Grant, work: Callable[[Reader], T]) -> T: ...
+
+    async def write(self, grant: Grant, work: Callable[[Transaction], T]) -> T: ...
+
+    async def audit(self, operation: Operation) -> None:
+        """Record a read or a refusal soon: within 100 ms, and on close. Waits only if very many are waiting already."""
+
+    async def scrub(self) -> bool:
+        """Make sure that no deleted byte is left in files. False if a reader is in the way: try again later."""
+
+    async def close(self) -> None: ...
+
+
+# --- search -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a search asks for, besides the words. Times of None mean now and always."""
+
+    top_k: int = 10
+    kind: HitKind | None = None
+    planes: frozenset[Plane] | None = None
+    sender: str | None = None
+    role: Role | None = None
+    source: str | None = None
+    said_from: datetime | None = None
+    said_to: datetime | None = None
+    as_of: datetime | None = None
+    valid_at: datetime | None = None
+    min_score: float | None = None
+    quarantined: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A candidate: its number, score, and per part of the ranking its raw value, normalized value and weight."""
+
+    number: int
+    score: float
+    parts: dict[str, tuple[float, float, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Best first. `target` is the record that an explanation asked about, with its rank, if it was a candidate."""
+
+    best: Sequence[Scored]
+    candidates: int
+    understood: dict[str, str]
+    target: tuple[int, Scored] | None = None
+    why_absent: str | None = None
+
+
+class Searcher(Protocol):
+    """Ranks what a reader reaches. The query's vector is made beforehand, outside any transaction."""
+
+    def text_to_embed(self, reader: Reader, scope: Scope, query: str, wanted: Wanted) -> str:
+        """What the query's vector is to be made of: the query without the names of the participants it can see.
+
+        Whom a query names is matched against who said something, not against texts that mention the name.
+        """
+
+    def rank(
+        self,
+        reader: Reader,
+        scope: Scope,
+        query: str,
+        vector: FloatArray | None,
+        wanted: Wanted,
+        now: datetime,
+        target: int | None = None,
+    ) -> Ranked: ...
+
+
+# --- extraction -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A fact that extraction proposes. `replaces` holds what the same evidence says is no longer true.
+
+    `former` is given where the evidence names what ended ("I no longer live in Porto"): then only an earlier fact that
+    holds this text is replaced.
+    """
+
+    text: str
+    evidence: tuple[MessageId, ...]
+    trust: Trust
+    validity: Validity
+    key: str
+    replaces: bool = False
+    former: str | None = None
+
+
+class Extractor(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    async def extract(self, messages: Sequence[Record], subject: str | None) -> Sequence[Candidate]: ...
+
+
+# --- the service ------------------------------------------------------------------------------------------------------
+
+
+class Verb(Protocol[T_co]):
+    """One request, made by an edge and carried out behind the gate. Each is a frozen dataclass of the runtime's."""
+
+    @property
+    def scope(self) -> Scope: ...
+
+    def answers(self) -> T_co:
+        """Never called: it names the type of the verb's result."""
+
+
+class Service(Protocol):
+    """What every edge calls."""
+
+    async def perform(self, actor: Actor, action: Action, make: Callable[[], Verb[T]]) -> T:
+        """Make the request and carry it out. A request that cannot even be made leaves its audit row too."""
+
+    async def drain(self) -> int:
+        """Work off the background jobs that are due; how many there were."""
+
+    async def close(self) -> None: ...

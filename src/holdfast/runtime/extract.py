@@ -1,0 +1,94 @@
+"""From sealed messages to memories: what an extractor proposes becomes a memory, a revision of one, or nothing new."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from holdfast.domain import ids
+from holdfast.domain.access import SYSTEM, Action, authorize
+from holdfast.domain.ids import MemoryId
+from holdfast.domain.jobs import Job
+from holdfast.domain.memory import Memory, Plane, Status
+from holdfast.domain.scope import Scope
+from holdfast.domain.transcript import Message
+from holdfast.ports import Candidate, NewRevision, Reader, Transaction
+from holdfast.runtime import indexing
+from holdfast.runtime.perform import Core
+from holdfast.runtime.remember import later
+
+
+@dataclass(frozen=True, slots=True)
+class _Indexed:
+    candidate: Candidate
+    entry: indexing.Entry
+
+
+async def extracted(core: Core, job: Job) -> Callable[[Transaction], None]:
+    """The effect of an extraction job. Doing it twice writes nothing twice: a slot that says the same stays as it is."""
+    grant = authorize(SYSTEM, Action.WORK, job.scope)
+    messages = await core.store.read(grant, lambda reader: _messages(reader, job.record_ids))
+    candidates = await core.extractor.extract(messages, job.scope.subject)
+    entries = await indexing.entries(core, [candidate.text for candidate in candidates])
+    proposed = [_Indexed(candidate, entry) for candidate, entry in zip(candidates, entries, strict=True)]
+    scope = lasting(job.scope)
+
+    def effect(transaction: Transaction) -> None:
+        for proposal in proposed:
+            _accept(core, transaction, scope, proposal)
+
+    return effect
+
+
+def lasting(scope: Scope) -> Scope:
+    """What was learned outlives the conversation and the run it was learned in."""
+    return Scope(
+        space=scope.space,
+        app=scope.app,
+        project=scope.project,
+        agent=scope.agent,
+        subject=scope.subject,
+        namespace=scope.namespace,
+    )
+
+
+def _messages(reader: Reader, message_ids: tuple[str, ...]) -> list[Message]:
+    found = (reader.find(message_id) for message_id in message_ids)
+    return [entry[1] for entry in found if entry is not None and isinstance(entry[1], Message)]
+
+
+def _accept(core: Core, transaction: Transaction, scope: Scope, proposal: _Indexed) -> None:
+    candidate = proposal.candidate
+    # Forgotten since it was read: what rested on it is not learned.
+    if any(transaction.find(message_id) is None for message_id in candidate.evidence):
+        return
+    slot = f"{core.extractor.name}/{candidate.key}"
+    old = transaction.in_slot(scope.partition, slot)
+    if isinstance(old, Memory) and old.text == candidate.text:
+        return
+    if old is None and candidate.replaces and not candidate.text:
+        return
+    now = core.clock.now()
+    transaction.add_revision(
+        NewRevision(
+            id=old.id if isinstance(old, Memory) else MemoryId(core.ids.new(ids.MEMORY)),
+            scope=old.scope if isinstance(old, Memory) else scope,
+            plane=Plane.LONG_TERM,
+            text=candidate.text,
+            trust=candidate.trust,
+            status=Status.ACCEPTED,
+            validity=candidate.validity,
+            recorded_at=later(now, old) if isinstance(old, Memory) else now,
+            source=None,
+            author=f"extractor:{core.extractor.name}",
+            reason="said anew" if isinstance(old, Memory) else None,
+            evidence=candidate.evidence,
+            metadata={},
+            analysis=proposal.entry.analysis,
+            vectors=proposal.entry.vectors,
+            supersedes=old.revision if isinstance(old, Memory) else None,
+            slot=slot,
+        ),
+        core.embedder.fingerprint,
+        core.analyzer.version,
+    )

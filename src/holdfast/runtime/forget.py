@@ -1,0 +1,93 @@
+"""`forget`: first a preview of what it will touch, then a tombstone and a receipt that a search proves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from holdfast.domain.access import Action, Grant
+from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt, ForgetTarget
+from holdfast.domain.ids import OperationId
+from holdfast.domain.jobs import JobKind, NewJob
+from holdfast.domain.scope import EVERYWHERE, Scope
+from holdfast.errors import NotFound, PreviewOutdated
+from holdfast.ports import Doomed, Reader, Transaction
+from holdfast.runtime.perform import Core, Read, Write
+
+_SHOWN_IDS = 100
+_NOT_YET = OperationId("")  # the gate tells it, after the commit
+
+
+def _doomed(reader: Reader, target: ForgetTarget) -> Doomed:
+    found = reader.doomed(target)
+    missing = set(target.ids) - {*found.message_ids, *found.memory_ids}
+    if missing:
+        raise NotFound(f"there is no memory or message {min(missing)!r:.80} in this scope; nothing was forgotten")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewForget(Read[None, ForgetPreview]):
+    action: ClassVar[Action] = Action.FORGET_PREVIEW
+    scope: Scope
+    target: ForgetTarget
+
+    async def prepare(self, core: Core, grant: Grant) -> None:
+        return None
+
+    def apply(self, reader: Reader, prepared: None) -> ForgetPreview:
+        found = _doomed(reader, self.target)
+        everything = (*found.memory_ids, *found.derived_ids, *found.message_ids)
+        return ForgetPreview(
+            token=found.fingerprint,
+            messages=len(found.message_ids),
+            memories=len(found.memory_ids) + len(found.derived_ids),
+            revisions=found.revisions,
+            derived=len(found.derived_ids),
+            weakened=found.weakened,
+            conversations=found.conversations,
+            ids=everything[:_SHOWN_IDS],
+            truncated=len(everything) > _SHOWN_IDS,
+        )
+
+    def touched(self, result: ForgetPreview) -> int:
+        return result.messages + result.memories
+
+
+@dataclass(frozen=True, slots=True)
+class Forget(Write[Core, ForgetReceipt]):
+    """With a preview's token, it happens only if it would still touch the same."""
+
+    action: ClassVar[Action] = Action.FORGET
+    scope: Scope
+    target: ForgetTarget
+    token: str | None = None
+
+    async def prepare(self, core: Core, grant: Grant) -> Core:
+        return core
+
+    def apply(self, transaction: Transaction, prepared: Core) -> ForgetReceipt:
+        found = _doomed(transaction, self.target)
+        if self.token not in (None, found.fingerprint):
+            raise PreviewOutdated("what this would forget has changed since the preview; look at a new preview first")
+        now = prepared.clock.now()
+        tombstones, remaining = transaction.forget(found, now)
+        # Queued with the deletion, so that a crash before the bytes are gone does not keep them.
+        self.enqueue(transaction, prepared, NewJob(JobKind.SCRUB, Scope(space=EVERYWHERE)))
+        return ForgetReceipt(
+            operation_id=_NOT_YET,
+            messages=len(found.message_ids),
+            memories=len(found.memory_ids) + len(found.derived_ids),
+            revisions=found.revisions,
+            tombstones=tombstones,
+            remaining=remaining,
+            scrubbed=False,
+            forgotten_at=now,
+        )
+
+    async def finish(self, core: Core, result: ForgetReceipt, operation_id: OperationId) -> ForgetReceipt:
+        core.wake()
+        return replace(result, operation_id=operation_id, scrubbed=await core.store.scrub())
+
+    def touched(self, result: ForgetReceipt) -> int:
+        return result.tombstones

@@ -1,0 +1,115 @@
+"""`get`, `list` and `history`: records as they are stored."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from typing import ClassVar
+
+from holdfast.domain.access import Action, Grant
+from holdfast.domain.memory import OPEN_PLANES
+from holdfast.domain.results import Page, Record
+from holdfast.domain.scope import Scope
+from holdfast.errors import InvalidCursor, InvalidInput, NotFound
+from holdfast.ports import ListFilter, Reader
+from holdfast.runtime.add import digest_of
+from holdfast.runtime.perform import Core, Read
+
+MAX_PAGE = 1_000
+
+
+class _Immediate:
+    """A verb that has nothing slow to prepare."""
+
+    async def prepare(self, core: Core, grant: Grant) -> None:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Get(_Immediate, Read[None, Record]):
+    action: ClassVar[Action] = Action.GET
+    scope: Scope
+    record_id: str
+    as_of: datetime | None = None
+
+    def apply(self, reader: Reader, prepared: None) -> Record:
+        found = reader.find(self.record_id, self.as_of)
+        if found is None:
+            when = f" as of {self.as_of:%Y-%m-%d %H:%M:%S}" if self.as_of else ""
+            raise NotFound(f"there is no memory or message {self.record_id!r:.80} in this scope{when}")
+        return found[1]
+
+    def touched(self, result: Record) -> int:
+        return 1
+
+
+@dataclass(frozen=True, slots=True)
+class History(_Immediate, Read[None, tuple[Record, ...]]):
+    """Every revision of a memory, oldest first."""
+
+    action: ClassVar[Action] = Action.HISTORY
+    scope: Scope
+    record_id: str
+
+    def apply(self, reader: Reader, prepared: None) -> tuple[Record, ...]:
+        found = reader.revisions(self.record_id)
+        if not found:
+            raise NotFound(f"there is no memory or message {self.record_id!r:.80} in this scope")
+        return tuple(found)
+
+    def touched(self, result: tuple[Record, ...]) -> int:
+        return len(result)
+
+
+@dataclass(frozen=True, slots=True)
+class List(_Immediate, Read[None, Page]):
+    """Newest first. A cursor belongs to one scope and filter, and says nothing about anybody else's records."""
+
+    action: ClassVar[Action] = Action.LIST
+    scope: Scope
+    wanted: ListFilter = field(default_factory=ListFilter)
+    limit: int = 50
+    cursor: str | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.limit, bool) or not isinstance(self.limit, int) or not 1 <= self.limit <= MAX_PAGE:
+            raise InvalidInput("limit", f"must be a whole number from 1 to {MAX_PAGE:,}, not {self.limit!r}")
+        if self.cursor is not None:
+            self._before(self.cursor)
+
+    def apply(self, reader: Reader, prepared: None) -> Page:
+        wanted = self.wanted
+        if wanted.planes is None:
+            wanted = replace(wanted, planes=OPEN_PLANES)
+        before = None if self.cursor is None else self._before(self.cursor)
+        found = reader.page(wanted, before, self.limit + 1)
+        items = tuple(found[: self.limit])
+        more = len(found) > self.limit
+        return Page(items, self._cursor(items[-1].id) if more else None)
+
+    def touched(self, result: Page) -> int:
+        return len(result.items)
+
+    def _query(self) -> str:
+        return digest_of(asdict(self.scope), _shallow(self.wanted) | {"planes": sorted(self.wanted.planes or ())})[:16]
+
+    def _cursor(self, last_id: str) -> str:
+        payload = json.dumps([self._query(), last_id.partition("_")[2]], separators=(",", ":"))
+        return base64.urlsafe_b64encode(payload.encode()).decode().rstrip("=")
+
+    def _before(self, cursor: str) -> str:
+        try:
+            padded = cursor + "=" * (-len(cursor) % 4)
+            query, before = json.loads(base64.b64decode(padded.encode("ascii"), altchars=b"-_", validate=True))
+        except (ValueError, TypeError, AttributeError, binascii.Error, RecursionError):
+            raise InvalidCursor("cursor", "is malformed; pass on the `next_cursor` of a page unchanged") from None
+        if query != self._query() or not isinstance(before, str):
+            raise InvalidCursor("cursor", "belongs to another query; start that one from its first page")
+        return before
+
+
+def _shallow(wanted: ListFilter) -> dict[str, object]:
+    return {name: getattr(wanted, name) for name in wanted.__slots__}

@@ -1,0 +1,147 @@
+"""The gate: the only way in.
+
+Every verb is a frozen request with `prepare` (may be slow; holds no transaction) and `apply` (short; one transaction).
+The gate authorizes, prepares, applies, and leaves exactly one operation row: in the same commit for what changes
+something; soon after for a read. A refusal or failure changed nothing, so its row is written alone. Nothing else
+writes operations.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar, Generic, TypeVar
+
+from holdfast.domain import ids
+from holdfast.domain.access import Action, Actor, Grant, authorize
+from holdfast.domain.ids import JobId, OperationId
+from holdfast.domain.jobs import NewJob
+from holdfast.domain.operations import Operation, Outcome
+from holdfast.domain.scope import DEFAULT_SPACE, Scope
+from holdfast.errors import AccessDenied, Conflict, HoldfastError, InvalidInput, NotFound
+from holdfast.ports import Analyzer, Clock, Embedder, Extractor, Ids, Reader, Searcher, Store, Transaction
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+# The caller's doing, not ours.
+_REFUSALS = (AccessDenied, InvalidInput, NotFound, Conflict)
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """Everything the verbs need from outside. `wake` tells the worker that there is something to do."""
+
+    store: Store
+    embedder: Embedder
+    analyzer: Analyzer
+    searcher: Searcher
+    extractor: Extractor
+    clock: Clock
+    ids: Ids
+    wake: Callable[[], None]
+
+
+class Request(ABC, Generic[P, R]):
+    """What every verb has. Subclasses are frozen dataclasses with a `scope`."""
+
+    action: ClassVar[Action]
+    scope: Scope
+
+    @abstractmethod
+    async def prepare(self, core: Core, grant: Grant) -> P:
+        """Whatever is slow. No transaction is open; what is read here may have changed by the time of `apply`."""
+
+    async def finish(self, core: Core, result: R, operation_id: OperationId) -> R:
+        """What can only be done after the commit, knowing the call's operation row."""
+        return result
+
+    def touched(self, result: R) -> int:
+        """How many records were written, returned or removed."""
+        return 0
+
+    def answers(self) -> R:
+        raise NotImplementedError
+
+
+class Read(Request[P, R]):
+    @abstractmethod
+    def apply(self, reader: Reader, prepared: P) -> R: ...
+
+
+class Write(Request[P, R]):
+    @abstractmethod
+    def apply(self, transaction: Transaction, prepared: P) -> R: ...
+
+    def enqueue(self, transaction: Transaction, core: Core, job: NewJob) -> JobId:
+        """Queue work that this write causes; it exists if and only if the write does."""
+        return transaction.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
+
+
+@dataclass(slots=True)
+class _Entry:
+    """The operation row of one call, while it is under way."""
+
+    id: OperationId
+    actor: Actor
+    action: Action
+    scope: Scope
+    started_at: datetime
+    started: float
+
+    def row(self, outcome: Outcome, touched: int = 0, error: BaseException | None = None) -> Operation:
+        return Operation(
+            id=self.id,
+            actor=self.actor,
+            action=self.action,
+            scope=self.scope,
+            outcome=outcome,
+            error_code=_code(error),
+            touched=touched,
+            started_at=self.started_at,
+            duration_micros=int((time.perf_counter() - self.started) * 1e6),
+        )
+
+
+async def perform(core: Core, actor: Actor, action: Action, make: Callable[[], Request[Any, R]]) -> R:
+    """Make, authorize, prepare, apply and audit one verb."""
+    scope = Scope(space=actor.space or DEFAULT_SPACE)
+    operation_id = OperationId(core.ids.new(ids.OPERATION))
+    entry = _Entry(operation_id, actor, action, scope, core.clock.now(), time.perf_counter())
+    try:
+        verb = make()
+        entry.scope = verb.scope
+        grant = authorize(actor, action, verb.scope)
+        prepared = await verb.prepare(core, grant)
+        if isinstance(verb, Write):
+            result = await core.store.write(grant, lambda transaction: _applied(verb, transaction, prepared, entry))
+        else:
+            result = await _read(core, grant, verb, prepared, entry)
+    except Exception as error:
+        refused = isinstance(error, _REFUSALS)
+        await core.store.audit(entry.row(Outcome.REFUSED if refused else Outcome.FAILED, error=error))
+        raise
+    return await verb.finish(core, result, operation_id)
+
+
+def _applied(verb: Write[P, R], transaction: Transaction, prepared: P, entry: _Entry) -> R:
+    result = verb.apply(transaction, prepared)
+    transaction.record(entry.row(Outcome.SUCCEEDED, verb.touched(result)))
+    return result
+
+
+async def _read(core: Core, grant: Grant, verb: Request[P, R], prepared: P, entry: _Entry) -> R:
+    if not isinstance(verb, Read):
+        raise TypeError(f"{type(verb).__name__} neither reads nor writes")
+    result: R = await core.store.read(grant, lambda reader: verb.apply(reader, prepared))
+    await core.store.audit(entry.row(Outcome.SUCCEEDED, verb.touched(result)))
+    return result
+
+
+def _code(error: BaseException | None) -> str | None:
+    if error is None:
+        return None
+    return error.code if isinstance(error, HoldfastError) else "internal_error"

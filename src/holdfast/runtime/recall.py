@@ -1,0 +1,76 @@
+"""`recall`: search with policy, ready for a model. Data, never instruction: one labelled message."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from holdfast.domain.access import Action, Grant
+from holdfast.domain.projection import reference_message
+from holdfast.domain.results import Hit, HitKind, Recall
+from holdfast.domain.scope import Scope
+from holdfast.errors import InvalidInput
+from holdfast.ports import Reader, Wanted
+from holdfast.runtime.perform import Core, Read
+from holdfast.runtime.search import MAX_TOP_K, Asked, asked, check_query, hits
+
+# One provenance (a resource, a webhook, an import) may fill at most this share of what a model is shown.
+MAX_SOURCE_SHARE = 0.5
+_CANDIDATES_PER_PLACE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class RecallMemory(Read[Asked, Recall]):
+    action: ClassVar[Action] = Action.RECALL
+    scope: Scope
+    query: str
+    wanted: Wanted
+    budget_chars: int = 4_000
+
+    def __post_init__(self) -> None:
+        check_query(self.query, self.wanted)
+        if self.budget_chars < 1:
+            raise InvalidInput("budget_chars", f"must be at least 1, not {self.budget_chars}")
+
+    async def prepare(self, core: Core, grant: Grant) -> Asked:
+        return await asked(core, grant, self.query, self.wanted)
+
+    def apply(self, reader: Reader, prepared: Asked) -> Recall:
+        many = min(self.wanted.top_k * _CANDIDATES_PER_PLACE, MAX_TOP_K)
+        # Whatever was asked, what is in quarantine is never recalled.
+        wanted = replace(self.wanted, top_k=many, quarantined=False)
+        ranked = prepared.core.searcher.rank(reader, self.scope, self.query, prepared.vector, wanted, prepared.now)
+        chosen, omitted = choose(hits(reader, ranked.best), self.wanted.top_k)
+        kept, message = reference_message(chosen, self.budget_chars)
+        if len(kept) < len(chosen):
+            omitted["budget"] = len(chosen) - len(kept)
+        return Recall(tuple(kept), message, omitted)
+
+    def touched(self, result: Recall) -> int:
+        return len(result.hits)
+
+
+def choose(ranked: Sequence[Hit], places: int) -> tuple[list[Hit], dict[str, int]]:
+    """Fill the places by score; within them, memories first, then the evidence that no memory already carries."""
+    omitted: Counter[str] = Counter()
+    share = max(1, int(places * MAX_SOURCE_SHARE))
+    from_source: Counter[str] = Counter()
+    covered = {
+        evidence.message_id for hit in ranked[:places] if hit.kind is HitKind.MEMORY for evidence in hit.evidence
+    }
+    chosen: list[Hit] = []
+    for hit in ranked:
+        if len(chosen) == places:
+            break
+        if hit.kind is HitKind.MESSAGE and hit.id in covered:
+            omitted["covered_by_memory"] += 1
+        elif hit.source is not None and from_source[hit.source] >= share:
+            omitted["source_share"] += 1
+        else:
+            chosen.append(hit)
+            if hit.source is not None:
+                from_source[hit.source] += 1
+    chosen.sort(key=lambda hit: hit.kind is not HitKind.MEMORY)
+    return chosen, dict(omitted)

@@ -1,0 +1,207 @@
+"""`remember` and `correct`: explicit memories, and what supersedes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from holdfast.domain import ids
+from holdfast.domain.access import Action, ActorKind, Grant
+from holdfast.domain.ids import MemoryId, MessageId, OperationId
+from holdfast.domain.jobs import JobKind, NewJob
+from holdfast.domain.memory import ALWAYS, Memory, Plane, Status, Trust, Validity
+from holdfast.domain.results import Remembered
+from holdfast.domain.scope import Scope
+from holdfast.domain.text import checked_text
+from holdfast.domain.transcript import check_metadata
+from holdfast.errors import IdempotencyConflict, InvalidInput, NotFound, RevisionConflict
+from holdfast.ports import Answer, NewRevision, Transaction
+from holdfast.runtime import indexing
+from holdfast.runtime.add import check_key, check_source, digest_of
+from holdfast.runtime.perform import Core, Write
+
+MAX_REASON_CHARS = 1_000
+_TICK = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A text, indexed; who writes it, and when."""
+
+    core: Core
+    entry: indexing.Entry
+    now: datetime
+    author: str
+    trust: Trust
+
+
+async def ready(core: Core, grant: Grant, text: str) -> Ready:
+    (entry,) = await indexing.entries(core, [text])
+    stated = grant.actor.kind in (ActorKind.OPERATOR, ActorKind.USER)
+    return Ready(core, entry, core.clock.now(), str(grant.actor), Trust.STATED if stated else Trust.MODEST)
+
+
+class _Indexing(Write[Ready, Remembered]):
+    """What the two have in common: vectors that a remote embedder still owes are made by a job."""
+
+    __slots__ = ()
+
+    def _index_later(self, transaction: Transaction, made: Ready, scope: Scope, memory_id: str) -> None:
+        if not made.core.embedder.local:
+            self.enqueue(transaction, made.core, NewJob(JobKind.INDEX, scope, (memory_id,)))
+
+    async def finish(self, core: Core, result: Remembered, operation_id: OperationId) -> Remembered:
+        if not core.embedder.local:
+            core.wake()
+        return result
+
+    def touched(self, result: Remembered) -> int:
+        return 0 if result.replayed else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Remember(_Indexing):
+    action: ClassVar[Action] = Action.REMEMBER
+    scope: Scope
+    text: str
+    plane: Plane = Plane.LONG_TERM
+    evidence: tuple[MessageId, ...] = ()
+    validity: Validity = ALWAYS
+    source: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    quarantined: bool = False
+    idempotency_key: str | None = None
+
+    def __post_init__(self) -> None:
+        checked_text(self.text, "text")
+        check_key(self.idempotency_key)
+        check_source(self.source)
+        check_metadata(self.metadata)
+
+    async def prepare(self, core: Core, grant: Grant) -> Ready:
+        return await ready(core, grant, self.text)
+
+    def apply(self, transaction: Transaction, prepared: Ready) -> Remembered:
+        digest = self._digest()
+        if self.idempotency_key is not None:
+            known = transaction.answer(self.scope.partition, self.idempotency_key)
+            if known is not None:
+                return _replayed(transaction, known, digest)
+        memory_id = MemoryId(prepared.core.ids.new(ids.MEMORY))
+        transaction.add_revision(
+            self._revision(memory_id, prepared), prepared.core.embedder.fingerprint, prepared.core.analyzer.version
+        )
+        if self.idempotency_key is not None:
+            answer = Answer(digest, (memory_id,))
+            transaction.keep_answer(self.scope.partition, self.idempotency_key, answer, prepared.now)
+        self._index_later(transaction, prepared, self.scope, memory_id)
+        return Remembered(current(transaction, memory_id))
+
+    def _revision(self, memory_id: MemoryId, prepared: Ready) -> NewRevision:
+        return NewRevision(
+            id=memory_id,
+            scope=self.scope,
+            plane=self.plane,
+            text=self.text,
+            # What comes from outside is not what the writer itself states.
+            trust=prepared.trust if self.source is None else Trust.LOW,
+            status=Status.QUARANTINED if self.quarantined else Status.ACCEPTED,
+            validity=self.validity,
+            recorded_at=prepared.now,
+            source=self.source,
+            author=prepared.author,
+            reason=None,
+            evidence=self.evidence,
+            metadata=self.metadata,
+            analysis=prepared.entry.analysis,
+            vectors=prepared.entry.vectors,
+        )
+
+    def _digest(self) -> str:
+        return digest_of(self.scope, self.text, self.plane, self.evidence, self.validity, self.source, self.metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class Correct(_Indexing):
+    """Supersede a memory: the new revision counts from now on, the old stays readable with `as_of`."""
+
+    action: ClassVar[Action] = Action.CORRECT
+    scope: Scope
+    memory_id: str
+    text: str
+    reason: str | None = None
+    expected_revision: int | None = None
+    validity: Validity | None = None
+    evidence: tuple[MessageId, ...] | None = None
+
+    def __post_init__(self) -> None:
+        checked_text(self.text, "text")
+        if self.reason is not None:
+            checked_text(self.reason, "reason", max_chars=MAX_REASON_CHARS)
+        if ids.kind_of(self.memory_id) == ids.MESSAGE:
+            raise InvalidInput(
+                "id",
+                "names a message; what was said cannot be corrected: `remember` the truth, or `forget` the message",
+            )
+
+    async def prepare(self, core: Core, grant: Grant) -> Ready:
+        return await ready(core, grant, self.text)
+
+    def apply(self, transaction: Transaction, prepared: Ready) -> Remembered:
+        old = current(transaction, self.memory_id)
+        if self.expected_revision not in (None, old.revision):
+            raise RevisionConflict(
+                f"{old.id} is at revision {old.revision}, not {self.expected_revision}; read it again and decide anew"
+            )
+        evidence = self.evidence
+        if evidence is None:
+            evidence = tuple(link.message_id for link in old.evidence)
+        transaction.add_revision(
+            NewRevision(
+                id=old.id,
+                scope=old.scope,
+                plane=old.plane,
+                text=self.text,
+                trust=prepared.trust,
+                status=old.status,
+                validity=self.validity or old.validity,
+                recorded_at=later(prepared.now, old),
+                source=old.source,
+                author=prepared.author,
+                reason=self.reason,
+                evidence=evidence,
+                metadata=old.metadata,
+                analysis=prepared.entry.analysis,
+                vectors=prepared.entry.vectors,
+                supersedes=old.revision,
+            ),
+            prepared.core.embedder.fingerprint,
+            prepared.core.analyzer.version,
+        )
+        self._index_later(transaction, prepared, old.scope, old.id)
+        return Remembered(current(transaction, old.id))
+
+
+def later(now: datetime, old: Memory) -> datetime:
+    """Clocks lie: a revision is always later than the one it replaces."""
+    return max(now, old.recorded_at + _TICK)
+
+
+def current(transaction: Transaction, memory_id: str) -> Memory:
+    found = transaction.find(memory_id)
+    if found is None or not isinstance(found[1], Memory):
+        raise NotFound(f"there is no memory {memory_id!r:.80} in this scope")
+    return found[1]
+
+
+def _replayed(transaction: Transaction, known: Answer, digest: str) -> Remembered:
+    if known.digest != digest:
+        raise IdempotencyConflict("idempotency_key: was used for another memory; use a new key for each new call")
+    first = transaction.revisions(str(known.ids[0]))
+    if not first:
+        raise NotFound("the memory that this idempotency_key made was forgotten since")
+    memory = first[-1]
+    assert isinstance(memory, Memory)
+    return Remembered(replace(memory), replayed=True)

@@ -1,0 +1,182 @@
+"""`search`: what matches, memories and evidence, with scores. And `explain`: the same, taken apart."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import ClassVar
+
+from holdfast.domain.access import Action, Grant
+from holdfast.domain.memory import Evidence, Memory
+from holdfast.domain.ranking import FloatArray
+from holdfast.domain.results import Absence, Component, Explanation, Hit, HitKind, Record
+from holdfast.domain.scope import Scope
+from holdfast.domain.text import MAX_QUERY_CHARS, checked_text
+from holdfast.errors import EmbedderUnavailable, InvalidInput, NotFound
+from holdfast.ports import Purpose, Ranked, Reader, Scored, Wanted
+from holdfast.runtime import indexing
+from holdfast.runtime.perform import Core, Read
+
+MAX_TOP_K = 1_000
+log = logging.getLogger("holdfast")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query, ready to be ranked. Without a vector it is ranked by words alone."""
+
+    core: Core
+    vector: FloatArray | None
+    now: datetime
+
+
+async def asked(core: Core, grant: Grant, query: str, wanted: Wanted) -> Asked:
+    meant = await core.store.read(grant, lambda reader: core.searcher.text_to_embed(reader, grant.scope, query, wanted))
+    try:
+        vector = indexing.query_vector(await core.embedder.embed([meant], Purpose.QUERY))
+    except EmbedderUnavailable as error:
+        # Search goes on without the model: by words, and `explain` says so.
+        log.warning("searching by words only: %s", error)
+        return Asked(core, None, core.clock.now())
+    return Asked(core, vector, core.clock.now())
+
+
+def check_query(query: str, wanted: Wanted) -> None:
+    checked_text(query, "query", max_chars=MAX_QUERY_CHARS)
+    if isinstance(wanted.top_k, bool) or not isinstance(wanted.top_k, int) or not 1 <= wanted.top_k <= MAX_TOP_K:
+        raise InvalidInput("top_k", f"must be a whole number from 1 to {MAX_TOP_K:,}, not {wanted.top_k!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Search(Read[Asked, tuple[Hit, ...]]):
+    action: ClassVar[Action] = Action.SEARCH
+    scope: Scope
+    query: str
+    wanted: Wanted = field(default_factory=Wanted)
+
+    def __post_init__(self) -> None:
+        check_query(self.query, self.wanted)
+
+    async def prepare(self, core: Core, grant: Grant) -> Asked:
+        return await asked(core, grant, self.query, self.wanted)
+
+    def apply(self, reader: Reader, prepared: Asked) -> tuple[Hit, ...]:
+        ranked = prepared.core.searcher.rank(reader, self.scope, self.query, prepared.vector, self.wanted, prepared.now)
+        return hits(reader, ranked.best)
+
+    def touched(self, result: tuple[Hit, ...]) -> int:
+        return len(result)
+
+
+@dataclass(frozen=True, slots=True)
+class Explain(Read[Asked, Explanation]):
+    """With `record_id`: also why that memory or message did not come."""
+
+    action: ClassVar[Action] = Action.EXPLAIN
+    scope: Scope
+    query: str
+    wanted: Wanted = field(default_factory=Wanted)
+    record_id: str | None = None
+
+    def __post_init__(self) -> None:
+        check_query(self.query, self.wanted)
+
+    async def prepare(self, core: Core, grant: Grant) -> Asked:
+        return await asked(core, grant, self.query, self.wanted)
+
+    def apply(self, reader: Reader, prepared: Asked) -> Explanation:
+        target = self._target(reader)
+        ranked = prepared.core.searcher.rank(
+            reader, self.scope, self.query, prepared.vector, self.wanted, prepared.now, target
+        )
+        understood = dict(ranked.understood)
+        if prepared.vector is None:
+            understood["embedder"] = "unavailable: ranked by words only"
+        return Explanation(
+            query=understood,
+            hits=hits(reader, ranked.best, explained=True),
+            candidates=ranked.candidates,
+            embedder=prepared.core.embedder.fingerprint,
+            absence=self._absence(ranked) if target is not None else None,
+        )
+
+    def _target(self, reader: Reader) -> int | None:
+        if self.record_id is None:
+            return None
+        found = reader.find(self.record_id, self.wanted.as_of) or reader.find(self.record_id)
+        if found is None:
+            raise NotFound(f"there is no memory or message {self.record_id} in this scope")
+        return found[0]
+
+    def _absence(self, ranked: Ranked) -> Absence | None:
+        assert self.record_id is not None
+        if ranked.target is None:
+            return Absence(self.record_id, ranked.why_absent or "it was not a candidate")
+        rank, scored = ranked.target
+        if rank <= len(ranked.best):
+            return None
+        cutoff = ranked.best[-1].score if ranked.best else None
+        reason = f"it came {rank}th of {ranked.candidates}; only the best {self.wanted.top_k} were asked for"
+        if self.wanted.min_score is not None and scored.score < self.wanted.min_score:
+            reason = f"its score is below the least that was asked for, {self.wanted.min_score}"
+        return Absence(self.record_id, reason, rank, scored.score, cutoff, components(scored))
+
+    def touched(self, result: Explanation) -> int:
+        return len(result.hits)
+
+
+def hits(reader: Reader, best: Sequence[Scored], *, explained: bool = False) -> tuple[Hit, ...]:
+    records = reader.fetch([scored.number for scored in best])
+    return tuple(
+        hit(records[scored.number], scored.score, components(scored) if explained else ())
+        for scored in best
+        if scored.number in records
+    )
+
+
+def hit(record: Record, score: float, parts: tuple[Component, ...] = ()) -> Hit:
+    if isinstance(record, Memory):
+        return Hit(
+            id=record.id,
+            kind=HitKind.MEMORY,
+            text=record.text,
+            score=score,
+            scope=record.scope,
+            evidence=record.evidence,
+            recorded_at=record.recorded_at,
+            plane=record.plane,
+            trust=record.trust,
+            status=record.status,
+            revision=record.revision,
+            validity=record.validity,
+            source=record.source,
+            metadata=dict(record.metadata),
+            components=parts,
+        )
+    # A message is its own evidence.
+    itself = Evidence(record.id, record.text, record.sender, record.said_at, record.scope.conversation)
+    return Hit(
+        id=record.id,
+        kind=HitKind.MESSAGE,
+        text=record.text,
+        score=score,
+        scope=record.scope,
+        evidence=(itself,),
+        recorded_at=record.recorded_at,
+        said_at=record.said_at,
+        sender=record.sender,
+        role=record.role,
+        external_id=record.external_id,
+        source=record.source,
+        metadata=dict(record.metadata),
+        components=parts,
+    )
+
+
+def components(scored: Scored) -> tuple[Component, ...]:
+    return tuple(
+        Component(name, raw, normalized, weight, normalized * weight)
+        for name, (raw, normalized, weight) in scored.parts.items()
+    )

@@ -1,0 +1,61 @@
+"""`stats`, `verify` and `rebuild`: looking after a store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from holdfast.domain.access import Action, Grant
+from holdfast.domain.ids import OperationId
+from holdfast.domain.jobs import JobKind, NewJob
+from holdfast.domain.results import Rebuilt, Stats, Verification
+from holdfast.domain.scope import EVERYWHERE, Scope
+from holdfast.ports import Reader, Transaction
+from holdfast.runtime.perform import Core, Read, Write
+
+
+class _WithCore:
+    async def prepare(self, core: Core, grant: Grant) -> Core:
+        return core
+
+
+@dataclass(frozen=True, slots=True)
+class GetStats(_WithCore, Read[Core, Stats]):
+    action: ClassVar[Action] = Action.STATS
+    scope: Scope
+
+    def apply(self, reader: Reader, prepared: Core) -> Stats:
+        fingerprint = prepared.embedder.fingerprint
+        return Stats(**reader.counts(fingerprint), jobs=reader.job_counts(), embedder=fingerprint)
+
+
+@dataclass(frozen=True, slots=True)
+class Verify(_WithCore, Read[Core, Verification]):
+    """Of the whole store: the file, and what its tables promise each other."""
+
+    action: ClassVar[Action] = Action.VERIFY
+    scope: Scope
+
+    def apply(self, reader: Reader, prepared: Core) -> Verification:
+        checked, findings = reader.integrity(prepared.embedder.fingerprint)
+        return Verification(checked, tuple(findings))
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuild(_WithCore, Write[Core, Rebuilt]):
+    """Make every index anew from the texts. Search goes on with the old ones meanwhile."""
+
+    action: ClassVar[Action] = Action.REBUILD
+    scope: Scope
+
+    def apply(self, transaction: Transaction, prepared: Core) -> Rebuilt:
+        records = transaction.mark_stale()
+        self.enqueue(transaction, prepared, NewJob(JobKind.REEMBED, Scope(space=EVERYWHERE)))
+        return Rebuilt(records, records)
+
+    async def finish(self, core: Core, result: Rebuilt, operation_id: OperationId) -> Rebuilt:
+        core.wake()
+        return result
+
+    def touched(self, result: Rebuilt) -> int:
+        return result.records

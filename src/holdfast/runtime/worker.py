@@ -1,0 +1,188 @@
+"""The worker: claims jobs, does them, and commits their effects together with their end.
+
+A job is held by a lease that heartbeats extend. Its token fences it: whoever lost the lease commits nothing. A failed
+attempt is queued again, later each time; after the last it stays failed, and visible.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+
+from holdfast.domain.access import SYSTEM, Action, Grant, authorize
+from holdfast.domain.jobs import HEARTBEAT, LEASE, MAX_ATTEMPTS, Job, JobKind, JobStatus, retry_delay
+from holdfast.domain.scope import EVERYWHERE, Scope
+from holdfast.errors import HoldfastError, LeaseLost, StoreClosed
+from holdfast.ports import Indexed, Transaction, Unindexed
+from holdfast.runtime import indexing
+from holdfast.runtime.extract import extracted
+from holdfast.runtime.perform import Core
+
+POLL_SECONDS = 2.0
+INDEXED_BY = "indexed_by"
+log = logging.getLogger("holdfast.worker")
+
+_Effect = Callable[[Transaction], None]
+
+
+def storewide() -> Grant:
+    return authorize(SYSTEM, Action.WORK, Scope(space=EVERYWHERE))
+
+
+def index_identity(core: Core) -> str:
+    """What the indexes of a store were made by."""
+    return f"{core.embedder.fingerprint}/{core.analyzer.version}"
+
+
+class Worker:
+    """One loop. Many may run, in many processes, on one store."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._wake = asyncio.Event()
+        self._at_work = asyncio.Lock()
+        self._handlers: dict[JobKind, Callable[[Job], Awaitable[_Effect]]] = {
+            JobKind.INDEX: self._index,
+            JobKind.REEMBED: self._reembed,
+            JobKind.EXTRACT: self._extract,
+            JobKind.SCRUB: self._scrub,
+        }
+
+    def wake(self) -> None:
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        while True:
+            self._wake.clear()
+            try:
+                await self.drain()
+            except StoreClosed:
+                return
+            except HoldfastError as error:
+                log.warning("the worker rests after %s: %s", error.code, error)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), POLL_SECONDS)
+
+    async def drain(self) -> int:
+        """Do what is due, after whatever this worker is at already; how many jobs that were."""
+        done = 0
+        async with self._at_work:
+            while (job := await self._claim()) is not None:
+                await self._do(job)
+                done += 1
+        return done
+
+    async def _claim(self) -> Job | None:
+        # Looking costs no write: an idle worker leaves the store alone.
+        now = self._core.clock.now()
+        if not await self._core.store.read(storewide(), lambda reader: reader.due(now)):
+            return None
+        kinds = frozenset(self._handlers)
+        return await self._core.store.write(storewide(), lambda transaction: transaction.claim(kinds, now, LEASE))
+
+    async def _do(self, job: Job) -> None:
+        heart = asyncio.create_task(self._heartbeat(job))
+        try:
+            effect = await self._handlers[job.kind](job)
+            await self._core.store.write(storewide(), lambda transaction: self._ended(transaction, job, effect))
+        except LeaseLost as error:
+            log.warning("%s", error)
+        except HoldfastError as error:
+            await self._failed(job, f"{error.code}: {error}")
+        except Exception as error:
+            log.exception("job %s of kind %s failed", job.id, job.kind)
+            await self._failed(job, f"internal_error: {type(error).__name__}")
+        finally:
+            heart.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await heart
+
+    def _ended(self, transaction: Transaction, job: Job, effect: _Effect) -> None:
+        effect(transaction)
+        transaction.finish(job, JobStatus.SUCCEEDED, self._core.clock.now())
+
+    async def _failed(self, job: Job, error: str) -> None:
+        now = self._core.clock.now()
+
+        def end(transaction: Transaction) -> None:
+            if job.attempt < MAX_ATTEMPTS:
+                transaction.retry(job, now, now + retry_delay(job.attempt), error)
+            else:
+                transaction.finish(job, JobStatus.FAILED, now, error)
+
+        try:
+            await self._core.store.write(storewide(), end)
+        except LeaseLost as lost:
+            log.warning("%s", lost)
+
+    async def _heartbeat(self, job: Job) -> None:
+        while True:
+            await asyncio.sleep(HEARTBEAT.total_seconds())
+            await self._progress(job, job.done, job.total)
+
+    async def _progress(self, job: Job, done: int, total: int, effect: _Effect | None = None) -> None:
+        def extend(transaction: Transaction) -> None:
+            transaction.extend(job, self._core.clock.now(), LEASE, done, total)
+            if effect is not None:
+                effect(transaction)
+
+        await self._core.store.write(storewide(), extend)
+
+    # --- what each kind does: slow work first, then an effect that commits with the job's end ---
+
+    async def _index(self, job: Job) -> _Effect:
+        core = self._core
+        fingerprint, version = core.embedder.fingerprint, core.analyzer.version
+        grant = authorize(SYSTEM, Action.WORK, job.scope)
+        waiting = await core.store.read(grant, lambda reader: reader.waiting(job.record_ids, fingerprint, version))
+        made = await indexing.catch_up(core, waiting)
+        return partial(_put_index, made, fingerprint, version)
+
+    async def _reembed(self, job: Job) -> _Effect:
+        """Batch by batch, each committed with its progress: whoever takes over goes on where this one stopped."""
+        core = self._core
+        fingerprint, version = core.embedder.fingerprint, core.analyzer.version
+        counts = await core.store.read(storewide(), lambda reader: reader.counts(fingerprint))
+        total = counts["messages"] + counts["memories"]
+        done = after = 0
+        while batch := await self._next_batch(after):
+            made = await indexing.catch_up(core, batch)
+            done, after = done + len(batch), batch[-1].number
+            await self._progress(
+                job,
+                done,
+                max(total, done),
+                lambda transaction, made=made: transaction.index(made, fingerprint, version),
+            )
+        return partial(_note_index, index_identity(core))
+
+    async def _next_batch(self, after: int) -> list[Unindexed]:
+        core = self._core
+        return list(
+            await core.store.read(
+                storewide(),
+                lambda reader: reader.unindexed(
+                    core.embedder.fingerprint, core.analyzer.version, after, indexing.BATCH
+                ),
+            )
+        )
+
+    async def _extract(self, job: Job) -> _Effect:
+        return await extracted(self._core, job)
+
+    async def _scrub(self, job: Job) -> _Effect:
+        if not await self._core.store.scrub():
+            raise HoldfastError("a reader keeps the log in use; the deleted bytes are still in it")
+        return lambda transaction: None
+
+
+def _put_index(made: Sequence[Indexed], fingerprint: str, version: int, transaction: Transaction) -> None:
+    transaction.index(made, fingerprint, version)
+
+
+def _note_index(made_by: str, transaction: Transaction) -> None:
+    transaction.put_fact(INDEXED_BY, made_by)

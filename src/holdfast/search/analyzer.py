@@ -1,0 +1,195 @@
+"""What a text is made of, for search: terms, flags, and the pieces that are embedded.
+
+Terms follow the word, never the language of the text around it, so that a query and a record always agree: words are
+folded (case, compatibility forms, Latin accents) and stemmed by the rules of their script's most common language;
+scripts without spaces become single characters and pairs; names of code give the whole and its parts. Takes any
+Unicode, in time linear in its length.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from hashlib import blake2b
+
+import snowballstemmer
+
+from holdfast.ports import Analysis, Flag
+from holdfast.search.view import pack_terms
+from holdfast.search.words import CLITICS_AFTER, CLITICS_BEFORE, TIME_WORDS
+
+ANALYZER_VERSION = 1
+PIECE_CHARS = 900
+MAX_WORD_CHARS = 64
+_CACHED_WORDS = 200_000
+
+# Vowel signs and other marks inside words, which Python does not count as letters.
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
+    "\u0900-\u0963\u0966-\u0dff\u0e00-\u0eff\u0f18-\u0fff\u1000-\u109f\u1780-\u17d3\u200c\u200d\u3099\u309a"
+)
+_LETTER = rf"[\w{_MARKS}]"
+_ASCII_WORD = re.compile(r"\w+(?:[.']\w+)*", re.ASCII)
+_WORD = re.compile(rf"{_LETTER}+(?:[.'’]{_LETTER}+)*")
+# Han, kana, Hangul, Thai, Lao, Myanmar, Khmer: no spaces between words, or words too long to match as they are.
+_SPACELESS_CLASS = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_SPACELESS = re.compile(f"[{_SPACELESS_CLASS}]")
+_RUN = re.compile(f"[{_SPACELESS_CLASS}]+|[^{_SPACELESS_CLASS}]+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_SEPARATOR = re.compile(r"[._'’]+")
+_APOSTROPHE = re.compile(r"['’]")
+_CYRILLIC = re.compile("[\u0400-\u052f]")
+_LATIN_MARK = re.compile("[\u0300-\u036f]")
+_BOUNDARY = re.compile(r"\n+|(?<=[.!?…])\s+|(?<=[。！？])")
+_SENTENCE_END = re.compile(r"[.!。！…\n]+(?=\s|$)|[。！\n]|[?？؟;]+")
+_YEAR_OR_CLOCK = re.compile(r"(?<!\d)(?:(?:19|20)\d\d|\d{1,2}[:：]\d\d)(?!\d)")
+_CJK_TIME = re.compile(
+    "昨天|今天|明天|前天|后天|上周|下周|本周|上个月|下个月|去年|今年|明年|星期|礼拜|周[一二三四五六日末天]|月|点|小时|分钟"
+    "|昨日|今日|明日|先週|来週|先月|来月|年|時|어제|오늘|내일|지난|다음|요일|월|년"
+)
+_QUESTION_MARKS = "?？؟"
+
+
+@lru_cache(maxsize=_CACHED_WORDS)
+def term_hash(term: str) -> int:
+    """The stable 64-bit number that a term is stored as."""
+    return int.from_bytes(blake2b(term.encode(), digest_size=8).digest(), "little")
+
+
+class TextAnalyzer:
+    """Implements `ports.Analyzer`. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._english = snowballstemmer.stemmer("english")
+        self._russian = snowballstemmer.stemmer("russian")
+        self._known: dict[str, tuple[int, ...]] = {}
+
+    @property
+    def version(self) -> int:
+        return ANALYZER_VERSION
+
+    def analyze(self, text: str) -> Analysis:
+        words = split_words(text)
+        counts: dict[int, int] = {}
+        for word in words:
+            for term in self.terms_of(word):
+                counts[term] = counts.get(term, 0) + 1
+        flags = _flags(text, words)
+        pieces = (text,) if len(text) <= PIECE_CHARS else tuple(cut(text))
+        return Analysis(pack_terms(counts), sum(counts.values()), flags, pieces)
+
+    def terms_of(self, word: str) -> tuple[int, ...]:
+        """The terms that one word gives; several for a name of code or a script without spaces."""
+        known = self._known.get(word)
+        if known is None:
+            known = tuple(term_hash(term) for term in self._split(word))
+            if len(self._known) >= _CACHED_WORDS:
+                self._known.clear()
+            if len(word) <= MAX_WORD_CHARS:
+                self._known[word] = known
+        return known
+
+    def _split(self, word: str) -> Iterator[str]:
+        if not word.isascii() and _SPACELESS.search(word):
+            for run in _RUN.findall(word):
+                yield from _grams(run) if _SPACELESS.match(run) else self._split(run)
+        elif word.isalnum() and (word.islower() or word[1:].islower() or word.isupper()):
+            yield self._stemmed(word)
+        else:
+            yield from self._parts(word)
+
+    def _parts(self, word: str) -> Iterator[str]:
+        """Of `os.path`, `snake_case`, `camelCase` or `Anna's`: the whole, if it is a name, and its parts."""
+        if _APOSTROPHE.search(word):
+            for part in _without_clitics(_APOSTROPHE.split(word)):
+                yield from self._split(part)
+            return
+        parts = [part for part in _SEPARATOR.split(word) if part]
+        if len(word) <= MAX_WORD_CHARS:
+            parts = [hump for part in parts for hump in _HUMP.split(part)]
+            if len(parts) > 1:
+                yield word.casefold()
+        if len(parts) == 1 or not all(part.isdigit() for part in parts):
+            yield from (self._stemmed(part) for part in parts)
+
+    def _stemmed(self, word: str) -> str:
+        word = word[:MAX_WORD_CHARS].casefold()
+        if _CYRILLIC.search(word):
+            return str(self._russian.stemWord(word)).replace("ё", "е")
+        if not word.isascii():
+            word = unicodedata.normalize("NFC", _LATIN_MARK.sub("", unicodedata.normalize("NFD", word)))
+        return str(self._english.stemWord(word)) if word.isascii() else word
+
+
+def split_words(text: str) -> list[str]:
+    """The words as they are written, in order."""
+    if text.isascii():
+        return _ASCII_WORD.findall(text)
+    return _WORD.findall(unicodedata.normalize("NFKC", text))
+
+
+def _grams(run: str) -> Iterator[str]:
+    yield from run
+    for start in range(len(run) - 1):
+        yield run[start : start + 2]
+
+
+def _without_clitics(parts: list[str]) -> list[str]:
+    """`Anna's` is about Anna, `l'homme` about the man; `O'Brien` keeps both parts."""
+    kept = [part for part in parts[:-1] if part and part.casefold() not in CLITICS_BEFORE]
+    if parts[-1] and (not kept or parts[-1].casefold() not in CLITICS_AFTER):
+        kept.append(parts[-1])
+    return kept
+
+
+def _flags(text: str, words: Iterable[str]) -> Flag:
+    flags = Flag.NONE
+    if len(text) > PIECE_CHARS:
+        flags |= Flag.LONG
+    if (
+        not TIME_WORDS.isdisjoint(words)
+        or _YEAR_OR_CLOCK.search(text)
+        or (not text.isascii() and _CJK_TIME.search(text))
+    ):
+        flags |= Flag.TIME_EXPRESSION
+    if _only_asks(text):
+        flags |= Flag.QUESTION_ONLY
+    return flags
+
+
+def _only_asks(text: str) -> bool:
+    """Whether every sentence is a question."""
+    trimmed = text.rstrip()
+    if not trimmed or trimmed[-1] not in _QUESTION_MARKS or len(text) > PIECE_CHARS:
+        return False
+    start = 0
+    for end in _SENTENCE_END.finditer(trimmed):
+        said = trimmed[start : end.start()].strip()
+        if said and end.group()[0] not in _QUESTION_MARKS:
+            return False
+        start = end.end()
+    return True
+
+
+def cut(text: str) -> Iterator[str]:
+    """Pieces of at most `PIECE_CHARS`, cut where a line or sentence ends if one does, else where a word does."""
+    start, last = 0, 0
+    for end in (*(match.end() for match in _BOUNDARY.finditer(text)), len(text)):
+        while end - start > PIECE_CHARS:
+            at = last if last - start >= PIECE_CHARS // 3 else _word_end(text, start)
+            if piece := text[start:at].strip():
+                yield piece
+            start = at
+        last = end
+    if piece := text[start:].strip():
+        yield piece
+
+
+def _word_end(text: str, start: int) -> int:
+    limit = start + PIECE_CHARS
+    space = text.rfind(" ", start + PIECE_CHARS // 2, limit)
+    return space + 1 if space >= 0 else limit

@@ -1,0 +1,55 @@
+"""An embedder for tests: terms hashed into a few dimensions. It knows words, not meaning, and is never a default.
+
+The same text gives the same vector everywhere; texts that share words are near each other, others are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from holdfast.domain.ranking import FloatArray
+from holdfast.ports import Purpose
+from holdfast.search.analyzer import TextAnalyzer
+from holdfast.search.view import unpack_terms
+
+
+class FakeEmbedder:
+    """Implements `ports.Embedder`."""
+
+    def __init__(self, dimensions: int = 64, *, local: bool = True) -> None:
+        self._dimensions = dimensions
+        self._local = local
+        self._analyzer = TextAnalyzer()
+
+    @property
+    def fingerprint(self) -> str:
+        return f"fake:{self._dimensions}:1"
+
+    @property
+    def dimensions(self) -> int:
+        return self._dimensions
+
+    @property
+    def local(self) -> bool:
+        return self._local
+
+    async def embed(self, texts: Sequence[str], purpose: Purpose) -> FloatArray:
+        return self.vectors(texts)
+
+    async def close(self) -> None:
+        return None
+
+    def vectors(self, texts: Sequence[str]) -> FloatArray:
+        """The same without an event loop."""
+        found = np.zeros((len(texts), self._dimensions), np.float32)
+        for row, text in zip(found, texts, strict=True):
+            for term, count in unpack_terms(self._analyzer.analyze(text).terms).items():
+                row[term % self._dimensions] += count if term >> 63 else -count
+            length = float(np.linalg.norm(row))
+            if length:
+                row /= length
+            else:
+                row[0] = 1
+        return found

@@ -1,0 +1,159 @@
+"""An embedder behind an OpenAI-compatible endpoint: `POST {base_url}/embeddings`.
+
+Texts leave the machine for that endpoint, so it is never chosen unless it is named. Embedding has no effect there, so
+what failed for a passing reason (a lost connection, 429, 5xx) is tried again, a few times, waiting longer each time.
+The key is in no representation, message or cause of an error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Sequence
+
+import httpx2
+import numpy as np
+
+from holdfast.domain.ranking import FloatArray
+from holdfast.errors import EmbedderError, EmbedderMisconfigured, EmbedderUnavailable
+from holdfast.ports import Purpose
+
+DEFAULT_URL = "https://api.openai.com/v1"
+_BATCH_TEXTS = 128
+_BATCH_CHARS = 200_000
+_KNOWN_DIMENSIONS = {
+    "text-embedding-3-small": 1536,
+    "text-embedding-3-large": 3072,
+    "text-embedding-ada-002": 1536,
+}
+
+
+class OpenAIEmbedder:
+    """Implements `ports.Embedder`."""
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        dimensions: int | None = None,
+        timeout_seconds: float = 30.0,
+        attempts: int = 4,
+        first_wait_seconds: float = 0.5,
+    ) -> None:
+        """`dimensions` are asked of the endpoint if given; else they are the model's, known or seen in an answer."""
+        if not model.strip():
+            raise EmbedderMisconfigured(
+                "an openai embedder needs the name of a model, such as openai:text-embedding-3-small"
+            )
+        self._model = model
+        self._url = (base_url or DEFAULT_URL).rstrip("/") + "/embeddings"
+        self._asked = dimensions
+        self._dimensions = dimensions or _KNOWN_DIMENSIONS.get(model, 0)
+        self._attempts = max(1, attempts)
+        self._first_wait = first_wait_seconds
+        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        self._client = httpx2.AsyncClient(timeout=timeout_seconds, headers=headers)
+
+    def __repr__(self) -> str:
+        return f"OpenAIEmbedder({self._model!r}, url={self._url!r})"
+
+    @property
+    def fingerprint(self) -> str:
+        # The endpoint tells no hash of its weights: its address and the model's name stand for them.
+        return f"openai:{self._url}:{self._model}:{self._asked or 'own'}:1"
+
+    @property
+    def dimensions(self) -> int:
+        """0 until the first answer of a model that is not known here."""
+        return self._dimensions
+
+    @property
+    def local(self) -> bool:
+        return False
+
+    async def embed(self, texts: Sequence[str], purpose: Purpose) -> FloatArray:
+        batches = [await self._embed(batch) for batch in _batches(texts)]
+        if not batches:
+            return np.zeros((0, self._dimensions), np.float32)
+        return np.concatenate(batches)
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    async def _embed(self, texts: list[str]) -> FloatArray:
+        body: dict[str, object] = {"model": self._model, "input": texts, "encoding_format": "float"}
+        if self._asked:
+            body["dimensions"] = self._asked
+        vectors = _vectors(await self._answer(body), len(texts))
+        if self._dimensions and vectors.shape[1] != self._dimensions:
+            raise EmbedderMisconfigured(
+                f"{self._model} answered {vectors.shape[1]} dimensions, not {self._dimensions}: set the right ones"
+            )
+        self._dimensions = int(vectors.shape[1])
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        unit: FloatArray = vectors / np.maximum(lengths, np.float32(1e-12))
+        return unit
+
+    async def _answer(self, body: dict[str, object]) -> object:
+        problem = EmbedderUnavailable(f"{self._url} was not asked")
+        for attempt in range(self._attempts):
+            if attempt:
+                await asyncio.sleep(self._first_wait * math.pow(2, attempt - 1))
+            try:
+                response = await self._client.post(self._url, json=body)
+            except httpx2.TransportError as error:
+                problem = EmbedderUnavailable(
+                    f"{self._url} cannot be reached ({type(error).__name__}); try again later"
+                )
+                continue
+            except httpx2.InvalidURL as error:
+                raise EmbedderMisconfigured(f"{self._url} is not a URL: set base_url") from error
+            if response.status_code == 200:
+                return _decoded(response, self._url)
+            refused = _refusal(response.status_code, self._url, self._model)
+            if not isinstance(refused, EmbedderUnavailable):
+                raise refused
+            problem = refused
+        raise problem
+
+
+def _batches(texts: Sequence[str]) -> list[list[str]]:
+    found: list[list[str]] = []
+    chars = 0
+    for text in texts:
+        if not found or len(found[-1]) >= _BATCH_TEXTS or chars + len(text) > _BATCH_CHARS:
+            found.append([])
+            chars = 0
+        found[-1].append(text)
+        chars += len(text)
+    return found
+
+
+def _decoded(response: httpx2.Response, url: str) -> object:
+    try:
+        answer: object = response.json()
+    except ValueError as error:
+        raise EmbedderUnavailable(f"{url} answered something that is not JSON") from error
+    return answer
+
+
+def _refusal(status: int, url: str, model: str) -> EmbedderError:
+    if status == 429 or status >= 500:
+        return EmbedderUnavailable(f"{url} answered {status}; try again later")
+    advice = {401: "check the key", 403: "check the key", 404: f"check the URL and the model {model!r}"}
+    return EmbedderMisconfigured(f"{url} answered {status}: {advice.get(status, 'check the model and the texts')}")
+
+
+def _vectors(answer: object, expected: int) -> FloatArray:
+    """The vectors in the order of the texts, which the answer's `index` gives."""
+    try:
+        data = answer["data"]  # type: ignore[index]
+        rows = [entry["embedding"] for entry in sorted(data, key=lambda entry: entry["index"])]
+        vectors: FloatArray = np.array(rows, np.float32)
+    except (KeyError, TypeError, ValueError) as error:
+        raise EmbedderUnavailable("the endpoint's answer is not a list of embeddings") from error
+    if vectors.ndim != 2 or len(vectors) != expected or not np.isfinite(vectors).all():
+        raise EmbedderUnavailable(f"the endpoint answered {len(rows)} embeddings for {expected} texts")
+    return vectors

@@ -1,0 +1,238 @@
+"""Ranks what a reader reaches: the whole search, from partitions to an explained order.
+
+For each partition: the view, the rows that the scope, the time and the quarantine let a search see, and raw values
+from those rows' own statistics. Then, over the wanted rows of all partitions together: normalized, weighed, ordered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from holdfast.domain.memory import OPEN_PLANES, Status
+from holdfast.domain.ranking import (
+    PARTS,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Traits,
+    Weights,
+    best_first,
+    combined,
+    effective,
+    normalized,
+    rank_of,
+    strength,
+)
+from holdfast.domain.results import HitKind
+from holdfast.domain.scope import Scope
+from holdfast.domain.times import to_micros
+from holdfast.domain.transcript import Role
+from holdfast.ports import Ranked, Reader, Scored, Wanted
+from holdfast.search.analyzer import TextAnalyzer
+from holdfast.search.cache import ViewCache
+from holdfast.search.query import Understood, understand, without_names
+from holdfast.search.signals import Seen, signals
+from holdfast.search.view import MESSAGE, NEVER, PartitionView
+from holdfast.search.words import ROLE_NAMES
+
+NO_RANK = Ranked(best=(), candidates=0, understood={})
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidates:
+    """The wanted rows of all partitions: their numbers, and a row of raw values per part."""
+
+    numbers: IntArray
+    raw: FloatArray
+
+
+class PartitionSearcher:
+    """Implements `ports.Searcher`. Safe to use from several threads."""
+
+    def __init__(self, cache: ViewCache, embedder: str, weights: Weights | None = None) -> None:
+        """`embedder` is the fingerprint of the embedder whose vectors are compared."""
+        self._analyzer = TextAnalyzer()
+        self._embedder = embedder
+        self._cache = cache
+        self._weights = weights or Weights()
+
+    def text_to_embed(self, reader: Reader, scope: Scope, query: str, wanted: Wanted) -> str:
+        views = [self._cache.view(reader, partition, self._embedder) for partition in reader.partitions()]
+        seen = [Seen(view, visible(view, scope, wanted)) for view in views if view.size]
+        return without_names(query, _participants(seen))
+
+    def rank(
+        self,
+        reader: Reader,
+        scope: Scope,
+        query: str,
+        vector: FloatArray | None,
+        wanted: Wanted,
+        now: datetime,
+        target: int | None = None,
+    ) -> Ranked:
+        views = [self._cache.view(reader, partition, self._embedder) for partition in reader.partitions()]
+        seen = [Seen(view, visible(view, scope, wanted)) for view in views if view.size]
+        seen = [part for part in seen if part.visible.any()]
+        understood = understand(query, self._analyzer, _participants(seen))
+        found = _candidates(seen, wanted, understood, vector, now)
+        described = understood.described()
+        absent = None
+        if target is not None and target not in found.numbers:
+            absent = _why_absent(views, scope, wanted, target, now)
+        if not len(found.numbers):
+            return Ranked((), 0, described, why_absent=absent)
+        weights = effective(self._weights, _traits(seen, understood))
+        return _ranked(found, weights, wanted, described, target, absent)
+
+
+def _candidates(
+    seen: list[Seen], wanted: Wanted, query: Understood, vector: FloatArray | None, now: datetime
+) -> _Candidates:
+    numbers: list[IntArray] = []
+    raw: list[FloatArray] = []
+    for part in seen:
+        rows = np.flatnonzero(part.visible & passing(part.view, wanted))
+        if len(rows):
+            numbers.append(part.view.columns.number[rows])
+            raw.append(signals(part, query, vector)[:, rows])
+    if not numbers:
+        return _Candidates(np.empty(0, np.int64), np.empty((len(PARTS), 0), np.float32))
+    return _Candidates(np.concatenate(numbers), np.concatenate(raw, axis=1))
+
+
+def _ranked(
+    found: _Candidates,
+    weights: FloatArray,
+    wanted: Wanted,
+    described: dict[str, str],
+    target: int | None,
+    absent: str | None,
+) -> Ranked:
+    even = normalized(found.raw)
+    weights = weights * strength(found.raw)
+    scores = combined(even, weights)
+    enough = scores if wanted.min_score is None else scores[scores >= wanted.min_score]
+    best = best_first(scores, found.numbers, min(wanted.top_k, len(enough)))
+
+    def scored(at: int) -> Scored:
+        triples = zip(found.raw[:, at].tolist(), even[:, at].tolist(), weights.tolist(), strict=True)
+        parts = {part.value: triple for part, triple in zip(PARTS, triples, strict=True) if triple[2]}
+        return Scored(int(found.numbers[at]), float(scores[at]), parts)
+
+    place = None
+    if target is not None and absent is None:
+        at = int(np.flatnonzero(found.numbers == target)[0])
+        place = (rank_of(at, scores, found.numbers), scored(at))
+    return Ranked([scored(at) for at in best.tolist()], len(found.numbers), described, place, absent)
+
+
+# --- what a search sees -----------------------------------------------------------------------------------------------
+
+
+def visible(view: PartitionView, scope: Scope, wanted: Wanted) -> BoolArray:
+    """The rows that may be searched at all, and that statistics and windows are made of."""
+    seen = view.alive & _in_time(view, wanted) & _in_scope(view, scope)
+    return seen if wanted.quarantined else seen & ~_quarantined(view)
+
+
+def _in_time(view: PartitionView, wanted: Wanted) -> BoolArray:
+    if wanted.as_of is None:
+        return view.columns.superseded_at == NEVER
+    moment = to_micros(wanted.as_of)
+    return (view.columns.recorded_at <= moment) & (moment < view.columns.superseded_at)
+
+
+def _in_scope(view: PartitionView, scope: Scope) -> BoolArray:
+    covered = np.array([scope.covers(other) for other in view.names.scopes], bool)
+    return covered[view.columns.scope]
+
+
+def _quarantined(view: PartitionView) -> BoolArray:
+    return view.columns.status == view.names.statuses.find(Status.QUARANTINED)
+
+
+def filters(view: PartitionView, wanted: Wanted) -> dict[str, BoolArray]:
+    """By its name, each filter that the search sets, and the rows that pass it."""
+    columns, names = view.columns, view.names
+    message = columns.kind == MESSAGE
+    found: dict[str, BoolArray] = {}
+    if wanted.kind is not None:
+        found["kind"] = message if wanted.kind is HitKind.MESSAGE else ~message
+    planes = [names.planes.find(plane) for plane in wanted.planes or OPEN_PLANES]
+    if not message.all():
+        found["planes"] = message | np.isin(columns.plane, planes)
+    if wanted.sender is not None:
+        found["sender"] = columns.sender == names.senders.find(wanted.sender)
+    if wanted.role is not None:
+        found["role"] = columns.role == names.roles.find(wanted.role)
+    if wanted.source is not None:
+        found["source"] = columns.source == names.sources.find(wanted.source)
+    if wanted.said_from is not None:
+        found["said_from"] = columns.said_at >= to_micros(wanted.said_from)
+    if wanted.said_to is not None:
+        found["said_to"] = columns.said_at < to_micros(wanted.said_to)
+    if wanted.valid_at is not None:
+        moment = to_micros(wanted.valid_at)
+        found["valid_at"] = (columns.valid_from <= moment) & (moment < columns.valid_to)
+    return found
+
+
+def passing(view: PartitionView, wanted: Wanted) -> BoolArray:
+    rows = np.ones(view.size, bool)
+    for passed in filters(view, wanted).values():
+        rows &= passed
+    return rows
+
+
+# --- what the records are like ------------------------------------------------------------------------------------------
+
+
+def _participants(seen: list[Seen]) -> list[str]:
+    """Who said what is visible."""
+    found: dict[str, None] = {}
+    for part in seen:
+        codes = part.view.columns.sender[part.visible]
+        counts = np.bincount(codes + 1, minlength=1)[1:]
+        found.update((part.view.names.senders.values[code], None) for code in np.flatnonzero(counts).tolist())
+    return list(found)
+
+
+def _traits(seen: list[Seen], query: Understood) -> Traits:
+    people = [name for name in _participants(seen) if name.casefold() not in ROLE_NAMES]
+    rows = sum(int(np.count_nonzero(part.visible)) for part in seen)
+    terms = sum(int(part.view.columns.length[part.visible].sum()) for part in seen)
+    assistant = any(
+        (part.view.columns.role[part.visible] == part.view.names.roles.find(Role.ASSISTANT)).any() for part in seen
+    )
+    return Traits(people=len(people), assistant=assistant, mean_length=terms / max(rows, 1))
+
+
+# --- why something did not come -------------------------------------------------------------------------------------------
+
+
+def _why_absent(views: list[PartitionView], scope: Scope, wanted: Wanted, target: int, now: datetime) -> str:
+    for view in views:
+        at = np.flatnonzero(view.alive & (view.columns.number == target))
+        if len(at):
+            return _reason(view, int(at[0]), scope, wanted)
+    return "it is not in any partition that this search reads"
+
+
+def _reason(view: PartitionView, at: int, scope: Scope, wanted: Wanted) -> str:
+    columns = view.columns
+    if not _in_scope(view, scope)[at]:
+        return "it belongs to another scope"
+    if not _in_time(view, wanted)[at]:
+        if wanted.as_of is not None and columns.recorded_at[at] > to_micros(wanted.as_of):
+            return "it was recorded later than as_of"
+        return "it is superseded by a later revision"
+    if not wanted.quarantined and _quarantined(view)[at]:
+        return "it is quarantined"
+    failed = [name for name, passed in filters(view, wanted).items() if not passed[at]]
+    if failed == ["valid_at"]:
+        return "it is not valid at that time"
+    return "it is filtered out by " + ", ".join(failed)

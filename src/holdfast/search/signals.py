@@ -1,0 +1,204 @@
+"""What one partition's records have to say to a query: a row of raw values per part of the ranking.
+
+Everything is computed over the visible rows alone, their number, frequencies and lengths included, so that nothing
+outside a search's scope can move a score. Rows that are not messages have no neighbours and no session: they are
+their own window.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.domain.ranking import (
+    PARTS,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Part,
+    bm25,
+    bm25_idf,
+    saturated,
+    window_cosines,
+)
+from holdfast.domain.transcript import Role
+from holdfast.ports import Flag
+from holdfast.search.query import Period, Understood
+from holdfast.search.view import PartitionView
+
+# Terms times candidate rows that are worked on at once.
+_CELLS = 4_000_000
+_YEARS = 100
+_MICROS_PER_YEAR = 31_556_952_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A partition's view, and which of its rows a search can see."""
+
+    view: PartitionView
+    visible: BoolArray
+
+    @property
+    def rows(self) -> IntArray:
+        return np.flatnonzero(self.visible)
+
+
+def signals(seen: Seen, query: Understood, vector: FloatArray | None) -> FloatArray:
+    """A row per part in the order of `PARTS`, a column per row of the view."""
+    found = np.zeros((len(PARTS), seen.view.size), np.float32)
+    parts: dict[Part, NDArray[np.float32]] = {part: found[at] for at, part in enumerate(PARTS)}
+    if vector is not None and len(seen.view.vectors.rows):
+        parts[Part.VECTOR][:], parts[Part.WINDOW_VECTOR][:] = _meaning(seen, vector)
+    if query.terms:
+        _Words(seen, query.terms).fill(parts)
+    columns = seen.view.columns
+    if query.senders:
+        parts[Part.SPEAKER][:] = _speaker(seen, query)
+    if query.wants_time:
+        parts[Part.TIME][:] = (columns.flags & Flag.TIME_EXPRESSION) > 0
+    parts[Part.STATEMENT][:] = (columns.flags & Flag.QUESTION_ONLY) == 0
+    if query.periods:
+        parts[Part.DATE][:] = _dated(seen, query.periods)
+    if query.first_person:
+        parts[Part.OWN_WORDS][:] = columns.role == seen.view.names.roles.find(Role.USER)
+    return found
+
+
+# --- meaning --------------------------------------------------------------------------------------------------------------
+
+
+def _meaning(seen: Seen, query: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Cosines of each row's text, and of its window."""
+    view = seen.view
+    vectors, size = view.vectors, view.size
+    # einsum, not matmul: a row's product must not depend on where in the matrix the row lies.
+    products = np.einsum("ij,j->i", vectors.rows, query)
+    there = seen.visible & (vectors.whole >= 0)
+    whole = np.zeros(size + 1, np.float32)
+    whole[:size] = np.where(there, products[vectors.whole], 0)
+    window = _window(view, there, whole)
+    own = whole[:size]
+    if len(vectors.many):
+        own = own.copy()
+        bounds = np.stack((vectors.first, vectors.last), axis=1).ravel()
+        best = np.maximum.reduceat(np.append(products, np.float32(-1)), bounds)[::2]
+        own[vectors.many] = np.where(there[vectors.many], (own[vectors.many] + best) / 2, 0)
+    return own, window
+
+
+def _window(view: PartitionView, there: BoolArray, whole: FloatArray) -> FloatArray:
+    links, size = view.links, view.size
+    present = np.zeros(size + 1, np.float32)
+    present[:size] = there
+    before, after = present[links.previous], present[links.following]
+    to_following = np.append(links.to_following, np.float32(0))
+    products = to_following[links.previous] * before + links.to_following * after + links.across * before * after
+    return (
+        window_cosines(
+            whole[:size] + whole[links.previous] + whole[links.following],
+            np.float32(1) + before + after,
+            products,
+        )
+        * there
+    )
+
+
+# --- words ----------------------------------------------------------------------------------------------------------------
+
+
+class _Words:
+    """BM25 of rows, of their windows, and of their sessions, each with its own statistics."""
+
+    def __init__(self, seen: Seen, terms: tuple[int, ...]) -> None:
+        self._seen = seen
+        view = seen.view
+        which, rows, counts = view.postings.lookup_all(np.array(terms, np.uint64))
+        keep = seen.visible[rows]
+        which, self._rows, self._counts = which[keep], rows[keep], counts[keep].astype(np.float32)
+        frequency = np.bincount(which, minlength=len(terms))
+        occurring = np.flatnonzero(frequency)
+        self._terms = len(occurring)
+        renumbered = np.zeros(len(terms), np.int64)
+        renumbered[occurring] = np.arange(len(occurring))
+        self._which = renumbered[which]
+        self._frequency = frequency[occurring].astype(np.float32)
+        self._length = np.zeros(view.size + 1, np.float32)
+        self._length[: view.size] = np.where(seen.visible, view.columns.length, 0)
+        self._documents = int(np.count_nonzero(seen.visible))
+
+    def fill(self, parts: dict[Part, FloatArray]) -> None:
+        if not self._terms:
+            return
+        links, size = self._seen.view.links, self._seen.view.size
+        candidates = np.zeros(size + 1, bool)
+        candidates[self._rows] = True
+        candidates[links.previous[self._rows]] = True
+        candidates[links.following[self._rows]] = True
+        candidates[size] = False
+        candidates[:size] &= self._seen.visible
+        columns = np.flatnonzero(candidates)
+        place = np.full(size + 1, len(columns))
+        place[columns] = np.arange(len(columns))
+        counts = np.zeros((self._terms, len(columns) + 1), np.float32)
+        counts[self._which, place[self._rows]] = self._counts
+        parts[Part.WORDS][columns] = self._of_rows(counts[:, :-1], columns)
+        parts[Part.WINDOW_WORDS][columns] = self._of_windows(counts, columns, place)
+        self._of_sessions(parts[Part.SESSION_WORDS])
+
+    def _of_rows(self, counts: FloatArray, columns: IntArray) -> FloatArray:
+        idf = bm25_idf(self._frequency, self._documents)
+        mean = float(self._length.sum()) / self._documents
+        return saturated(bm25(counts, idf, self._length[columns], mean))
+
+    def _of_windows(self, counts: FloatArray, columns: IntArray, place: IntArray) -> FloatArray:
+        links, visible = self._seen.view.links, self._seen.visible
+        before, after = links.previous, links.following
+        joined = counts[:, :-1] + counts[:, place[before[columns]]] + counts[:, place[after[columns]]]
+        lengths = self._length[:-1] + self._length[before] + self._length[after]
+        mean = float(lengths[visible].sum()) / self._documents
+        idf = bm25_idf(np.count_nonzero(joined, axis=1).astype(np.float32), self._documents)
+        return saturated(bm25(joined, idf, lengths[columns], mean))
+
+    def _of_sessions(self, part: FloatArray) -> None:
+        view, visible = self._seen.view, self._seen.visible
+        # A row outside any conversation is counted in one more session, which is then left out.
+        sessions = view.names.conversations
+        session = np.where(view.columns.conversation < 0, sessions, view.columns.conversation)
+        cells = self._which * (sessions + 1) + session[self._rows]
+        counts = np.bincount(cells, self._counts, self._terms * (sessions + 1)).reshape(self._terms, -1)
+        lengths = np.bincount(session, self._length[:-1], sessions + 1)[:sessions].astype(np.float32)
+        there = int(np.count_nonzero(lengths))
+        if there < 2:
+            return
+        counts = counts[:, :sessions].astype(np.float32)
+        idf = bm25_idf(np.count_nonzero(counts, axis=1).astype(np.float32), there)
+        scores = saturated(bm25(counts, idf, lengths, float(lengths.sum()) / there))
+        part[:] = np.append(scores, np.float32(0))[session] * visible
+
+
+# --- hints ----------------------------------------------------------------------------------------------------------------
+
+
+def _speaker(seen: Seen, query: Understood) -> BoolArray:
+    """Said by whom the query names; or, where nobody said it, holding the name."""
+    view = seen.view
+    codes = [view.names.senders.find(name) for name in query.senders]
+    said = np.isin(view.columns.sender, codes)
+    _, rows, _ = view.postings.lookup_all(np.array(query.name_terms, np.uint64))
+    said[rows] |= view.columns.sender[rows] < 0
+    return said
+
+
+def _dated(seen: Seen, periods: tuple[Period, ...]) -> BoolArray:
+    said_at = seen.view.columns.said_at
+    moments = said_at[seen.visible]
+    first, last = (int(1970 + int(edge) // _MICROS_PER_YEAR) for edge in (moments.min(), moments.max()))
+    years = range(max(first, last - _YEARS), last + 2)
+    found = np.zeros(len(said_at), bool)
+    for period in periods:
+        for start, end in period.spans(years):
+            found |= (said_at >= start) & (said_at < end)
+    return found

@@ -1,0 +1,29 @@
+"""Settings: from the environment, typed. The only place that reads it."""
+
+from __future__ import annotations
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """Each setting is the environment variable of its name, in capitals, after `HOLDFAST_`."""
+
+    model_config = SettingsConfigDict(env_prefix="HOLDFAST_", extra="ignore")
+
+    store: str = Field(default="memory.db", description="Where the command line keeps its memory: a path, or :memory:.")
+    space: str = Field(default="default", description="The space that calls work in unless they name one.")
+    embedder: str = Field(
+        default="static",
+        description="static, onnx:<directory>, openai:<model> or fake. Changing it re-embeds in the background.",
+    )
+    embedder_url: str = Field(
+        default="https://api.openai.com/v1", description="The OpenAI-compatible endpoint that openai:<model> calls."
+    )
+    embedder_key: SecretStr | None = Field(default=None, description="The key for that endpoint, if it needs one.")
+    busy_seconds: float = Field(default=15.0, gt=0, description="How long to wait for another process's write lock.")
+    cache_bytes: int = Field(
+        default=512 * 1024 * 1024,
+        gt=0,
+        description="How much memory the columns of recently searched partitions may take.",
+    )

@@ -1,0 +1,57 @@
+"""Opening connections, each set up the same way."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from holdfast.errors import StoreUnusable
+from holdfast.stores.sqlite.errors import translating
+from holdfast.stores.sqlite.schema import migrate
+from holdfast.stores.sqlite.waiting import patiently
+
+MEMORY = ":memory:"
+
+
+def connect(location: str, busy_seconds: float) -> sqlite3.Connection:
+    """A connection in autocommit mode: transactions are begun and ended by hand."""
+    connection = sqlite3.connect(location, timeout=busy_seconds, isolation_level=None, check_same_thread=False)
+    for pragma in (
+        "foreign_keys = ON",
+        "secure_delete = ON",  # freed bytes are overwritten: forgetting is real
+        "temp_store = MEMORY",  # and no copy of them is spilled elsewhere
+        "cache_size = -16384",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+    return connection
+
+
+def open_store(location: str, busy_seconds: float) -> sqlite3.Connection:
+    """The writer's connection, its schema up to date."""
+    if location != MEMORY:
+        _check_path(Path(location))
+    with translating(location):
+        connection = connect(location, busy_seconds)
+        try:
+            _use_wal(connection, busy_seconds)
+            migrate(connection, location, busy_seconds)
+            # From here on the writer waits in its own way (`waiting`).
+            connection.execute("PRAGMA busy_timeout = 0")
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def _use_wal(connection: sqlite3.Connection, busy_seconds: float) -> None:
+    # Changing the mode does not use SQLite's own waiting; a store that is WAL already must not wait at all.
+    if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        patiently(lambda: connection.execute("PRAGMA journal_mode = WAL"), busy_seconds)
+    connection.execute("PRAGMA synchronous = FULL")
+
+
+def _check_path(path: Path) -> None:
+    if path.is_dir():
+        raise StoreUnusable(f"{path} is a directory; give the path of a file in it, such as {path / 'memory.db'}")
+    if not path.parent.is_dir():
+        raise StoreUnusable(f"{path.parent} does not exist; create the folder first")

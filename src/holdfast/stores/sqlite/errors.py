@@ -1,0 +1,41 @@
+"""SQLite's errors, in Holdfast's words. Translated where they are met, the cause kept."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+
+from holdfast.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreReadOnly, StoreUnusable
+
+_PRIMARY_CODE = 0xFF
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE
+    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def translated(error: sqlite3.Error, location: str) -> StoreError:
+    code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE
+    if is_busy(error):
+        return StoreBusy(f"{location} is being written by another process; nothing was changed, try again")
+    if code == sqlite3.SQLITE_FULL:
+        return StoreFull(f"no space is left for {location}; nothing was changed, free some and try again")
+    if code == sqlite3.SQLITE_READONLY:
+        return StoreReadOnly(f"{location} cannot be written; check the permissions of the file and its folder")
+    if code == sqlite3.SQLITE_NOTADB:
+        return StoreUnusable(f"{location} is not a Holdfast store; give the path of one, or of a new file")
+    if code == sqlite3.SQLITE_CORRUPT:
+        return StoreCorrupt(f"{location} is damaged; restore it from a backup, or run `holdfast store verify` on it")
+    if code == sqlite3.SQLITE_CANTOPEN:
+        return StoreUnusable(f"{location} cannot be opened; check that its folder exists and may be read and written")
+    return StoreError(f"{location}: {error}; nothing was changed")
+
+
+@contextlib.contextmanager
+def translating(location: str) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise translated(error, location) from error

@@ -1,0 +1,71 @@
+"""Looking for damage: in the file, and in what the tables promise each other."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from holdfast.domain.results import Finding
+
+# Each finds rows that must not exist.
+_CHECKS = {
+    "records have their text": (
+        "SELECT count(*) FROM records r LEFT JOIN texts t ON t.number = r.number WHERE t.number IS NULL"
+    ),
+    "texts have their record": (
+        "SELECT count(*) FROM texts t LEFT JOIN records r ON r.number = t.number WHERE r.number IS NULL"
+    ),
+    "vectors have their record": (
+        "SELECT count(*) FROM vectors v LEFT JOIN records r"
+        " ON r.number = v.number AND r.partition_id = v.partition_id WHERE r.number IS NULL"
+    ),
+    "records that are embedded have vectors": (
+        "SELECT count(*) FROM records r WHERE r.embedder_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM vectors v"
+        " WHERE v.partition_id = r.partition_id AND v.number = r.number AND v.embedder_id = r.embedder_id)"
+    ),
+    "records lie in the partition of their scope": (
+        "SELECT count(*) FROM records r JOIN scopes s ON s.id = r.scope_id WHERE s.partition_id <> r.partition_id"
+    ),
+    "messages lie in a conversation of their partition": (
+        "SELECT count(*) FROM records r LEFT JOIN conversations c ON c.id = r.conversation_id"
+        " WHERE r.kind = 0 AND (c.id IS NULL OR c.partition_id <> r.partition_id)"
+    ),
+    "positions in a conversation are unique": (
+        "SELECT count(*) FROM (SELECT 1 FROM records WHERE kind = 0 GROUP BY conversation_id, position"
+        " HAVING count(*) > 1)"
+    ),
+    "positions stay below the next one": (
+        "SELECT count(*) FROM records r JOIN conversations c ON c.id = r.conversation_id"
+        " WHERE r.kind = 0 AND r.position >= c.next_position"
+    ),
+    "a memory has one current revision": (
+        "SELECT count(*) FROM (SELECT id FROM records WHERE kind = 1 GROUP BY id"
+        " HAVING sum(superseded_at IS NULL) <> 1)"
+    ),
+    "revisions follow one another": (
+        "SELECT count(*) FROM records a JOIN records b ON b.id = a.id AND b.revision = a.revision + 1"
+        " WHERE a.kind = 1 AND a.superseded_at IS NOT b.recorded_at"
+    ),
+    "evidence links messages and memories": (
+        "SELECT count(*) FROM evidence e LEFT JOIN records m ON m.number = e.memory_number"
+        " LEFT JOIN records r ON r.number = e.message_number WHERE m.kind IS NOT 1 OR r.kind IS NOT 0"
+    ),
+    "nothing forgotten is there": ("SELECT count(*) FROM tombstones t JOIN records r ON r.number = t.number"),
+    "changes are known to their partition": (
+        "SELECT count(*) FROM records r JOIN partitions p ON p.id = r.partition_id WHERE r.change > p.change"
+    ),
+}
+
+
+def check(connection: sqlite3.Connection) -> tuple[dict[str, int], list[Finding]]:
+    findings = [Finding("file", row[0]) for row in connection.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
+    findings += [
+        Finding("foreign keys", f"a row of {row[0]}") for row in connection.execute("PRAGMA foreign_key_check")
+    ]
+    for name, statement in _CHECKS.items():
+        if wrong := int(connection.execute(statement).fetchone()[0]):
+            findings.append(Finding(name, f"{wrong} rows break this"))
+    checked = {
+        table: int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+        for table in ("records", "vectors", "evidence", "tombstones", "operations", "jobs")
+    }
+    return checked, findings

@@ -1,0 +1,91 @@
+"""The table of background work: claimed with a lease, finished under a fencing token."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from holdfast.domain.ids import JobId
+from holdfast.domain.jobs import Job, JobKind, JobStatus, NewJob
+from holdfast.domain.times import to_micros
+from holdfast.errors import LeaseLost
+from holdfast.stores.sqlite import rows
+from holdfast.stores.sqlite.reader import SqliteReader, marks
+
+# Doing these twice does no more than doing them once, so one waiting row is enough.
+_ONE_AT_A_TIME = frozenset({JobKind.REEMBED, JobKind.SCRUB})
+
+
+class JobTable(SqliteReader):
+    """The part of `ports.Transaction` that is about jobs."""
+
+    def enqueue(self, job_id: JobId, job: NewJob, at: datetime) -> JobId:
+        if job.kind in _ONE_AT_A_TIME:
+            waiting = self._db.execute(
+                "SELECT id FROM jobs WHERE kind = ? AND space = ? AND status = 'queued'", (job.kind, job.scope.space)
+            ).fetchone()
+            if waiting:
+                return JobId(waiting[0])
+        self._queue(job_id, job, 1, at, at, None)
+        return job_id
+
+    def _queue(
+        self, job_id: JobId, job: NewJob | Job, attempt: int, created_at: datetime, due: datetime, retry_of: str | None
+    ) -> None:
+        total = len(job.record_ids)
+        self._db.execute(
+            "INSERT INTO jobs (id, kind, space, partition_id, scope, record_ids, status, attempt, retry_of, created_at,"
+            " run_after, total) VALUES (?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?, ?, ?)",
+            (
+                job_id, job.kind, job.scope.space, self._partitions().get(job.scope.partition),
+                rows.scope_json(job.scope), json.dumps(job.record_ids), attempt, retry_of, to_micros(created_at),
+                to_micros(due), total,
+            ),
+        )  # fmt: skip
+
+    def claim(self, kinds: frozenset[JobKind], now: datetime, lease: timedelta) -> Job | None:
+        at = to_micros(now)
+        row = self._db.execute(
+            f"SELECT id FROM jobs WHERE kind IN ({marks(list(kinds))}) AND"
+            " ((status = 'queued' AND run_after <= ?) OR (status = 'running' AND lease_until <= ?))"
+            " ORDER BY run_after, id LIMIT 1",
+            [*sorted(kinds), at, at],
+        ).fetchone()
+        if row is None:
+            return None
+        claimed = self._db.execute(
+            "UPDATE jobs SET status = 'running', token = token + 1, lease_until = ?,"
+            f" started_at = coalesce(started_at, ?) WHERE id = ? RETURNING {rows.JOB_COLUMNS}",
+            (to_micros(now + lease), at, row[0]),
+        ).fetchone()
+        return rows.job(claimed)
+
+    def extend(self, job: Job, now: datetime, lease: timedelta, done: int, total: int) -> None:
+        self._held(job, "lease_until = ?, done = ?, total = ?", to_micros(now + lease), done, total)
+
+    def finish(self, job: Job, status: JobStatus, now: datetime, error: str | None = None) -> None:
+        self._held(job, "status = ?, finished_at = ?, lease_until = NULL, error = ?", status, to_micros(now), error)
+
+    def retry(self, job: Job, now: datetime, run_after: datetime, error: str) -> None:
+        self.finish(job, JobStatus.FAILED, now, error)
+        again = JobId(f"{job.id.split('.')[0]}.{job.attempt + 1}")
+        self._queue(again, job, job.attempt + 1, now, run_after, job.id)
+
+    def _held(self, job: Job, changes: str, *values: object) -> None:
+        updated = self._db.execute(
+            f"UPDATE jobs SET {changes} WHERE id = ? AND token = ? AND status = 'running'",
+            [*values, job.id, job.token],
+        )
+        if updated.rowcount != 1:
+            raise LeaseLost(f"{job.id} was taken over by another worker")
+
+    def _forget_in_jobs(self, record_ids: Iterable[str]) -> None:
+        """A forgotten record is no longer anybody's work."""
+        doomed = set(record_ids)
+        waiting = self._db.execute("SELECT id, record_ids FROM jobs WHERE status IN ('queued', 'running')").fetchall()
+        for job_id, listed in waiting:
+            ids = json.loads(listed)
+            kept = [record_id for record_id in ids if record_id not in doomed]
+            if len(kept) < len(ids):
+                self._db.execute("UPDATE jobs SET record_ids = ? WHERE id = ?", (json.dumps(kept), job_id))

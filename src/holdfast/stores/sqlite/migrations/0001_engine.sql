@@ -1,0 +1,187 @@
+-- Numbers (rowids) are the store's own and never leave it. Moments are microseconds since the epoch, in UTC.
+-- In scopes and conversations, '' stands for a part that is not given.
+
+-- Facts about the store itself.
+CREATE TABLE meta (
+    key TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) WITHOUT ROWID;
+
+-- The unit of statistics, postings and vectors. `change` grows with every transaction that touches it.
+CREATE TABLE partitions (
+    id INTEGER PRIMARY KEY,
+    space TEXT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('subject', 'agent', 'shared')),
+    owner TEXT NOT NULL,
+    change INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (space, kind, owner)
+);
+
+-- Every distinct scope that a record has.
+CREATE TABLE scopes (
+    id INTEGER PRIMARY KEY,
+    partition_id INTEGER NOT NULL REFERENCES partitions (id),
+    space TEXT NOT NULL,
+    app TEXT NOT NULL,
+    project TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    channel TEXT NOT NULL,
+    conversation TEXT NOT NULL,
+    run TEXT NOT NULL,
+    issue TEXT NOT NULL,
+    namespace TEXT NOT NULL,
+    UNIQUE (partition_id, conversation, app, project, agent, subject, channel, run, issue, namespace, space)
+);
+
+-- A thread of messages. Positions below `sealed` have been flushed.
+CREATE TABLE conversations (
+    id INTEGER PRIMARY KEY,
+    partition_id INTEGER NOT NULL REFERENCES partitions (id),
+    app TEXT NOT NULL,
+    project TEXT NOT NULL,
+    channel TEXT NOT NULL,
+    name TEXT NOT NULL,
+    next_position INTEGER NOT NULL DEFAULT 0,
+    sealed INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (partition_id, name, app, project, channel)
+);
+
+CREATE TABLE embedders (
+    id INTEGER PRIMARY KEY,
+    fingerprint TEXT NOT NULL UNIQUE
+);
+
+-- A message, or one revision of a memory. `analyzer`, `flags`, `length` and `terms` are derived from the text.
+CREATE TABLE records (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    partition_id INTEGER NOT NULL REFERENCES partitions (id),
+    change INTEGER NOT NULL,
+    kind INTEGER NOT NULL CHECK (kind IN (0, 1)),
+    scope_id INTEGER NOT NULL REFERENCES scopes (id),
+    conversation_id INTEGER REFERENCES conversations (id),
+    position INTEGER NOT NULL,
+    turn_id TEXT,
+    sender TEXT,
+    role TEXT,
+    external_id TEXT,
+    content_key BLOB,
+    plane TEXT,
+    slot TEXT,
+    status TEXT NOT NULL,
+    trust INTEGER NOT NULL,
+    source TEXT,
+    author TEXT,
+    reason TEXT,
+    said_at INTEGER NOT NULL,
+    recorded_at INTEGER NOT NULL,
+    superseded_at INTEGER,
+    valid_from INTEGER,
+    valid_to INTEGER,
+    metadata TEXT,
+    analyzer INTEGER NOT NULL,
+    flags INTEGER NOT NULL,
+    length INTEGER NOT NULL,
+    embedder_id INTEGER REFERENCES embedders (id),
+    terms BLOB NOT NULL
+);
+CREATE UNIQUE INDEX records_id ON records (id, revision);
+CREATE INDEX records_change ON records (partition_id, change);
+CREATE INDEX records_newest ON records (partition_id, substr(id, 5));
+CREATE INDEX records_position ON records (conversation_id, position) WHERE conversation_id IS NOT NULL;
+CREATE UNIQUE INDEX records_external ON records (conversation_id, external_id) WHERE external_id IS NOT NULL;
+CREATE UNIQUE INDEX records_content ON records (conversation_id, content_key) WHERE content_key IS NOT NULL;
+CREATE INDEX records_slot ON records (partition_id, slot) WHERE slot IS NOT NULL;
+CREATE INDEX records_source ON records (partition_id, source) WHERE source IS NOT NULL;
+
+-- Text stands apart and is never updated in place, so that deleting it leaves nothing behind.
+CREATE TABLE texts (
+    number INTEGER PRIMARY KEY REFERENCES records (number),
+    text TEXT NOT NULL
+);
+
+-- Derived. A partition's vectors lie together; float16, little-endian, one row per piece of a text.
+CREATE TABLE vectors (
+    partition_id INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    piece INTEGER NOT NULL,
+    embedder_id INTEGER NOT NULL REFERENCES embedders (id),
+    vector BLOB NOT NULL,
+    PRIMARY KEY (partition_id, number, piece)
+) WITHOUT ROWID;
+
+-- From one revision of a memory to the messages that it came from.
+CREATE TABLE evidence (
+    memory_number INTEGER NOT NULL REFERENCES records (number),
+    message_number INTEGER NOT NULL REFERENCES records (number),
+    PRIMARY KEY (memory_number, message_number)
+) WITHOUT ROWID;
+CREATE INDEX evidence_message ON evidence (message_number);
+
+-- What was forgotten: never its text. `external_key` keeps a replay of the same message from bringing it back.
+CREATE TABLE tombstones (
+    partition_id INTEGER NOT NULL REFERENCES partitions (id),
+    change INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    kind INTEGER NOT NULL,
+    conversation_id INTEGER,
+    external_key BLOB,
+    forgotten_at INTEGER NOT NULL,
+    PRIMARY KEY (partition_id, change, number)
+) WITHOUT ROWID;
+CREATE INDEX tombstones_external ON tombstones (conversation_id, external_key) WHERE external_key IS NOT NULL;
+
+-- Answers to idempotent calls: a digest of the request and the ids it made.
+CREATE TABLE answers (
+    partition_id INTEGER NOT NULL REFERENCES partitions (id),
+    key TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    ids TEXT NOT NULL,
+    turn_id TEXT,
+    recorded_at INTEGER NOT NULL,
+    PRIMARY KEY (partition_id, key)
+) WITHOUT ROWID;
+
+-- Background work, a row per attempt.
+CREATE TABLE jobs (
+    id TEXT PRIMARY KEY,
+    kind TEXT NOT NULL,
+    space TEXT NOT NULL,
+    partition_id INTEGER REFERENCES partitions (id),
+    scope TEXT NOT NULL,
+    record_ids TEXT NOT NULL,
+    status TEXT NOT NULL CHECK (status IN ('queued', 'running', 'succeeded', 'failed', 'cancelled')),
+    attempt INTEGER NOT NULL,
+    retry_of TEXT,
+    token INTEGER NOT NULL DEFAULT 0,
+    created_at INTEGER NOT NULL,
+    run_after INTEGER NOT NULL,
+    lease_until INTEGER,
+    started_at INTEGER,
+    finished_at INTEGER,
+    done INTEGER NOT NULL DEFAULT 0,
+    total INTEGER NOT NULL DEFAULT 0,
+    error TEXT
+) WITHOUT ROWID;
+CREATE INDEX jobs_due ON jobs (status, run_after) WHERE status IN ('queued', 'running');
+CREATE INDEX jobs_partition ON jobs (partition_id, id);
+
+-- The audit trail.
+CREATE TABLE operations (
+    id TEXT PRIMARY KEY,
+    space TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    partition_id INTEGER,
+    actor_kind TEXT NOT NULL,
+    actor_id TEXT NOT NULL,
+    action TEXT NOT NULL,
+    outcome TEXT NOT NULL,
+    error_code TEXT,
+    touched INTEGER NOT NULL,
+    started_at INTEGER NOT NULL,
+    duration_micros INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX operations_space ON operations (space, id);

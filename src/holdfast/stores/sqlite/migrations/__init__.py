@@ -1,0 +1,1 @@
+"""The steps that made the schema what it is, in order. A step is never changed once it was released."""

@@ -1,0 +1,151 @@
+"""Between rows and the domain's values."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from holdfast.domain.access import Action, Actor, ActorKind
+from holdfast.domain.ids import JobId, MemoryId, MessageId, OperationId, TurnId
+from holdfast.domain.jobs import Job, JobKind, JobStatus
+from holdfast.domain.memory import Evidence, Memory, Plane, Status, Trust, Validity
+from holdfast.domain.operations import Operation, Outcome
+from holdfast.domain.results import Record
+from holdfast.domain.scope import SCOPE_PARTS, Scope
+from holdfast.domain.times import from_micros, to_micros
+from holdfast.domain.transcript import Message, Role
+
+MESSAGE, MEMORY = 0, 1
+
+# The columns of `record`, in its order; `r` is records, `s` scopes, `t` texts.
+RECORD_COLUMNS = (
+    "r.number, r.kind, r.id, r.revision, r.turn_id, r.position, t.text, r.sender, r.role, r.said_at, r.recorded_at,"
+    " r.superseded_at, r.external_id, r.source, r.metadata, r.plane, r.trust, r.status, r.valid_from, r.valid_to,"
+    " r.author, r.reason, " + ", ".join(f"s.{part}" for part in SCOPE_PARTS)
+)
+RECORD_TABLES = "records r JOIN scopes s ON s.id = r.scope_id JOIN texts t ON t.number = r.number"
+JOB_COLUMNS = (
+    "id, kind, scope, record_ids, status, attempt, token, created_at, run_after, lease_until, started_at,"
+    " finished_at, done, total, error"
+)
+OPERATION_COLUMNS = "id, actor_kind, actor_id, action, scope, outcome, error_code, touched, started_at, duration_micros"
+
+
+def scope_values(scope: Scope) -> tuple[str, ...]:
+    return tuple(getattr(scope, part) or "" for part in SCOPE_PARTS)
+
+
+def scope_of(values: Sequence[str]) -> Scope:
+    return Scope(**{part: value for part, value in zip(SCOPE_PARTS, values, strict=True) if value})
+
+
+def scope_json(scope: Scope) -> str:
+    return json.dumps({part: value for part in SCOPE_PARTS if (value := getattr(scope, part))}, ensure_ascii=False)
+
+
+def scope_from_json(text: str) -> Scope:
+    return Scope(**json.loads(text))
+
+
+def moment(micros: int | None) -> datetime | None:
+    return None if micros is None else from_micros(micros)
+
+
+def micros(at: datetime | None) -> int | None:
+    return None if at is None else to_micros(at)
+
+
+def metadata_json(metadata: Mapping[str, str]) -> str | None:
+    return json.dumps(dict(metadata), ensure_ascii=False) if metadata else None
+
+
+def record(row: Sequence[Any], evidence: Sequence[Evidence] = ()) -> Record:
+    (_, kind, record_id, revision, turn_id, position, text, sender, role, said_at, recorded_at, superseded_at) = row[
+        :12
+    ]
+    (external_id, source, metadata, plane, trust, status, valid_from, valid_to, author, reason) = row[12:22]
+    scope = scope_of(row[22:])
+    entries = json.loads(metadata) if metadata else {}
+    if kind == MESSAGE:
+        return Message(
+            id=MessageId(record_id),
+            turn_id=TurnId(turn_id),
+            scope=scope,
+            position=position,
+            text=text,
+            sender=sender,
+            role=Role(role),
+            said_at=from_micros(said_at),
+            recorded_at=from_micros(recorded_at),
+            external_id=external_id,
+            source=source,
+            metadata=entries,
+        )
+    return Memory(
+        id=MemoryId(record_id),
+        revision=revision,
+        scope=scope,
+        plane=Plane(plane),
+        text=text,
+        trust=Trust(trust),
+        status=Status(status),
+        validity=Validity(moment(valid_from), moment(valid_to)),
+        recorded_at=from_micros(recorded_at),
+        superseded_at=moment(superseded_at),
+        source=source,
+        author=author,
+        reason=reason,
+        evidence=tuple(evidence),
+        metadata=entries,
+    )
+
+
+def job(row: Sequence[Any]) -> Job:
+    return Job(
+        id=JobId(row[0]),
+        kind=JobKind(row[1]),
+        scope=scope_from_json(row[2]),
+        record_ids=tuple(json.loads(row[3])),
+        status=JobStatus(row[4]),
+        attempt=row[5],
+        token=row[6],
+        created_at=from_micros(row[7]),
+        run_after=from_micros(row[8]),
+        lease_until=moment(row[9]),
+        started_at=moment(row[10]),
+        finished_at=moment(row[11]),
+        done=row[12],
+        total=row[13],
+        error=row[14],
+    )
+
+
+def operation(row: Sequence[Any]) -> Operation:
+    scope = scope_from_json(row[4])
+    return Operation(
+        id=OperationId(row[0]),
+        actor=Actor(ActorKind(row[1]), row[2]),
+        action=Action(row[3]),
+        scope=scope,
+        outcome=Outcome(row[5]),
+        error_code=row[6],
+        touched=row[7],
+        started_at=from_micros(row[8]),
+        duration_micros=row[9],
+    )
+
+
+def content_key(sender: str | None, said_at: int, text: str) -> bytes:
+    """What makes two messages of a conversation the same without an id: sender, given time and text."""
+    digest = hashlib.blake2b(digest_size=16)
+    for part in (sender or "", str(said_at), text):
+        raw = part.encode()
+        digest.update(len(raw).to_bytes(8, "little") + raw)
+    return digest.digest()
+
+
+def external_key(external_id: str) -> bytes:
+    return hashlib.blake2b(external_id.encode(), digest_size=16).digest()

@@ -1,0 +1,65 @@
+"""Bringing a file to the newest schema, safely under several starting processes and after a crash half way."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from importlib import resources
+
+from holdfast.errors import SchemaTooNew, StoreUnusable
+from holdfast.stores.sqlite.waiting import begin_immediate
+
+# "HLDF": marks the file as ours, so that another program's database is never written to.
+APPLICATION_ID = 0x484C4446
+
+
+def migrations() -> list[tuple[int, str]]:
+    """(version, SQL) of each step."""
+    folder = resources.files(__package__) / "migrations"
+    steps = [(int(entry.name[:4]), entry.read_text("utf-8")) for entry in folder.iterdir() if entry.name[:4].isdigit()]
+    return sorted(steps)
+
+
+def migrate(connection: sqlite3.Connection, location: str, busy_seconds: float) -> int:
+    """Apply what is missing, each step in one transaction; the schema's version."""
+    newest = migrations()[-1][0]
+    if _check(connection, location, newest) == newest:
+        return newest
+    for version, script in migrations():
+        begin_immediate(connection, busy_seconds)
+        try:
+            # Another process may have been faster.
+            if _check(connection, location, newest) < version:
+                for statement in _statements(script):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                connection.execute(f"PRAGMA user_version = {version}")
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+    return newest
+
+
+def _check(connection: sqlite3.Connection, location: str, newest: int) -> int:
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    application = int(connection.execute("PRAGMA application_id").fetchone()[0])
+    tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+    if tables and application != APPLICATION_ID:
+        raise StoreUnusable(
+            f"{location} is another program's database; give the path of a Holdfast store or a new file"
+        )
+    if version > newest:
+        raise SchemaTooNew(
+            f"{location} has schema {version}, and this Holdfast knows up to {newest}; upgrade Holdfast to open it"
+        )
+    return version
+
+
+def _statements(script: str) -> Iterator[str]:
+    pending = ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            yield pending
+            pending = ""

@@ -1,0 +1,120 @@
+"""One file: WAL, full sync, one writer with group commit, many readers.
+
+`:memory:` is the same store on one connection, where reads queue with the writes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+import sqlite3
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar, cast
+
+from holdfast.domain.access import Grant
+from holdfast.domain.operations import Operation
+from holdfast.errors import StoreClosed
+from holdfast.ports import Reader, Transaction
+from holdfast.stores.sqlite.connection import MEMORY, connect, open_store
+from holdfast.stores.sqlite.errors import translating
+from holdfast.stores.sqlite.reader import SqliteReader
+from holdfast.stores.sqlite.writer import Writer
+
+T = TypeVar("T")
+BUSY_SECONDS = 15.0
+READERS = min(8, (os.cpu_count() or 1) + 2)
+
+
+class SqliteStore:
+    """Implements `ports.Store`."""
+
+    def __init__(self, location: str, *, busy_seconds: float = BUSY_SECONDS) -> None:
+        self._location = location
+        self._busy_seconds = busy_seconds
+        self._writer = Writer(open_store(location, busy_seconds), location, busy_seconds)
+        self._readers = _ReaderPool(location, busy_seconds) if location != MEMORY else None
+
+    @property
+    def location(self) -> str:
+        return self._location
+
+    async def read(self, grant: Grant, work: Callable[[Reader], T]) -> T:
+        if self._readers is None:
+            return await self.write(grant, work)
+        return cast(T, await self._readers.run(functools.partial(_read, grant, work)))
+
+    async def write(self, grant: Grant, work: Callable[[Transaction], T]) -> T:
+        return cast(T, await asyncio.wrap_future(self._writer.submit(grant, work)))
+
+    async def audit(self, operation: Operation) -> None:
+        if not self._writer.audit(operation):
+            await asyncio.to_thread(self._writer.wait_for_room)
+
+    async def scrub(self) -> bool:
+        """Move the log into the file and cut it to nothing: deleted bytes are overwritten in both."""
+        return cast(bool, await asyncio.wrap_future(self._writer.call(self._truncate_log)))
+
+    def _truncate_log(self, connection: sqlite3.Connection) -> bool:
+        if self._location == MEMORY:
+            return True
+        connection.execute(f"PRAGMA busy_timeout = {int(self._busy_seconds * 1000)}")
+        try:
+            busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        finally:
+            connection.execute("PRAGMA busy_timeout = 0")
+        return not busy
+
+    async def close(self) -> None:
+        """Finish what was accepted, then close every connection."""
+        await asyncio.to_thread(self._writer.close)
+        if self._readers is not None:
+            await asyncio.to_thread(self._readers.close)
+
+
+class _ReaderPool:
+    """Threads with a connection each."""
+
+    def __init__(self, location: str, busy_seconds: float) -> None:
+        self._location = location
+        self._busy_seconds = busy_seconds
+        self._own = threading.local()
+        self._lock = threading.Lock()
+        self._opened: list[sqlite3.Connection] = []
+        self._closed = False
+        self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="holdfast-reader")
+
+    async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        if self._closed:
+            raise StoreClosed("this memory was closed; open it again")
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._call, work)
+
+    def _call(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        with translating(self._location):
+            return work(self._connection())
+
+    def _connection(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._own, "connection", None)
+        if connection is None:
+            connection = connect(self._location, self._busy_seconds)
+            connection.execute("PRAGMA query_only = ON")
+            self._own.connection = connection
+            with self._lock:
+                self._opened.append(connection)
+        return connection
+
+    def close(self) -> None:
+        self._closed = True
+        self._threads.shutdown(wait=True)
+        for connection in self._opened:
+            connection.close()
+
+
+def _read(grant: Grant, work: Callable[[Reader], Any], connection: sqlite3.Connection) -> Any:
+    connection.execute("BEGIN")
+    try:
+        return work(SqliteReader(connection, grant))
+    finally:
+        connection.execute("ROLLBACK")

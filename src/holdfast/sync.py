@@ -1,0 +1,111 @@
+"""The blocking face of the library: every method of `AsyncMemory`, run on an event loop in a thread. Nothing is
+written twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import functools
+import threading
+import weakref
+from collections.abc import Callable, Coroutine
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+from holdfast.errors import StoreClosed
+from holdfast.library import AsyncMemory
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Portal:
+    """An event loop in a thread of its own, and a way in."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="holdfast-loop", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, R]) -> R:
+        if self._loop.is_closed():
+            work.close()
+            raise StoreClosed("this memory was closed; open it again")
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            future.cancel()
+            raise
+
+    def close(self) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+
+def _blocking(
+    method: Callable[Concatenate[AsyncMemory, P], Coroutine[Any, Any, R]],
+) -> Callable[Concatenate[Memory, P], R]:
+    def call(self: Memory, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self._portal.run(method(self._memory, *args, **kwargs))
+
+    functools.update_wrapper(call, method)
+    return call
+
+
+class Memory:
+    """One memory, for code that is not asynchronous. See `AsyncMemory` for what each method does."""
+
+    def __init__(self, opening: Callable[[], Coroutine[Any, Any, AsyncMemory]]) -> None:
+        self._portal = Portal()
+        try:
+            self._memory = self._portal.run(opening())
+        except BaseException:
+            self._portal.close()
+            raise
+        _open.add(self)
+
+    add = _blocking(AsyncMemory.add)
+    flush = _blocking(AsyncMemory.flush)
+    search = _blocking(AsyncMemory.search)
+    explain = _blocking(AsyncMemory.explain)
+    recall = _blocking(AsyncMemory.recall)
+    get = _blocking(AsyncMemory.get)
+    list = _blocking(AsyncMemory.list)
+    history = _blocking(AsyncMemory.history)
+    remember = _blocking(AsyncMemory.remember)
+    correct = _blocking(AsyncMemory.correct)
+    forget_preview = _blocking(AsyncMemory.forget_preview)
+    forget = _blocking(AsyncMemory.forget)
+    stats = _blocking(AsyncMemory.stats)
+    verify = _blocking(AsyncMemory.verify)
+    rebuild = _blocking(AsyncMemory.rebuild)
+    drain = _blocking(AsyncMemory.drain)
+
+    def close(self) -> None:
+        """Finish what was accepted, and let go of the store."""
+        if self in _open:
+            _open.discard(self)
+            self._portal.run(self._memory.close())
+            self._portal.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+_open: weakref.WeakSet[Memory] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    """A program that ends without closing loses no audit row."""
+    for memory in list(_open):
+        memory.close()
