@@ -433,7 +433,7 @@ class Searcher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A fact that extraction proposes. `replaces` holds what the same evidence says is no longer true.
+    """A fact that extraction proposes. `key` says which earlier fact it is about, `replaces` that it ends that one.
 
     `former` is given where the evidence names what ended ("I no longer live in Porto"): then only an earlier fact that
     holds this text is replaced.

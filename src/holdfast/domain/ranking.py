@@ -22,7 +22,7 @@ BoolArray = NDArray[np.bool_]
 BM25_K1 = 1.2
 BM25_B = 0.6
 # Where half of the attainable weight of words is reached: more matches add less and less.
-SATURATION = 6.0
+SATURATION = 25.0
 # Scores closer than this are equal: the last bits of a sum of floats must not decide an order.
 SCORE_DIGITS = 6
 

@@ -57,6 +57,16 @@ def _messages(reader: Reader, message_ids: tuple[str, ...]) -> list[Message]:
     return [entry[1] for entry in found if entry is not None and isinstance(entry[1], Message)]
 
 
+def takes_over(candidate: Candidate, old: Memory) -> bool:
+    """Whether what is said now replaces what fills its slot. Old news does not, nor does the end of something else."""
+    if candidate.text == old.text:
+        return False
+    if candidate.former is not None:
+        return candidate.former in old.text
+    since, until_now = candidate.validity.since, old.validity.since
+    return candidate.replaces or since is None or until_now is None or since >= until_now
+
+
 def _accept(core: Core, transaction: Transaction, scope: Scope, proposal: _Indexed) -> None:
     candidate = proposal.candidate
     # Forgotten since it was read: what rested on it is not learned.
@@ -64,9 +74,7 @@ def _accept(core: Core, transaction: Transaction, scope: Scope, proposal: _Index
         return
     slot = f"{core.extractor.name}/{candidate.key}"
     old = transaction.in_slot(scope.partition, slot)
-    if isinstance(old, Memory) and old.text == candidate.text:
-        return
-    if old is None and candidate.replaces and not candidate.text:
+    if old is not None and not (isinstance(old, Memory) and takes_over(candidate, old)):
         return
     now = core.clock.now()
     transaction.add_revision(

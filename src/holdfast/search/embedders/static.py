@@ -75,7 +75,7 @@ class StaticEmbedder:
             return
         flat = np.fromiter((token for tokens in ids for token in tokens), np.int64, int(sizes.sum()))
         starts = (np.cumsum(sizes) - sizes)[there]
-        sums = np.add.reduceat(self._table[flat].astype(np.float32), starts, axis=0)
+        sums = np.add.reduceat(self._table[flat], starts, axis=0)
         lengths = np.sqrt(np.einsum("ij,ij->i", sums, sums))[:, None]
         found[there] = sums / np.maximum(lengths, np.float32(1e-12))
 
@@ -101,10 +101,12 @@ def _installed() -> Path:
 def _read_table(path: Path) -> FloatArray:
     try:
         with safe_open(path, framework="np") as file:
-            table: FloatArray = file.get_tensor("embedding.weight")
+            table = file.get_tensor("embedding.weight").astype(np.float32)
     except (OSError, SafetensorError) as error:
         raise EmbedderMisconfigured(f"cannot read the static vectors from {path}: reinstall wordllama") from error
-    return table
+    # What all tokens share says nothing about any text: without it, texts are told apart better in every language.
+    centred: FloatArray = table - table.mean(axis=0)
+    return centred
 
 
 def _read_tokenizer(path: Path) -> Tokenizer:

@@ -1,0 +1,62 @@
+# Two commands do all the set-up: `make serve` and `make test`. Only Python 3.11 or newer is needed; uv is used if it
+# is there.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+BENCH := .bench-venv
+EVAL ?= $(or $(HOLDFAST_EVAL),../shared/eval)
+
+UV := $(shell command -v uv 2>/dev/null)
+INSTALL = $(if $(UV),$(UV) pip install --quiet --python $(1)/bin/python,$(1)/bin/python -m pip install --quiet --disable-pip-version-check)
+
+.PHONY: serve test check format bench soak lock clean
+
+serve: $(VENV)/.installed
+	$(BIN)/holdfast demo
+
+test: $(VENV)/.tests
+	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -n 2 --dist loadgroup
+
+check: $(VENV)/.tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(VENV)/.tests
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+# The long versions of the reliability tests; results are recorded in docs/measurements.md.
+soak: $(VENV)/.tests
+	HOLDFAST_EVAL=$(EVAL) HOLDFAST_KILLS=1000 HOLDFAST_EXAMPLES=5000 $(BIN)/python -m pytest tests/reliability
+
+bench: $(BENCH)/.installed
+	HOLDFAST_EVAL=$(EVAL) $(BENCH)/bin/python -m bench.retrieval --embedder static
+	HOLDFAST_EVAL=$(EVAL) $(BENCH)/bin/python -m bench.retrieval --embedder onnx
+	$(BENCH)/bin/python -m bench.engine
+
+# The locks name versions and hashes, never a host.
+lock:
+	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header pyproject.toml --output-file requirements.lock
+	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --all-extras pyproject.toml requirements-dev.in --output-file requirements-dev.lock
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Holdfast needs Python 3.11 or newer; set PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml requirements.lock
+	$(call INSTALL,$(VENV)) --require-hashes -r requirements.lock
+	$(call INSTALL,$(VENV)) --no-deps -e .
+	touch $@
+
+$(VENV)/.tests: $(VENV)/.installed requirements-dev.lock
+	$(call INSTALL,$(VENV)) --require-hashes -r requirements-dev.lock
+	touch $@
+
+$(BENCH)/.installed: pyproject.toml requirements.lock bench/requirements-peers.txt
+	$(PYTHON) -m venv $(BENCH)
+	$(call INSTALL,$(BENCH)) -e '.[onnx]' -r bench/requirements-peers.txt
+	touch $@
+
+clean:
+	rm -rf $(VENV) $(BENCH) .mypy_cache .ruff_cache .pytest_cache .hypothesis
