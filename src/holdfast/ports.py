@@ -74,6 +74,7 @@ class Flag(IntFlag):
     TIME_EXPRESSION = 1
     QUESTION_ONLY = 2
     LONG = 4
+    ENDS_ASKING = 8
 
 
 @dataclass(frozen=True, slots=True)

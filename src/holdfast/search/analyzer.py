@@ -45,13 +45,14 @@ _APOSTROPHE = re.compile(r"['’]")
 _CYRILLIC = re.compile("[\u0400-\u052f]")
 _LATIN_MARK = re.compile("[\u0300-\u036f]")
 _BOUNDARY = re.compile(r"\n+|(?<=[.!?…])\s+|(?<=[。！？])")
-_SENTENCE_END = re.compile(r"[.!。！…\n]+(?=\s|$)|[。！\n]|[?？؟;]+")
+_SENTENCE_END = re.compile(r"[.!。！…\n]+(?=\s|$)|[。！\n]|[?？؟]+")
 _YEAR_OR_CLOCK = re.compile(r"(?<!\d)(?:(?:19|20)\d\d|\d{1,2}[:：]\d\d)(?!\d)")
 _CJK_TIME = re.compile(
     "昨天|今天|明天|前天|后天|上周|下周|本周|上个月|下个月|去年|今年|明年|星期|礼拜|周[一二三四五六日末天]|月|点|小时|分钟"
     "|昨日|今日|明日|先週|来週|先月|来月|年|時|어제|오늘|내일|지난|다음|요일|월|년"
 )
-_QUESTION_MARKS = "?？؟"
+_QUESTION_MARKS = ("?", "？", "؟")
+_EXCLAMATION_WORDS = 4
 
 
 @lru_cache(maxsize=_CACHED_WORDS)
@@ -156,23 +157,25 @@ def _flags(text: str, words: Iterable[str]) -> Flag:
         or (not text.isascii() and _CJK_TIME.search(text))
     ):
         flags |= Flag.TIME_EXPRESSION
-    if _only_asks(text):
-        flags |= Flag.QUESTION_ONLY
+    if len(text) <= PIECE_CHARS and text.rstrip()[-1:] in _QUESTION_MARKS:
+        flags |= Flag.ENDS_ASKING
+        if _only_asks(text):
+            flags |= Flag.QUESTION_ONLY
     return flags
 
 
 def _only_asks(text: str) -> bool:
-    """Whether every sentence is a question."""
-    trimmed = text.rstrip()
-    if not trimmed or trimmed[-1] not in _QUESTION_MARKS or len(text) > PIECE_CHARS:
-        return False
-    start = 0
-    for end in _SENTENCE_END.finditer(trimmed):
-        said = trimmed[start : end.start()].strip()
-        if said and end.group()[0] not in _QUESTION_MARKS:
-            return False
+    """Whether there is nothing but questions, and perhaps an exclamation ("Wow, great!")."""
+    start, stated = 0, 0
+    for end in _SENTENCE_END.finditer(text):
+        if end.group()[0] not in _QUESTION_MARKS:
+            stated += _weight_of(text[start : end.start()])
         start = end.end()
-    return True
+    return stated <= _EXCLAMATION_WORDS
+
+
+def _weight_of(sentence: str) -> int:
+    return len(sentence.split()) if sentence.isascii() else max(len(sentence.split()), len(sentence) // 2)
 
 
 def cut(text: str) -> Iterator[str]:

@@ -59,7 +59,7 @@ def signals(seen: Seen, query: Understood, vector: FloatArray | None) -> FloatAr
         parts[Part.SPEAKER][:] = _speaker(seen, query)
     if query.wants_time:
         parts[Part.TIME][:] = (columns.flags & Flag.TIME_EXPRESSION) > 0
-    parts[Part.STATEMENT][:] = (columns.flags & Flag.QUESTION_ONLY) == 0
+    parts[Part.STATEMENT][:] = _stating(columns.flags)
     if query.periods:
         parts[Part.DATE][:] = _dated(seen, query.periods)
     if query.first_person:
@@ -146,7 +146,7 @@ class _Words:
         counts[self._which, place[self._rows]] = self._counts
         parts[Part.WORDS][columns] = self._of_rows(counts[:, :-1], columns)
         parts[Part.WINDOW_WORDS][columns] = self._of_windows(counts, columns, place)
-        self._of_sessions(parts[Part.SESSION_WORDS])
+        parts[Part.SESSION_WORDS][:] = self._of_sessions(parts[Part.WORDS])
 
     def _of_rows(self, counts: FloatArray, columns: IntArray) -> FloatArray:
         idf = bm25_idf(self._frequency, self._documents)
@@ -162,21 +162,22 @@ class _Words:
         idf = bm25_idf(np.count_nonzero(joined, axis=1).astype(np.float32), self._documents)
         return saturated(bm25(joined, idf, lengths[columns], mean))
 
-    def _of_sessions(self, part: FloatArray) -> None:
+    def _of_sessions(self, own: FloatArray) -> FloatArray:
+        """A row outside any conversation, or of the only one, has its own words instead."""
         view, visible = self._seen.view, self._seen.visible
-        # A row outside any conversation is counted in one more session, which is then left out.
         sessions = view.names.conversations
-        session = np.where(view.columns.conversation < 0, sessions, view.columns.conversation)
-        cells = self._which * (sessions + 1) + session[self._rows]
-        counts = np.bincount(cells, self._counts, self._terms * (sessions + 1)).reshape(self._terms, -1)
+        outside = view.columns.conversation < 0
+        session = np.where(outside, sessions, view.columns.conversation)
         lengths = np.bincount(session, self._length[:-1], sessions + 1)[:sessions].astype(np.float32)
         there = int(np.count_nonzero(lengths))
         if there < 2:
-            return
+            return own
+        cells = self._which * (sessions + 1) + session[self._rows]
+        counts = np.bincount(cells, self._counts, self._terms * (sessions + 1)).reshape(self._terms, -1)
         counts = counts[:, :sessions].astype(np.float32)
         idf = bm25_idf(np.count_nonzero(counts, axis=1).astype(np.float32), there)
         scores = saturated(bm25(counts, idf, lengths, float(lengths.sum()) / there))
-        part[:] = np.append(scores, np.float32(0))[session] * visible
+        return np.where(outside, own, np.append(scores, np.float32(0))[session] * visible)
 
 
 # --- hints ----------------------------------------------------------------------------------------------------------------
@@ -190,6 +191,13 @@ def _speaker(seen: Seen, query: Understood) -> BoolArray:
     _, rows, _ = view.postings.lookup_all(np.array(query.name_terms, np.uint64))
     said[rows] |= view.columns.sender[rows] < 0
     return said
+
+
+def _stating(flags: NDArray[np.int32]) -> FloatArray:
+    """1 for a statement, less for one that ends in a question, 0 for a mere question."""
+    asking = (flags & Flag.ENDS_ASKING) > 0
+    only = (flags & Flag.QUESTION_ONLY) > 0
+    return np.float32(1) - np.float32(0.5) * asking - np.float32(0.5) * only
 
 
 def _dated(seen: Seen, periods: tuple[Period, ...]) -> BoolArray:

@@ -1,0 +1,130 @@
+"""How a command ends: which error gives which exit code, and how an error is told.
+
+One table. A test walks the tree of errors and demands that each class is in it, itself or by its parent.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from enum import IntEnum
+
+import typer
+
+from holdfast import errors
+from holdfast.cli.machine import print_json
+from holdfast.cli.safety import on_one_line
+
+
+class ExitCode(IntEnum):
+    OK = 0
+    PROBLEM = 1
+    USAGE = 2
+    NOT_FOUND = 3
+    DENIED = 4
+    CONFLICT = 5
+    STORE = 6
+    EMBEDDER = 7
+    INTERRUPTED = 130
+    PIPE_CLOSED = 141
+
+
+EXIT_CODES: dict[type[errors.HoldfastError], ExitCode] = {
+    errors.InvalidInput: ExitCode.USAGE,
+    errors.ConfigurationError: ExitCode.USAGE,
+    errors.NotFound: ExitCode.NOT_FOUND,
+    errors.AccessDenied: ExitCode.DENIED,
+    errors.Conflict: ExitCode.CONFLICT,
+    errors.LeaseLost: ExitCode.CONFLICT,
+    errors.StoreError: ExitCode.STORE,
+    errors.EmbedderError: ExitCode.EMBEDDER,
+    errors.HoldfastError: ExitCode.PROBLEM,
+}
+
+HINTS: dict[type[errors.HoldfastError], str] = {
+    errors.StoreBusy: "HOLDFAST_BUSY_SECONDS sets how long to wait for another process.",
+    errors.StoreCorrupt: "Keep a copy of the file before you change anything.",
+    errors.EmbedderUnavailable: "Nothing is lost: `holdfast store flush` catches up once it answers.",
+    errors.EmbedderMisconfigured: "`--embedder static` needs no key and no network. `holdfast doctor` checks the rest.",
+    errors.ConfigurationError: "`holdfast doctor` shows every setting.",
+}
+
+
+def code_for(error: errors.HoldfastError) -> ExitCode:
+    return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)
+
+
+def run(app: typer.Typer, given: Sequence[str], *, as_json: bool) -> int:
+    """Run the program, and tell whatever goes wrong. No traceback for what a user can cause."""
+    _never_fail_on_letters()
+    with _Warnings(as_json):
+        try:
+            ended = app(args=list(given), prog_name="holdfast", standalone_mode=False)
+            sys.stdout.flush()
+        except errors.HoldfastError as error:
+            _tell(error.code, str(error), HINTS.get(type(error)), as_json)
+            return code_for(error)
+        except typer.TyperException as error:
+            _tell("usage", error.format_message(), _where_to_look(error), as_json)
+            return ExitCode.USAGE
+        except (KeyboardInterrupt, typer.Abort):
+            ended = ExitCode.INTERRUPTED
+        except BrokenPipeError:
+            _forget_stdout()
+            return ExitCode.PIPE_CLOSED
+    if ended == ExitCode.INTERRUPTED:
+        _tell("interrupted", "interrupted; what was stored before stays stored", None, as_json)
+    return ended if isinstance(ended, int) else ExitCode.OK
+
+
+def _tell(code: str, message: str, hint: str | None, as_json: bool) -> None:
+    if as_json:
+        told = {"code": code, "message": message} | ({"hint": hint} if hint else {})
+        print_json({"error": told}, sys.stderr, indent=None)
+        return
+    print(f"holdfast: {on_one_line(message)}", file=sys.stderr)
+    if hint:
+        print(f"  {hint}", file=sys.stderr)
+
+
+def _where_to_look(error: typer.TyperException) -> str:
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "holdfast"
+    return f"`{command} --help` shows how it is used."
+
+
+def _never_fail_on_letters() -> None:
+    """A terminal that cannot show a letter gets its number instead."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _forget_stdout() -> None:
+    """Whoever read our output has gone: let Python's last flush have somewhere to go."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class _Warnings(logging.Handler):
+    """What the library logs, while a command runs, as single lines on stderr."""
+
+    def __init__(self, as_json: bool) -> None:
+        super().__init__(logging.WARNING)
+        self._as_json = as_json
+        self._logger = logging.getLogger("holdfast")
+
+    def __enter__(self) -> None:
+        self._logger.addHandler(self)
+
+    def __exit__(self, *_: object) -> None:
+        self._logger.removeHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        message = record.getMessage()
+        if self._as_json:
+            print_json({"warning": {"message": message}}, sys.stderr, indent=None)
+        else:
+            print(f"holdfast: warning: {on_one_line(message)}", file=sys.stderr)

@@ -1,0 +1,123 @@
+"""The options that commands share, as groups: a command takes a group as one typed parameter, see `unfolded`."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from holdfast.inputs import Asking, Where
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+OnlyText = str | None
+
+
+def _option(name: str, metavar: str, explained: str) -> Any:
+    return typer.Option(name, metavar=metavar, help=explained)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreOptions:
+    """Which memory."""
+
+    store: Annotated[
+        OnlyText, _option("--store", "PATH", "The store's file.  [env: HOLDFAST_STORE; default: memory.db]")
+    ] = None
+    embedder: Annotated[
+        OnlyText,
+        _option(
+            "--embedder",
+            "NAME",
+            "static, onnx:DIRECTORY or openai:MODEL.  [env: HOLDFAST_EMBEDDER; default: static]",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in it: the parts of a scope."""
+
+    subject: Annotated[OnlyText, _option("--subject", "NAME", "Whom it is about.")] = None
+    conversation: Annotated[OnlyText, _option("--conversation", "NAME", "The thread it belongs to.")] = None
+    agent: Annotated[OnlyText, _option("--agent", "NAME", "Only this agent.")] = None
+    app: Annotated[OnlyText, _option("--app", "NAME", "Only this app.")] = None
+    project: Annotated[OnlyText, _option("--project", "NAME", "Only this project.")] = None
+    channel: Annotated[OnlyText, _option("--channel", "NAME", "Only this channel.")] = None
+    space: Annotated[
+        OnlyText, _option("--space", "NAME", "The tenant.  [env: HOLDFAST_SPACE; default: default]")
+    ] = None
+
+    def where(self) -> Where:
+        """What was given, as the library takes it."""
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        return Where(**{name: value for name, value in given.items() if value is not None})  # type: ignore[typeddict-item]
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What a search asks for besides its words."""
+
+    top_k: Annotated[int, _option("--top-k", "N", "At most so many results.")] = 10
+    kind: Annotated[OnlyText, _option("--kind", "KIND", "message or memory.")] = None
+    plane: Annotated[
+        list[str] | None, _option("--plane", "PLANE", "Memories of this plane, such as long_term; repeatable.")
+    ] = None
+    sender: Annotated[OnlyText, _option("--sender", "NAME", "Messages that this sender said.")] = None
+    source: Annotated[OnlyText, _option("--source", "NAME", "What came from this source.")] = None
+    as_of: Annotated[OnlyText, _option("--as-of", "TIME", "What was known then, such as 2026-11-15T09:30.")] = None
+    valid_at: Annotated[OnlyText, _option("--valid-at", "TIME", "What was true then.")] = None
+    min_score: Annotated[float | None, _option("--min-score", "SCORE", "Nothing below this score.")] = None
+
+    def asking(self, place: Place) -> Asking:
+        return Asking(
+            **place.where(),
+            top_k=self.top_k,
+            kind=self.kind,
+            planes=self.plane or None,
+            sender=self.sender,
+            source=self.source,
+            as_of=self.as_of,
+            valid_at=self.valid_at,
+            min_score=self.min_score,
+        )
+
+
+def unfolded(command: Callable[..., None]) -> Callable[..., None]:
+    """The command as typer wants it: each group of options as one keyword per option."""
+    hints = get_type_hints(command, include_extras=True)
+    groups = {name: hint for name, hint in hints.items() if is_dataclass(hint) and isinstance(hint, type)}
+
+    @functools.wraps(command)
+    def call(**given: Any) -> None:
+        folded = {
+            name: group(**{field.name: given.pop(field.name) for field in fields(group)})
+            for name, group in groups.items()
+        }
+        command(**given, **folded)
+
+    parameters = [
+        parameter
+        for own in inspect.signature(command).parameters.values()
+        for parameter in (
+            _parameters(groups[own.name]) if own.name in groups else [own.replace(annotation=hints[own.name])]
+        )
+    ]
+    keywords = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
+    call.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
+    call.__annotations__ = {parameter.name: parameter.annotation for parameter in keywords}
+    del call.__wrapped__  # type: ignore[attr-defined]
+    return call
+
+
+def _parameters(group: Any) -> list[inspect.Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+        )
+        for field in fields(group)
+    ]

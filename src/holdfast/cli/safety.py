@@ -1,0 +1,21 @@
+"""Stored text is written by anybody: what could steer a terminal, or hide in it, is shown as an escape instead."""
+
+from __future__ import annotations
+
+import re
+
+# Controls but tab and newline (ESC, CR, the C1 set with its one-byte CSI), what reorders or separates lines, byte
+# order marks, invisible tags, and lone surrogates. Joiners stay: scripts and emoji need them.
+UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff\U000e0000-\U000e007f"
+    "\ud800-\udfff]"
+)
+
+
+def visible(text: str) -> str:
+    """The text with nothing in it that a terminal would act on."""
+    return UNSAFE.sub(lambda found: found.group().encode("unicode_escape").decode("ascii"), text)
+
+
+def on_one_line(text: str) -> str:
+    return visible(" ".join(text.split("\n")))

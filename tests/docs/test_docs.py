@@ -1,0 +1,74 @@
+"""Documentation cannot lie: every snippet runs, and everything there is stands in the reference."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from holdfast.errors import HoldfastError
+from holdfast.library import AsyncMemory
+from holdfast.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+_PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\(([^)#]+)[^)]*\)")
+
+
+def _named(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if _PYTHON.search(page.read_text("utf-8"))], ids=_named)
+def test_every_python_snippet_of_a_page_runs_in_order(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "__snippet__"}
+    for number, snippet in enumerate(_PYTHON.findall(page.read_text("utf-8"))):
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(compile(snippet, f"{page.name}[{number}]", "exec"), names)
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "ARCHITECTURE.md"], ids=_named)
+def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
+    for target in _LINK.findall(page.read_text("utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page}: {target}"
+
+
+def test_every_setting_is_in_the_reference() -> None:
+    text = (ROOT / "docs/reference/settings.md").read_text("utf-8")
+    for name in Settings.model_fields:
+        assert f"`HOLDFAST_{name.upper()}`" in text
+
+
+def test_every_error_is_in_the_reference_with_its_code() -> None:
+    text = (ROOT / "docs/reference/errors.md").read_text("utf-8")
+    for error in _descendants(HoldfastError):
+        assert f"| `{error.__name__}` | `{error.code}` |" in text
+
+
+def _descendants(kind: type[HoldfastError]) -> list[type[HoldfastError]]:
+    children = [child for child in kind.__subclasses__() if child.__module__ == "holdfast.errors"]
+    return [found for child in children for found in (child, *_descendants(child))]
+
+
+def test_every_public_name_and_method_is_in_the_reference() -> None:
+    text = (ROOT / "docs/reference/library.md").read_text("utf-8")
+    for name in holdfast.__all__:
+        assert f"`{name}`" in text, name
+    for name in vars(AsyncMemory):
+        if not name.startswith("_"):
+            assert f"`{name}(" in text, name
+
+
+def test_every_make_target_of_the_readme_exists() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    for target in re.findall(r"\$ make (\w+)", (ROOT / "README.md").read_text("utf-8")):
+        assert f"\n{target}:" in makefile
