@@ -25,7 +25,7 @@ _WORDS = (
     "garden violin harbour lantern meadow pepper quarry saddle thunder velvet walnut anchor basket candle dragon engine"
     " falcon guitar hammer island jacket kettle ladder marble needle orange pillow rabbit silver ticket umbrella valley"
     " window yellow zipper bakery cousin doctor entrance festival grandma holiday insurance journey kitchen library"
-).split()
+).split()  # noqa: SIM905 - reads better
 
 
 def sentence(chance: random.Random) -> str:
@@ -37,7 +37,9 @@ def timed(title: str, count: int = 1) -> Iterator[None]:
     started = time.perf_counter()
     yield
     seconds = time.perf_counter() - started
-    print(f"| {title} | {seconds:.3f} s | {count / seconds:,.0f}/s |" if count > 1 else f"| {title} | {seconds:.3f} s | |")
+    print(
+        f"| {title} | {seconds:.3f} s | {count / seconds:,.0f}/s |" if count > 1 else f"| {title} | {seconds:.3f} s | |"
+    )
 
 
 def commit_probe(folder: Path, rounds: int = 300) -> None:

@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,17 +48,28 @@ def _measured(
     vectors.prepare(dataset.queries())
     cost = measure.embedding_cost(model, dataset)
     results = []
-    for name in options.systems:
-        _progress(f"{dataset.name}: {name}")
+    for name, given, note in _variants(options.systems, dataset):
+        _progress(f"{dataset.name}: {name}{note}")
+        vectors.prepare(given.texts())
         with tempfile.TemporaryDirectory(prefix=f"bench-{name}-") as directory:
             system = SYSTEMS[name](Setup(Path(directory), vectors, _embedder_spec(options)))
-            run = measure.run(system, dataset, cost)
+            run = measure.run(system, given, cost)
             system.close()
-        report.write_run(options.output, f"{dataset.name}-{name}-{options.embedder}", run.ranked)
-        scores = scoring.score(scorer, dataset, run.ranked)
-        results.append(report.Result(dataset.name, system.name, system.embedder_name, scores, run.timings))
+        report.write_run(
+            options.output, f"{dataset.name}-{name}{'-senders' * bool(note)}-{options.embedder}", run.ranked
+        )
+        scores = scoring.score(scorer, given, run.ranked)
+        results.append(report.Result(dataset.name, system.name + note, system.embedder_name, scores, run.timings))
     print(report.table(results), flush=True)
     return results
+
+
+def _variants(systems: Sequence[str], dataset: datasets.Dataset) -> Iterator[tuple[str, datasets.Dataset, str]]:
+    """Each system on the data as it is; and those that do not know senders also with the sender in the text."""
+    for name in systems:
+        yield name, dataset, ""
+        if dataset.many_senders and not name.startswith("holdfast"):
+            yield name, dataset.with_senders(), ", sender in the text"
 
 
 def _options(arguments: Sequence[str] | None) -> Options:

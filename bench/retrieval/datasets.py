@@ -6,7 +6,7 @@ comes out with its records in time order, which is the order a memory would have
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypedDict
 
@@ -40,11 +40,23 @@ class Scope:
     records: tuple[Record, ...]
     questions: tuple[Question, ...]
 
+    def with_senders(self) -> "Scope":
+        pasted = (replace(record, text=f"{record.sender}: {record.text}") for record in self.records)
+        return replace(self, records=tuple(pasted))
+
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
     name: str
     scopes: tuple[Scope, ...]
+
+    @property
+    def many_senders(self) -> bool:
+        return any(len({record.sender for record in scope.records}) > 1 for scope in self.scopes)
+
+    def with_senders(self) -> "Dataset":
+        """The same, with each sender pasted before the text: what users of systems that know no senders do."""
+        return replace(self, scopes=tuple(scope.with_senders() for scope in self.scopes))
 
     def texts(self) -> Iterator[str]:
         return (record.text for scope in self.scopes for record in scope.records)

@@ -66,6 +66,7 @@ class Engine:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
+            await self._worker.release()
         await self._core.store.close()
         await self._core.embedder.close()
 

@@ -54,17 +54,21 @@ class Asking(Where, total=False):
     min_score: float | None
 
 
-def scope_from(given: Mapping[str, Any], space: str) -> Scope:
-    """The scope among the given keywords."""
+SCOPE_ONLY = frozenset(Where.__optional_keys__)
+SEARCHABLE = frozenset(Asking.__optional_keys__)
+
+
+def scope_from(given: Mapping[str, Any], space: str, allowed: frozenset[str] = SCOPE_ONLY) -> Scope:
+    """The scope among the given keywords. A keyword that means nothing is refused: a mistyped subject must not share."""
+    unknown = sorted(set(given) - allowed)
+    if unknown:
+        raise InvalidInput(unknown[0], f"is not known here; use any of {', '.join(sorted(allowed))}")
     parts = {name: given[name] for name in SCOPE_PARTS if name in given}
     return Scope(**{"space": space, **parts})
 
 
 def wanted_from(asking: Asking) -> Wanted:
     """The filters among the given keywords."""
-    unknown = sorted(set(asking) - Asking.__optional_keys__)
-    if unknown:
-        raise InvalidInput(unknown[0], "is not something that a search can ask for")
     kind, role = asking.get("kind"), asking.get("role")
     return Wanted(
         top_k=asking.get("top_k", DEFAULT_TOP_K),

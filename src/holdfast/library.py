@@ -28,6 +28,8 @@ from holdfast.domain.scope import DEFAULT_SPACE, EVERYWHERE, Scope
 from holdfast.domain.transcript import DEFAULT_CONVERSATION
 from holdfast.errors import InvalidInput
 from holdfast.inputs import (
+    SCOPE_ONLY,
+    SEARCHABLE,
     Asking,
     Given,
     Moment,
@@ -75,8 +77,8 @@ class AsyncMemory:
     async def _perform(self, action: Action, make: Callable[[], Verb[T]]) -> T:
         return await self._service.perform(self._actor, action, make)
 
-    def _scope(self, where: Mapping[str, Any]) -> Scope:
-        return scope_from(where, self._space)
+    def _scope(self, where: Mapping[str, Any], allowed: frozenset[str] = SCOPE_ONLY) -> Scope:
+        return scope_from(where, self._space, allowed)
 
     async def add(
         self,
@@ -110,12 +112,14 @@ class AsyncMemory:
         `top_k` bounds how many. `kind`, `planes`, `sender`, `role`, `source`, `said_from`, `said_to` and `min_score`
         narrow what may come. `as_of` asks what was known at a moment, `valid_at` what was true then.
         """
-        return await self._perform(Action.SEARCH, lambda: Search(self._scope(asking), query, wanted_from(asking)))
+        return await self._perform(
+            Action.SEARCH, lambda: Search(self._scope(asking, SEARCHABLE), query, wanted_from(asking))
+        )
 
     async def explain(self, query: str, *, record_id: str | None = None, **asking: Unpack[Asking]) -> Explanation:
         """A search with every component of each score; with `record_id`, also why that one did not come."""
         return await self._perform(
-            Action.EXPLAIN, lambda: Explain(self._scope(asking), query, wanted_from(asking), record_id)
+            Action.EXPLAIN, lambda: Explain(self._scope(asking, SEARCHABLE), query, wanted_from(asking), record_id)
         )
 
     async def recall(

@@ -289,8 +289,8 @@ class Reader(Protocol):
     def waiting(self, record_ids: Sequence[str], embedder: str, analyzer: int) -> Sequence[Unindexed]:
         """Those of the given records that `unindexed` would find."""
 
-    def in_slot(self, partition: Partition, slot: str) -> Record | None:
-        """The current memory that fills this slot."""
+    def in_slot(self, scope: Scope, slot: str) -> Record | None:
+        """The current memory of exactly this scope that fills the slot."""
 
     def fact(self, name: str) -> str | None: ...
 
@@ -344,6 +344,9 @@ class Transaction(Reader, Protocol):
 
     def retry(self, job: Job, now: datetime, run_after: datetime, error: str) -> None:
         """End this attempt as failed and queue the next."""
+
+    def release(self, job: Job) -> None:
+        """Give a claimed job back, to be claimed again at once; nothing if somebody else holds it."""
 
     def record(self, operation: Operation) -> None: ...
 

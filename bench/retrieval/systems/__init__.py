@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from bench.retrieval.systems.chroma import Chroma
-from bench.retrieval.systems.holdfast import Holdfast
+from bench.retrieval.systems.holdfast import Holdfast, HoldfastPlain
 from bench.retrieval.systems.lancedb import LanceDB
 from bench.retrieval.systems.langgraph import LangGraph
 from bench.retrieval.systems.mem0 import Mem0
@@ -12,6 +12,7 @@ from bench.retrieval.systems.protocol import Setup, System
 
 SYSTEMS: dict[str, Callable[[Setup], System]] = {
     "holdfast": Holdfast,
+    "holdfast-plain": HoldfastPlain,
     "mem0": Mem0,
     "langgraph": LangGraph,
     "chroma": Chroma,

@@ -14,13 +14,15 @@ from bench.retrieval.systems.protocol import Hit, Setup
 
 class Holdfast:
     embeds_itself = True
+    _plain = False
 
     def __init__(self, setup: Setup) -> None:
         import holdfast
 
-        self.name = f"Holdfast {version('holdfast')}"
+        self.name = f"Holdfast {version('holdfast')}{', plain 0.7 / 0.3' * self._plain}"
         self.embedder_name = setup.vectors.name
-        self._memory: Any = holdfast.open(setup.directory / "memory.db", embedder=setup.embedder)
+        weights = holdfast.Weights.plain() if self._plain else None
+        self._memory: Any = holdfast.open(setup.directory / "memory.db", embedder=setup.embedder, weights=weights)
 
     def add(self, scope: str, records: Sequence[Record]) -> None:
         for session, turns in groupby(records, key=lambda record: record.session_id):
@@ -31,6 +33,12 @@ class Holdfast:
 
     def close(self) -> None:
         self._memory.close()
+
+
+class HoldfastPlain(Holdfast):
+    """The same with every part of the ranking switched off but vectors and words."""
+
+    _plain = True
 
 
 def _message(record: Record) -> dict[str, str]:

@@ -28,7 +28,8 @@ def program(
     """
     if version:
         print(f"holdfast {holdfast.__version__}")
-    elif context.invoked_subcommand is None:
+        raise typer.Exit
+    if context.invoked_subcommand is None:
         print(context.get_help())
 
 

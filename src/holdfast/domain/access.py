@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from holdfast.domain.scope import DEFAULT_SPACE, EVERYWHERE, Partition, PartitionKind, Scope
-from holdfast.errors import AccessDenied
+from holdfast.domain.scope import DEFAULT_SPACE, EVERYWHERE, Partition, PartitionKind, Scope, check_part
+from holdfast.errors import AccessDenied, InvalidInput
 
 
 class ActorKind(StrEnum):
@@ -30,8 +30,29 @@ class Actor:
     space: str | None = None
     subjects: frozenset[str] = frozenset()
 
+    def __post_init__(self) -> None:
+        _check_kind(self.kind)
+        check_part("actor.id", self.id)
+        if self.space is not None:
+            check_part("actor.space", self.space)
+        _check_subjects(self.subjects)
+
     def __str__(self) -> str:
         return f"{self.kind}:{self.id}"
+
+
+def _check_kind(kind: object) -> None:
+    # "agent" is equal to ActorKind.AGENT, and is not it.
+    if not isinstance(kind, ActorKind):
+        raise InvalidInput("actor.kind", f"expected an ActorKind ({', '.join(ActorKind)}), got {type(kind).__name__}")
+
+
+def _check_subjects(subjects: object) -> None:
+    # In a text, every part of a name would be found.
+    if not isinstance(subjects, frozenset):
+        raise InvalidInput("actor.subjects", f"expected a frozenset of names, got {type(subjects).__name__}")
+    for subject in subjects:
+        check_part("actor.subjects", subject)
 
 
 LOCAL_OPERATOR = Actor(ActorKind.OPERATOR, "local")
@@ -71,6 +92,9 @@ _READS = frozenset(
 )
 # What an operator without walls may do to a whole store at once.
 _STOREWIDE = frozenset({Action.STATS, Action.REBUILD, Action.VERIFY, Action.WORK})
+# A conversation belongs to one subject, one agent, or nobody. Without a subject these mean nobody's, as `add` does, not
+# whatever everybody calls by that name.
+_ADDRESSED = frozenset({Action.ADD, Action.FLUSH, Action.FORGET_PREVIEW, Action.FORGET})
 _OWNERS = frozenset(Action) - {Action.REBUILD, Action.VERIFY, Action.WORK}
 _ALLOWED: dict[ActorKind, frozenset[Action]] = {
     ActorKind.OPERATOR: frozenset(Action),
@@ -114,6 +138,7 @@ def authorize(actor: Actor, action: Action, scope: Scope) -> Grant:
     if actor.kind in (ActorKind.OPERATOR, ActorKind.SYSTEM):
         _require_space(actor, scope)
         narrowed = scope.subject is not None or scope.agent is not None
+        narrowed |= action in _ADDRESSED and scope.conversation is not None
         return Grant(actor, action, scope, reachable if narrowed else None)
     _require_space(actor, scope, default=DEFAULT_SPACE)
     _require_own(actor, scope)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from holdfast.domain.ids import OperationId
+from holdfast.domain.ids import OperationId, checked_id
+from holdfast.domain.scope import check_part
+from holdfast.domain.text import checked_text
 from holdfast.errors import InvalidInput
 
 
@@ -19,12 +21,20 @@ class ForgetTarget:
     source: str | None = None
 
     def __post_init__(self) -> None:
-        given = [name for name in ("ids", "conversation", "subject", "source") if getattr(self, name)]
+        # What is given and empty is a mistake, never "everything".
+        given = [name for name in ("ids", "conversation", "subject", "source") if getattr(self, name) not in (None, ())]
         # A subject beside another target narrows it: "this conversation of Ana's".
         if len(given) > 1 and given != ["conversation", "subject"]:
             raise InvalidInput("forget", f"give one target, not {' and '.join(given)}")
         if not given:
             raise InvalidInput("forget", "say what to forget: an id, a conversation, a subject or a source")
+        for record_id in self.ids:
+            checked_id(record_id, "record_id")
+        for name in ("conversation", "subject"):
+            if (value := getattr(self, name)) is not None:
+                check_part(name, value)
+        if self.source is not None:
+            checked_text(self.source, "source")
 
 
 @dataclass(frozen=True, slots=True)

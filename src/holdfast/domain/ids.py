@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NewType
 
+from holdfast.domain.text import checked_text
+
 MessageId = NewType("MessageId", str)
 MemoryId = NewType("MemoryId", str)
 TurnId = NewType("TurnId", str)
@@ -15,9 +17,15 @@ MEMORY = "mem"
 TURN = "turn"
 OPERATION = "op"
 JOB = "job"
+MAX_ID_CHARS = 256
 
 
 def kind_of(value: str) -> str:
     """The prefix of an id, or an empty string."""
     prefix, separator, _ = value.partition("_")
     return prefix if separator else ""
+
+
+def checked_id(value: object, field: str) -> str:
+    """Something that could be an id. Whether there is such a thing is the store's to say."""
+    return checked_text(value, field, max_chars=MAX_ID_CHARS)

@@ -59,13 +59,17 @@ ALWAYS = Validity()
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A message that a memory came from, as it reads now. Forgotten evidence is no longer listed."""
+    """A message that a memory came from, as it reads now. Forgotten evidence is no longer listed.
+
+    `external_id` is the id that the caller gave the message.
+    """
 
     message_id: MessageId
     text: str
     sender: str | None
     said_at: datetime
     conversation: str | None
+    external_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

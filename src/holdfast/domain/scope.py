@@ -49,7 +49,7 @@ class Scope:
         for name in SCOPE_PARTS:
             value = getattr(self, name)
             if value is not None or name == "space":
-                _check_part(name, value)
+                check_part(name, value)
 
     @property
     def partition(self) -> Partition:
@@ -75,7 +75,7 @@ SCOPE_PARTS = tuple(field.name for field in fields(Scope))
 FILTER_PARTS = ("app", "project", "channel", "conversation", "run", "issue", "namespace")
 
 
-def _check_part(name: str, value: object) -> None:
+def check_part(name: str, value: object) -> None:
     if not isinstance(value, str):
         raise InvalidScope(name, f"expected text, got {type(value).__name__}")
     if not value.strip():

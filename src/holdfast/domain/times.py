@@ -31,7 +31,7 @@ def checked_time(value: object, field: str) -> datetime:
     if not isinstance(value, datetime):
         kind = type(value).__name__
         raise InvalidTimestamp(field, f"expected a datetime or an ISO 8601 text, got {kind}")
-    if value.tzinfo is None:
+    if value.utcoffset() is None:
         return value.replace(tzinfo=UTC)
     try:
         return value.astimezone(UTC)

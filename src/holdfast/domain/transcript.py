@@ -10,6 +10,7 @@ from enum import StrEnum
 from holdfast.domain.ids import MessageId, TurnId
 from holdfast.domain.scope import Scope
 from holdfast.domain.text import checked_text
+from holdfast.domain.times import checked_time
 from holdfast.errors import InvalidInput
 
 DEFAULT_CONVERSATION = "default"
@@ -44,6 +45,9 @@ class Draft:
             checked_text(self.sender, "sender", max_chars=256)
         if self.external_id is not None:
             checked_text(self.external_id, "id", max_chars=MAX_EXTERNAL_ID_CHARS)
+        _check_role(self.role)
+        if self.said_at is not None:
+            object.__setattr__(self, "said_at", checked_time(self.said_at, "timestamp"))
         check_metadata(self.metadata)
 
 
@@ -65,12 +69,19 @@ class Message:
     metadata: Metadata
 
 
-def check_metadata(metadata: Metadata) -> None:
+def _check_role(role: object) -> None:
+    if not isinstance(role, Role):
+        raise InvalidInput("role", f"expected a Role ({', '.join(Role)}), got {type(role).__name__}")
+
+
+def check_metadata(metadata: object) -> None:
+    if not isinstance(metadata, Mapping):
+        raise InvalidInput("metadata", f"expected a dictionary of texts, got {type(metadata).__name__}")
     if len(metadata) > MAX_METADATA_ENTRIES:
         raise InvalidInput("metadata", f"has {len(metadata)} entries; at most {MAX_METADATA_ENTRIES} are allowed")
     for key, value in metadata.items():
         checked_text(key, "metadata key", max_chars=MAX_METADATA_CHARS)
         if not isinstance(value, str):
-            raise InvalidInput(f"metadata.{key}", f"expected text, got {type(value).__name__}")
-        if value:
-            checked_text(value, f"metadata.{key}", max_chars=MAX_METADATA_CHARS)
+            raise InvalidInput(f"metadata.{key:.40}", f"expected text, got {type(value).__name__}")
+        if value.strip():
+            checked_text(value, f"metadata.{key:.40}", max_chars=MAX_METADATA_CHARS)

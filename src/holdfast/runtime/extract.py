@@ -14,6 +14,7 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message
 from holdfast.ports import Candidate, NewRevision, Reader, Transaction
 from holdfast.runtime import indexing
+from holdfast.runtime.add import digest_of
 from holdfast.runtime.perform import Core
 from holdfast.runtime.remember import later
 
@@ -72,8 +73,9 @@ def _accept(core: Core, transaction: Transaction, scope: Scope, proposal: _Index
     # Forgotten since it was read: what rested on it is not learned.
     if any(transaction.find(message_id) is None for message_id in candidate.evidence):
         return
-    slot = f"{core.extractor.name}/{candidate.key}"
-    old = transaction.in_slot(scope.partition, slot)
+    # What is said in one app must not rewrite what was learned in another.
+    slot = f"{core.extractor.name}/{candidate.key}/{digest_of(scope)[:16]}"
+    old = transaction.in_slot(scope, slot)
     if old is not None and not (isinstance(old, Memory) and takes_over(candidate, old)):
         return
     now = core.clock.now()

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt, ForgetTarget
-from holdfast.domain.ids import OperationId
+from holdfast.domain.ids import OperationId, checked_id
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.scope import EVERYWHERE, Scope
-from holdfast.errors import NotFound, PreviewOutdated
+from holdfast.errors import NotFound, PreviewOutdated, StoreError
 from holdfast.ports import Doomed, Reader, Transaction
 from holdfast.runtime.perform import Core, Read, Write
 
 _SHOWN_IDS = 100
+log = logging.getLogger("holdfast")
 _NOT_YET = OperationId("")  # the gate tells it, after the commit
 
 
@@ -63,6 +65,10 @@ class Forget(Write[Core, ForgetReceipt]):
     target: ForgetTarget
     token: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.token is not None:
+            checked_id(self.token, "token")
+
     async def prepare(self, core: Core, grant: Grant) -> Core:
         return core
 
@@ -87,7 +93,13 @@ class Forget(Write[Core, ForgetReceipt]):
 
     async def finish(self, core: Core, result: ForgetReceipt, operation_id: OperationId) -> ForgetReceipt:
         core.wake()
-        return replace(result, operation_id=operation_id, scrubbed=await core.store.scrub())
+        try:
+            scrubbed = await core.store.scrub()
+        except StoreError as error:
+            # It is forgotten all the same; the queued job sees to the bytes.
+            log.warning("the deleted bytes are still in the log: %s", error)
+            scrubbed = False
+        return replace(result, operation_id=operation_id, scrubbed=scrubbed)
 
     def touched(self, result: ForgetReceipt) -> int:
         return result.tombstones

@@ -10,13 +10,17 @@ from datetime import datetime
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.ids import checked_id
 from holdfast.domain.memory import OPEN_PLANES
+from holdfast.domain.numbers import checked_whole
 from holdfast.domain.results import Page, Record
 from holdfast.domain.scope import Scope
-from holdfast.errors import InvalidCursor, InvalidInput, NotFound
+from holdfast.domain.text import checked_text
+from holdfast.errors import InvalidCursor, InvalidText, NotFound
 from holdfast.ports import ListFilter, Reader
 from holdfast.runtime.add import digest_of
 from holdfast.runtime.perform import Core, Read
+from holdfast.runtime.search import check_names
 
 MAX_PAGE = 1_000
 
@@ -34,6 +38,9 @@ class Get(_Immediate, Read[None, Record]):
     scope: Scope
     record_id: str
     as_of: datetime | None = None
+
+    def __post_init__(self) -> None:
+        checked_id(self.record_id, "record_id")
 
     def apply(self, reader: Reader, prepared: None) -> Record:
         found = reader.find(self.record_id, self.as_of)
@@ -53,6 +60,9 @@ class History(_Immediate, Read[None, tuple[Record, ...]]):
     action: ClassVar[Action] = Action.HISTORY
     scope: Scope
     record_id: str
+
+    def __post_init__(self) -> None:
+        checked_id(self.record_id, "record_id")
 
     def apply(self, reader: Reader, prepared: None) -> tuple[Record, ...]:
         found = reader.revisions(self.record_id)
@@ -75,8 +85,8 @@ class List(_Immediate, Read[None, Page]):
     cursor: str | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.limit, bool) or not isinstance(self.limit, int) or not 1 <= self.limit <= MAX_PAGE:
-            raise InvalidInput("limit", f"must be a whole number from 1 to {MAX_PAGE:,}, not {self.limit!r}")
+        checked_whole(self.limit, "limit", 1, MAX_PAGE)
+        check_names(sender=self.wanted.sender, source=self.wanted.source)
         if self.cursor is not None:
             self._before(self.cursor)
 
@@ -104,11 +114,12 @@ class List(_Immediate, Read[None, Page]):
         try:
             padded = cursor + "=" * (-len(cursor) % 4)
             query, before = json.loads(base64.b64decode(padded.encode("ascii"), altchars=b"-_", validate=True))
-        except (ValueError, TypeError, AttributeError, binascii.Error, RecursionError):
+            last = checked_text(before, "cursor")
+        except (ValueError, TypeError, AttributeError, binascii.Error, RecursionError, InvalidText):
             raise InvalidCursor("cursor", "is malformed; pass on the `next_cursor` of a page unchanged") from None
-        if query != self._query() or not isinstance(before, str):
+        if query != self._query():
             raise InvalidCursor("cursor", "belongs to another query; start that one from its first page")
-        return before
+        return last
 
 
 def _shallow(wanted: ListFilter) -> dict[str, object]:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.numbers import checked_whole
 from holdfast.domain.projection import reference_message
 from holdfast.domain.results import Hit, HitKind, Recall
 from holdfast.domain.scope import Scope
-from holdfast.errors import InvalidInput
 from holdfast.ports import Reader, Wanted
 from holdfast.runtime.perform import Core, Read
 from holdfast.runtime.search import MAX_TOP_K, Asked, asked, check_query, hits
@@ -19,6 +19,7 @@ from holdfast.runtime.search import MAX_TOP_K, Asked, asked, check_query, hits
 # One provenance (a resource, a webhook, an import) may fill at most this share of what a model is shown.
 MAX_SOURCE_SHARE = 0.5
 _CANDIDATES_PER_PLACE = 4
+_MAX_BUDGET_CHARS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,8 @@ class RecallMemory(Read[Asked, Recall]):
     budget_chars: int = 4_000
 
     def __post_init__(self) -> None:
-        check_query(self.query, self.wanted)
-        if self.budget_chars < 1:
-            raise InvalidInput("budget_chars", f"must be at least 1, not {self.budget_chars}")
+        check_query(self.query, self.wanted, places="limit")
+        checked_whole(self.budget_chars, "budget_chars", 1, _MAX_BUDGET_CHARS)
 
     async def prepare(self, core: Core, grant: Grant) -> Asked:
         return await asked(core, grant, self.query, self.wanted)
@@ -54,12 +54,21 @@ class RecallMemory(Read[Asked, Recall]):
 
 def choose(ranked: Sequence[Hit], places: int) -> tuple[list[Hit], dict[str, int]]:
     """Fill the places by score; within them, memories first, then the evidence that no memory already carries."""
+    covered: set[str] = set()
+    while True:
+        chosen, omitted = _fill(ranked, places, covered)
+        carried = {link.message_id for hit in chosen if hit.kind is HitKind.MEMORY for link in hit.evidence}
+        # A message that leaves makes room, perhaps for a memory that carries another: until nothing is said twice.
+        if carried <= covered:
+            chosen.sort(key=lambda hit: hit.kind is not HitKind.MEMORY)
+            return chosen, dict(omitted)
+        covered |= carried
+
+
+def _fill(ranked: Sequence[Hit], places: int, covered: set[str]) -> tuple[list[Hit], Counter[str]]:
     omitted: Counter[str] = Counter()
     share = max(1, int(places * MAX_SOURCE_SHARE))
     from_source: Counter[str] = Counter()
-    covered = {
-        evidence.message_id for hit in ranked[:places] if hit.kind is HitKind.MEMORY for evidence in hit.evidence
-    }
     chosen: list[Hit] = []
     for hit in ranked:
         if len(chosen) == places:
@@ -72,5 +81,4 @@ def choose(ranked: Sequence[Hit], places: int) -> tuple[list[Hit], dict[str, int
             chosen.append(hit)
             if hit.source is not None:
                 from_source[hit.source] += 1
-    chosen.sort(key=lambda hit: hit.kind is not HitKind.MEMORY)
-    return chosen, dict(omitted)
+    return chosen, omitted

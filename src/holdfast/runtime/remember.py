@@ -11,6 +11,7 @@ from holdfast.domain import ids
 from holdfast.domain.access import Action, ActorKind, Grant
 from holdfast.domain.ids import MemoryId, MessageId, OperationId
 from holdfast.domain.jobs import JobKind, NewJob
+from holdfast.domain.numbers import checked_flag, checked_whole
 from holdfast.domain.memory import ALWAYS, Memory, Plane, Status, Trust, Validity
 from holdfast.domain.results import Remembered
 from holdfast.domain.scope import Scope
@@ -23,6 +24,8 @@ from holdfast.runtime.add import check_key, check_source, digest_of
 from holdfast.runtime.perform import Core, Write
 
 MAX_REASON_CHARS = 1_000
+MAX_EVIDENCE = 1_000
+_MOST_REVISIONS = 2**31
 _TICK = timedelta(microseconds=1)
 
 
@@ -79,6 +82,8 @@ class Remember(_Indexing):
         check_key(self.idempotency_key)
         check_source(self.source)
         check_metadata(self.metadata)
+        check_evidence(self.evidence)
+        checked_flag(self.quarantined, "quarantined")
 
     async def prepare(self, core: Core, grant: Grant) -> Ready:
         return await ready(core, grant, self.text)
@@ -120,7 +125,9 @@ class Remember(_Indexing):
         )
 
     def _digest(self) -> str:
-        return digest_of(self.scope, self.text, self.plane, self.evidence, self.validity, self.source, self.metadata)
+        metadata = dict(self.metadata)
+        what = (self.text, self.plane, self.evidence, self.validity, self.source, metadata, self.quarantined)
+        return digest_of(self.scope, *what)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +147,12 @@ class Correct(_Indexing):
         checked_text(self.text, "text")
         if self.reason is not None:
             checked_text(self.reason, "reason", max_chars=MAX_REASON_CHARS)
-        if ids.kind_of(self.memory_id) == ids.MESSAGE:
+        if self.expected_revision is not None:
+            checked_whole(self.expected_revision, "expected_revision", 1, _MOST_REVISIONS)
+        check_evidence(self.evidence or ())
+        if ids.kind_of(ids.checked_id(self.memory_id, "memory_id")) == ids.MESSAGE:
             raise InvalidInput(
-                "id",
+                "memory_id",
                 "names a message; what was said cannot be corrected: `remember` the truth, or `forget` the message",
             )
 
@@ -182,6 +192,13 @@ class Correct(_Indexing):
         )
         self._index_later(transaction, prepared, old.scope, old.id)
         return Remembered(current(transaction, old.id))
+
+
+def check_evidence(evidence: tuple[MessageId, ...]) -> None:
+    if len(evidence) > MAX_EVIDENCE:
+        raise InvalidInput("evidence", f"has {len(evidence):,} messages; at most {MAX_EVIDENCE:,} are allowed")
+    for message_id in evidence:
+        ids.checked_id(message_id, "evidence")
 
 
 def later(now: datetime, old: Memory) -> datetime:

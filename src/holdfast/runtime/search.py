@@ -9,12 +9,14 @@ from datetime import datetime
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.ids import checked_id
 from holdfast.domain.memory import Evidence, Memory
+from holdfast.domain.numbers import checked_real, checked_whole
 from holdfast.domain.ranking import FloatArray
 from holdfast.domain.results import Absence, Component, Explanation, Hit, HitKind, Record
 from holdfast.domain.scope import Scope
 from holdfast.domain.text import MAX_QUERY_CHARS, checked_text
-from holdfast.errors import EmbedderUnavailable, InvalidInput, NotFound
+from holdfast.errors import EmbedderUnavailable, NotFound
 from holdfast.ports import Purpose, Ranked, Reader, Scored, Wanted
 from holdfast.runtime import indexing
 from holdfast.runtime.perform import Core, Read
@@ -43,10 +45,20 @@ async def asked(core: Core, grant: Grant, query: str, wanted: Wanted) -> Asked:
     return Asked(core, vector, core.clock.now())
 
 
-def check_query(query: str, wanted: Wanted) -> None:
+def check_query(query: str, wanted: Wanted, places: str = "top_k") -> None:
+    """`places` is what the verb calls the number of results."""
     checked_text(query, "query", max_chars=MAX_QUERY_CHARS)
-    if isinstance(wanted.top_k, bool) or not isinstance(wanted.top_k, int) or not 1 <= wanted.top_k <= MAX_TOP_K:
-        raise InvalidInput("top_k", f"must be a whole number from 1 to {MAX_TOP_K:,}, not {wanted.top_k!r}")
+    checked_whole(wanted.top_k, places, 1, MAX_TOP_K)
+    check_names(sender=wanted.sender, source=wanted.source)
+    if wanted.min_score is not None:
+        checked_real(wanted.min_score, "min_score")
+
+
+def check_names(**given: str | None) -> None:
+    """What records are filtered by. A name that nobody has finds nothing, so none is too long."""
+    for field_name, value in given.items():
+        if value is not None:
+            checked_text(value, field_name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +94,8 @@ class Explain(Read[Asked, Explanation]):
 
     def __post_init__(self) -> None:
         check_query(self.query, self.wanted)
+        if self.record_id is not None:
+            checked_id(self.record_id, "record_id")
 
     async def prepare(self, core: Core, grant: Grant) -> Asked:
         return await asked(core, grant, self.query, self.wanted)
@@ -107,7 +121,7 @@ class Explain(Read[Asked, Explanation]):
             return None
         found = reader.find(self.record_id, self.wanted.as_of) or reader.find(self.record_id)
         if found is None:
-            raise NotFound(f"there is no memory or message {self.record_id} in this scope")
+            raise NotFound(f"there is no memory or message {self.record_id!r:.80} in this scope")
         return found[0]
 
     def _absence(self, ranked: Ranked) -> Absence | None:
@@ -156,7 +170,9 @@ def hit(record: Record, score: float, parts: tuple[Component, ...] = ()) -> Hit:
             components=parts,
         )
     # A message is its own evidence.
-    itself = Evidence(record.id, record.text, record.sender, record.said_at, record.scope.conversation)
+    itself = Evidence(
+        record.id, record.text, record.sender, record.said_at, record.scope.conversation, record.external_id
+    )
     return Hit(
         id=record.id,
         kind=HitKind.MESSAGE,

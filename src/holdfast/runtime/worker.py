@@ -44,6 +44,7 @@ class Worker:
         self._core = core
         self._wake = asyncio.Event()
         self._at_work = asyncio.Lock()
+        self._current: Job | None = None
         self._handlers: dict[JobKind, Callable[[Job], Awaitable[_Effect]]] = {
             JobKind.INDEX: self._index,
             JobKind.REEMBED: self._reembed,
@@ -84,7 +85,18 @@ class Worker:
         kinds = frozenset(self._handlers)
         return await self._core.store.write(storewide(), lambda transaction: transaction.claim(kinds, now, LEASE))
 
+    async def release(self) -> None:
+        """Give back what this worker was at when it was stopped, so that nobody has to wait for its lease."""
+        job = self._current
+        if job is not None:
+            await self._core.store.write(storewide(), lambda transaction: transaction.release(job))
+
     async def _do(self, job: Job) -> None:
+        self._current = job
+        await self._attempt(job)
+        self._current = None
+
+    async def _attempt(self, job: Job) -> None:
         heart = asyncio.create_task(self._heartbeat(job))
         try:
             effect = await self._handlers[job.kind](job)
@@ -152,12 +164,8 @@ class Worker:
         while batch := await self._next_batch(after):
             made = await indexing.catch_up(core, batch)
             done, after = done + len(batch), batch[-1].number
-            await self._progress(
-                job,
-                done,
-                max(total, done),
-                lambda transaction, made=made: transaction.index(made, fingerprint, version),
-            )
+            effect = partial(_put_index, made, fingerprint, version)
+            await self._progress(job, done, max(total, done), effect)
         return partial(_note_index, index_identity(core))
 
     async def _next_batch(self, after: int) -> list[Unindexed]:

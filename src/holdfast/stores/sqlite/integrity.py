@@ -11,8 +11,10 @@ _CHECKS = {
     "records have their text": (
         "SELECT count(*) FROM records r LEFT JOIN texts t ON t.number = r.number WHERE t.number IS NULL"
     ),
-    "texts have their record": (
-        "SELECT count(*) FROM texts t LEFT JOIN records r ON r.number = t.number WHERE r.number IS NULL"
+    "texts without a record are blank": (
+        "SELECT count(*) FROM texts t LEFT JOIN records r ON r.number = t.number WHERE r.number IS NULL AND 'text' IN"
+        " (typeof(sender), typeof(source), typeof(external_id), typeof(author), typeof(reason), typeof(metadata),"
+        " typeof(text))"
     ),
     "vectors have their record": (
         "SELECT count(*) FROM vectors v LEFT JOIN records r"

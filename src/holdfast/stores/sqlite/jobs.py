@@ -67,6 +67,12 @@ class JobTable(SqliteReader):
     def finish(self, job: Job, status: JobStatus, now: datetime, error: str | None = None) -> None:
         self._held(job, "status = ?, finished_at = ?, lease_until = NULL, error = ?", status, to_micros(now), error)
 
+    def release(self, job: Job) -> None:
+        self._db.execute(
+            "UPDATE jobs SET status = 'queued', lease_until = NULL WHERE id = ? AND token = ? AND status = 'running'",
+            (job.id, job.token),
+        )
+
     def retry(self, job: Job, now: datetime, run_after: datetime, error: str) -> None:
         self.finish(job, JobStatus.FAILED, now, error)
         again = JobId(f"{job.id.split('.')[0]}.{job.attempt + 1}")

@@ -143,9 +143,11 @@ class SqliteReader:
         for chunk in chunks(numbers):
             # A memory that is shared must not carry along what was said where the reader may not look.
             for memory, *row in self._db.execute(_EVIDENCE.format(marks(chunk), reach), [*chunk, *values]):
-                message_id, text, sender, said_at, conversation = row
+                message_id, text, sender, said_at, conversation, external_id = row
                 gathered.setdefault(memory, []).append(
-                    Evidence(MessageId(message_id), text, sender, from_micros(said_at), conversation or None)
+                    Evidence(
+                        MessageId(message_id), text, sender, from_micros(said_at), conversation or None, external_id
+                    )
                 )
         return gathered
 
@@ -234,7 +236,7 @@ class SqliteReader:
         if target.conversation:
             return self._db.execute(f"{select} AND s.conversation = ?", [*values, target.conversation]).fetchall()
         if target.source:
-            return self._db.execute(f"{select} AND r.source = ?", [*values, target.source]).fetchall()
+            return self._db.execute(f"{select} AND r.source_key = ?", [*values, rows.key_of(target.source)]).fetchall()
         return self._db.execute(f"{select} AND s.subject = ?", [*values, target.subject]).fetchall()
 
     def _derived(self, messages: dict[int, str], memories: set[str]) -> tuple[set[str], int]:
@@ -294,9 +296,12 @@ class SqliteReader:
             )
         ]
 
-    def in_slot(self, partition: Partition, slot: str) -> Record | None:
-        condition = "r.partition_id = ? AND r.slot = ? AND r.superseded_at IS NULL"
-        found = self._select(condition, [self._partitions().get(partition), slot])
+    def in_slot(self, scope: Scope, slot: str) -> Record | None:
+        exactly = " AND ".join(f"s.{part} = ?" for part in SCOPE_PARTS)
+        found = self._select(
+            f"r.partition_id = ? AND r.slot_key = ? AND r.superseded_at IS NULL AND {exactly}",
+            [self._partitions().get(scope.partition), rows.key_of(slot), *rows.scope_values(scope)],
+        )
         return self._built(found)[0] if found else None
 
     def fact(self, name: str) -> str | None:
@@ -331,6 +336,9 @@ class SqliteReader:
 
     def operations(self, limit: int = 100) -> Sequence[Operation]:
         reach, values = self._reach("o")
+        if self._grant.partitions is None and not self._grant.everywhere:
+            # Calls about a subject that never was have no partition, but belong to the space all the same.
+            reach, values = "o.space = ?", [self._grant.scope.space]
         found = self._db.execute(
             f"SELECT {rows.OPERATION_COLUMNS} FROM operations o WHERE {reach} ORDER BY o.id DESC LIMIT ?",
             [*values, limit],
@@ -363,9 +371,12 @@ def _listed(wanted: ListFilter) -> tuple[str, list[Any]]:
         where("r.kind = ?", rows.MESSAGE if wanted.kind is HitKind.MESSAGE else rows.MEMORY)
     if wanted.planes is not None:
         where(f"(r.plane IS NULL OR r.plane IN ({marks(list(wanted.planes))}))", *sorted(wanted.planes))
-    for column in ("sender", "source", "status"):
-        if (value := getattr(wanted, column)) is not None:
-            where(f"r.{column} = ?", value)
+    if wanted.sender is not None:
+        where("t.sender = ?", wanted.sender)
+    if wanted.source is not None:
+        where("r.source_key = ?", rows.key_of(wanted.source))
+    if wanted.status is not None:
+        where("r.status = ?", wanted.status)
     return " AND ".join(conditions), values
 
 
@@ -374,7 +385,12 @@ _KNOWN = "r.recorded_at <= ? AND (r.superseded_at IS NULL OR r.superseded_at > ?
 _VALID = "(r.valid_from IS NULL OR r.valid_from <= ?) AND (r.valid_to IS NULL OR r.valid_to > ?)"
 
 _SCOPE_ID = IndexRow._fields.index("scope_id")
-_DELTA_ROWS = f"SELECT {', '.join(IndexRow._fields)} FROM records WHERE partition_id = ? AND change > ? ORDER BY number"
+_SAID = ("sender", "source")
+_DELTA_COLUMNS = ", ".join(f"{'t' if name in _SAID else 'r'}.{name}" for name in IndexRow._fields)
+_DELTA_ROWS = (
+    f"SELECT {_DELTA_COLUMNS} FROM records r JOIN texts t ON t.number = r.number"
+    " WHERE r.partition_id = ? AND r.change > ? ORDER BY r.number"
+)
 _ALL_VECTORS = (
     "SELECT number, piece, vector FROM vectors"
     " WHERE partition_id = ? AND embedder_id = (SELECT id FROM embedders WHERE fingerprint = ?)"
@@ -387,7 +403,7 @@ _CHANGED_VECTORS = (
     " AND v.embedder_id = (SELECT id FROM embedders WHERE fingerprint = ?) ORDER BY v.number, v.piece"
 )
 _EVIDENCE = (
-    "SELECT e.memory_number, r.id, t.text, r.sender, r.said_at, s.conversation FROM evidence e"
+    "SELECT e.memory_number, r.id, t.text, t.sender, r.said_at, s.conversation, t.external_id FROM evidence e"
     " JOIN records r ON r.number = e.message_number JOIN texts t ON t.number = r.number"
     " JOIN scopes s ON s.id = r.scope_id WHERE e.memory_number IN ({}) AND {} ORDER BY r.said_at, r.position"
 )

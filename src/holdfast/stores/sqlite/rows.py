@@ -22,9 +22,9 @@ MESSAGE, MEMORY = 0, 1
 
 # The columns of `record`, in its order; `r` is records, `s` scopes, `t` texts.
 RECORD_COLUMNS = (
-    "r.number, r.kind, r.id, r.revision, r.turn_id, r.position, t.text, r.sender, r.role, r.said_at, r.recorded_at,"
-    " r.superseded_at, r.external_id, r.source, r.metadata, r.plane, r.trust, r.status, r.valid_from, r.valid_to,"
-    " r.author, r.reason, " + ", ".join(f"s.{part}" for part in SCOPE_PARTS)
+    "r.number, r.kind, r.id, r.revision, r.turn_id, r.position, t.text, t.sender, r.role, r.said_at, r.recorded_at,"
+    " r.superseded_at, t.external_id, t.source, t.metadata, r.plane, r.trust, r.status, r.valid_from, r.valid_to,"
+    " t.author, t.reason, " + ", ".join(f"s.{part}" for part in SCOPE_PARTS)
 )
 RECORD_TABLES = "records r JOIN scopes s ON s.id = r.scope_id JOIN texts t ON t.number = r.number"
 JOB_COLUMNS = (
@@ -147,5 +147,6 @@ def content_key(sender: str | None, said_at: int, text: str) -> bytes:
     return digest.digest()
 
 
-def external_key(external_id: str) -> bytes:
-    return hashlib.blake2b(external_id.encode(), digest_size=16).digest()
+def key_of(value: str | None) -> bytes | None:
+    """What stands in an index for a value that somebody gave: an index moves its entries, and would leave copies."""
+    return None if value is None else hashlib.blake2b(value.encode(), digest_size=16).digest()

@@ -52,7 +52,8 @@ CREATE TABLE embedders (
     fingerprint TEXT NOT NULL UNIQUE
 );
 
--- A message, or one revision of a memory. `analyzer`, `flags`, `length` and `terms` are derived from the text.
+-- A message, or one revision of a memory: all that may change, and nothing that anybody wrote. `analyzer`, `flags`,
+-- `length` and `terms` are derived from the text; the keys are digests of what `texts` holds.
 CREATE TABLE records (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL,
@@ -64,23 +65,19 @@ CREATE TABLE records (
     conversation_id INTEGER REFERENCES conversations (id),
     position INTEGER NOT NULL,
     turn_id TEXT,
-    sender TEXT,
     role TEXT,
-    external_id TEXT,
+    external_key BLOB,
     content_key BLOB,
+    source_key BLOB,
+    slot_key BLOB,
     plane TEXT,
-    slot TEXT,
     status TEXT NOT NULL,
     trust INTEGER NOT NULL,
-    source TEXT,
-    author TEXT,
-    reason TEXT,
     said_at INTEGER NOT NULL,
     recorded_at INTEGER NOT NULL,
     superseded_at INTEGER,
     valid_from INTEGER,
     valid_to INTEGER,
-    metadata TEXT,
     analyzer INTEGER NOT NULL,
     flags INTEGER NOT NULL,
     length INTEGER NOT NULL,
@@ -91,14 +88,22 @@ CREATE UNIQUE INDEX records_id ON records (id, revision);
 CREATE INDEX records_change ON records (partition_id, change);
 CREATE INDEX records_newest ON records (partition_id, substr(id, 5));
 CREATE INDEX records_position ON records (conversation_id, position) WHERE conversation_id IS NOT NULL;
-CREATE UNIQUE INDEX records_external ON records (conversation_id, external_id) WHERE external_id IS NOT NULL;
+CREATE UNIQUE INDEX records_external ON records (conversation_id, external_key) WHERE external_key IS NOT NULL;
 CREATE UNIQUE INDEX records_content ON records (conversation_id, content_key) WHERE content_key IS NOT NULL;
-CREATE INDEX records_slot ON records (partition_id, slot) WHERE slot IS NOT NULL;
-CREATE INDEX records_source ON records (partition_id, source) WHERE source IS NOT NULL;
+CREATE INDEX records_slot ON records (partition_id, slot_key) WHERE slot_key IS NOT NULL;
+CREATE INDEX records_source ON records (partition_id, source_key) WHERE source_key IS NOT NULL;
 
--- Text stands apart and is never updated in place, so that deleting it leaves nothing behind.
+-- What people wrote stands apart, and its rows never move: they are appended, and blanked in place when their record is
+-- forgotten. When a row grows, shrinks or is deleted, SQLite moves its neighbours between pages and leaves copies of
+-- them behind, in unused parts that `secure_delete` does not reach. The text comes last: it may be long.
 CREATE TABLE texts (
-    number INTEGER PRIMARY KEY REFERENCES records (number),
+    number INTEGER PRIMARY KEY,
+    sender TEXT,
+    source TEXT,
+    external_id TEXT,
+    author TEXT,
+    reason TEXT,
+    metadata TEXT,
     text TEXT NOT NULL
 );
 

@@ -69,9 +69,10 @@ class SqliteStore:
 
     async def close(self) -> None:
         """Finish what was accepted, then close every connection."""
-        await asyncio.to_thread(self._writer.close)
+        # Not in a thread of the pool: when the interpreter ends, there are no more of those.
+        await asyncio.wrap_future(self._writer.close())
         if self._readers is not None:
-            await asyncio.to_thread(self._readers.close)
+            self._readers.close()
 
 
 class _ReaderPool:

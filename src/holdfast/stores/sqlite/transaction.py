@@ -23,16 +23,22 @@ from holdfast.stores.sqlite.reader import chunks, conversation_key, marks
 # What a record is unless it says otherwise; the columns of every insert.
 _BLANK: dict[str, Any] = dict.fromkeys(
     (
-        "conversation_id", "turn_id", "sender", "role", "external_id", "content_key", "plane", "slot", "author",
-        "reason", "valid_from", "valid_to",
+        "conversation_id", "turn_id", "role", "external_key", "content_key", "source_key", "slot_key", "plane",
+        "valid_from", "valid_to",
     )
 ) | {"position": 0, "revision": 0}  # fmt: skip
 _COLUMNS = (
-    *_BLANK, "id", "partition_id", "change", "kind", "scope_id", "status", "trust", "source", "said_at", "recorded_at",
-    "metadata", "analyzer", "flags", "length", "embedder_id", "terms",
+    *_BLANK, "id", "partition_id", "change", "kind", "scope_id", "status", "trust", "said_at", "recorded_at",
+    "analyzer", "flags", "length", "embedder_id", "terms",
 )  # fmt: skip
 _INSERT_RECORD = (
     f"INSERT INTO records ({', '.join(_COLUMNS)}) VALUES ({', '.join(f':{column}' for column in _COLUMNS)})"
+)
+_TEXT_COLUMNS = ("sender", "source", "external_id", "author", "reason", "metadata", "text")
+_INSERT_TEXT = f"INSERT INTO texts (number, {', '.join(_TEXT_COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+# A blank of the same length stays in its place, and so does everything around it.
+_BLANK_TEXT = "UPDATE texts SET " + ", ".join(
+    f"{column} = iif({column} IS NULL, NULL, zeroblob(length(CAST({column} AS BLOB))))" for column in _TEXT_COLUMNS
 )
 
 
@@ -133,18 +139,18 @@ class SqliteTransaction(JobTable):
         return False, None
 
     def _stored(self, conversation: int, key: str | bytes) -> tuple[MessageId, bytes] | None:
-        column = "external_id" if isinstance(key, str) else "content_key"
+        column, value = ("external_key", rows.key_of(key)) if isinstance(key, str) else ("content_key", key)
         row = self._db.execute(
-            "SELECT r.id, r.sender, t.text FROM records r JOIN texts t ON t.number = r.number"
+            "SELECT r.id, t.sender, t.text FROM records r JOIN texts t ON t.number = r.number"
             f" WHERE r.conversation_id = ? AND r.{column} = ?",
-            (conversation, key),
+            (conversation, value),
         ).fetchone()
         return (MessageId(row[0]), rows.content_key(row[1], 0, row[2])) if row else None
 
     def _was_forgotten(self, conversation: int, external_id: str) -> bool:
         row = self._db.execute(
             "SELECT 1 FROM tombstones WHERE conversation_id = ? AND external_key = ?",
-            (conversation, rows.external_key(external_id)),
+            (conversation, rows.key_of(external_id)),
         ).fetchone()
         return row is not None
 
@@ -175,20 +181,26 @@ class SqliteTransaction(JobTable):
                 "conversation_id": conversation,
                 "position": position + offset,
                 "turn_id": turn.id,
-                "sender": message.sender,
                 "role": message.role,
-                "external_id": message.external_id,
+                "external_key": rows.key_of(message.external_id),
                 "content_key": rows.content_key(message.sender, said_at, message.text) if keyed else None,
                 "status": Status.ACCEPTED,
                 "trust": Trust.STATED,
-                "source": turn.source,
+                "source_key": rows.key_of(turn.source),
                 "said_at": said_at,
                 "recorded_at": recorded_at,
-                "metadata": rows.metadata_json(message.metadata),
             }
-            self._insert(values, message, embedder_id, analyzer)
+            said = (message.sender, turn.source, message.external_id, None, None)
+            self._insert(values, said, message, embedder_id, analyzer)
 
-    def _insert(self, values: dict[str, Any], new: NewMessage | NewRevision, embedder_id: int, analyzer: int) -> int:
+    def _insert(
+        self,
+        values: dict[str, Any],
+        said: tuple[str | None, ...],
+        new: NewMessage | NewRevision,
+        embedder_id: int,
+        analyzer: int,
+    ) -> int:
         derived = {
             "analyzer": analyzer,
             "flags": int(new.analysis.flags),
@@ -197,7 +209,7 @@ class SqliteTransaction(JobTable):
             "embedder_id": embedder_id if new.vectors else None,
         }
         number = int(self._db.execute(_INSERT_RECORD, _BLANK | values | derived).lastrowid or 0)
-        self._db.execute("INSERT INTO texts (number, text) VALUES (?, ?)", (number, new.text))
+        self._db.execute(_INSERT_TEXT, (number, *said, rows.metadata_json(new.metadata), new.text))
         self._put_vectors(values["partition_id"], number, new.vectors, embedder_id)
         return number
 
@@ -229,19 +241,17 @@ class SqliteTransaction(JobTable):
             "kind": rows.MEMORY,
             "scope_id": self._scope_id(partition, revision.scope),
             "plane": revision.plane,
-            "slot": revision.slot,
+            "slot_key": rows.key_of(revision.slot),
             "status": revision.status,
             "trust": revision.trust,
-            "source": revision.source,
-            "author": revision.author,
-            "reason": revision.reason,
+            "source_key": rows.key_of(revision.source),
             "said_at": recorded_at,
             "recorded_at": recorded_at,
             "valid_from": rows.micros(revision.validity.since),
             "valid_to": rows.micros(revision.validity.until),
-            "metadata": rows.metadata_json(revision.metadata),
         }
-        record = self._insert(values, revision, embedder_id, analyzer)
+        said = (None, revision.source, None, revision.author, revision.reason)
+        record = self._insert(values, said, revision, embedder_id, analyzer)
         self._link(record, revision.evidence)
         return number
 
@@ -288,7 +298,7 @@ class SqliteTransaction(JobTable):
         for chunk in chunks(record_ids):
             reach, values = self._reach()
             found = self._db.execute(
-                "SELECT r.number, r.id, r.kind, r.partition_id, r.conversation_id, r.external_id FROM records r"
+                "SELECT r.number, r.id, r.kind, r.partition_id, r.conversation_id, r.external_key FROM records r"
                 f" WHERE r.id IN ({marks(chunk)}) AND {reach}",
                 [*chunk, *values],
             ).fetchall()
@@ -299,11 +309,11 @@ class SqliteTransaction(JobTable):
     def _bury(self, found: Sequence[Any], at: int) -> int:
         numbers = [row[0] for row in found]
         self._loosen(numbers)
-        for table, column in (("evidence", "message_number"), ("evidence", "memory_number"), ("texts", "number")):
-            self._db.execute(f"DELETE FROM {table} WHERE {column} IN ({marks(numbers)})", numbers)
-        for number, record_id, kind, partition, conversation, external_id in found:
+        for column in ("message_number", "memory_number"):
+            self._db.execute(f"DELETE FROM evidence WHERE {column} IN ({marks(numbers)})", numbers)
+        self._db.execute(f"{_BLANK_TEXT} WHERE number IN ({marks(numbers)})", numbers)
+        for number, record_id, kind, partition, conversation, key in found:
             self._db.execute("DELETE FROM vectors WHERE partition_id = ? AND number = ?", (partition, number))
-            key = rows.external_key(external_id) if external_id is not None else None
             self._db.execute(
                 "INSERT INTO tombstones (partition_id, change, number, id, kind, conversation_id, external_key,"
                 " forgotten_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",

@@ -60,6 +60,7 @@ class Writer:
         self._room.set()
         self._closing = threading.Lock()
         self._closed = False
+        self._ended: Future[None] = Future()
         self._thread = threading.Thread(target=self._run, name="holdfast-writer", daemon=True)
         self._thread.start()
 
@@ -88,14 +89,13 @@ class Writer:
     def wait_for_room(self) -> None:
         self._room.wait(self._busy_seconds)
 
-    def close(self) -> None:
-        """Finish what was queued, then end."""
+    def close(self) -> Future[None]:
+        """Finish what was queued, then end; done when it has."""
         with self._closing:
-            if self._closed:
-                return
-            self._closed = True
-            self._queue.put(_Stop())
-        self._thread.join()
+            if not self._closed:
+                self._closed = True
+                self._queue.put(_Stop())
+        return self._ended
 
     def _put(self, item: _Request | _Wake) -> None:
         with self._closing:
@@ -114,6 +114,7 @@ class Writer:
             for errand in errands:
                 errand.run(self._db, self._location)
         self._db.close()
+        self._ended.set_result(None)
 
     def _gather(self) -> tuple[list[_Request], list[_Errand], bool]:
         """What is queued now; waits for the first."""

@@ -1,0 +1,228 @@
+"""`add`: texts from the command line, or messages as JSON Lines from a file or a pipe."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
+
+import typer
+
+import holdfast
+from holdfast.cli.machine import print_json
+from holdfast.cli.opening import opened
+from holdfast.cli.options import Json, OnlyText, Place, StoreOptions, unfolded
+from holdfast.cli.progress import Advance, progress
+from holdfast.cli.safety import on_one_line
+from holdfast.domain.results import Added, Flushed, Skipped
+from holdfast.errors import Conflict, InvalidInput
+from holdfast.inputs import Where
+
+BATCH = 500
+_PIPE = "-"
+_SHOWN_SKIPS = 5
+_POSITION = re.compile(r"messages\[(\d+)\]\.?(.*)")
+
+Texts = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[TEXT]...", help="What was said, one message each; - reads JSON Lines.", show_default=False),
+]
+File = Annotated[
+    Path | None,
+    typer.Option("--file", metavar="PATH", help="Read JSON Lines from a file.", exists=True, dir_okay=False, readable=True),
+]
+Flush = Annotated[
+    bool, typer.Option("--flush", help="Then seal the conversation, and learn from it before this returns.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """How it was said."""
+
+    sender: Annotated[OnlyText, typer.Option("--sender", metavar="NAME", help="Who said it.")] = None
+    role: Annotated[
+        OnlyText, typer.Option("--role", metavar="ROLE", help="user, assistant, tool or system.  [default: user]")
+    ] = None
+    timestamp: Annotated[
+        OnlyText, typer.Option("--timestamp", metavar="TIME", help="When, such as 2026-11-15T09:30.  [default: now]")
+    ] = None
+    message_id: Annotated[
+        OnlyText, typer.Option("--id", metavar="ID", help="Your own id for it: it is never stored twice.")
+    ] = None
+
+    def fields(self) -> dict[str, str]:
+        named = {"sender": self.sender, "role": self.role, "timestamp": self.timestamp, "id": self.message_id}
+        return {name: value for name, value in named.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A message, and the line of the input it stands on."""
+
+    number: int
+    message: dict[str, Any]
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was stored so far, over all batches."""
+
+    conversation: str = ""
+    stored: int = 0
+    message_ids: list[str | None] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    waiting: int = 0
+    flushed: Flushed | None = None
+
+    def count(self, added: Added) -> None:
+        before = len(self.message_ids)
+        self.conversation = added.conversation
+        self.stored += added.stored
+        self.message_ids += added.message_ids
+        self.skipped += [Skipped(before + skip.index, skip.reason, skip.message_id) for skip in added.skipped]
+        self.waiting += len(added.jobs)
+
+
+@unfolded
+def add(
+    saying: Saying,
+    place: Place,
+    chosen: StoreOptions,
+    texts: Texts = None,
+    file: File = None,
+    source: Annotated[OnlyText, typer.Option("--source", metavar="NAME", help="Where it comes from.")] = None,
+    flush: Flush = False,
+    as_json: Json = False,
+) -> None:
+    """Add what was said to a conversation. It is on disk and can be found when this returns.
+
+    Without --conversation it goes into the one called default. A line of JSON Lines is a text, or an object with text
+    and any of sender, role, timestamp, id, metadata. Lines are stored 500 at a time, each 500 wholly or not at all.
+    """
+    where = place.where()
+    tally = Tally()
+    with _lines(texts or [], file, saying) as lines, opened(chosen, create=True, work=True) as memory:
+        with progress("adding", quiet=as_json) as advance:
+            _add_all(memory, lines, tally, advance, source=source, where=where)
+        if flush:
+            tally.flushed = memory.flush(**where)
+            memory.drain()
+    _tell(tally, as_json)
+
+
+def _add_all(
+    memory: holdfast.Memory, lines: Iterator[Line], tally: Tally, advance: Advance, *, source: str | None, where: Where
+) -> None:
+    try:
+        while batch := list(islice(lines, BATCH)):
+            tally.count(_added(memory, batch, source, where))
+            advance(len(tally.message_ids), None)
+    except InvalidInput as error:
+        raise type(error)(error.field, error.problem + _kept(tally)) from error
+    except Conflict as error:
+        raise type(error)(f"{error}{_kept(tally)}") from error
+    if not tally.message_ids:
+        raise InvalidInput("messages", "the input holds none; give one JSON object or text per line")
+
+
+def _added(memory: holdfast.Memory, batch: list[Line], source: str | None, where: Where) -> Added:
+    try:
+        return memory.add([line.message for line in batch], source=source, **where)
+    except InvalidInput as error:
+        raise _placed(error, batch) from error
+    except Conflict as error:
+        lines = f"lines {batch[0].number} to {batch[-1].number}: " if batch[0].number else ""
+        raise type(error)(f"{lines}{error}") from error
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _lines(texts: list[str], file: Path | None, saying: Saying) -> Iterator[Iterator[Line]]:
+    """The messages, from wherever they come."""
+    from_pipe = texts == [_PIPE]
+    if file is not None and texts:
+        raise typer.BadParameter("give texts or --file, not both")
+    if file is None and not texts:
+        raise typer.BadParameter("say what to add: a text, --file PATH, or - to read JSON Lines from a pipe")
+    if file is None and not from_pipe:
+        if saying.message_id is not None and len(texts) > 1:
+            raise typer.BadParameter("--id names one message; give one text with it")
+        yield (Line(0, {**saying.fields(), "text": text}) for text in texts)
+        return
+    if saying.message_id is not None or saying.timestamp is not None:
+        raise typer.BadParameter("--id and --timestamp belong to one message; put them into the lines instead")
+    if file is None:
+        yield parsed(sys.stdin.buffer, saying.fields())
+        return
+    with file.open("rb") as opened_file:
+        yield parsed(opened_file, saying.fields())
+
+
+def parsed(stream: BinaryIO | Iterable[bytes], given: dict[str, str]) -> Iterator[Line]:
+    """Each line's message; what a line does not say itself comes from the options."""
+    for number, raw in enumerate(stream, 1):
+        if raw.strip():
+            yield Line(number, {**given, **_message(raw, number)})
+
+
+def _message(raw: bytes, number: int) -> dict[str, Any]:
+    try:
+        value = json.loads(raw.decode("utf-8-sig" if number == 1 else "utf-8"))
+    except UnicodeDecodeError:
+        raise InvalidInput(f"line {number}", "is not UTF-8 text") from None
+    except (ValueError, RecursionError):
+        raise InvalidInput(f"line {number}", 'is not JSON; write each message as {"text": "..."} on its own line') from None
+    if isinstance(value, str):
+        return {"text": value}
+    if not isinstance(value, dict):
+        raise InvalidInput(f"line {number}", 'is neither a text nor an object; write {"text": "..."}')
+    return value
+
+
+# --- telling ----------------------------------------------------------------------------------------------------------------
+
+
+def _placed(error: InvalidInput, batch: list[Line]) -> InvalidInput:
+    """The same error, by the line that the user can see."""
+    found = _POSITION.fullmatch(error.field)
+    if found is None:
+        return error
+    line, name = batch[int(found.group(1))].number, found.group(2)
+    if line:
+        return type(error)(f"line {line} {name}".rstrip(), error.problem)
+    return type(error)(name or "text", error.problem)
+
+
+def _kept(before: Tally) -> str:
+    """What earlier batches left behind when a later one fails."""
+    if not before.message_ids:
+        return ""
+    count = f"{len(before.message_ids):,} messages"
+    return f" ({count} before it are stored; on another run, what has an id or a timestamp is not stored twice)"
+
+
+def _tell(tally: Tally, as_json: bool) -> None:
+    if as_json:
+        print_json(tally)
+        return
+    count = f"{tally.stored:,} message{'' if tally.stored == 1 else 's'}"
+    print(f"Stored {count} in conversation {on_one_line(tally.conversation)}.")
+    if tally.skipped:
+        print(f"Skipped {len(tally.skipped):,}:")
+    for skip in tally.skipped[:_SHOWN_SKIPS]:
+        print(f"  {skip.index + 1}. {skip.reason}")
+    if tally.waiting:
+        print("They can be found by words; `holdfast store flush` waits until they can be found by meaning.")
+    if tally.flushed is not None:
+        print(f"Flushed: {tally.flushed.messages:,} sealed, and learned from. `holdfast search --kind memory` finds it.")
+
+

@@ -1,0 +1,192 @@
+"""`doctor`: is everything here that a memory needs? Each line says what to do where something is not."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sqlite3
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import typer
+
+import holdfast
+from holdfast.cli.exits import ExitCode
+from holdfast.cli.machine import print_json
+from holdfast.cli.opening import MEMORY, location, settings
+from holdfast.cli.options import Json, StoreOptions, unfolded
+from holdfast.cli.safety import on_one_line
+from holdfast.domain.results import Stats
+from holdfast.domain.scope import EVERYWHERE
+from holdfast.errors import ConfigurationError, HoldfastError
+
+_LEAST_PYTHON = (3, 11)
+_LEAST_SQLITE = (3, 37, 0)  # RETURNING, STRICT tables
+_LITTLE_SPACE = 500 * 1024 * 1024
+_NO_SPACE = 20 * 1024 * 1024
+
+
+class Health(StrEnum):
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line. `advice` says what to do, where there is something to do."""
+
+    name: str
+    health: Health
+    detail: str
+    advice: str = ""
+
+
+@unfolded
+def doctor(chosen: StoreOptions, as_json: Json = False) -> None:
+    """Check Python, the settings, the embedder, the store and the disk. Exit code 1 if something fails."""
+    checks = list(examined(chosen))
+    failed = any(check.health is Health.FAIL for check in checks)
+    if as_json:
+        print_json({"ok": not failed, "checks": checks})
+    else:
+        _show(checks)
+    if failed:
+        raise typer.Exit(ExitCode.PROBLEM)
+
+
+def examined(chosen: StoreOptions) -> Iterator[Check]:
+    yield _python()
+    yield _sqlite()
+    try:
+        path = location(chosen)
+    except ConfigurationError as error:
+        yield Check("settings", Health.FAIL, str(error), "correct the environment variable, or unset it")
+        return
+    yield _settings(path)
+    embedder = _embedder(chosen)
+    yield embedder
+    if embedder.health is not Health.FAIL:
+        yield from _store(path, chosen)
+    yield _disk(path)
+
+
+def _python() -> Check:
+    enough = sys.version_info[:2] >= _LEAST_PYTHON
+    advice = "" if enough else "install Python 3.11 or newer"
+    return Check("python", Health.OK if enough else Health.FAIL, platform.python_version(), advice)
+
+
+def _sqlite() -> Check:
+    enough = sqlite3.sqlite_version_info >= _LEAST_SQLITE
+    advice = "" if enough else "use a Python that comes with SQLite 3.37 or newer"
+    return Check("sqlite", Health.OK if enough else Health.FAIL, sqlite3.sqlite_version, advice)
+
+
+def _settings(path: str) -> Check:
+    """Whether there is a key, never which."""
+    now = settings()
+    shown = {
+        "store": path,
+        "space": now.space,
+        "embedder": now.embedder,
+        "embedder_url": now.embedder_url,
+        "embedder_key": "set" if now.embedder_key else "not set",
+        "busy_seconds": f"{now.busy_seconds:g}",
+        "cache_bytes": f"{now.cache_bytes:,}",
+    }
+    return Check("settings", Health.OK, ", ".join(f"{name} {value}" for name, value in shown.items()))
+
+
+def _embedder(chosen: StoreOptions) -> Check:
+    """Embeds one word in a store that is gone afterwards."""
+    try:
+        with holdfast.open(MEMORY, embedder=chosen.embedder, settings=settings(), work=False) as memory:
+            explained = memory.explain("hello")
+    except HoldfastError as error:
+        return Check("embedder", Health.FAIL, str(error), "correct --embedder or HOLDFAST_EMBEDDER; static needs nothing")
+    if "embedder" in explained.query:
+        advice = "check HOLDFAST_EMBEDDER_URL and HOLDFAST_EMBEDDER_KEY, and that the endpoint is up"
+        return Check("embedder", Health.FAIL, f"{explained.embedder} does not answer", advice)
+    return Check("embedder", Health.OK, explained.embedder)
+
+
+def _store(path: str, chosen: StoreOptions) -> Iterator[Check]:
+    if path == MEMORY:
+        yield Check("store", Health.WARN, ":memory: is gone when a command ends", "give the path of a file with --store")
+        return
+    if not Path(path).exists():
+        yield _missing(path)
+        return
+    try:
+        with holdfast.open(path, embedder=chosen.embedder, settings=settings(), work=False) as memory:
+            counted, verification = memory.stats(space=EVERYWHERE), memory.verify()
+    except HoldfastError as error:
+        yield Check("store", Health.FAIL, str(error))
+        return
+    # Opening checks the schema and brings an older one up to date.
+    yield Check("store", _writable(path), f"{path} opens, its schema is known", _how_to_write(path))
+    yield Check("contents", Health.OK, f"{counted.messages:,} messages, {counted.memories:,} memories")
+    for finding in verification.findings:
+        yield Check("integrity", Health.FAIL, f"{finding.check}: {finding.problem}", "restore the store from a backup")
+    if verification.ok:
+        yield Check("integrity", Health.OK, f"{sum(verification.checked.values()):,} rows checked")
+    yield _waiting(counted)
+
+
+def _missing(path: str) -> Check:
+    folder = Path(path).absolute().parent
+    if not folder.is_dir():
+        return Check("store", Health.FAIL, f"the folder {folder} does not exist", "create it, or name another with --store")
+    if not os.access(folder, os.W_OK):
+        return Check("store", Health.FAIL, f"the folder {folder} cannot be written", "change its permissions, or use --store")
+    return Check("store", Health.WARN, f"there is none at {path} yet", "`holdfast store init` creates it")
+
+
+def _writable(path: str) -> Health:
+    return Health.OK if os.access(path, os.W_OK) and os.access(Path(path).absolute().parent, os.W_OK) else Health.FAIL
+
+
+def _how_to_write(path: str) -> str:
+    return "" if _writable(path) is Health.OK else "make the file and its folder writable"
+
+
+def _waiting(counted: Stats) -> Check:
+    open_jobs = sum(counted.jobs.get(status, 0) for status in ("queued", "running"))
+    detail = f"{counted.pending_vectors:,} records without vectors, {open_jobs:,} jobs to do"
+    if failed := counted.jobs.get("failed", 0):
+        detail += f", {failed:,} attempts failed"
+    if counted.pending_vectors or open_jobs:
+        return Check("work", Health.WARN, detail, "`holdfast store flush` does it")
+    return Check("work", Health.OK, detail)
+
+
+def _disk(path: str) -> Check:
+    folder = Path(path).absolute().parent
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free
+    detail = f"{free / 1e9:,.1f} GB free at {folder}"
+    if free < _NO_SPACE:
+        return Check("disk", Health.FAIL, detail, "free some space: nothing more can be stored")
+    if free < _LITTLE_SPACE:
+        return Check("disk", Health.WARN, detail, "free some space soon")
+    return Check("disk", Health.OK, detail)
+
+
+def _show(checks: list[Check]) -> None:
+    from rich.text import Text
+
+    from holdfast.cli import render
+
+    screen = render.console()
+    styles = {Health.OK: "green", Health.WARN: "yellow", Health.FAIL: "bold red"}
+    for check in checks:
+        line = Text(f"{check.health:<4} ", style=styles[check.health]).append(f"{check.name:<9} ", style="bold")
+        screen.print(line.append(on_one_line(check.detail), style="default"), soft_wrap=True)
+        if check.advice:
+            screen.print(Text(f"     {'':<9} → {check.advice}", style="dim"), soft_wrap=True)

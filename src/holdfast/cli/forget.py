@@ -1,0 +1,81 @@
+"""`forget`: a preview, a question, a receipt."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+import holdfast
+from holdfast.cli.exits import ExitCode
+from holdfast.cli.machine import print_json
+from holdfast.cli.opening import opened
+from holdfast.cli.options import Json, Place, StoreOptions, unfolded
+from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt
+from holdfast.domain.results import Record
+from holdfast.errors import NotFound
+from holdfast.inputs import Where
+
+_SHOWN = 5
+
+Ids = Annotated[
+    list[str] | None, typer.Argument(metavar="[ID]...", help="Memories or messages, by id.", show_default=False)
+]
+Source = Annotated[str | None, typer.Option("--source", metavar="NAME", help="All that came from this source.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be forgotten.")]
+
+
+@unfolded
+def forget(
+    place: Place,
+    chosen: StoreOptions,
+    ids: Ids = None,
+    source: Source = None,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    as_json: Json = False,
+) -> None:
+    """Forget for good: some ids, or a conversation, a subject or a source whole.
+
+    It shows what it will touch and asks first. Afterwards the text is gone from the store, its indexes and its log,
+    and --as-of does not bring it back. Without a terminal to ask on, it needs --yes.
+    """
+    if not (yes or dry_run or sys.stdin.isatty()):
+        raise typer.BadParameter("there is no terminal to ask on; add --yes, or look first with --dry-run")
+    where = place.where()
+    with opened(chosen, work=not dry_run) as memory:
+        preview = memory.forget_preview(ids or None, source=source, **where)
+        if preview.empty:
+            raise NotFound("nothing there matches, so there is nothing to forget; check the names")
+        if not as_json:
+            _show(preview, _some(memory, preview, where))
+        receipt = None
+        if not dry_run and (yes or typer.confirm("Forget all of it for good?", err=True)):
+            receipt = memory.forget(ids or None, source=source, token=preview.token, **where)
+            memory.drain()
+    _conclude(preview, receipt, dry_run=dry_run, as_json=as_json)
+
+
+def _some(memory: holdfast.Memory, preview: ForgetPreview, where: Where) -> list[Record]:
+    return [memory.get(record_id, **where) for record_id in preview.ids[:_SHOWN]]
+
+
+def _show(preview: ForgetPreview, some: list[Record]) -> None:
+    from holdfast.cli import render
+
+    render.show_preview(render.console(), preview, some)
+
+
+def _conclude(preview: ForgetPreview, receipt: ForgetReceipt | None, *, dry_run: bool, as_json: bool) -> None:
+    if as_json:
+        print_json({"preview": preview, "receipt": receipt})
+    elif receipt is not None:
+        from holdfast.cli import render
+
+        render.show_receipt(render.console(), receipt)
+    else:
+        print("Nothing was forgotten.")
+    if receipt is None and not dry_run:
+        raise typer.Exit(ExitCode.PROBLEM)

@@ -1,0 +1,171 @@
+"""What people read. Stored text goes through `visible` and is never taken as markup."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from holdfast.cli.safety import on_one_line, visible
+from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt
+from holdfast.domain.memory import Evidence, Trust
+from holdfast.domain.results import Absence, Component, Explanation, Hit, HitKind, Record
+from holdfast.domain.transcript import Message
+
+# A pipe or file has no width to wrap at.
+_UNBOUNDED = 10_000
+_INDENT = 9
+_LEAST_WIDTH = 20
+
+
+def console() -> Console:
+    """Rich honours NO_COLOR and dumb terminals by itself."""
+    width = None if sys.stdout.isatty() else _UNBOUNDED
+    return Console(width=width, markup=False, highlight=False, emoji=False, soft_wrap=False)
+
+
+def moment(when: datetime) -> str:
+    return when.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def listed(parts: Iterable[str]) -> str:
+    return ", ".join(parts)
+
+
+# --- search and explain ---------------------------------------------------------------------------------------------------
+
+
+def show_hits(screen: Console, hits: Sequence[Hit]) -> None:
+    for place, hit in enumerate(hits, 1):
+        show_hit(screen, place, hit)
+
+
+def show_hit(screen: Console, place: int, hit: Hit) -> None:
+    head = Text(f"{place:>2}  ", style="bold").append(f"{hit.score:.2f}", style="cyan").append(" ")
+    _hanging(screen, head, hit.text)
+    screen.print(Text(" " * _INDENT + about(hit), style="dim"))
+
+
+def about(hit: Hit) -> str:
+    """One line: what it is, who said it, when, where, and its id."""
+    if hit.kind is HitKind.MEMORY:
+        trust = Trust(hit.trust).name.lower() if hit.trust is not None else "unknown"
+        parts = [f"memory on {hit.plane}", f"trust {trust}", f"recorded {moment(hit.recorded_at)}"]
+    else:
+        parts = [f"message from {hit.sender or hit.role}", moment(hit.said_at or hit.recorded_at)]
+    if hit.scope.conversation:
+        parts.append(f"conversation {hit.scope.conversation}")
+    return on_one_line(" · ".join([*parts, hit.id]))
+
+
+def show_explanation(screen: Console, explained: Explanation) -> None:
+    understood = listed(f"{name} {value}" for name, value in explained.query.items())
+    screen.print(
+        Text(
+            f"{counted(explained.candidates, 'candidate')} · embedder {explained.embedder} · query: {understood or '-'}",
+            style="dim",
+        )
+    )
+    for place, hit in enumerate(explained.hits, 1):
+        screen.print()
+        show_hit(screen, place, hit)
+        show_components(screen, hit.components)
+        show_evidence(screen, hit.evidence)
+    if explained.absence is not None:
+        _show_absence(screen, explained.absence)
+
+
+def show_components(screen: Console, components: Sequence[Component]) -> None:
+    """Each part of a score, the largest first; those that are 0 add nothing and are left out."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="dim")
+    table.add_column("part")
+    for name in ("measured", "over candidates", "weight", "adds"):
+        table.add_column(name, justify="right")
+    for part in sorted(components, key=lambda part: -part.contribution):
+        if part.raw or part.contribution:
+            numbers = (part.raw, part.normalized, part.weight, part.contribution)
+            table.add_row(part.name, *(f"{number:.3f}" for number in numbers))
+    screen.print(table)
+    idle = listed(part.name for part in components if not part.raw and not part.contribution)
+    if idle:
+        screen.print(Text(f"added nothing: {idle}", style="dim"))
+
+
+def show_evidence(screen: Console, evidence: Sequence[Evidence]) -> None:
+    for source in evidence:
+        head = Text("evidence ", style="green")
+        said = f"{moment(source.said_at)}, {source.sender or 'unnamed'}: {source.text}"
+        _hanging(screen, head, said)
+    if not evidence:
+        screen.print(Text("evidence none: it was written down as it is", style="dim"))
+
+
+def _show_absence(screen: Console, absence: Absence) -> None:
+    screen.print()
+    screen.print(Text(f"{on_one_line(absence.id)} did not come: {on_one_line(absence.reason)}", style="yellow"))
+    if absence.components:
+        show_components(screen, absence.components)
+
+
+# --- forget ----------------------------------------------------------------------------------------------------------------
+
+
+def show_preview(screen: Console, preview: ForgetPreview, some: Sequence[Record]) -> None:
+    touched = [counted(preview.messages, "message"), counted(preview.memories, "memory", "memories")]
+    screen.print(Text(f"This forgets {' and '.join(touched)}:", style="bold"))
+    for record in some:
+        kind = "message" if isinstance(record, Message) else "memory"
+        _hanging(screen, Text(f"{kind:>8} ", style="dim"), record.text)
+    hidden = preview.messages + preview.memories - len(some)
+    if some and hidden > 0:
+        screen.print(Text(f"         and {hidden:,} more", style="dim"))
+    if preview.derived:
+        screen.print(f"{counted(preview.derived, 'memory', 'memories')} of these rest on nothing else.")
+    if preview.weakened:
+        screen.print(f"{counted(preview.weakened, 'other memory', 'other memories')} stay, and lose a link to evidence.")
+
+
+def show_receipt(screen: Console, receipt: ForgetReceipt) -> None:
+    screen.print(
+        Text("Forgotten: ", style="bold green").append(
+            f"{counted(receipt.messages, 'message')}, {counted(receipt.memories, 'memory', 'memories')}"
+            f" ({counted(receipt.revisions, 'revision')})",
+            style="default",
+        )
+    )
+    bytes_gone = "gone from the file and its log" if receipt.scrubbed else "a job removes them from the log"
+    facts = {
+        "receipt": receipt.operation_id,
+        "when": moment(receipt.forgotten_at),
+        "tombstones": f"{receipt.tombstones:,}",
+        "still found": f"{receipt.remaining:,}",
+        "bytes": bytes_gone,
+    }
+    show_facts(screen, facts)
+
+
+# --- anything ----------------------------------------------------------------------------------------------------------------
+
+
+def show_facts(screen: Console, facts: Mapping[str, str]) -> None:
+    widest = max(map(len, facts), default=0)
+    for name, value in facts.items():
+        screen.print(Text(f"  {name:<{widest}}  ", style="dim").append(on_one_line(value), style="default"))
+
+
+def _hanging(screen: Console, head: Text, text: str) -> None:
+    """Text beside its head, further lines under it: no text can pass for the next result."""
+    shown = Text(visible(text), style="default")
+    indent = max(_INDENT, head.cell_len)
+    for number, line in enumerate(shown.wrap(screen, max(_LEAST_WIDTH, screen.width - indent))):
+        start = head if number == 0 else Text()
+        screen.print(Text.assemble(start, " " * (indent - start.cell_len), line), no_wrap=True, overflow="ignore", crop=False)

@@ -1,0 +1,25 @@
+"""What numbers are fit to be used: checked at the door. A truth value is no number, whatever Python says."""
+
+from __future__ import annotations
+
+import math
+
+from holdfast.errors import InvalidInput
+
+
+def checked_whole(value: object, field: str, least: int, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise InvalidInput(field, f"must be a whole number from {least:,} to {most:,}, not {value!r:.40}")
+    return value
+
+
+def checked_real(value: object, field: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise InvalidInput(field, f"must be a number, not {value!r:.40}")
+    return value
+
+
+def checked_flag(value: object, field: str) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidInput(field, f"must be True or False, not {value!r:.40}")
+    return value
