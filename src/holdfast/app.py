@@ -17,7 +17,7 @@ from holdfast.domain.ids import JobId
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.ranking import Weights
 from holdfast.domain.scope import EVERYWHERE, Scope
-from holdfast.errors import EmbedderMisconfigured, StoreUnusable
+from holdfast.errors import EmbedderMisconfigured, StoreError, StoreUnusable
 from holdfast.extract.rules import RuleExtractor
 from holdfast.ports import Clock, Embedder, Ids, Store, Transaction, Verb
 from holdfast.runtime.perform import Core, Request, perform
@@ -64,9 +64,10 @@ class Engine:
     async def close(self) -> None:
         if self._task is not None:
             self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
-            await self._worker.release()
+            # However the worker ended, the store must be closed.
+            await asyncio.gather(self._task, return_exceptions=True)
+            with contextlib.suppress(StoreError):  # then its lease runs out
+                await self._worker.release()
         await self._core.store.close()
         await self._core.embedder.close()
 
@@ -90,6 +91,9 @@ async def open_engine(
         if worker is not None:
             worker.wake()
 
+    async def drain() -> int:
+        return 0 if worker is None else await worker.drain()
+
     analyzer, cache = TextAnalyzer(), ViewCache(settings.cache_bytes)
     core = Core(
         store=store,
@@ -100,9 +104,14 @@ async def open_engine(
         clock=clock or SystemClock(),
         ids=new_ids or TimeOrderedIds(),
         wake=wake,
+        drain=drain,
     )
     worker = Worker(core)
-    await _bring_up_to_date(core)
+    try:
+        await _bring_up_to_date(core)
+    except BaseException:
+        await store.close()
+        raise
     engine = Engine(core, worker)
     if work:
         engine.start_worker()

@@ -1,4 +1,4 @@
-"""Reading what callers give: plain texts, dictionaries, names. What cannot be read is refused by the name of its field."""
+"""Reading what callers give: texts, dictionaries, names. What cannot be read is refused by the name of its field."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ SEARCHABLE = frozenset(Asking.__optional_keys__)
 
 
 def scope_from(given: Mapping[str, Any], space: str, allowed: frozenset[str] = SCOPE_ONLY) -> Scope:
-    """The scope among the given keywords. A keyword that means nothing is refused: a mistyped subject must not share."""
+    """The scope among the given keywords. One that means nothing is refused: a mistyped subject must not share."""
     unknown = sorted(set(given) - allowed)
     if unknown:
         raise InvalidInput(unknown[0], f"is not known here; use any of {', '.join(sorted(allowed))}")
@@ -88,9 +88,14 @@ def wanted_from(asking: Asking) -> Wanted:
 def drafts_from(given: Given | Iterable[Given]) -> tuple[Draft, ...]:
     if isinstance(given, str | Mapping | Draft):
         given = (given,)
-    if not isinstance(given, Iterable):
+    if not _is_many(given):
         raise InvalidInput("messages", f"expected a text, a message or several, got {type(given).__name__}")
     return tuple(_draft(message, index) for index, message in enumerate(given))
+
+
+def _is_many(given: object) -> bool:
+    """Bytes and dictionaries can be gone through too, and never mean several things."""
+    return isinstance(given, Iterable) and not isinstance(given, bytes | bytearray | Mapping)
 
 
 def _draft(given: Given, index: int) -> Draft:
@@ -115,7 +120,7 @@ def _draft(given: Given, index: int) -> Draft:
             role=chosen(Role, given.get("role", Role.USER), "role"),
             said_at=None if timestamp is None else checked_time(timestamp, "timestamp"),
             external_id=given.get("id"),
-            metadata=_metadata(given.get("metadata") or {}),
+            metadata=metadata_from(given.get("metadata")),
         ),
     )
 
@@ -129,7 +134,9 @@ def _placed(index: int, make: Any) -> Draft:
     return draft
 
 
-def _metadata(given: object) -> dict[str, str]:
+def metadata_from(given: object) -> dict[str, str]:
+    if given is None:
+        return {}
     if not isinstance(given, Mapping):
         raise InvalidInput("metadata", f"expected a dictionary of texts, got {type(given).__name__}")
     return dict(given)
@@ -146,10 +153,19 @@ def chosen(kind: type[E], value: str, field: str) -> E:
 def planes_from(given: str | Iterable[str] | None) -> frozenset[Plane] | None:
     if given is None:
         return None
-    names = (given,) if isinstance(given, str) else tuple(given)
+    names = several(given, "planes")
     if not names:
-        raise InvalidInput("plane", "is an empty list; leave it out to ask for all")
-    return frozenset(chosen(Plane, name, "plane") for name in names)
+        raise InvalidInput("planes", "is an empty list; leave it out to ask for all")
+    return frozenset(chosen(Plane, name, "planes") for name in names)
+
+
+def several(given: object, field: str) -> tuple[str, ...]:
+    """One text or many, as many."""
+    if isinstance(given, str):
+        return (given,)
+    if not isinstance(given, Iterable) or not _is_many(given):
+        raise InvalidInput(field, f"expected a text or a list of texts, got {type(given).__name__}")
+    return tuple(given)
 
 
 def moment_from(given: Moment | None, field: str) -> datetime | None:

@@ -36,9 +36,11 @@ from holdfast.inputs import (
     Where,
     chosen,
     drafts_from,
+    metadata_from,
     moment_from,
     planes_from,
     scope_from,
+    several,
     validity_from,
     wanted_from,
 )
@@ -50,7 +52,7 @@ from holdfast.runtime.lookup import Get, History, List
 from holdfast.runtime.recall import RecallMemory
 from holdfast.runtime.remember import Correct, Remember
 from holdfast.runtime.search import Explain, Search
-from holdfast.runtime.upkeep import GetStats, Rebuild, Verify
+from holdfast.runtime.upkeep import Drain, GetStats, Rebuild, Verify
 
 T = TypeVar("T")
 
@@ -208,7 +210,7 @@ class AsyncMemory:
                 evidence=_message_ids(evidence),
                 validity=validity_from(valid_from, valid_until),
                 source=source,
-                metadata=dict(metadata or {}),
+                metadata=metadata_from(metadata),
                 quarantined=quarantined,
                 idempotency_key=idempotency_key,
             )
@@ -277,14 +279,11 @@ class AsyncMemory:
 
     async def rebuild(self) -> Rebuilt:
         """Make all indexes anew from the texts, and wait for it. Search goes on meanwhile."""
-        rebuilt = await self._perform(Action.REBUILD, lambda: Rebuild(Scope(space=EVERYWHERE)))
-        await self._service.drain()
-        pending = await self._perform(Action.STATS, lambda: GetStats(Scope(space=EVERYWHERE)))
-        return Rebuilt(rebuilt.records, pending.pending_vectors)
+        return await self._perform(Action.REBUILD, lambda: Rebuild(Scope(space=EVERYWHERE)))
 
     async def drain(self) -> int:
         """Do the background work that is due now, and wait for it; how many jobs that were."""
-        return await self._service.drain()
+        return await self._perform(Action.WORK, lambda: Drain(Scope(space=EVERYWHERE)))
 
     async def close(self) -> None:
         """Finish what was accepted, and let go of the store."""
@@ -292,16 +291,14 @@ class AsyncMemory:
 
 
 def _message_ids(given: Iterable[str]) -> tuple[MessageId, ...]:
-    if isinstance(given, str):
-        given = (given,)
-    return tuple(MessageId(value) for value in given)
+    return tuple(MessageId(value) for value in several(given, "evidence"))
 
 
 def _target(record_id: str | Iterable[str] | None, source: str | None, where: Where) -> ForgetTarget:
-    named = () if record_id is None else (record_id,) if isinstance(record_id, str) else tuple(record_id)
+    named = () if record_id is None else several(record_id, "record_id")
     if record_id is not None and not named:
         raise InvalidInput("record_id", "is an empty list; give at least one id")
     # Beside ids or a source, the scope only narrows: it is not what is forgotten.
-    if named or source:
-        return ForgetTarget(ids=tuple(dict.fromkeys(named)), source=source)
+    if named or source is not None:
+        return ForgetTarget(ids=named, source=source)
     return ForgetTarget(conversation=where.get("conversation"), subject=where.get("subject"))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from types import TracebackType
 from typing import Any, TypedDict, Unpack
 
 from holdfast.app import open_engine
 from holdfast.domain.access import LOCAL_OPERATOR, Actor
 from holdfast.domain.ranking import Weights
+from holdfast.domain.scope import Scope
+from holdfast.errors import InvalidInput
 from holdfast.library import AsyncMemory
 from holdfast.ports import Clock, Embedder, Ids
-from holdfast.settings import Settings
+from holdfast.settings import Settings, read_settings
 from holdfast.sync import Memory
 
 
@@ -33,13 +35,14 @@ class Opening:
     """What `open_async` gives: await it for the memory, or use it in `async with`."""
 
     def __init__(self, location: str | os.PathLike[str], options: Options) -> None:
-        self._location = os.fspath(location)
+        self._location = _checked_location(location)
         self._options = options
+        _check_options(options)
         self._memory: AsyncMemory | None = None
 
     async def opened(self) -> AsyncMemory:
         options = self._options
-        settings = options.get("settings") or Settings()
+        settings = options.get("settings") or read_settings()
         engine = await open_engine(
             self._location,
             settings,
@@ -64,6 +67,49 @@ class Opening:
     ) -> None:
         if self._memory is not None:
             await self._memory.close()
+
+
+def _checked_location(location: object) -> str:
+    if not isinstance(location, str | os.PathLike):
+        raise InvalidInput("location", f"expected a path or :memory:, got {type(location).__name__}")
+    path = os.fspath(location)
+    try:
+        usable = isinstance(path, str) and b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        usable = False
+    if not isinstance(path, str) or not usable:
+        raise InvalidInput("location", "holds characters that no path can hold; remove them")
+    return path
+
+
+_EMBEDDER = ("fingerprint", "dimensions", "local", "embed", "close")
+# What each option must have or be.
+_EXPECTED: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "embedder": ("a name or an Embedder", lambda given: isinstance(given, str) or _has(given, _EMBEDDER)),
+    "weights": ("Weights", lambda given: isinstance(given, Weights)),
+    "space": ("a name", lambda given: isinstance(given, str)),
+    "actor": ("an Actor", lambda given: isinstance(given, Actor)),
+    "clock": ("a Clock", lambda given: _has(given, ("now",))),
+    "new_ids": ("Ids", lambda given: _has(given, ("new",))),
+    "settings": ("Settings", lambda given: isinstance(given, Settings)),
+    "work": ("True or False", lambda given: isinstance(given, bool)),
+}
+_NEVER_NONE = frozenset({"actor", "work"})
+
+
+def _check_options(options: Options) -> None:
+    for name, given in options.items():
+        if name not in _EXPECTED:
+            raise InvalidInput(name, f"is no option of open; there are {', '.join(_EXPECTED)}")
+        expected, fits = _EXPECTED[name]
+        if not fits(given) and (given is not None or name in _NEVER_NONE):
+            raise InvalidInput(name, f"expected {expected}, got {type(given).__name__}")
+    if (space := options.get("space")) is not None:
+        Scope(space=space)
+
+
+def _has(given: object, names: tuple[str, ...]) -> bool:
+    return all(hasattr(given, name) for name in names)
 
 
 def open_async(location: str | os.PathLike[str] = "memory.db", **options: Unpack[Options]) -> Opening:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from holdfast.errors import ConfigurationError
 
 
 class Settings(BaseSettings):
@@ -27,3 +29,13 @@ class Settings(BaseSettings):
         gt=0,
         description="How much memory the columns of recently searched partitions may take.",
     )
+
+
+def read_settings() -> Settings:
+    """The settings; what is wrong with one is told by its name, never by its value."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        name = "HOLDFAST_" + "_".join(str(part) for part in first["loc"]).upper()
+        raise ConfigurationError(f"{name}: {first['msg'][:1].lower()}{first['msg'][1:]}") from None

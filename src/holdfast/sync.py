@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import concurrent.futures.thread  # noqa: F401 - see `_close_all`
 import functools
 import threading
 import weakref
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
@@ -27,23 +29,40 @@ class Portal:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="holdfast-loop", daemon=True)
         self._thread.start()
+        self._door = threading.Lock()
+        self._closed = False
 
     def run(self, work: Coroutine[Any, Any, R]) -> R:
-        if self._loop.is_closed():
-            work.close()
-            raise StoreClosed("this memory was closed; open it again")
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        future = self._submit(work)
         try:
             return future.result()
         except KeyboardInterrupt:
             future.cancel()
             raise
 
+    def _submit(self, work: Coroutine[Any, Any, R]) -> Future[R]:
+        with self._door:
+            if not self._closed:
+                return asyncio.run_coroutine_threadsafe(work, self._loop)
+        work.close()
+        raise StoreClosed("this memory was closed; open it again")
+
     def close(self) -> None:
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            self._loop.close()
+        """Let nobody in any more, wait for those who are in, and end the thread."""
+        with self._door:
+            if self._closed:
+                return
+            self._closed = True
+        asyncio.run_coroutine_threadsafe(_all_others(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+async def _all_others() -> None:
+    """Whoever still waits for an answer gets one: a loop that just stops would keep them waiting for ever."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    await asyncio.gather(*others, return_exceptions=True)
 
 
 def _blocking(
@@ -104,8 +123,12 @@ class Memory:
 _open: weakref.WeakSet[Memory] = weakref.WeakSet()
 
 
-@atexit.register
 def _close_all() -> None:
     """A program that ends without closing loses no audit row."""
     for memory in list(_open):
         memory.close()
+
+
+# At `atexit` it is too late: by then no thread pool takes work, and closing needs one. This runs just before they end,
+# in the reverse order of registration, so after the import that registers theirs.
+getattr(threading, "_register_atexit", atexit.register)(_close_all)

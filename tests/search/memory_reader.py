@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-
-import numpy as np
+from dataclasses import dataclass, field
 
 from holdfast.domain.ranking import FloatArray
 from holdfast.domain.scope import Partition, Scope
@@ -48,6 +46,10 @@ class MemoryReader:
         self._change = 0
         self._next = 1
 
+    @property
+    def numbers(self) -> list[int]:
+        return list(self._rows)
+
     def add(self, *entries: Entry) -> list[int]:
         """Their numbers. One change for all."""
         self._change += 1
@@ -76,7 +78,11 @@ class MemoryReader:
 
     def _write(self, numbers: Sequence[int], entries: Sequence[Entry]) -> None:
         analyses = [self._analyzer.analyze(entry.text) for entry in entries]
-        pieces = [(number, at, piece) for number, a in zip(numbers, analyses, strict=True) for at, piece in enumerate(a.pieces)]
+        pieces = [
+            (number, at, piece)
+            for number, a in zip(numbers, analyses, strict=True)
+            for at, piece in enumerate(a.pieces)
+        ]
         vectors: dict[int, list[VectorRow]] = {number: [] for number in numbers}
         if self._vectorize is not None:
             rows = self._vectorize([piece for _, _, piece in pieces]).astype("<f2")

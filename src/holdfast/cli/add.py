@@ -5,37 +5,38 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
 import typer
 
 import holdfast
+from holdfast.cli.exits import Usage
 from holdfast.cli.machine import print_json
 from holdfast.cli.opening import opened
 from holdfast.cli.options import Json, OnlyText, Place, StoreOptions, unfolded
 from holdfast.cli.progress import Advance, progress
 from holdfast.cli.safety import on_one_line
+from holdfast.cli.words import counted
 from holdfast.domain.results import Added, Flushed, Skipped
 from holdfast.errors import Conflict, InvalidInput
-from holdfast.inputs import Where
+from holdfast.inputs import Where, drafts_from
 
 BATCH = 500
 _PIPE = "-"
-_SHOWN_SKIPS = 5
 _POSITION = re.compile(r"messages\[(\d+)\]\.?(.*)")
 
-Texts = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="[TEXT]...", help="What was said, one message each; - reads JSON Lines.", show_default=False),
-]
+Texts = Annotated[list[str] | None, typer.Argument(metavar="TEXT", hidden=True)]
 File = Annotated[
     Path | None,
-    typer.Option("--file", metavar="PATH", help="Read JSON Lines from a file.", exists=True, dir_okay=False, readable=True),
+    typer.Option(
+        "--file", metavar="PATH", help="Read JSON Lines from a file.", exists=True, dir_okay=False, readable=True
+    ),
 ]
 Flush = Annotated[
     bool, typer.Option("--flush", help="Then seal the conversation, and learn from it before this returns.")
@@ -68,6 +69,14 @@ class Line:
 
     number: int
     message: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Messages that are stored together. `lines` says which they are, if they stand on lines."""
+
+    lines: str
+    drafts: tuple[holdfast.Draft, ...]
 
 
 @dataclass(slots=True)
@@ -103,46 +112,57 @@ def add(
 ) -> None:
     """Add what was said to a conversation. It is on disk and can be found when this returns.
 
-    Without --conversation it goes into the one called default. A line of JSON Lines is a text, or an object with text
-    and any of sender, role, timestamp, id, metadata. Lines are stored 500 at a time, each 500 wholly or not at all.
+    Each TEXT is a message. Without --conversation it goes into the one called default.
+
+    With --file, or - to read a pipe, the input is JSON Lines: each line a text, or an object with text and any of
+    sender, role, timestamp, id and metadata. Lines are stored 500 at a time, each 500 wholly or not at all.
     """
-    where = place.where()
     tally = Tally()
-    with _lines(texts or [], file, saying) as lines, opened(chosen, create=True, work=True) as memory:
-        with progress("adding", quiet=as_json) as advance:
-            _add_all(memory, lines, tally, advance, source=source, where=where)
-        if flush:
-            tally.flushed = memory.flush(**where)
-            memory.drain()
+    with _lines(texts or [], file, saying) as lines:
+        batches = _batches(lines)
+        # Read before the store is opened: a mistake in the first lines leaves no empty store behind.
+        first = next(batches, None)
+        if first is None:
+            raise InvalidInput("messages", "the input holds none; give one JSON object or text per line")
+        with opened(chosen, create=True) as memory:
+            with progress(
+                "adding", quiet=as_json or bool(texts and texts != [_PIPE]), total=_line_count(file)
+            ) as advance:
+                _add_all(memory, chain([first], batches), tally, advance, source=source, where=place.where())
+            if flush:
+                tally.flushed = memory.flush(**place.where())
+                memory.drain()
     _tell(tally, as_json)
 
 
 def _add_all(
-    memory: holdfast.Memory, lines: Iterator[Line], tally: Tally, advance: Advance, *, source: str | None, where: Where
+    memory: holdfast.Memory,
+    batches: Iterator[Batch],
+    tally: Tally,
+    advance: Advance,
+    *,
+    source: str | None,
+    where: Where,
 ) -> None:
+    """Each batch is durable before the next is read."""
     try:
-        while batch := list(islice(lines, BATCH)):
+        for batch in batches:
             tally.count(_added(memory, batch, source, where))
-            advance(len(tally.message_ids), None)
+            advance(len(tally.message_ids))
     except InvalidInput as error:
         raise type(error)(error.field, error.problem + _kept(tally)) from error
     except Conflict as error:
         raise type(error)(f"{error}{_kept(tally)}") from error
-    if not tally.message_ids:
-        raise InvalidInput("messages", "the input holds none; give one JSON object or text per line")
 
 
-def _added(memory: holdfast.Memory, batch: list[Line], source: str | None, where: Where) -> Added:
+def _added(memory: holdfast.Memory, batch: Batch, source: str | None, where: Where) -> Added:
     try:
-        return memory.add([line.message for line in batch], source=source, **where)
-    except InvalidInput as error:
-        raise _placed(error, batch) from error
+        return memory.add(batch.drafts, source=source, **where)
     except Conflict as error:
-        lines = f"lines {batch[0].number} to {batch[-1].number}: " if batch[0].number else ""
-        raise type(error)(f"{lines}{error}") from error
+        raise type(error)(f"{batch.lines}{error}") from error
 
 
-# --- reading ----------------------------------------------------------------------------------------------------------------
+# --- reading ----------------------------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -150,21 +170,41 @@ def _lines(texts: list[str], file: Path | None, saying: Saying) -> Iterator[Iter
     """The messages, from wherever they come."""
     from_pipe = texts == [_PIPE]
     if file is not None and texts:
-        raise typer.BadParameter("give texts or --file, not both")
+        raise Usage("give texts or --file, not both")
     if file is None and not texts:
-        raise typer.BadParameter("say what to add: a text, --file PATH, or - to read JSON Lines from a pipe")
+        raise Usage("say what to add: a text, --file PATH, or - to read JSON Lines from a pipe")
     if file is None and not from_pipe:
         if saying.message_id is not None and len(texts) > 1:
-            raise typer.BadParameter("--id names one message; give one text with it")
+            raise Usage("--id names one message; give one text with it")
         yield (Line(0, {**saying.fields(), "text": text}) for text in texts)
         return
     if saying.message_id is not None or saying.timestamp is not None:
-        raise typer.BadParameter("--id and --timestamp belong to one message; put them into the lines instead")
+        raise Usage("--id and --timestamp belong to one message; put them into the lines instead")
     if file is None:
+        if sys.stdin.isatty():
+            print("Reading messages, one JSON object per line; Ctrl-D ends.", file=sys.stderr)
         yield parsed(sys.stdin.buffer, saying.fields())
         return
     with file.open("rb") as opened_file:
         yield parsed(opened_file, saying.fields())
+
+
+def _batches(lines: Iterator[Line]) -> Iterator[Batch]:
+    while batch := list(islice(lines, BATCH)):
+        try:
+            drafts = drafts_from([line.message for line in batch])
+        except InvalidInput as error:
+            raise _placed(error, batch) from error
+        first, last = batch[0].number, batch[-1].number
+        yield Batch(f"lines {first} to {last}: " if first else "", drafts)
+
+
+def _line_count(file: Path | None) -> int | None:
+    """How far the bar goes. Only a real file can be read twice."""
+    if file is None or not file.is_file():
+        return None
+    with file.open("rb") as opened_file:
+        return sum(1 for line in opened_file if line.strip())
 
 
 def parsed(stream: BinaryIO | Iterable[bytes], given: dict[str, str]) -> Iterator[Line]:
@@ -180,7 +220,9 @@ def _message(raw: bytes, number: int) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise InvalidInput(f"line {number}", "is not UTF-8 text") from None
     except (ValueError, RecursionError):
-        raise InvalidInput(f"line {number}", 'is not JSON; write each message as {"text": "..."} on its own line') from None
+        raise InvalidInput(
+            f"line {number}", 'is not JSON; write each message as {"text": "..."} on its own line'
+        ) from None
     if isinstance(value, str):
         return {"text": value}
     if not isinstance(value, dict):
@@ -188,7 +230,7 @@ def _message(raw: bytes, number: int) -> dict[str, Any]:
     return value
 
 
-# --- telling ----------------------------------------------------------------------------------------------------------------
+# --- telling ----------------------------------------------------------------------------------------------------------
 
 
 def _placed(error: InvalidInput, batch: list[Line]) -> InvalidInput:
@@ -214,15 +256,12 @@ def _tell(tally: Tally, as_json: bool) -> None:
     if as_json:
         print_json(tally)
         return
-    count = f"{tally.stored:,} message{'' if tally.stored == 1 else 's'}"
-    print(f"Stored {count} in conversation {on_one_line(tally.conversation)}.")
-    if tally.skipped:
-        print(f"Skipped {len(tally.skipped):,}:")
-    for skip in tally.skipped[:_SHOWN_SKIPS]:
-        print(f"  {skip.index + 1}. {skip.reason}")
+    print(f"Stored {counted(tally.stored, 'message')} in conversation {on_one_line(tally.conversation)}.")
+    for reason, number in Counter(skip.reason for skip in tally.skipped).items():
+        print(f"Skipped {number:,}, {reason}.")
     if tally.waiting:
         print("They can be found by words; `holdfast store flush` waits until they can be found by meaning.")
     if tally.flushed is not None:
-        print(f"Flushed: {tally.flushed.messages:,} sealed, and learned from. `holdfast search --kind memory` finds it.")
-
-
+        print(
+            f"Flushed: {tally.flushed.messages:,} sealed, and learned from. `holdfast search --kind memory` finds it."
+        )

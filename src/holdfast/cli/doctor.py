@@ -17,15 +17,17 @@ import typer
 import holdfast
 from holdfast.cli.exits import ExitCode
 from holdfast.cli.machine import print_json
-from holdfast.cli.opening import MEMORY, location, settings
+from holdfast.cli.opening import MEMORY, location
 from holdfast.cli.options import Json, StoreOptions, unfolded
 from holdfast.cli.safety import on_one_line
+from holdfast.cli.words import counted
 from holdfast.domain.results import Stats
 from holdfast.domain.scope import EVERYWHERE
 from holdfast.errors import ConfigurationError, HoldfastError
+from holdfast.settings import read_settings
 
 _LEAST_PYTHON = (3, 11)
-_LEAST_SQLITE = (3, 37, 0)  # RETURNING, STRICT tables
+_LEAST_SQLITE = (3, 35, 0)  # the first with RETURNING
 _LITTLE_SPACE = 500 * 1024 * 1024
 _NO_SPACE = 20 * 1024 * 1024
 
@@ -83,13 +85,13 @@ def _python() -> Check:
 
 def _sqlite() -> Check:
     enough = sqlite3.sqlite_version_info >= _LEAST_SQLITE
-    advice = "" if enough else "use a Python that comes with SQLite 3.37 or newer"
+    advice = "" if enough else "use a Python that comes with SQLite 3.35 or newer"
     return Check("sqlite", Health.OK if enough else Health.FAIL, sqlite3.sqlite_version, advice)
 
 
 def _settings(path: str) -> Check:
     """Whether there is a key, never which."""
-    now = settings()
+    now = read_settings()
     shown = {
         "store": path,
         "space": now.space,
@@ -105,10 +107,12 @@ def _settings(path: str) -> Check:
 def _embedder(chosen: StoreOptions) -> Check:
     """Embeds one word in a store that is gone afterwards."""
     try:
-        with holdfast.open(MEMORY, embedder=chosen.embedder, settings=settings(), work=False) as memory:
+        with holdfast.open(MEMORY, embedder=chosen.embedder, settings=read_settings(), work=False) as memory:
             explained = memory.explain("hello")
     except HoldfastError as error:
-        return Check("embedder", Health.FAIL, str(error), "correct --embedder or HOLDFAST_EMBEDDER; static needs nothing")
+        return Check(
+            "embedder", Health.FAIL, str(error), "correct --embedder or HOLDFAST_EMBEDDER; static needs nothing"
+        )
     if "embedder" in explained.query:
         advice = "check HOLDFAST_EMBEDDER_URL and HOLDFAST_EMBEDDER_KEY, and that the endpoint is up"
         return Check("embedder", Health.FAIL, f"{explained.embedder} does not answer", advice)
@@ -117,33 +121,39 @@ def _embedder(chosen: StoreOptions) -> Check:
 
 def _store(path: str, chosen: StoreOptions) -> Iterator[Check]:
     if path == MEMORY:
-        yield Check("store", Health.WARN, ":memory: is gone when a command ends", "give the path of a file with --store")
+        yield Check(
+            "store", Health.WARN, ":memory: is gone when a command ends", "give the path of a file with --store"
+        )
         return
     if not Path(path).exists():
         yield _missing(path)
         return
     try:
-        with holdfast.open(path, embedder=chosen.embedder, settings=settings(), work=False) as memory:
-            counted, verification = memory.stats(space=EVERYWHERE), memory.verify()
+        with holdfast.open(path, embedder=chosen.embedder, settings=read_settings(), work=False) as memory:
+            found, verification = memory.stats(space=EVERYWHERE), memory.verify()
     except HoldfastError as error:
         yield Check("store", Health.FAIL, str(error))
         return
     # Opening checks the schema and brings an older one up to date.
     yield Check("store", _writable(path), f"{path} opens, its schema is known", _how_to_write(path))
-    yield Check("contents", Health.OK, f"{counted.messages:,} messages, {counted.memories:,} memories")
+    yield Check("contents", Health.OK, _contents(found))
     for finding in verification.findings:
         yield Check("integrity", Health.FAIL, f"{finding.check}: {finding.problem}", "restore the store from a backup")
     if verification.ok:
         yield Check("integrity", Health.OK, f"{sum(verification.checked.values()):,} rows checked")
-    yield _waiting(counted)
+    yield _waiting(found)
 
 
 def _missing(path: str) -> Check:
     folder = Path(path).absolute().parent
     if not folder.is_dir():
-        return Check("store", Health.FAIL, f"the folder {folder} does not exist", "create it, or name another with --store")
+        return Check(
+            "store", Health.FAIL, f"the folder {folder} does not exist", "create it, or name another with --store"
+        )
     if not os.access(folder, os.W_OK):
-        return Check("store", Health.FAIL, f"the folder {folder} cannot be written", "change its permissions, or use --store")
+        return Check(
+            "store", Health.FAIL, f"the folder {folder} cannot be written", "change its permissions, or use --store"
+        )
     return Check("store", Health.WARN, f"there is none at {path} yet", "`holdfast store init` creates it")
 
 
@@ -155,12 +165,16 @@ def _how_to_write(path: str) -> str:
     return "" if _writable(path) is Health.OK else "make the file and its folder writable"
 
 
-def _waiting(counted: Stats) -> Check:
-    open_jobs = sum(counted.jobs.get(status, 0) for status in ("queued", "running"))
-    detail = f"{counted.pending_vectors:,} records without vectors, {open_jobs:,} jobs to do"
-    if failed := counted.jobs.get("failed", 0):
-        detail += f", {failed:,} attempts failed"
-    if counted.pending_vectors or open_jobs:
+def _contents(found: Stats) -> str:
+    return f"{counted(found.messages, 'message')}, {counted(found.memories, 'memory', 'memories')}"
+
+
+def _waiting(found: Stats) -> Check:
+    to_do = sum(found.jobs.get(status, 0) for status in ("queued", "running"))
+    detail = f"{counted(found.pending_vectors, 'record')} without vectors, {counted(to_do, 'job')} to do"
+    if failed := found.jobs.get("failed", 0):
+        detail += f", {counted(failed, 'attempt')} failed"
+    if found.pending_vectors or to_do:
         return Check("work", Health.WARN, detail, "`holdfast store flush` does it")
     return Check("work", Health.OK, detail)
 
@@ -186,7 +200,7 @@ def _show(checks: list[Check]) -> None:
     screen = render.console()
     styles = {Health.OK: "green", Health.WARN: "yellow", Health.FAIL: "bold red"}
     for check in checks:
-        line = Text(f"{check.health:<4} ", style=styles[check.health]).append(f"{check.name:<9} ", style="bold")
-        screen.print(line.append(on_one_line(check.detail), style="default"), soft_wrap=True)
+        head = Text(f"{check.health:<4} ", style=styles[check.health]).append(f"{check.name:<9} ", style="bold")
+        render.hanging(screen, head, on_one_line(check.detail))
         if check.advice:
-            screen.print(Text(f"     {'':<9} → {check.advice}", style="dim"), soft_wrap=True)
+            render.hanging(screen, Text(" " * head.cell_len), f"→ {check.advice}", style="dim")

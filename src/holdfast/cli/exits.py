@@ -29,7 +29,10 @@ class ExitCode(IntEnum):
     STORE = 6
     EMBEDDER = 7
     INTERRUPTED = 130
-    PIPE_CLOSED = 141
+
+
+class Usage(typer.TyperException):
+    """The options contradict each other, or the place they are used in. Says what to type instead."""
 
 
 EXIT_CODES: dict[type[errors.HoldfastError], ExitCode] = {
@@ -74,7 +77,10 @@ def run(app: typer.Typer, given: Sequence[str], *, as_json: bool) -> int:
             ended = ExitCode.INTERRUPTED
         except BrokenPipeError:
             _forget_stdout()
-            return ExitCode.PIPE_CLOSED
+            return ExitCode.PROBLEM
+        except OSError as error:
+            _tell("io_error", f"{error.filename or 'input or output'}: {error.strerror or error}", None, as_json)
+            return ExitCode.PROBLEM
     if ended == ExitCode.INTERRUPTED:
         _tell("interrupted", "interrupted; what was stored before stays stored", None, as_json)
     return ended if isinstance(ended, int) else ExitCode.OK
@@ -90,7 +96,9 @@ def _tell(code: str, message: str, hint: str | None, as_json: bool) -> None:
         print(f"  {hint}", file=sys.stderr)
 
 
-def _where_to_look(error: typer.TyperException) -> str:
+def _where_to_look(error: typer.TyperException) -> str | None:
+    if isinstance(error, Usage):
+        return None
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "holdfast"
     return f"`{command} --help` shows how it is used."

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import holdfast
-from holdfast.cli.exits import ExitCode
+from holdfast.cli.exits import ExitCode, Usage
 from holdfast.cli.machine import print_json
 from holdfast.cli.opening import opened
 from holdfast.cli.options import Json, Place, StoreOptions, unfolded
@@ -19,9 +19,7 @@ from holdfast.inputs import Where
 
 _SHOWN = 5
 
-Ids = Annotated[
-    list[str] | None, typer.Argument(metavar="[ID]...", help="Memories or messages, by id.", show_default=False)
-]
+Ids = Annotated[list[str] | None, typer.Argument(metavar="ID", hidden=True)]
 Source = Annotated[str | None, typer.Option("--source", metavar="NAME", help="All that came from this source.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be forgotten.")]
@@ -37,15 +35,15 @@ def forget(
     dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
-    """Forget for good: some ids, or a conversation, a subject or a source whole.
+    """Forget for good: some memories or messages by ID, or a conversation, a subject or a source whole.
 
     It shows what it will touch and asks first. Afterwards the text is gone from the store, its indexes and its log,
     and --as-of does not bring it back. Without a terminal to ask on, it needs --yes.
     """
     if not (yes or dry_run or sys.stdin.isatty()):
-        raise typer.BadParameter("there is no terminal to ask on; add --yes, or look first with --dry-run")
+        raise Usage("there is no terminal to ask on; add --yes, or look first with --dry-run")
     where = place.where()
-    with opened(chosen, work=not dry_run) as memory:
+    with opened(chosen) as memory:
         preview = memory.forget_preview(ids or None, source=source, **where)
         if preview.empty:
             raise NotFound("nothing there matches, so there is nothing to forget; check the names")

@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
-
-from pydantic import ValidationError
 
 import holdfast
 from holdfast.cli.options import StoreOptions
-from holdfast.errors import ConfigurationError, StoreUnusable
-from holdfast.settings import Settings
+from holdfast.cli.words import counted
+from holdfast.errors import StoreUnusable
+from holdfast.inputs import Where
+from holdfast.settings import read_settings
 
 MEMORY = ":memory:"
-
-
-def settings() -> Settings:
-    """The settings; what is wrong with one is told by its name, never by its value."""
-    try:
-        return Settings()
-    except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        name = "HOLDFAST_" + "_".join(str(part) for part in first["loc"]).upper()
-        raise ConfigurationError(f"{name}: {first['msg'][:1].lower()}{first['msg'][1:]}") from None
+log = logging.getLogger("holdfast.cli")
 
 
 def location(chosen: StoreOptions) -> str:
-    return chosen.store or settings().store
+    return chosen.store or read_settings().store
 
 
-def opened(chosen: StoreOptions, *, create: bool = False, work: bool = False) -> holdfast.Memory:
-    """The memory, to be used in `with`. `work` also does the store's background work meanwhile."""
+def opened(chosen: StoreOptions, *, create: bool = False) -> holdfast.Memory:
+    """The memory, to be used in `with`. Background work is left alone: a command that wants it done calls `drain`."""
     path = location(chosen)
     if path == MEMORY:
         raise StoreUnusable(":memory: is gone when the command ends; give the path of a file with --store")
@@ -37,4 +29,13 @@ def opened(chosen: StoreOptions, *, create: bool = False, work: bool = False) ->
         raise StoreUnusable(
             f"there is no store at {path}; name another with --store, or create it with `holdfast store init`"
         )
-    return holdfast.open(path, embedder=chosen.embedder, settings=settings(), work=work)
+    return holdfast.open(path, embedder=chosen.embedder, settings=read_settings(), work=False)
+
+
+def warn_of_waiting(memory: holdfast.Memory, where: Where) -> None:
+    """Search does not fail where vectors are missing; nobody should wonder why it finds less."""
+    if waiting := memory.stats(**where).pending_vectors:
+        log.warning(
+            "%s can be found by words only, for want of vectors by this embedder; `holdfast store flush` makes them",
+            counted(waiting, "record"),
+        )

@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, cast, get_type_hints
 
 import typer
 
@@ -43,18 +43,18 @@ class Place:
 
     subject: Annotated[OnlyText, _option("--subject", "NAME", "Whom it is about.")] = None
     conversation: Annotated[OnlyText, _option("--conversation", "NAME", "The thread it belongs to.")] = None
-    agent: Annotated[OnlyText, _option("--agent", "NAME", "Only this agent.")] = None
-    app: Annotated[OnlyText, _option("--app", "NAME", "Only this app.")] = None
-    project: Annotated[OnlyText, _option("--project", "NAME", "Only this project.")] = None
-    channel: Annotated[OnlyText, _option("--channel", "NAME", "Only this channel.")] = None
-    space: Annotated[
-        OnlyText, _option("--space", "NAME", "The tenant.  [env: HOLDFAST_SPACE; default: default]")
-    ] = None
+    agent: Annotated[OnlyText, _option("--agent", "NAME", "The agent whose it is.")] = None
+    app: Annotated[OnlyText, _option("--app", "NAME", "The app it belongs to.")] = None
+    project: Annotated[OnlyText, _option("--project", "NAME", "The project it belongs to.")] = None
+    channel: Annotated[OnlyText, _option("--channel", "NAME", "The channel it came through.")] = None
+    space: Annotated[OnlyText, _option("--space", "NAME", "The tenant.  [env: HOLDFAST_SPACE; default: default]")] = (
+        None
+    )
 
     def where(self) -> Where:
         """What was given, as the library takes it."""
         given = {field.name: getattr(self, field.name) for field in fields(self)}
-        return Where(**{name: value for name, value in given.items() if value is not None})  # type: ignore[typeddict-item]
+        return cast(Where, {name: value for name, value in given.items() if value is not None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +73,17 @@ class Filters:
     min_score: Annotated[float | None, _option("--min-score", "SCORE", "Nothing below this score.")] = None
 
     def asking(self, place: Place) -> Asking:
-        return Asking(
-            **place.where(),
-            top_k=self.top_k,
-            kind=self.kind,
-            planes=self.plane or None,
-            sender=self.sender,
-            source=self.source,
-            as_of=self.as_of,
-            valid_at=self.valid_at,
-            min_score=self.min_score,
-        )
+        own: Asking = {
+            "top_k": self.top_k,
+            "kind": self.kind,
+            "planes": self.plane or None,
+            "sender": self.sender,
+            "source": self.source,
+            "as_of": self.as_of,
+            "valid_at": self.valid_at,
+            "min_score": self.min_score,
+        }
+        return cast(Asking, {**own, **place.where()})
 
 
 def unfolded(command: Callable[..., None]) -> Callable[..., None]:
@@ -109,7 +109,7 @@ def unfolded(command: Callable[..., None]) -> Callable[..., None]:
     keywords = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
     call.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in keywords}
-    del call.__wrapped__  # type: ignore[attr-defined]
+    del call.__wrapped__
     return call
 
 

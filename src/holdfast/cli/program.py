@@ -7,7 +7,12 @@ from typing import Annotated
 import typer
 
 import holdfast
-from holdfast.cli import add, demo, doctor, forget, search, store
+from holdfast.cli.add import add
+from holdfast.cli.demo import demo
+from holdfast.cli.doctor import doctor
+from holdfast.cli.forget import forget
+from holdfast.cli.search import explain, search
+from holdfast.cli.store import app as store
 
 app = typer.Typer(
     # Plain help: the same on every terminal, and quick.
@@ -33,10 +38,6 @@ def program(
         print(context.get_help())
 
 
-app.command("demo")(demo.demo)
-app.command("add")(add.add)
-app.command("search")(search.search)
-app.command("explain")(search.explain)
-app.command("forget")(forget.forget)
-app.command("doctor")(doctor.doctor)
-app.add_typer(store.app, name="store")
+for command in (demo, add, search, explain, forget, doctor):
+    app.command(command.__name__)(command)
+app.add_typer(store, name="store")

@@ -6,19 +6,31 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator
 
-Advance = Callable[[int, int | None], None]
+Advance = Callable[[int], None]
 
 
 @contextlib.contextmanager
-def progress(doing: str, *, quiet: bool) -> Iterator[Advance]:
-    """A bar. What it gives takes how far it is, and how far it goes, if that is known."""
+def progress(doing: str, *, quiet: bool, total: int | None = None) -> Iterator[Advance]:
+    """A bar, and a way to tell it how many are done. Without a total it only shows that it moves."""
     if quiet or not sys.stderr.isatty():
-        yield lambda done, total: None
+        yield lambda done: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(doing, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        task = bar.add_task(doing, total=total)
+        yield lambda done: bar.update(task, completed=done)
+
+
+@contextlib.contextmanager
+def working(doing: str, *, quiet: bool) -> Iterator[None]:
+    """Shows that something goes on, where nobody can say how far it is."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(doing):
+        yield

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -12,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast.cli.safety import on_one_line, visible
+from holdfast.cli.words import counted, moment
 from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt
 from holdfast.domain.memory import Evidence, Trust
 from holdfast.domain.results import Absence, Component, Explanation, Hit, HitKind, Record
@@ -29,19 +29,11 @@ def console() -> Console:
     return Console(width=width, markup=False, highlight=False, emoji=False, soft_wrap=False)
 
 
-def moment(when: datetime) -> str:
-    return when.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
-def counted(number: int, one: str, many: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
 def listed(parts: Iterable[str]) -> str:
     return ", ".join(parts)
 
 
-# --- search and explain ---------------------------------------------------------------------------------------------------
+# --- search and explain -----------------------------------------------------------------------------------------------
 
 
 def show_hits(screen: Console, hits: Sequence[Hit]) -> None:
@@ -51,8 +43,8 @@ def show_hits(screen: Console, hits: Sequence[Hit]) -> None:
 
 def show_hit(screen: Console, place: int, hit: Hit) -> None:
     head = Text(f"{place:>2}  ", style="bold").append(f"{hit.score:.2f}", style="cyan").append(" ")
-    _hanging(screen, head, hit.text)
-    screen.print(Text(" " * _INDENT + about(hit), style="dim"))
+    hanging(screen, head, hit.text)
+    hanging(screen, Text(), about(hit), style="dim")
 
 
 def about(hit: Hit) -> str:
@@ -69,12 +61,8 @@ def about(hit: Hit) -> str:
 
 def show_explanation(screen: Console, explained: Explanation) -> None:
     understood = listed(f"{name} {value}" for name, value in explained.query.items())
-    screen.print(
-        Text(
-            f"{counted(explained.candidates, 'candidate')} · embedder {explained.embedder} · query: {understood or '-'}",
-            style="dim",
-        )
-    )
+    weighed = counted(explained.candidates, "candidate")
+    screen.print(Text(f"{weighed} · embedder {explained.embedder} · query: {understood or '-'}", style="dim"))
     for place, hit in enumerate(explained.hits, 1):
         screen.print()
         show_hit(screen, place, hit)
@@ -86,7 +74,7 @@ def show_explanation(screen: Console, explained: Explanation) -> None:
 
 def show_components(screen: Console, components: Sequence[Component]) -> None:
     """Each part of a score, the largest first; those that are 0 add nothing and are left out."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="dim")
+    table = Table(box=SIMPLE_HEAD, show_edge=False, header_style="dim")
     table.add_column("part")
     for name in ("measured", "over candidates", "weight", "adds"):
         table.add_column(name, justify="right")
@@ -104,7 +92,7 @@ def show_evidence(screen: Console, evidence: Sequence[Evidence]) -> None:
     for source in evidence:
         head = Text("evidence ", style="green")
         said = f"{moment(source.said_at)}, {source.sender or 'unnamed'}: {source.text}"
-        _hanging(screen, head, said)
+        hanging(screen, head, said)
     if not evidence:
         screen.print(Text("evidence none: it was written down as it is", style="dim"))
 
@@ -116,22 +104,24 @@ def _show_absence(screen: Console, absence: Absence) -> None:
         show_components(screen, absence.components)
 
 
-# --- forget ----------------------------------------------------------------------------------------------------------------
+# --- forget -----------------------------------------------------------------------------------------------------------
 
 
 def show_preview(screen: Console, preview: ForgetPreview, some: Sequence[Record]) -> None:
     touched = [counted(preview.messages, "message"), counted(preview.memories, "memory", "memories")]
-    screen.print(Text(f"This forgets {' and '.join(touched)}:", style="bold"))
+    screen.print(Text(f"This forgets {' and '.join(touched)}{':' if some else '.'}", style="bold"))
     for record in some:
         kind = "message" if isinstance(record, Message) else "memory"
-        _hanging(screen, Text(f"{kind:>8} ", style="dim"), record.text)
+        hanging(screen, Text(f"{kind:>8} ", style="dim"), record.text)
     hidden = preview.messages + preview.memories - len(some)
     if some and hidden > 0:
         screen.print(Text(f"         and {hidden:,} more", style="dim"))
     if preview.derived:
         screen.print(f"{counted(preview.derived, 'memory', 'memories')} of these rest on nothing else.")
     if preview.weakened:
-        screen.print(f"{counted(preview.weakened, 'other memory', 'other memories')} stay, and lose a link to evidence.")
+        screen.print(
+            f"{counted(preview.weakened, 'other memory', 'other memories')} stay, and lose a link to evidence."
+        )
 
 
 def show_receipt(screen: Console, receipt: ForgetReceipt) -> None:
@@ -153,7 +143,7 @@ def show_receipt(screen: Console, receipt: ForgetReceipt) -> None:
     show_facts(screen, facts)
 
 
-# --- anything ----------------------------------------------------------------------------------------------------------------
+# --- anything ---------------------------------------------------------------------------------------------------------
 
 
 def show_facts(screen: Console, facts: Mapping[str, str]) -> None:
@@ -162,10 +152,11 @@ def show_facts(screen: Console, facts: Mapping[str, str]) -> None:
         screen.print(Text(f"  {name:<{widest}}  ", style="dim").append(on_one_line(value), style="default"))
 
 
-def _hanging(screen: Console, head: Text, text: str) -> None:
+def hanging(screen: Console, head: Text, text: str, style: str = "default") -> None:
     """Text beside its head, further lines under it: no text can pass for the next result."""
-    shown = Text(visible(text), style="default")
     indent = max(_INDENT, head.cell_len)
-    for number, line in enumerate(shown.wrap(screen, max(_LEAST_WIDTH, screen.width - indent))):
+    lines = Text(visible(text), style=style).wrap(screen, max(_LEAST_WIDTH, screen.width - indent))
+    for number, line in enumerate(lines):
         start = head if number == 0 else Text()
-        screen.print(Text.assemble(start, " " * (indent - start.cell_len), line), no_wrap=True, overflow="ignore", crop=False)
+        whole = Text.assemble(start, " " * (indent - start.cell_len), line)
+        screen.print(whole, no_wrap=True, overflow="ignore", crop=False)

@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 
 from holdfast.cli.machine import plain, print_json
-from holdfast.cli.opening import opened
+from holdfast.cli.opening import opened, warn_of_waiting
 from holdfast.cli.options import Filters, Json, Place, StoreOptions, unfolded
 
-Query = Annotated[str, typer.Argument(metavar="QUERY", help="What to look for, in any words.", show_default=False)]
+Query = Annotated[list[str], typer.Argument(metavar="QUERY", hidden=True)]
 RecordId = Annotated[
     str | None,
     typer.Option("--id", metavar="RECORD_ID", help="Say also why this memory or message did not come."),
@@ -21,12 +21,14 @@ RecordId = Annotated[
 def search(query: Query, filters: Filters, place: Place, chosen: StoreOptions, as_json: Json = False) -> None:
     """Find what was said and learned, by meaning and by words, best first.
 
-    Finding nothing is no error. A part of the scope that is given must match.
+    QUERY may be a question. What is given of the scope must match; what is not given matches all.
     """
+    asked = " ".join(query)
     with opened(chosen) as memory:
-        hits = memory.search(query, **filters.asking(place))
+        hits = memory.search(asked, **filters.asking(place))
+        warn_of_waiting(memory, place.where())
     if as_json:
-        print_json({"query": query, "hits": hits})
+        print_json({"query": asked, "hits": hits})
         return
     from holdfast.cli import render
 
@@ -45,11 +47,13 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Search, and show each part of each score and the evidence behind each result."""
+    asked = " ".join(query)
     with opened(chosen) as memory:
-        explained = memory.explain(query, record_id=record_id, **filters.asking(place))
+        explained = memory.explain(asked, record_id=record_id, **filters.asking(place))
+        warn_of_waiting(memory, place.where())
     if as_json:
         told = plain(explained)
-        print_json({"query": query, "understood": told.pop("query"), **told})
+        print_json({"query": asked, "understood": told.pop("query"), **told})
         return
     from holdfast.cli import render
 

@@ -1,13 +1,14 @@
 """The arithmetic of ranking: parts, their weights, BM25, normalization, combination and the order of the result.
 
 Pure functions over arrays; nothing here knows where a number came from. What is promised: every part can be switched
-off by a weight of 0; a part on which all candidates are equal contributes nothing; scores lie between 0 and 1; and the
-order is the same for the same candidates, whatever order they came in.
+off by a weight of 0; a part on which all candidates are equal contributes nothing; the order is the same for the same
+candidates, whatever order they came in; and scores lie between 0 and 1, comparable between searches: the best one's
+says how well it matches in itself, the others lie below it by as much as their parts do.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
@@ -23,6 +24,8 @@ BM25_K1 = 1.2
 BM25_B = 0.6
 # Where half of the attainable weight of words is reached: more matches add less and less.
 SATURATION = 25.0
+# The BM25 score of a match as good as a cosine of one half.
+FAIR_MATCH = 8.0
 # Scores closer than this are equal: the last bits of a sum of floats must not decide an order.
 SCORE_DIGITS = 6
 
@@ -43,6 +46,14 @@ class Part(StrEnum):
 
 
 PARTS = tuple(Part)
+PART_NAMES = tuple(part.value for part in PARTS)
+VECTOR_AT, WORDS_AT = PARTS.index(Part.VECTOR), PARTS.index(Part.WORDS)
+
+# Texts are messages up to the one mean length, in terms, and documents from the other on.
+SHORT_TERMS, LONG_TERMS = 40.0, 80.0
+# How far vectors are trusted that are averages of token vectors, those of a model for a script without spaces, and
+# those averages for such a script: most tokens are single characters there, which the words hold better.
+STATIC_TRUST, SPACELESS_TRUST, STATIC_SPACELESS_TRUST = 0.6, 1 / 3, 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,32 +70,36 @@ class Weights:
     statement      the record is not merely a question
     date           it was said at the date that the query names
     own_words      the query is in the first person, and the record is the user's own
+
+    `adaptive` weights follow what the records are like (see `effective`); others hold as they are.
     """
 
     vector: float = 0.60
-    window_vector: float = 0.25
-    words: float = 0.15
-    window_words: float = 0.25
-    session_words: float = 0.15
+    window_vector: float = 0.30
+    words: float = 0.10
+    window_words: float = 0.30
+    session_words: float = 0.25
     speaker: float = 0.35
-    time: float = 0.15
-    statement: float = 0.15
-    date: float = 0.60
+    time: float = 0.30
+    statement: float = 0.30
+    date: float = 0.50
     own_words: float = 0.25
+    adaptive: bool = True
 
     def __post_init__(self) -> None:
-        for name in (field.name for field in fields(self)):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name}: a weight is 0 or more")
+        for part in PARTS:
+            if self.of(part) < 0:
+                raise ValueError(f"{part}: a weight is 0 or more")
 
     @classmethod
     def plain(cls, vector: float = 0.7, words: float = 0.3) -> Weights:
         """The hybrid of meaning and words alone."""
         off = {part.value: 0.0 for part in PARTS}
-        return cls(**{**off, Part.VECTOR: vector, Part.WORDS: words})
+        return cls(**{**off, Part.VECTOR.value: vector, Part.WORDS.value: words}, adaptive=False)
 
     def without(self, *parts: Part) -> Weights:
-        return replace(self, **{part.value: 0.0 for part in parts})
+        kept = {part.value: 0.0 if part in parts else self.of(part) for part in PARTS}
+        return Weights(**kept, adaptive=self.adaptive)
 
     def of(self, part: Part) -> float:
         value: float = getattr(self, part.value)
@@ -98,9 +113,16 @@ def bm25_idf(frequency: FloatArray, documents: int) -> FloatArray:
 
 def bm25(counts: FloatArray, idf: FloatArray, lengths: FloatArray, mean_length: float) -> FloatArray:
     """Scores of documents: `counts` has a row per term and a column per document."""
-    norm = BM25_K1 * (1 - BM25_B) + (BM25_K1 * BM25_B / max(mean_length, 1.0)) * lengths
-    scores: FloatArray = (idf * (BM25_K1 + 1)) @ (counts / (counts + norm))
-    return scores
+    slope = np.float32(BM25_K1 * BM25_B / max(mean_length, 1.0))
+    norm = np.float32(BM25_K1 * (1 - BM25_B)) + slope * lengths
+    shares = (counts / (counts + norm)).astype(np.float32, copy=False)
+    return weighed(idf * np.float32(BM25_K1 + 1), shares)
+
+
+def weighed(weights: FloatArray, rows: FloatArray) -> FloatArray:
+    """The weighted sum of rows. Unlike a matrix product, its value never depends on where a column lies."""
+    sums: FloatArray = np.einsum("i,ij->j", weights, rows)
+    return sums
 
 
 def saturated(scores: FloatArray, half: float = SATURATION) -> FloatArray:
@@ -113,7 +135,9 @@ def normalized(scores: FloatArray) -> FloatArray:
     low = scores.min(axis=-1, keepdims=True)
     spread = scores.max(axis=-1, keepdims=True) - low
     # Equal scores carry no information: they must not outvote a part that does.
-    return np.where(spread > 1e-9, (scores - low) / np.where(spread > 1e-9, spread, 1), 0).astype(np.float32)
+    scale = np.divide(1, spread, out=np.zeros_like(spread), where=spread > 1e-9)
+    even: FloatArray = (scores - low) * scale
+    return even
 
 
 def best_first(scores: FloatArray, numbers: IntArray, limit: int) -> IntArray:
@@ -142,33 +166,82 @@ def window_cosines(cosines: FloatArray, count: FloatArray, products: FloatArray)
     `cosines` are the sums of the members' cosines with the query, `count` how many members there are, and `products`
     the sums of the members' products with each other, each pair once.
     """
-    return cosines / np.sqrt(np.maximum(count + 2 * products, np.float32(1e-6)))
+    lengths = np.sqrt(np.maximum(count + np.float32(2) * products, np.float32(1e-6)))
+    return (cosines / lengths).astype(np.float32, copy=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What the records that a search sees are like; the parts that mean nothing for such records are left out."""
+    """What a search meets: the records that it sees, the query's script, and what made the vectors."""
 
     people: int = 0
     assistant: bool = False
     mean_length: float = 0.0
+    spaceless: bool = False
+    static_vectors: bool = False
 
 
 def effective(weights: Weights, traits: Traits) -> FloatArray:
-    """The weights, in the order of `PARTS`, that hold for records like these."""
-    off: set[Part] = set()
+    """The weights, in the order of `PARTS`, that hold for a search like this."""
+    given = {part: weights.of(part) for part in PARTS}
+    if weights.adaptive:
+        _leave_out(given, traits)
+        _fit_to_length(given, traits.mean_length)
+        _trust_vectors(given, traits)
+    return np.array([given[part] for part in PARTS], np.float32)
+
+
+def _leave_out(given: dict[Part, float], traits: Traits) -> None:
     if traits.people < 2 or traits.assistant:
-        # With an assistant, the user's question often is the evidence.
-        off |= {Part.STATEMENT}
+        # To an assistant, the user's question often is the evidence.
+        given[Part.STATEMENT] = 0.0
     if not traits.assistant:
-        off |= {Part.OWN_WORDS}
-    return np.array([0.0 if part in off else weights.of(part) for part in PARTS], np.float32)
+        given[Part.OWN_WORDS] = 0.0
 
 
-def combined(even: FloatArray, weights: FloatArray) -> FloatArray:
-    scores: FloatArray = weights @ even
-    return scores
+def _fit_to_length(given: dict[Part, float], mean_length: float) -> None:
+    """A short message needs its neighbours to be understood; a long text stands for itself."""
+    share = min(max((mean_length - SHORT_TERMS) / (LONG_TERMS - SHORT_TERMS), 0.0), 1.0)
+    moved = given[Part.WINDOW_WORDS] * share / 2
+    given[Part.WINDOW_WORDS] -= moved
+    given[Part.WORDS] += moved
+    given[Part.WINDOW_VECTOR] *= 1 - share
 
 
-def strength(raw: FloatArray) -> float:
-    return 1.0
+def _trust_vectors(given: dict[Part, float], traits: Traits) -> None:
+    """Averages of token vectors know less than a model does; and few models know scripts without spaces well."""
+    if traits.spaceless:
+        trust = STATIC_SPACELESS_TRUST if traits.static_vectors else SPACELESS_TRUST
+    else:
+        trust = STATIC_TRUST if traits.static_vectors else 1.0
+    given[Part.VECTOR] *= trust
+    given[Part.WINDOW_VECTOR] *= trust
+
+
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """Scores, the weights that make them up, and `base`, which all candidates have in common."""
+
+    scores: FloatArray
+    weights: FloatArray
+    base: float
+
+
+def combined(raw: FloatArray, even: FloatArray, weights: FloatArray) -> Combined:
+    """Weigh the normalized parts, and scale so that the best one's score is how well it matches in itself.
+
+    Both the scale and the base are the same for all candidates: they do not touch the order.
+    """
+    total = float(weights.sum()) or 1.0
+    sums = weighed(weights, even)
+    best = int(np.argmax(sums))
+    scale = match(float(raw[VECTOR_AT, best]), float(raw[WORDS_AT, best]))
+    base = scale * (1 - float(sums[best]) / total)
+    weights = weights * np.float32(scale / total)
+    return Combined(weighed(weights, even) + np.float32(base), weights, base)
+
+
+def match(cosine: float, words: float) -> float:
+    """How well one record matches, between 0 and 1, by its meaning or by its (saturated) words."""
+    bm25_score = SATURATION * words / max(1 - words, 1e-6)
+    return min(max(cosine, bm25_score / (bm25_score + FAIR_MATCH), 0.0), 1.0)

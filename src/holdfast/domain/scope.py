@@ -60,6 +60,10 @@ class Scope:
             return Partition(self.space, PartitionKind.AGENT, self.agent)
         return Partition(self.space, PartitionKind.SHARED)
 
+    def given(self) -> dict[str, str]:
+        """The parts that are given, by name."""
+        return {name: value for name in SCOPE_PARTS if (value := getattr(self, name)) is not None}
+
     def covers(self, other: Scope) -> bool:
         """Whether each part given here is the same there.
 

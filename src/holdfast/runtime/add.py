@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
@@ -80,7 +79,7 @@ class Add(Write[_Prepared, Added]):
 
     def _digest(self) -> str:
         return digest_of(
-            self.scope,
+            self.scope.given(),
             self.source,
             [
                 (draft.text, draft.sender, draft.role, str(draft.said_at), draft.external_id, dict(draft.metadata))

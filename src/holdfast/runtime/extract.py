@@ -14,7 +14,6 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message
 from holdfast.ports import Candidate, NewRevision, Reader, Transaction
 from holdfast.runtime import indexing
-from holdfast.runtime.add import digest_of
 from holdfast.runtime.perform import Core
 from holdfast.runtime.remember import later
 
@@ -26,7 +25,7 @@ class _Indexed:
 
 
 async def extracted(core: Core, job: Job) -> Callable[[Transaction], None]:
-    """The effect of an extraction job. Doing it twice writes nothing twice: a slot that says the same stays as it is."""
+    """The effect of an extraction job. Done twice, it writes nothing twice: a slot that says the same stays."""
     grant = authorize(SYSTEM, Action.WORK, job.scope)
     messages = await core.store.read(grant, lambda reader: _messages(reader, job.record_ids))
     candidates = await core.extractor.extract(messages, job.scope.subject)
@@ -73,8 +72,7 @@ def _accept(core: Core, transaction: Transaction, scope: Scope, proposal: _Index
     # Forgotten since it was read: what rested on it is not learned.
     if any(transaction.find(message_id) is None for message_id in candidate.evidence):
         return
-    # What is said in one app must not rewrite what was learned in another.
-    slot = f"{core.extractor.name}/{candidate.key}/{digest_of(scope)[:16]}"
+    slot = f"{core.extractor.name}/{candidate.key}"
     old = transaction.in_slot(scope, slot)
     if old is not None and not (isinstance(old, Memory) and takes_over(candidate, old)):
         return

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from holdfast.domain.access import Grant
 from holdfast.domain.ranking import FloatArray
-from holdfast.ports import Analysis, Indexed, Purpose, Unindexed
+from holdfast.errors import EmbedderMisconfigured
+from holdfast.ports import Analysis, Indexed, Purpose, Reader, Transaction, Unindexed
 from holdfast.runtime.perform import Core
 
 # Above this many characters, analysis moves off the event loop.
@@ -44,9 +46,20 @@ async def analyzed(core: Core, texts: Sequence[str]) -> list[Analysis]:
 
 async def embedded(core: Core, analyses: Sequence[Analysis]) -> list[tuple[bytes, ...]]:
     pieces = [piece for analysis in analyses for piece in analysis.pieces]
-    rows = stored_vectors(await core.embedder.embed(pieces, Purpose.DOCUMENT)) if pieces else []
+    rows = stored_vectors(await vectors_of(core, pieces, Purpose.DOCUMENT)) if pieces else []
     remaining = iter(rows)
     return [tuple(next(remaining) for _ in analysis.pieces) for analysis in analyses]
+
+
+async def vectors_of(core: Core, texts: Sequence[str], purpose: Purpose) -> FloatArray:
+    """The texts embedded. What an embedder of somebody else's answers is not believed unseen."""
+    made = await core.embedder.embed(texts, purpose)
+    wanted = (len(texts), core.embedder.dimensions)
+    if getattr(made, "shape", None) != wanted or not np.isfinite(made).all():
+        raise EmbedderMisconfigured(
+            f"{core.embedder.fingerprint:.80} must answer {wanted[0]} rows of {wanted[1]} finite numbers, and did not"
+        )
+    return made
 
 
 def stored_vectors(vectors: FloatArray) -> list[bytes]:
@@ -68,15 +81,20 @@ async def index_waiting(core: Core, grant: Grant) -> int:
     """Index everything in the grant's scope that waits for it, a batch per transaction; how many there were."""
     done = after = 0
     fingerprint, version = core.embedder.fingerprint, core.analyzer.version
-    while True:
-        start = after
-        waiting = await core.store.read(grant, lambda reader: reader.unindexed(fingerprint, version, start, BATCH))
-        if not waiting:
-            return done
+
+    def next_batch(reader: Reader) -> Sequence[Unindexed]:
+        return reader.unindexed(fingerprint, version, after, BATCH)
+
+    while waiting := await core.store.read(grant, next_batch):
         made = await catch_up(core, waiting)
-        await core.store.write(grant, lambda transaction: transaction.index(made, fingerprint, version))
+        await core.store.write(grant, partial(put, made, fingerprint, version))
         done += len(waiting)
         after = waiting[-1].number
+    return done
+
+
+def put(made: Sequence[Indexed], fingerprint: str, version: int, transaction: Transaction) -> None:
+    transaction.index(made, fingerprint, version)
 
 
 def query_vector(vectors: FloatArray) -> FloatArray:

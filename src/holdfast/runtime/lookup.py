@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import ClassVar
 
@@ -104,7 +104,7 @@ class List(_Immediate, Read[None, Page]):
         return len(result.items)
 
     def _query(self) -> str:
-        return digest_of(asdict(self.scope), _shallow(self.wanted) | {"planes": sorted(self.wanted.planes or ())})[:16]
+        return digest_of(self.scope.given(), _shallow(self.wanted) | {"planes": sorted(self.wanted.planes or ())})[:16]
 
     def _cursor(self, last_id: str) -> str:
         payload = json.dumps([self._query(), last_id.partition("_")[2]], separators=(",", ":"))

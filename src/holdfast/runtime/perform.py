@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Generic, TypeVar
@@ -33,7 +33,9 @@ _REFUSALS = (AccessDenied, InvalidInput, NotFound, Conflict)
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """Everything the verbs need from outside. `wake` tells the worker that there is something to do."""
+    """Everything the verbs need from outside. `wake` tells the worker that there is something to do; `drain` has it do
+    what is due, and waits.
+    """
 
     store: Store
     embedder: Embedder
@@ -43,6 +45,7 @@ class Core:
     clock: Clock
     ids: Ids
     wake: Callable[[], None]
+    drain: Callable[[], Awaitable[int]]
 
 
 class Request(ABC, Generic[P, R]):

@@ -11,8 +11,8 @@ from holdfast.domain import ids
 from holdfast.domain.access import Action, ActorKind, Grant
 from holdfast.domain.ids import MemoryId, MessageId, OperationId
 from holdfast.domain.jobs import JobKind, NewJob
-from holdfast.domain.numbers import checked_flag, checked_whole
 from holdfast.domain.memory import ALWAYS, Memory, Plane, Status, Trust, Validity
+from holdfast.domain.numbers import checked_flag, checked_whole
 from holdfast.domain.results import Remembered
 from holdfast.domain.scope import Scope
 from holdfast.domain.text import checked_text
@@ -127,7 +127,7 @@ class Remember(_Indexing):
     def _digest(self) -> str:
         metadata = dict(self.metadata)
         what = (self.text, self.plane, self.evidence, self.validity, self.source, metadata, self.quarantined)
-        return digest_of(self.scope, *what)
+        return digest_of(self.scope.given(), *what)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ class Asked:
 async def asked(core: Core, grant: Grant, query: str, wanted: Wanted) -> Asked:
     meant = await core.store.read(grant, lambda reader: core.searcher.text_to_embed(reader, grant.scope, query, wanted))
     try:
-        vector = indexing.query_vector(await core.embedder.embed([meant], Purpose.QUERY))
+        vector = indexing.query_vector(await indexing.vectors_of(core, [meant], Purpose.QUERY))
     except EmbedderUnavailable as error:
         # Search goes on without the model: by words, and `explain` says so.
         log.warning("searching by words only: %s", error)
@@ -129,12 +129,16 @@ class Explain(Read[Asked, Explanation]):
         if ranked.target is None:
             return Absence(self.record_id, ranked.why_absent or "it was not a candidate")
         rank, scored = ranked.target
-        if rank <= len(ranked.best):
+        if any(scored.number == hit.number for hit in ranked.best):
             return None
         cutoff = ranked.best[-1].score if ranked.best else None
-        reason = f"it came {rank}th of {ranked.candidates}; only the best {self.wanted.top_k} were asked for"
-        if self.wanted.min_score is not None and scored.score < self.wanted.min_score:
-            reason = f"its score is below the least that was asked for, {self.wanted.min_score}"
+        least = self.wanted.min_score
+        if least is not None and scored.score < least:
+            reason = f"its score is below the least that was asked for, {least}"
+        elif rank > self.wanted.top_k:
+            reason = f"its rank is {rank} of {ranked.candidates}; only the best {self.wanted.top_k} were asked for"
+        else:
+            reason = "nothing in it matches the query, neither words nor meaning"
         return Absence(self.record_id, reason, rank, scored.score, cutoff, components(scored))
 
     def touched(self, result: Explanation) -> int:

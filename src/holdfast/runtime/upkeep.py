@@ -1,11 +1,11 @@
-"""`stats`, `verify` and `rebuild`: looking after a store."""
+"""`stats`, `verify`, `rebuild` and `drain`: looking after a store."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from holdfast.domain.access import Action, Grant
+from holdfast.domain.access import SYSTEM, Action, Grant, authorize
 from holdfast.domain.ids import OperationId
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.results import Rebuilt, Stats, Verification
@@ -54,8 +54,27 @@ class Rebuild(_WithCore, Write[Core, Rebuilt]):
         return Rebuilt(records, records)
 
     async def finish(self, core: Core, result: Rebuilt, operation_id: OperationId) -> Rebuilt:
-        core.wake()
-        return result
+        await core.drain()
+        grant = authorize(SYSTEM, Action.WORK, self.scope)
+        counts = await core.store.read(grant, lambda reader: reader.counts(core.embedder.fingerprint))
+        return replace(result, pending_vectors=counts["pending_vectors"])
 
     def touched(self, result: Rebuilt) -> int:
         return result.records
+
+
+@dataclass(frozen=True, slots=True)
+class Drain(Read[int, int]):
+    """Do the background work that is due now; how many jobs that were."""
+
+    action: ClassVar[Action] = Action.WORK
+    scope: Scope
+
+    async def prepare(self, core: Core, grant: Grant) -> int:
+        return await core.drain()
+
+    def apply(self, reader: Reader, prepared: int) -> int:
+        return prepared
+
+    def touched(self, result: int) -> int:
+        return result

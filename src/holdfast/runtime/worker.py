@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from holdfast.domain.access import SYSTEM, Action, Grant, authorize
 from holdfast.domain.jobs import HEARTBEAT, LEASE, MAX_ATTEMPTS, Job, JobKind, JobStatus, retry_delay
 from holdfast.domain.scope import EVERYWHERE, Scope
-from holdfast.errors import HoldfastError, LeaseLost, StoreClosed
-from holdfast.ports import Indexed, Transaction, Unindexed
+from holdfast.errors import HoldfastError, LeaseLost, StoreClosed, StoreError
+from holdfast.ports import Transaction, Unindexed
 from holdfast.runtime import indexing
 from holdfast.runtime.extract import extracted
 from holdfast.runtime.perform import Core
@@ -45,6 +45,7 @@ class Worker:
         self._wake = asyncio.Event()
         self._at_work = asyncio.Lock()
         self._current: Job | None = None
+        self._reached = (0, 0)  # how far the current job has come, of how much
         self._handlers: dict[JobKind, Callable[[Job], Awaitable[_Effect]]] = {
             JobKind.INDEX: self._index,
             JobKind.REEMBED: self._reembed,
@@ -92,7 +93,7 @@ class Worker:
             await self._core.store.write(storewide(), lambda transaction: transaction.release(job))
 
     async def _do(self, job: Job) -> None:
-        self._current = job
+        self._current, self._reached = job, (job.done, job.total)
         await self._attempt(job)
         self._current = None
 
@@ -134,7 +135,13 @@ class Worker:
     async def _heartbeat(self, job: Job) -> None:
         while True:
             await asyncio.sleep(HEARTBEAT.total_seconds())
-            await self._progress(job, job.done, job.total)
+            try:
+                await self._progress(job, *self._reached)
+            except LeaseLost:
+                # Said when the job ends: its effect will not commit.
+                return
+            except StoreError as error:
+                log.warning("the heartbeat of %s was missed: %s", job.id, error)
 
     async def _progress(self, job: Job, done: int, total: int, effect: _Effect | None = None) -> None:
         def extend(transaction: Transaction) -> None:
@@ -143,6 +150,7 @@ class Worker:
                 effect(transaction)
 
         await self._core.store.write(storewide(), extend)
+        self._reached = (done, total)
 
     # --- what each kind does: slow work first, then an effect that commits with the job's end ---
 
@@ -152,7 +160,7 @@ class Worker:
         grant = authorize(SYSTEM, Action.WORK, job.scope)
         waiting = await core.store.read(grant, lambda reader: reader.waiting(job.record_ids, fingerprint, version))
         made = await indexing.catch_up(core, waiting)
-        return partial(_put_index, made, fingerprint, version)
+        return partial(indexing.put, made, fingerprint, version)
 
     async def _reembed(self, job: Job) -> _Effect:
         """Batch by batch, each committed with its progress: whoever takes over goes on where this one stopped."""
@@ -164,7 +172,7 @@ class Worker:
         while batch := await self._next_batch(after):
             made = await indexing.catch_up(core, batch)
             done, after = done + len(batch), batch[-1].number
-            effect = partial(_put_index, made, fingerprint, version)
+            effect = partial(indexing.put, made, fingerprint, version)
             await self._progress(job, done, max(total, done), effect)
         return partial(_note_index, index_identity(core))
 
@@ -186,10 +194,6 @@ class Worker:
         if not await self._core.store.scrub():
             raise HoldfastError("a reader keeps the log in use; the deleted bytes are still in it")
         return lambda transaction: None
-
-
-def _put_index(made: Sequence[Indexed], fingerprint: str, version: int, transaction: Transaction) -> None:
-    transaction.index(made, fingerprint, version)
 
 
 def _note_index(made_by: str, transaction: Transaction) -> None:

@@ -94,10 +94,23 @@ class TextAnalyzer:
                 self._known[word] = known
         return known
 
+    def sought_terms_of(self, word: str) -> tuple[int, ...]:
+        """The same for a word of a query: pairs of characters say enough, where there are any."""
+        if word.isascii() or not _SPACELESS.search(word):
+            return self.terms_of(word)
+        terms = []
+        for run in _RUN.findall(word):
+            terms += list(_pairs(run)) or [run] if _SPACELESS.match(run) else list(self._split(run))
+        return tuple(term_hash(term) for term in terms)
+
     def _split(self, word: str) -> Iterator[str]:
         if not word.isascii() and _SPACELESS.search(word):
             for run in _RUN.findall(word):
-                yield from _grams(run) if _SPACELESS.match(run) else self._split(run)
+                if _SPACELESS.match(run):
+                    yield from run
+                    yield from _pairs(run)
+                else:
+                    yield from self._split(run)
         elif word.isalnum() and (word.islower() or word[1:].islower() or word.isupper()):
             yield self._stemmed(word)
         else:
@@ -133,10 +146,13 @@ def split_words(text: str) -> list[str]:
     return _WORD.findall(unicodedata.normalize("NFKC", text))
 
 
-def _grams(run: str) -> Iterator[str]:
-    yield from run
-    for start in range(len(run) - 1):
-        yield run[start : start + 2]
+def is_spaceless(text: str) -> bool:
+    """Whether it is written, for the most part, in a script without spaces between words."""
+    return not text.isascii() and 2 * len(_SPACELESS.findall(text)) > sum(map(str.isalpha, text))
+
+
+def _pairs(run: str) -> Iterator[str]:
+    return (run[start : start + 2] for start in range(len(run) - 1))
 
 
 def _without_clitics(parts: list[str]) -> list[str]:

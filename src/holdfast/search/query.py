@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from holdfast.domain.times import to_micros
-from holdfast.search.analyzer import TextAnalyzer, split_words
+from holdfast.search.analyzer import TextAnalyzer, is_spaceless, split_words
 from holdfast.search.words import DOUBTFUL_MONTHS, FIRST_PERSON, MONTHS, ROLE_NAMES, STOP_WORDS
 
 MAX_TERMS = 64
@@ -81,6 +81,7 @@ class Understood:
     name_terms: tuple[int, ...]
     wants_time: bool
     first_person: bool
+    spaceless: bool
     periods: tuple[Period, ...]
 
     def described(self) -> dict[str, str]:
@@ -101,24 +102,27 @@ def understand(query: str, analyzer: TextAnalyzer, participants: Sequence[str]) 
     words = split_words(query)
     senders, names = named(words, participants)
     left = [word for word in words if _folded(word) not in names]
-    terms = dict.fromkeys(term for word in _telling(left) for term in analyzer.terms_of(word))
+    terms = dict.fromkeys(term for word in _telling(left) for term in analyzer.sought_terms_of(word))
     return Understood(
         terms=tuple(terms),
         senders=senders,
-        name_terms=tuple(dict.fromkeys(term for word in names for term in analyzer.terms_of(word))),
+        name_terms=tuple(dict.fromkeys(term for word in names for term in analyzer.sought_terms_of(word))),
         wants_time=_WANTS_TIME.search(query) is not None,
         first_person=_in_first_person(query, words),
+        spaceless=is_spaceless(query),
         periods=tuple(dict.fromkeys(periods_in(query))),
     )
 
 
 def _folded(word: str) -> str:
-    plain = unicodedata.normalize("NFKD", word.casefold().replace("’", "'"))
-    plain = "".join(char for char in plain if not unicodedata.combining(char))
+    plain = word.casefold()
+    if not plain.isascii():
+        plain = unicodedata.normalize("NFKD", plain.replace("’", "'"))
+        plain = "".join(char for char in plain if not unicodedata.combining(char))
     return plain.removesuffix("'s").removesuffix("'")
 
 
-# --- words ----------------------------------------------------------------------------------------------------------------
+# --- words ----------------------------------------------------------------------------------------------------------
 
 
 def _telling(words: list[str]) -> list[str]:
@@ -141,7 +145,7 @@ def _in_first_person(query: str, words: list[str]) -> bool:
     return not query.isascii() and _CJK_FIRST_PERSON.search(query) is not None
 
 
-# --- names ----------------------------------------------------------------------------------------------------------------
+# --- names ----------------------------------------------------------------------------------------------------------
 
 
 def named(words: Sequence[str], participants: Sequence[str]) -> tuple[frozenset[str], frozenset[str]]:
@@ -162,10 +166,10 @@ def named(words: Sequence[str], participants: Sequence[str]) -> tuple[frozenset[
     for name, parts in people.items():
         if parts[0] not in spoken:
             continue
-        if first[parts[0]] == 1 or _in_sequence(parts, plain):
-            if _looks_like_a_name(parts[0], words, plain):
-                senders.add(name)
-                used.update(part for part in parts if part in spoken)
+        meant = first[parts[0]] == 1 or _in_sequence(parts, plain)
+        if meant and _looks_like_a_name(parts[0], words, plain):
+            senders.add(name)
+            used.update(part for part in parts if part in spoken)
     return frozenset(senders), frozenset(used)
 
 
@@ -205,7 +209,7 @@ def _looks_like_a_name(name: str, words: Sequence[str], plain: list[str]) -> boo
     return any(low == name and word[:1].isupper() for word, low in list(zip(words, plain, strict=True))[1:])
 
 
-# --- dates ----------------------------------------------------------------------------------------------------------------
+# --- dates ----------------------------------------------------------------------------------------------------------
 
 
 def periods_in(query: str) -> list[Period]:

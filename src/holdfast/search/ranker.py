@@ -13,10 +13,12 @@ import numpy as np
 
 from holdfast.domain.memory import OPEN_PLANES, Status
 from holdfast.domain.ranking import (
+    PART_NAMES,
     PARTS,
     BoolArray,
     FloatArray,
     IntArray,
+    Part,
     Traits,
     Weights,
     best_first,
@@ -24,7 +26,6 @@ from holdfast.domain.ranking import (
     effective,
     normalized,
     rank_of,
-    strength,
 )
 from holdfast.domain.results import HitKind
 from holdfast.domain.scope import Scope
@@ -33,12 +34,16 @@ from holdfast.domain.transcript import Role
 from holdfast.ports import Ranked, Reader, Scored, Wanted
 from holdfast.search.analyzer import TextAnalyzer
 from holdfast.search.cache import ViewCache
+from holdfast.search.embedders.static import STATIC_PREFIX
 from holdfast.search.query import Understood, understand, without_names
 from holdfast.search.signals import Seen, signals
 from holdfast.search.view import MESSAGE, NEVER, PartitionView
 from holdfast.search.words import ROLE_NAMES
 
-NO_RANK = Ranked(best=(), candidates=0, understood={})
+# The share of a score that all candidates have in common, beside the parts of `ranking.Part`.
+BASE = "base"
+# What has none of these does not match at all, whatever else speaks for it.
+_MATCHING = [PARTS.index(part) for part in (Part.VECTOR, Part.WORDS, Part.WINDOW_WORDS, Part.SPEAKER, Part.DATE)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +65,7 @@ class PartitionSearcher:
         self._weights = weights or Weights()
 
     def text_to_embed(self, reader: Reader, scope: Scope, query: str, wanted: Wanted) -> str:
-        views = [self._cache.view(reader, partition, self._embedder) for partition in reader.partitions()]
-        seen = [Seen(view, visible(view, scope, wanted)) for view in views if view.size]
+        seen = _seen(self._views(reader), scope, wanted)
         return without_names(query, _participants(seen))
 
     def rank(
@@ -74,10 +78,10 @@ class PartitionSearcher:
         now: datetime,
         target: int | None = None,
     ) -> Ranked:
-        views = [self._cache.view(reader, partition, self._embedder) for partition in reader.partitions()]
-        seen = [Seen(view, visible(view, scope, wanted)) for view in views if view.size]
-        seen = [part for part in seen if part.visible.any()]
-        understood = understand(query, self._analyzer, _participants(seen))
+        views = self._views(reader)
+        seen = _seen(views, scope, wanted)
+        participants = _participants(seen)
+        understood = understand(query, self._analyzer, participants)
         found = _candidates(seen, wanted, understood, vector, now)
         described = understood.described()
         absent = None
@@ -85,8 +89,23 @@ class PartitionSearcher:
             absent = _why_absent(views, scope, wanted, target, now)
         if not len(found.numbers):
             return Ranked((), 0, described, why_absent=absent)
-        weights = effective(self._weights, _traits(seen, understood))
+        weights = effective(self._weights, self._traits(seen, participants, understood))
         return _ranked(found, weights, wanted, described, target, absent)
+
+    def _views(self, reader: Reader) -> list[PartitionView]:
+        return [self._cache.view(reader, partition, self._embedder) for partition in reader.partitions()]
+
+    def _traits(self, seen: list[Seen], participants: list[str], query: Understood) -> Traits:
+        people = [name for name in participants if name.casefold() not in ROLE_NAMES]
+        rows = sum(int(np.count_nonzero(part.visible)) for part in seen)
+        terms = sum(int(part.view.columns.length[part.visible].sum()) for part in seen)
+        return Traits(
+            people=len(people),
+            assistant=any(_has_assistant(part) for part in seen),
+            mean_length=terms / max(rows, 1),
+            spaceless=query.spaceless,
+            static_vectors=self._embedder.startswith(STATIC_PREFIX),
+        )
 
 
 def _candidates(
@@ -112,16 +131,21 @@ def _ranked(
     target: int | None,
     absent: str | None,
 ) -> Ranked:
-    even = normalized(found.raw)
-    weights = weights * strength(found.raw)
-    scores = combined(even, weights)
-    enough = scores if wanted.min_score is None else scores[scores >= wanted.min_score]
-    best = best_first(scores, found.numbers, min(wanted.top_k, len(enough)))
+    even = np.zeros_like(found.raw)
+    used = weights > 0
+    even[used] = normalized(found.raw[used])
+    result = combined(found.raw, even, weights)
+    scores = result.scores
+    matching = (found.raw[_MATCHING] != 0).any(axis=0)
+    if wanted.min_score is not None:
+        matching &= scores >= wanted.min_score
+    among = np.flatnonzero(matching)
+    best = among[best_first(scores[among], found.numbers[among], wanted.top_k)]
 
     def scored(at: int) -> Scored:
-        triples = zip(found.raw[:, at].tolist(), even[:, at].tolist(), weights.tolist(), strict=True)
-        parts = {part.value: triple for part, triple in zip(PARTS, triples, strict=True) if triple[2]}
-        return Scored(int(found.numbers[at]), float(scores[at]), parts)
+        triples = zip(found.raw[:, at].tolist(), even[:, at].tolist(), result.weights.tolist(), strict=True)
+        parts = {name: triple for name, triple in zip(PART_NAMES, triples, strict=True) if triple[2]}
+        return Scored(int(found.numbers[at]), float(scores[at]), {**parts, BASE: (1.0, 1.0, result.base)})
 
     place = None
     if target is not None and absent is None:
@@ -130,7 +154,12 @@ def _ranked(
     return Ranked([scored(at) for at in best.tolist()], len(found.numbers), described, place, absent)
 
 
-# --- what a search sees -----------------------------------------------------------------------------------------------
+# --- what a search sees ---------------------------------------------------------------------------------------------
+
+
+def _seen(views: list[PartitionView], scope: Scope, wanted: Wanted) -> list[Seen]:
+    found = ((view, visible(view, scope, wanted)) for view in views if view.size)
+    return [Seen(view, rows, view.links_among(rows)) for view, rows in found if rows.any()]
 
 
 def visible(view: PartitionView, scope: Scope, wanted: Wanted) -> BoolArray:
@@ -141,18 +170,19 @@ def visible(view: PartitionView, scope: Scope, wanted: Wanted) -> BoolArray:
 
 def _in_time(view: PartitionView, wanted: Wanted) -> BoolArray:
     if wanted.as_of is None:
-        return view.columns.superseded_at == NEVER
+        return np.equal(view.columns.superseded_at, NEVER)
     moment = to_micros(wanted.as_of)
     return (view.columns.recorded_at <= moment) & (moment < view.columns.superseded_at)
 
 
 def _in_scope(view: PartitionView, scope: Scope) -> BoolArray:
-    covered = np.array([scope.covers(other) for other in view.names.scopes], bool)
-    return covered[view.columns.scope]
+    covered: BoolArray = np.array([scope.covers(other) for other in view.names.scopes], bool)
+    found: BoolArray = covered[view.columns.scope]
+    return found
 
 
 def _quarantined(view: PartitionView) -> BoolArray:
-    return view.columns.status == view.names.statuses.find(Status.QUARANTINED)
+    return np.equal(view.columns.status, view.names.statuses.find(Status.QUARANTINED))
 
 
 def filters(view: PartitionView, wanted: Wanted) -> dict[str, BoolArray]:
@@ -188,7 +218,7 @@ def passing(view: PartitionView, wanted: Wanted) -> BoolArray:
     return rows
 
 
-# --- what the records are like ------------------------------------------------------------------------------------------
+# --- what the records are like --------------------------------------------------------------------------------------
 
 
 def _participants(seen: list[Seen]) -> list[str]:
@@ -201,17 +231,12 @@ def _participants(seen: list[Seen]) -> list[str]:
     return list(found)
 
 
-def _traits(seen: list[Seen], query: Understood) -> Traits:
-    people = [name for name in _participants(seen) if name.casefold() not in ROLE_NAMES]
-    rows = sum(int(np.count_nonzero(part.visible)) for part in seen)
-    terms = sum(int(part.view.columns.length[part.visible].sum()) for part in seen)
-    assistant = any(
-        (part.view.columns.role[part.visible] == part.view.names.roles.find(Role.ASSISTANT)).any() for part in seen
-    )
-    return Traits(people=len(people), assistant=assistant, mean_length=terms / max(rows, 1))
+def _has_assistant(seen: Seen) -> bool:
+    code = seen.view.names.roles.find(Role.ASSISTANT)
+    return code >= 0 and bool((seen.view.columns.role[seen.visible] == code).any())
 
 
-# --- why something did not come -------------------------------------------------------------------------------------------
+# --- why something did not come -------------------------------------------------------------------------------------
 
 
 def _why_absent(views: list[PartitionView], scope: Scope, wanted: Wanted, target: int, now: datetime) -> str:

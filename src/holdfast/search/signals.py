@@ -26,7 +26,7 @@ from holdfast.domain.ranking import (
 from holdfast.domain.transcript import Role
 from holdfast.ports import Flag
 from holdfast.search.query import Period, Understood
-from holdfast.search.view import PartitionView
+from holdfast.search.view import Links, PartitionView
 
 # Terms times candidate rows that are worked on at once.
 _CELLS = 4_000_000
@@ -40,10 +40,7 @@ class Seen:
 
     view: PartitionView
     visible: BoolArray
-
-    @property
-    def rows(self) -> IntArray:
-        return np.flatnonzero(self.visible)
+    links: Links
 
 
 def signals(seen: Seen, query: Understood, vector: FloatArray | None) -> FloatArray:
@@ -67,7 +64,7 @@ def signals(seen: Seen, query: Understood, vector: FloatArray | None) -> FloatAr
     return found
 
 
-# --- meaning --------------------------------------------------------------------------------------------------------------
+# --- meaning --------------------------------------------------------------------------------------------------------
 
 
 def _meaning(seen: Seen, query: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -79,7 +76,7 @@ def _meaning(seen: Seen, query: FloatArray) -> tuple[FloatArray, FloatArray]:
     there = seen.visible & (vectors.whole >= 0)
     whole = np.zeros(size + 1, np.float32)
     whole[:size] = np.where(there, products[vectors.whole], 0)
-    window = _window(view, there, whole)
+    window = _window(seen, there, whole)
     own = whole[:size]
     if len(vectors.many):
         own = own.copy()
@@ -89,8 +86,8 @@ def _meaning(seen: Seen, query: FloatArray) -> tuple[FloatArray, FloatArray]:
     return own, window
 
 
-def _window(view: PartitionView, there: BoolArray, whole: FloatArray) -> FloatArray:
-    links, size = view.links, view.size
+def _window(seen: Seen, there: BoolArray, whole: FloatArray) -> FloatArray:
+    links, size = seen.links, seen.view.size
     present = np.zeros(size + 1, np.float32)
     present[:size] = there
     before, after = present[links.previous], present[links.following]
@@ -106,7 +103,7 @@ def _window(view: PartitionView, there: BoolArray, whole: FloatArray) -> FloatAr
     )
 
 
-# --- words ----------------------------------------------------------------------------------------------------------------
+# --- words ----------------------------------------------------------------------------------------------------------
 
 
 class _Words:
@@ -132,7 +129,7 @@ class _Words:
     def fill(self, parts: dict[Part, FloatArray]) -> None:
         if not self._terms:
             return
-        links, size = self._seen.view.links, self._seen.view.size
+        links, size = self._seen.links, self._seen.view.size
         candidates = np.zeros(size + 1, bool)
         candidates[self._rows] = True
         candidates[links.previous[self._rows]] = True
@@ -150,15 +147,15 @@ class _Words:
 
     def _of_rows(self, counts: FloatArray, columns: IntArray) -> FloatArray:
         idf = bm25_idf(self._frequency, self._documents)
-        mean = float(self._length.sum()) / self._documents
+        mean = float(self._length.sum(dtype=np.float64)) / self._documents
         return saturated(bm25(counts, idf, self._length[columns], mean))
 
     def _of_windows(self, counts: FloatArray, columns: IntArray, place: IntArray) -> FloatArray:
-        links, visible = self._seen.view.links, self._seen.visible
+        links, visible = self._seen.links, self._seen.visible
         before, after = links.previous, links.following
         joined = counts[:, :-1] + counts[:, place[before[columns]]] + counts[:, place[after[columns]]]
         lengths = self._length[:-1] + self._length[before] + self._length[after]
-        mean = float(lengths[visible].sum()) / self._documents
+        mean = float(lengths[visible].sum(dtype=np.float64)) / self._documents
         idf = bm25_idf(np.count_nonzero(joined, axis=1).astype(np.float32), self._documents)
         return saturated(bm25(joined, idf, lengths[columns], mean))
 
@@ -173,21 +170,22 @@ class _Words:
         if there < 2:
             return own
         cells = self._which * (sessions + 1) + session[self._rows]
-        counts = np.bincount(cells, self._counts, self._terms * (sessions + 1)).reshape(self._terms, -1)
-        counts = counts[:, :sessions].astype(np.float32)
+        sums = np.bincount(cells, self._counts, self._terms * (sessions + 1)).reshape(self._terms, -1)
+        counts: FloatArray = sums[:, :sessions].astype(np.float32)
         idf = bm25_idf(np.count_nonzero(counts, axis=1).astype(np.float32), there)
-        scores = saturated(bm25(counts, idf, lengths, float(lengths.sum()) / there))
+        scores = saturated(bm25(counts, idf, lengths, float(lengths.sum(dtype=np.float64)) / there))
         return np.where(outside, own, np.append(scores, np.float32(0))[session] * visible)
 
 
-# --- hints ----------------------------------------------------------------------------------------------------------------
+# --- hints ----------------------------------------------------------------------------------------------------------
 
 
 def _speaker(seen: Seen, query: Understood) -> BoolArray:
     """Said by whom the query names; or, where nobody said it, holding the name."""
     view = seen.view
-    codes = [view.names.senders.find(name) for name in query.senders]
-    said = np.isin(view.columns.sender, codes)
+    meant = np.zeros(len(view.names.senders.values) + 1, bool)
+    meant[[code for name in query.senders if (code := view.names.senders.find(name)) >= 0]] = True
+    said: BoolArray = meant[view.columns.sender]
     _, rows, _ = view.postings.lookup_all(np.array(query.name_terms, np.uint64))
     said[rows] |= view.columns.sender[rows] < 0
     return said
@@ -197,7 +195,7 @@ def _stating(flags: NDArray[np.int32]) -> FloatArray:
     """1 for a statement, less for one that ends in a question, 0 for a mere question."""
     asking = (flags & Flag.ENDS_ASKING) > 0
     only = (flags & Flag.QUESTION_ONLY) > 0
-    return np.float32(1) - np.float32(0.5) * asking - np.float32(0.5) * only
+    return (1 - 0.5 * asking - 0.5 * only).astype(np.float32)
 
 
 def _dated(seen: Seen, periods: tuple[Period, ...]) -> BoolArray:

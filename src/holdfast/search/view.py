@@ -12,6 +12,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +51,7 @@ def unpack_terms(packed: bytes) -> dict[int, int]:
     return dict(zip(values[:size], values[size:], strict=True))
 
 
-# --- postings -----------------------------------------------------------------------------------------------------------
+# --- postings -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,7 @@ class Postings:
         return sum(segment.bytes for segment in self.segments)
 
 
-# --- columns ------------------------------------------------------------------------------------------------------------
+# --- columns --------------------------------------------------------------------------------------------------------
 
 
 class Growing:
@@ -275,7 +276,7 @@ def _moments(values: object, missing: int) -> IntArray:
     return np.fromiter((missing if value is None else value for value in given), np.int64, len(given))
 
 
-# --- vectors ------------------------------------------------------------------------------------------------------------
+# --- vectors --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,12 +335,15 @@ def _read_vectors(given: Sequence[VectorRow], numbers: IntArray) -> Vectors:
     )
 
 
-# --- the view -----------------------------------------------------------------------------------------------------------
+# --- the view -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Per row, its neighbours in its conversation, no pause between (-1: none), and the products of their vectors (0 where one lacks)."""
+    """Per row, its neighbours in its conversation with no pause between (-1: none), and the products of their vectors.
+
+    A product is 0 where one of the two has no vector.
+    """
 
     previous: SmallArray
     following: SmallArray
@@ -400,6 +404,21 @@ class PartitionView:
         parts = (self.columns.bytes, self.vectors.bytes, self.links.bytes, self.postings.bytes)
         return sum(parts) + self.alive.nbytes
 
+    def links_among(self, visible: BoolArray) -> Links:
+        """Neighbours as they are when only those rows are there: what lies between them does not part them."""
+        previous, following = self.links.previous, self.links.following
+        hidden = np.append(~visible, False)
+        if not np.any(visible & (hidden[previous] | hidden[following])):
+            return self.links
+        before, after = _next_visible(previous, hidden), _next_visible(following, hidden)
+        said_at = self.columns.said_at
+        before = np.where((before >= 0) & (said_at - said_at[before] <= PAUSE_MICROS), before, -1)
+        after = np.where((after >= 0) & (said_at[after] - said_at <= PAUSE_MICROS), after, -1)
+        changed = np.flatnonzero(visible & ((before != previous) | (after != following)))
+        links = Links(before, after, self.links.to_following.copy(), self.links.across.copy())
+        _multiply(links, changed, self.vectors)
+        return links
+
     def extended(self, delta: Delta) -> PartitionView:
         """The view after `delta`: its rows added or replaced, what it removes gone."""
         removed = self._rows_of(np.array(delta.removed, np.int64))
@@ -443,7 +462,7 @@ class PartitionView:
         links = _relinked(self.links, columns, alive, vectors, np.append(died, np.arange(seen, size)))
         return PartitionView(delta.change, self.names, columns, alive, vectors, links, postings, buffers)
 
-    def _append(self, buffers: dict[str, Growing], name: str, values: NDArray[np.generic]) -> NDArray[np.generic]:
+    def _append(self, buffers: dict[str, Growing], name: str, values: Any) -> Any:
         buffers[name], data = buffers.get(name, Growing.empty()).appended(self.size, values)
         return data
 
@@ -530,6 +549,15 @@ def _relinked(old: Links, columns: Columns, alive: BoolArray, vectors: Vectors, 
     links.previous[rows], links.following[rows] = before, after
     _multiply(links, rows[changed], vectors)
     return links
+
+
+def _next_visible(towards: SmallArray, hidden: BoolArray) -> SmallArray:
+    """Per row, the first visible one in that direction; steps double, so that a long hidden stretch is soon crossed."""
+    found = towards
+    while (hops := np.flatnonzero(hidden[found])).size:
+        found = found.copy()
+        found[hops] = found[found[hops]]
+    return found
 
 
 def _multiply(links: Links, rows: IntArray, vectors: Vectors) -> None:

@@ -32,8 +32,8 @@ TIME_WORDS = _cased(
         janvier février avril juin juillet août septembre octobre novembre décembre
         gestern heute morgen woche wochen monat monate jahr jahre jahren tag tage montag dienstag mittwoch donnerstag
         freitag samstag sonntag januar februar märz mai juni juli oktober dezember
-        ieri oggi domani settimana settimane mese mesi anno anni lunedì martedì mercoledì giovedì venerdì sabato domenica
-        gennaio febbraio aprile maggio giugno luglio settembre ottobre dicembre
+        ieri oggi domani settimana settimane mese mesi anno anni lunedì martedì mercoledì giovedì venerdì sabato
+        domenica gennaio febbraio aprile maggio giugno luglio settembre ottobre dicembre
         ontem hoje amanhã semanas mês ano anos segunda terça quarta quinta sexta janeiro fevereiro março maio junho
         julho setembro outubro novembro dezembro
         gisteren vandaag week weken maand maanden jaar jaren maandag dinsdag woensdag donderdag vrijdag zaterdag zondag

@@ -45,7 +45,7 @@ class OnnxEmbedder:
         options.log_severity_level = 3
         try:
             self._session = runtime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # noqa: BLE001 - onnxruntime raises its own types, which have no common base
+        except Exception as error:
             raise EmbedderMisconfigured(f"{model} cannot be loaded as an ONNX graph") from error
         self._inputs = _known_inputs(self._session, model)
         self._output = _known_output(self._session, model)
@@ -85,7 +85,7 @@ class OnnxEmbedder:
         feed = _feed(encoded, self._inputs)
         try:
             (output,) = self._session.run([self._output], feed)
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:
             raise EmbedderUnavailable("the ONNX graph failed on a batch of texts") from error
         values: FloatArray = np.asarray(output, np.float32)
         if values.ndim == 3:
@@ -121,7 +121,7 @@ def _known_output(session: Any, model: Path) -> str:
 def _read_tokenizer(path: Path) -> Tokenizer:
     try:
         tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # noqa: BLE001 - tokenizers raises bare Exceptions
+    except Exception as error:
         raise EmbedderMisconfigured(f"{path} cannot be read as a tokenizer") from error
     given = tokenizer.truncation
     limit = min(int(given["max_length"]), MAX_TOKENS) if given else MAX_TOKENS

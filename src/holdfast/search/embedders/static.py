@@ -21,6 +21,7 @@ from holdfast.domain.ranking import FloatArray
 from holdfast.errors import EmbedderMisconfigured
 from holdfast.ports import Purpose
 
+STATIC_PREFIX = "static:"
 MODEL = "wordllama-l2-supercat-256"
 _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
@@ -37,7 +38,7 @@ class StaticEmbedder:
         root = directory or _installed()
         self._table = _read_table(root / _WEIGHTS)
         self._tokenizer = _read_tokenizer(root / _TOKENIZER)
-        self._fingerprint = f"static:{MODEL}:{file_hash(root / _WEIGHTS)}:1"
+        self._fingerprint = f"{STATIC_PREFIX}{MODEL}:{file_hash(root / _WEIGHTS)}:1"
 
     @property
     def fingerprint(self) -> str:

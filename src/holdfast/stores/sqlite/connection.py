@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from pathlib import Path
 
-from holdfast.errors import StoreUnusable
+from holdfast.errors import StoreReadOnly, StoreUnusable
 from holdfast.stores.sqlite.errors import translating
-from holdfast.stores.sqlite.schema import migrate
+from holdfast.stores.sqlite.schema import check_ours, migrate
 from holdfast.stores.sqlite.waiting import patiently
 
 MEMORY = ":memory:"
@@ -33,6 +34,7 @@ def open_store(location: str, busy_seconds: float) -> sqlite3.Connection:
     with translating(location):
         connection = connect(location, busy_seconds)
         try:
+            check_ours(connection, location)
             _use_wal(connection, busy_seconds)
             migrate(connection, location, busy_seconds)
             # From here on the writer waits in its own way (`waiting`).
@@ -55,3 +57,8 @@ def _check_path(path: Path) -> None:
         raise StoreUnusable(f"{path} is a directory; give the path of a file in it, such as {path / 'memory.db'}")
     if not path.parent.is_dir():
         raise StoreUnusable(f"{path.parent} does not exist; create the folder first")
+    if path.exists() and not os.access(path, os.R_OK):
+        raise StoreUnusable(f"{path} cannot be read; check the permissions of the file")
+    # A store that cannot be written could not keep its audit trail either.
+    if path.exists() and not os.access(path, os.W_OK):
+        raise StoreReadOnly(f"{path} cannot be written; check the permissions of the file, or open a copy of it")

@@ -80,6 +80,15 @@ class SqliteReader:
                 values.append(value)
         return condition, values
 
+    def _within_scope_of(self, alias: str, reach: tuple[str, list[Any]] | None = None) -> tuple[str, list[Any]]:
+        """The same for tables whose rows carry their scope as JSON."""
+        condition, values = reach or self._reach(alias)
+        for part in FILTER_PARTS:
+            if (value := getattr(self._grant.scope, part)) is not None:
+                condition += f" AND json_extract({alias}.scope, '$.{part}') = ?"
+                values.append(value)
+        return condition, values
+
     # --- search ---
 
     def partitions(self) -> Sequence[Partition]:
@@ -122,14 +131,9 @@ class SqliteReader:
         }
 
     def fetch(self, numbers: Sequence[int]) -> dict[int, Record]:
-        reach, values = self._reach()
         found: list[Any] = []
         for chunk in chunks(list(numbers)):
-            found += self._db.execute(
-                f"SELECT {rows.RECORD_COLUMNS} FROM {rows.RECORD_TABLES}"
-                f" WHERE r.number IN ({marks(chunk)}) AND {reach}",
-                [*chunk, *values],
-            )
+            found += self._select(f"r.number IN ({marks(chunk)})", chunk)
         return {row[0]: built for row, built in zip(found, self._built(found), strict=True)}
 
     def _built(self, found: Sequence[Any]) -> list[Record]:
@@ -139,10 +143,10 @@ class SqliteReader:
 
     def _evidence(self, numbers: Sequence[int]) -> dict[int, list[Evidence]]:
         gathered: dict[int, list[Evidence]] = {}
-        reach, values = self._reach()
+        within, values = self._within()
         for chunk in chunks(numbers):
             # A memory that is shared must not carry along what was said where the reader may not look.
-            for memory, *row in self._db.execute(_EVIDENCE.format(marks(chunk), reach), [*chunk, *values]):
+            for memory, *row in self._db.execute(_EVIDENCE.format(marks(chunk), within), [*chunk, *values]):
                 message_id, text, sender, said_at, conversation, external_id = row
                 gathered.setdefault(memory, []).append(
                     Evidence(
@@ -198,7 +202,7 @@ class SqliteReader:
         """(number, next position, sealed position)"""
         found: tuple[int, int, int] | None = self._db.execute(
             "SELECT id, next_position, sealed FROM conversations"
-            " WHERE partition_id = ? AND name = ? AND app = ? AND project = ? AND channel = ?",
+            f" WHERE partition_id = ? AND {' AND '.join(f'{column} = ?' for column in CONVERSATION_COLUMNS)}",
             (self._partitions().get(scope.partition), *conversation_key(scope)),
         ).fetchone()
         return found
@@ -275,8 +279,9 @@ class SqliteReader:
     def counts(self, embedder: str) -> dict[str, int]:
         within, values = self._within()
         row = self._db.execute(_COUNTS.format(within), [embedder, *values]).fetchone()
-        reach, reached = self._reach("t")
-        tombstones = self._db.execute(f"SELECT count(*) FROM tombstones t WHERE {reach}", reached).fetchone()[0]
+        tombstones = self._db.execute(
+            f"SELECT count(*) FROM tombstones r JOIN scopes s ON s.id = r.scope_id WHERE {within}", values
+        ).fetchone()[0]
         counted = dict(zip(("messages", "memories", "conversations", "pending_vectors"), row, strict=True))
         return {**counted, "partitions": len(self._partitions()), "tombstones": tombstones}
 
@@ -309,12 +314,9 @@ class SqliteReader:
         return row[0] if row else None
 
     def job_counts(self) -> dict[str, int]:
-        reach, values = self._reach("j")
-        return dict(
-            self._db.execute(
-                f"SELECT j.status, count(*) FROM jobs j WHERE {reach} GROUP BY j.status", values
-            ).fetchall()
-        )
+        within, values = self._within_scope_of("j")
+        found = self._db.execute(f"SELECT j.status, count(*) FROM jobs j WHERE {within} GROUP BY j.status", values)
+        return dict(found.fetchall())
 
     def due(self, now: datetime) -> bool:
         at = to_micros(now)
@@ -326,21 +328,21 @@ class SqliteReader:
         return row is not None
 
     def jobs(self, status: JobStatus | None = None, limit: int = 100) -> Sequence[Job]:
-        reach, values = self._reach("j")
+        within, values = self._within_scope_of("j")
         condition = "" if status is None else "AND j.status = ?"
         found = self._db.execute(
-            f"SELECT {rows.JOB_COLUMNS} FROM jobs j WHERE {reach} {condition} ORDER BY j.id DESC LIMIT ?",
+            f"SELECT {rows.JOB_COLUMNS} FROM jobs j WHERE {within} {condition} ORDER BY j.id DESC LIMIT ?",
             [*values, *([] if status is None else [status]), limit],
         )
         return [rows.job(row) for row in found]
 
     def operations(self, limit: int = 100) -> Sequence[Operation]:
-        reach, values = self._reach("o")
+        within, values = self._within_scope_of("o")
         if self._grant.partitions is None and not self._grant.everywhere:
             # Calls about a subject that never was have no partition, but belong to the space all the same.
-            reach, values = "o.space = ?", [self._grant.scope.space]
+            within, values = self._within_scope_of("o", ("o.space = ?", [self._grant.scope.space]))
         found = self._db.execute(
-            f"SELECT {rows.OPERATION_COLUMNS} FROM operations o WHERE {reach} ORDER BY o.id DESC LIMIT ?",
+            f"SELECT {rows.OPERATION_COLUMNS} FROM operations o WHERE {within} ORDER BY o.id DESC LIMIT ?",
             [*values, limit],
         )
         return [rows.operation(row) for row in found]
@@ -349,8 +351,11 @@ class SqliteReader:
         return integrity.check(self._db)
 
 
-def conversation_key(scope: Scope) -> tuple[str, str, str, str]:
-    return scope.conversation or "", scope.app or "", scope.project or "", scope.channel or ""
+CONVERSATION_COLUMNS = tuple("name" if part == "conversation" else part for part in FILTER_PARTS)
+
+
+def conversation_key(scope: Scope) -> tuple[str, ...]:
+    return tuple(getattr(scope, part) or "" for part in FILTER_PARTS)
 
 
 def _listed(wanted: ListFilter) -> tuple[str, list[Any]]:

@@ -36,19 +36,26 @@ def migrate(connection: sqlite3.Connection, location: str, busy_seconds: float) 
                 connection.execute(f"PRAGMA user_version = {version}")
             connection.execute("COMMIT")
         except BaseException:
-            connection.execute("ROLLBACK")
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
             raise
     return newest
 
 
-def _check(connection: sqlite3.Connection, location: str, newest: int) -> int:
-    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    application = int(connection.execute("PRAGMA application_id").fetchone()[0])
+def check_ours(connection: sqlite3.Connection, location: str) -> None:
+    """Refuse another program's database before anything in it is touched."""
+    # In this order: a process that creates the store just now commits tables and mark together.
     tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
-    if tables and application != APPLICATION_ID:
+    application = int(connection.execute("PRAGMA application_id").fetchone()[0])
+    if application != APPLICATION_ID and (tables or application):
         raise StoreUnusable(
             f"{location} is another program's database; give the path of a Holdfast store or a new file"
         )
+
+
+def _check(connection: sqlite3.Connection, location: str, newest: int) -> int:
+    check_ours(connection, location)
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version > newest:
         raise SchemaTooNew(
             f"{location} has schema {version}, and this Holdfast knows up to {newest}; upgrade Holdfast to open it"

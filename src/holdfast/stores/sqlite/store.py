@@ -10,6 +10,7 @@ import functools
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar, cast
@@ -26,6 +27,8 @@ from holdfast.stores.sqlite.writer import Writer
 T = TypeVar("T")
 BUSY_SECONDS = 15.0
 READERS = min(8, (os.cpu_count() or 1) + 2)
+SCRUB_SECONDS = 1.0
+_SCRUB_STEP = 0.01
 
 
 class SqliteStore:
@@ -55,24 +58,20 @@ class SqliteStore:
 
     async def scrub(self) -> bool:
         """Move the log into the file and cut it to nothing: deleted bytes are overwritten in both."""
-        return cast(bool, await asyncio.wrap_future(self._writer.call(self._truncate_log)))
-
-    def _truncate_log(self, connection: sqlite3.Connection) -> bool:
-        if self._location == MEMORY:
-            return True
-        connection.execute(f"PRAGMA busy_timeout = {int(self._busy_seconds * 1000)}")
-        try:
-            busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        finally:
-            connection.execute("PRAGMA busy_timeout = 0")
-        return not busy
+        # In short attempts, so that a reader in the way does not hold up the writer.
+        deadline = time.monotonic() + SCRUB_SECONDS
+        while not await asyncio.wrap_future(self._writer.call(_truncate_log)):
+            if time.monotonic() >= deadline:
+                return False
+            await asyncio.sleep(_SCRUB_STEP)
+        return True
 
     async def close(self) -> None:
         """Finish what was accepted, then close every connection."""
-        # Not in a thread of the pool: when the interpreter ends, there are no more of those.
-        await asyncio.wrap_future(self._writer.close())
         if self._readers is not None:
             self._readers.close()
+        # Not in a thread of the pool: when the interpreter ends, there are no more of those.
+        await asyncio.wrap_future(self._writer.close())
 
 
 class _ReaderPool:
@@ -88,9 +87,11 @@ class _ReaderPool:
         self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="holdfast-reader")
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        if self._closed:
-            raise StoreClosed("this memory was closed; open it again")
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._call, work)
+        with self._lock:
+            if self._closed:
+                raise StoreClosed("this memory was closed; open it again")
+            future = self._threads.submit(self._call, work)
+        return await asyncio.wrap_future(future)
 
     def _call(self, work: Callable[[sqlite3.Connection], T]) -> T:
         with translating(self._location):
@@ -107,7 +108,8 @@ class _ReaderPool:
         return connection
 
     def close(self) -> None:
-        self._closed = True
+        with self._lock:
+            self._closed = True
         self._threads.shutdown(wait=True)
         for connection in self._opened:
             connection.close()
@@ -118,4 +120,11 @@ def _read(grant: Grant, work: Callable[[Reader], Any], connection: sqlite3.Conne
     try:
         return work(SqliteReader(connection, grant))
     finally:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _truncate_log(connection: sqlite3.Connection) -> bool:
+    """Whether it is empty now; in memory there is none."""
+    busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    return not busy

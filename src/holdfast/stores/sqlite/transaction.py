@@ -18,7 +18,7 @@ from holdfast.errors import AccessDenied, DuplicateId, NotFound, RevisionConflic
 from holdfast.ports import Answer, Doomed, Indexed, NewMessage, NewRevision, NewTurn, StoredMessages
 from holdfast.stores.sqlite import rows
 from holdfast.stores.sqlite.jobs import JobTable
-from holdfast.stores.sqlite.reader import chunks, conversation_key, marks
+from holdfast.stores.sqlite.reader import CONVERSATION_COLUMNS, chunks, conversation_key, marks
 
 # What a record is unless it says otherwise; the columns of every insert.
 _BLANK: dict[str, Any] = dict.fromkeys(
@@ -111,7 +111,8 @@ class SqliteTransaction(JobTable):
         if row := self._conversation(scope):
             return row[0]
         cursor = self._db.execute(
-            "INSERT INTO conversations (partition_id, name, app, project, channel) VALUES (?, ?, ?, ?, ?)",
+            f"INSERT INTO conversations (partition_id, {', '.join(CONVERSATION_COLUMNS)})"
+            f" VALUES (?, {marks(CONVERSATION_COLUMNS)})",
             (partition, *conversation_key(scope)),
         )
         return int(cursor.lastrowid or 0)
@@ -231,7 +232,7 @@ class SqliteTransaction(JobTable):
     def add_revision(self, revision: NewRevision, embedder: str, analyzer: int) -> int:
         partition = self._partition_id(revision.scope.partition)
         change, embedder_id = self._change(partition), self._embedder_id(embedder)
-        number = 1 if revision.supersedes is None else self._superseded(revision, change)
+        number = 1 if revision.supersedes is None else self._superseded(revision, partition, change)
         recorded_at = to_micros(revision.recorded_at)
         values = {
             "id": revision.id,
@@ -255,11 +256,12 @@ class SqliteTransaction(JobTable):
         self._link(record, revision.evidence)
         return number
 
-    def _superseded(self, revision: NewRevision, change: int) -> int:
+    def _superseded(self, revision: NewRevision, partition: int, change: int) -> int:
         """Close the current revision; the number of the next."""
         updated = self._db.execute(
-            "UPDATE records SET superseded_at = ?, change = ? WHERE id = ? AND revision = ? AND superseded_at IS NULL",
-            (to_micros(revision.recorded_at), change, revision.id, revision.supersedes),
+            "UPDATE records SET superseded_at = ?, change = ?"
+            " WHERE id = ? AND revision = ? AND partition_id = ? AND kind = 1 AND superseded_at IS NULL",
+            (to_micros(revision.recorded_at), change, revision.id, revision.supersedes, partition),
         )
         if updated.rowcount != 1:
             raise RevisionConflict(
@@ -268,10 +270,12 @@ class SqliteTransaction(JobTable):
         return (revision.supersedes or 0) + 1
 
     def _link(self, memory: int, evidence: Sequence[MessageId]) -> None:
-        reach, values = self._reach()
+        within, values = self._within()
         for message_id in dict.fromkeys(evidence):
             row = self._db.execute(
-                f"SELECT r.number FROM records r WHERE r.id = ? AND r.kind = 0 AND {reach}", [message_id, *values]
+                "SELECT r.number FROM records r JOIN scopes s ON s.id = r.scope_id"
+                f" WHERE r.id = ? AND r.kind = 0 AND {within}",
+                [message_id, *values],
             ).fetchone()
             if row is None:
                 raise NotFound(f"evidence: there is no message {message_id} in this scope")
@@ -294,33 +298,38 @@ class SqliteTransaction(JobTable):
 
     def forget(self, doomed: Doomed, at: datetime) -> tuple[int, int]:
         record_ids = [*doomed.message_ids, *doomed.memory_ids, *doomed.derived_ids]
-        left = 0
-        for chunk in chunks(record_ids):
-            reach, values = self._reach()
-            found = self._db.execute(
-                "SELECT r.number, r.id, r.kind, r.partition_id, r.conversation_id, r.external_key FROM records r"
-                f" WHERE r.id IN ({marks(chunk)}) AND {reach}",
-                [*chunk, *values],
-            ).fetchall()
-            left += self._bury(found, to_micros(at))
-        self._forget_in_jobs(set(record_ids))
-        return left, self._revision_count(record_ids)
+        found = self._reached_rows(record_ids)
+        for chunk in chunks(found):
+            self._bury(chunk, to_micros(at))
+        self._forget_in_jobs({row[1] for row in found})
+        return len(found), len(self._reached_rows(record_ids))
 
-    def _bury(self, found: Sequence[Any], at: int) -> int:
+    def _reached_rows(self, record_ids: Sequence[str]) -> list[Any]:
+        reach, values = self._reach()
+        return [
+            row
+            for chunk in chunks(record_ids)
+            for row in self._db.execute(
+                "SELECT r.number, r.id, r.kind, r.partition_id, r.scope_id, r.conversation_id, r.external_key"
+                f" FROM records r WHERE r.id IN ({marks(chunk)}) AND {reach}",
+                [*chunk, *values],
+            )
+        ]
+
+    def _bury(self, found: Sequence[Any], at: int) -> None:
         numbers = [row[0] for row in found]
         self._loosen(numbers)
         for column in ("message_number", "memory_number"):
             self._db.execute(f"DELETE FROM evidence WHERE {column} IN ({marks(numbers)})", numbers)
         self._db.execute(f"{_BLANK_TEXT} WHERE number IN ({marks(numbers)})", numbers)
-        for number, record_id, kind, partition, conversation, key in found:
+        for number, record_id, kind, partition, scope, conversation, key in found:
             self._db.execute("DELETE FROM vectors WHERE partition_id = ? AND number = ?", (partition, number))
             self._db.execute(
-                "INSERT INTO tombstones (partition_id, change, number, id, kind, conversation_id, external_key,"
-                " forgotten_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (partition, self._change(partition), number, record_id, kind, conversation, key, at),
+                "INSERT INTO tombstones (partition_id, change, number, id, kind, scope_id, conversation_id,"
+                " external_key, forgotten_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (partition, self._change(partition), number, record_id, kind, scope, conversation, key, at),
             )
         self._db.execute(f"DELETE FROM records WHERE number IN ({marks(numbers)})", numbers)
-        return len(found)
 
     def _loosen(self, messages: Sequence[int]) -> None:
         """Memories that lose a link have changed."""

@@ -7,6 +7,7 @@ on their own within `AUDIT_SECONDS`.
 
 from __future__ import annotations
 
+import logging
 import queue
 import sqlite3
 import threading
@@ -20,13 +21,17 @@ from typing import Any
 from holdfast.domain.access import Grant
 from holdfast.domain.operations import Operation
 from holdfast.errors import StoreClosed
-from holdfast.stores.sqlite.errors import translated
+from holdfast.stores.sqlite.errors import is_busy, translated
 from holdfast.stores.sqlite.transaction import SqliteTransaction, record_operation
 from holdfast.stores.sqlite.waiting import begin_immediate
 
 AUDIT_SECONDS = 0.1
 MAX_BATCH = 1_000
 MAX_AUDITS = 20_000
+log = logging.getLogger("holdfast.store")
+
+# What the row itself is to blame for: another attempt would end the same way.
+_UNWRITABLE = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.InterfaceError, sqlite3.DataError, ValueError)
 
 
 @dataclass(slots=True)
@@ -58,7 +63,7 @@ class Writer:
         self._audit_due: float | None = None
         self._room = threading.Event()
         self._room.set()
-        self._closing = threading.Lock()
+        self._lock = threading.Lock()
         self._closed = False
         self._ended: Future[None] = Future()
         self._thread = threading.Thread(target=self._run, name="holdfast-writer", daemon=True)
@@ -77,31 +82,35 @@ class Writer:
 
     def audit(self, operation: Operation) -> bool:
         """Queue an audit row. False if so many wait already that the caller should wait for `room`."""
-        self._audits.append(operation)
-        if len(self._audits) == 1:
-            self._put(_Wake())
-        if len(self._audits) >= MAX_AUDITS:
-            self._room.clear()
-            self._put(_Wake())
-            return False
-        return True
+        with self._lock:
+            self._check_open()
+            self._audits.append(operation)
+            full = len(self._audits) >= MAX_AUDITS
+            if full:
+                self._room.clear()
+            if full or len(self._audits) == 1:
+                self._queue.put(_Wake())
+        return not full
 
     def wait_for_room(self) -> None:
         self._room.wait(self._busy_seconds)
 
     def close(self) -> Future[None]:
         """Finish what was queued, then end; done when it has."""
-        with self._closing:
+        with self._lock:
             if not self._closed:
                 self._closed = True
                 self._queue.put(_Stop())
         return self._ended
 
     def _put(self, item: _Request | _Wake) -> None:
-        with self._closing:
-            if self._closed:
-                raise StoreClosed("this memory was closed; open it again")
+        with self._lock:
+            self._check_open()
             self._queue.put(item)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreClosed("this memory was closed; open it again")
 
     # --- the thread ---
 
@@ -113,6 +122,8 @@ class Writer:
                 self._commit(batch)
             for errand in errands:
                 errand.run(self._db, self._location)
+        if self._audits:
+            log.error("%d audit rows could not be written before closing", len(self._audits))
         self._db.close()
         self._ended.set_result(None)
 
@@ -154,14 +165,13 @@ class Writer:
     def _commit(self, batch: Sequence[_Request]) -> None:
         try:
             complete = self._attempt(batch)
-        except sqlite3.Error as error:
-            # Nothing of it is in the file. Alone, each learns whether it was the cause.
-            if len(batch) > 1:
-                for request in batch:
-                    self._commit([request])
-            else:
-                self._fail(batch, translated(error, self._location))
-            return
+        except BaseException as error:  # noqa: BLE001 - handed to the callers, whatever it is
+            # Nothing of it is in the file. Who waited in vain for the lock waited for all; any other error may be the
+            # doing of one request, and alone each learns whether it was.
+            if len(batch) < 2 or (isinstance(error, sqlite3.Error) and is_busy(error)):
+                self._fail(batch, error)
+                return
+            complete = False
         if not complete:
             for request in batch:
                 self._commit([request])
@@ -181,16 +191,23 @@ class Writer:
                 self._serve(request)
                 if not self._db.in_transaction:
                     return len(batch) == 1
-            for operation in audits:
-                record_operation(self._db, operation)
+            self._record(audits)
             self._db.execute("COMMIT")
-        except sqlite3.Error:
+        except BaseException:
+            self._audit_due = None
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
-            self._audit_due = None
             raise
         self._forget_audits(len(audits))
         return True
+
+    def _record(self, audits: Sequence[Operation]) -> None:
+        for operation in audits:
+            try:
+                record_operation(self._db, operation)
+            except _UNWRITABLE:
+                # It must not keep everybody else's writes from being committed.
+                log.exception("the audit row %s cannot be written", operation.id)
 
     def _serve(self, request: _Request) -> None:
         request.error = None
@@ -198,9 +215,7 @@ class Writer:
         try:
             request.outcome = request.work(SqliteTransaction(self._db, request.grant))
         except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
-            request.error = translated(error, self._location) if isinstance(error, sqlite3.Error) else error
-            if isinstance(error, sqlite3.Error):
-                request.error.__cause__ = error
+            request.error = _in_our_words(error, self._location)
             # A full disk or an I/O error ends the whole transaction by itself.
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK TO request")
@@ -208,14 +223,23 @@ class Writer:
             self._db.execute("RELEASE request")
 
     def _forget_audits(self, count: int) -> None:
-        for _ in range(count):
-            self._audits.popleft()
+        with self._lock:
+            for _ in range(count):
+                self._audits.popleft()
+            self._room.set()
         self._audit_due = None
-        self._room.set()
 
     def _fail(self, batch: Sequence[_Request], error: BaseException) -> None:
         for request in batch:
-            request.future.set_exception(error)
+            request.future.set_exception(_in_our_words(error, self._location))
+
+
+def _in_our_words(error: BaseException, location: str) -> BaseException:
+    if not isinstance(error, sqlite3.Error):
+        return error
+    ours = translated(error, location)
+    ours.__cause__ = error
+    return ours
 
 
 class _Errand(_Wake):
@@ -230,7 +254,5 @@ class _Errand(_Wake):
             return
         try:
             self._future.set_result(self._work(connection))
-        except sqlite3.Error as error:
-            self._future.set_exception(translated(error, location))
         except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
-            self._future.set_exception(error)
+            self._future.set_exception(_in_our_words(error, location))

@@ -1,0 +1,251 @@
+"""`demo`: the whole of it in under a minute, in a store of its own that is gone afterwards.
+
+Every step does what it shows: the calls are made, and what is printed is what they answered.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import holdfast
+from holdfast.cli.machine import print_json
+from holdfast.cli.options import Json
+from holdfast.settings import read_settings
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+CONVERSATION = (
+    {"sender": "Ana", "text": "I moved to Lisbon last week.", "timestamp": "2026-03-02T09:00Z"},
+    {"sender": "Ben", "text": "Congratulations! How is the new office?", "timestamp": "2026-03-02T09:01Z"},
+    {"sender": "Ana", "text": "Bright, and I can cycle there along the river.", "timestamp": "2026-03-02T09:02Z"},
+    {"sender": "Ben", "text": "Shall I bring snacks for the meeting on Friday?", "timestamp": "2026-03-02T09:03Z"},
+    {"sender": "Ana", "text": "Please do, but peanuts make my throat swell up.", "timestamp": "2026-03-02T09:04Z"},
+    {"sender": "Ben", "text": "Noted. My sister just adopted a puppy, by the way.", "timestamp": "2026-03-02T09:05Z"},
+)
+BY_MEANING = "What is she allergic to?"
+CITY = "Which city did Ana move to?"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is done, as three lines of Python; what it answered; and how to show that."""
+
+    name: str
+    lesson: str
+    code: str
+    result: object
+    show: Callable[[Console], None]
+
+    @property
+    def calls(self) -> str:
+        return textwrap.dedent(self.code).strip()
+
+
+def demo(as_json: Json = False) -> None:
+    """Show in under a minute what a memory does.
+
+    Add, find by meaning, explain, correct, look back, forget: each with its lines of Python. It needs no key and no
+    network, and keeps no file.
+    """
+    # Windows cannot remove what is open: the memory is closed first.
+    with tempfile.TemporaryDirectory(prefix="holdfast-demo-") as folder:
+        path = Path(folder) / "memory.db"
+        with holdfast.open(path, embedder="static", settings=read_settings()) as memory:
+            if as_json:
+                steps = [{"step": step.name, "code": step.calls, "result": step.result} for step in told(memory, path)]
+                print_json({"steps": steps})
+            else:
+                _show(told(memory, path))
+
+
+def told(memory: holdfast.Memory, path: Path) -> Iterator[Step]:
+    """The story, each step done when it is asked for."""
+    yield _add(memory)
+    yield _search(memory)
+    yield _explain(memory)
+    learned = _learned(memory)
+    yield _learn(learned)
+    yield _correct(memory, learned)
+    yield _look_back(memory, learned)
+    yield _forget(memory, path)
+
+
+def _add(memory: holdfast.Memory) -> Step:
+    added = memory.add(CONVERSATION, subject="ana", conversation="coffee")
+
+    def show(screen: Console) -> None:
+        for message in CONVERSATION:
+            screen.print(f"  {message['sender']}: {message['text']}")
+        screen.print(f"  → stored {added.stored} messages: on disk, and searchable now", style="green")
+
+    return Step(
+        "add",
+        "Keep what was said. When the call returns, it is durable.",
+        """
+        memory = holdfast.open("memory.db")
+        memory.add(messages, subject="ana", conversation="coffee")
+        """,
+        added,
+        show,
+    )
+
+
+def _search(memory: holdfast.Memory) -> Step:
+    hits = memory.search(BY_MEANING, subject="ana", top_k=3)
+
+    def show(screen: Console) -> None:
+        for hit in hits:
+            screen.print(f"  {hit.score:.2f}  {hit.text}", style="bold" if hit is hits[0] else "dim")
+
+    return Step(
+        "search",
+        "Ask in your own words. The best result has not one of them: it is found by meaning.",
+        f"""
+        for hit in memory.search("{BY_MEANING}", subject="ana", top_k=3):
+            print(hit.score, hit.text)
+        """,
+        hits,
+        show,
+    )
+
+
+def _explain(memory: holdfast.Memory) -> Step:
+    explained = memory.explain(BY_MEANING, subject="ana", top_k=1)
+
+    def show(screen: Console) -> None:
+        from holdfast.cli import render
+
+        best = explained.hits[0]
+        render.show_components(screen, best.components)
+        words = next((part.raw for part in best.components if part.name == "words"), 0.0)
+        screen.print(
+            f"  → common words measure {words:.3f}; {explained.candidates} candidates were weighed", style="green"
+        )
+        render.show_evidence(screen, best.evidence)
+
+    return Step(
+        "explain",
+        "Why this one? Every part of its score, and the evidence it rests on.",
+        f"""
+        why = memory.explain("{BY_MEANING}", subject="ana", top_k=1)
+        print(why.hits[0].components, why.hits[0].evidence)
+        """,
+        explained,
+        show,
+    )
+
+
+def _learned(memory: holdfast.Memory) -> holdfast.MemoryRecord:
+    memory.flush(subject="ana", conversation="coffee")
+    memory.drain()
+    learned = memory.list(kind="memory", subject="ana").items[0]
+    assert isinstance(learned, holdfast.MemoryRecord)
+    return learned
+
+
+def _learn(learned: holdfast.MemoryRecord) -> Step:
+    def show(screen: Console) -> None:
+        from holdfast.cli import render
+
+        screen.print(f"  memory: {learned.text}", style="bold")
+        render.show_evidence(screen, learned.evidence)
+
+    return Step(
+        "learn",
+        "Nobody wrote this memory: rules read it from the conversation, and it keeps a link to its evidence.",
+        """
+        memory.flush(subject="ana", conversation="coffee")
+        memory.drain()
+        learned = memory.list(kind="memory", subject="ana").items[0]
+        """,
+        learned,
+        show,
+    )
+
+
+def _correct(memory: holdfast.Memory, learned: holdfast.MemoryRecord) -> Step:
+    memory.correct(learned.id, "Ana moved to Porto at the end of February 2026.", reason="it was Porto")
+    now = memory.search(CITY, subject="ana", kind="memory")
+
+    def show(screen: Console) -> None:
+        for hit in now:
+            screen.print(f"  now: {hit.text} (revision {hit.revision})", style="bold")
+
+    return Step(
+        "correct",
+        "A correction takes the place of what it corrects.",
+        f"""
+        memory.correct(learned.id, "Ana moved to Porto at the end of February 2026.", reason="it was Porto")
+        memory.search("{CITY}", subject="ana", kind="memory")
+        """,
+        now,
+        show,
+    )
+
+
+def _look_back(memory: holdfast.Memory, learned: holdfast.MemoryRecord) -> Step:
+    before = memory.search(CITY, subject="ana", kind="memory", as_of=learned.recorded_at)
+
+    def show(screen: Console) -> None:
+        for hit in before:
+            screen.print(f"  then: {hit.text} (revision {hit.revision})", style="bold")
+
+    return Step(
+        "as_of",
+        "And history stays readable: what did we believe before the correction?",
+        f"""
+        memory.search("{CITY}", subject="ana", kind="memory",
+                      as_of=learned.recorded_at)
+        """,
+        before,
+        show,
+    )
+
+
+def _forget(memory: holdfast.Memory, path: Path) -> Step:
+    preview = memory.forget_preview(subject="ana")
+    receipt = memory.forget(subject="ana", token=preview.token)
+    left = memory.search(BY_MEANING, subject="ana")
+    in_file = any(b"peanuts" in file.read_bytes() for file in path.parent.iterdir())
+
+    def show(screen: Console) -> None:
+        from holdfast.cli import render
+
+        render.show_preview(screen, preview, ())
+        render.show_receipt(screen, receipt)
+        screen.print(f"  → the same search now finds {len(left)} results", style="green")
+        screen.print(f"  → “peanuts” among the bytes on disk: {'yes' if in_file else 'no'}", style="green")
+
+    return Step(
+        "forget",
+        "Forgetting is real: a preview of what it touches, a receipt, and nothing left to find.",
+        f"""
+        preview = memory.forget_preview(subject="ana")
+        receipt = memory.forget(subject="ana", token=preview.token)
+        memory.search("{BY_MEANING}", subject="ana")
+        """,
+        {"preview": preview, "receipt": receipt, "found_afterwards": left, "in_file": in_file},
+        show,
+    )
+
+
+def _show(steps: Iterator[Step]) -> None:
+    from rich.text import Text
+
+    from holdfast.cli import render
+
+    screen = render.console()
+    for number, step in enumerate(steps, 1):
+        screen.print(Text(f"{number}. {step.lesson}", style="bold yellow"))
+        screen.print(Text(textwrap.indent(step.calls, "  "), style="blue"), soft_wrap=True)
+        step.show(screen)
+        screen.print()
+    screen.print(Text("That was a store of its own, gone now. Make yours:", style="bold"))
+    screen.print('  holdfast add "I moved to Lisbon last week." --subject ana')
+    screen.print('  holdfast search "Where does Ana live?" --subject ana')

@@ -1,0 +1,42 @@
+"""Small stand-ins for what a memory gets from outside: a clock that moves when told, and ids that can be foreseen."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from datetime import UTC, datetime, timedelta
+
+START = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+
+
+class FixedClock:
+    """Implements `ports.Clock`: stands still until it is moved, forwards or backwards."""
+
+    def __init__(self, at: datetime = START) -> None:
+        self._now = at
+
+    def now(self) -> datetime:
+        return self._now
+
+    def step(self, by: timedelta | float = 1.0) -> datetime:
+        """Move by a duration, or by seconds; the new moment."""
+        self._now += by if isinstance(by, timedelta) else timedelta(seconds=by)
+        return self._now
+
+    def set(self, at: datetime) -> None:
+        self._now = at
+
+
+class CountingIds:
+    """Implements `ports.Ids`: the same ids in the same order each time, each greater than the one before.
+
+    Several processes on one store must not share it: they would make the same ids.
+    """
+
+    def __init__(self, start: int = 1) -> None:
+        self._numbers = itertools.count(start)
+        self._lock = threading.Lock()
+
+    def new(self, prefix: str) -> str:
+        with self._lock:
+            return f"{prefix}_{next(self._numbers):032x}"

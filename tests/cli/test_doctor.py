@@ -1,0 +1,77 @@
+"""`doctor`."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from .conftest import Holdfast
+
+
+def health(ran_json: dict[str, list[dict[str, str]]]) -> dict[str, str]:
+    return {check["name"]: check["health"] for check in ran_json["checks"]}
+
+
+def test_a_healthy_store_passes(ana: Holdfast) -> None:
+    ran = ana("doctor")
+    assert ran.code == 0, ran.out
+    assert all(line.startswith("ok ") for line in ran.out.splitlines())
+    assert set(health(ana("doctor", "--json").json)) >= {"python", "sqlite", "settings", "embedder", "store", "disk"}
+
+
+def test_a_store_that_is_not_there_yet_is_no_failure(holdfast: Holdfast, tmp_path: Path) -> None:
+    ran = holdfast("doctor", "--json")
+    assert ran.code == 0
+    assert health(ran.json)["store"] == "warn"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_key_is_never_printed(ana: Holdfast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_EMBEDDER_KEY", "sk-very-secret")
+    for arguments in (("doctor",), ("doctor", "--json")):
+        ran = ana(*arguments)
+        assert "sk-very-secret" not in ran.out + ran.err
+        assert "embedder_key set" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("options", "failing"),
+    [
+        (("--embedder", "magic"), "embedder"),
+        (("--embedder", "onnx:/nowhere"), "embedder"),
+        (("--store", "/nowhere/memory.db"), "store"),
+        (("--store", "."), "store"),
+    ],
+    ids=" ".join,
+)
+def test_what_fails_is_named_with_what_to_do(ana: Holdfast, options: tuple[str, ...], failing: str) -> None:
+    ran = ana("doctor", *options, "--json")
+    assert ran.code == 1
+    assert health(ran.json)[failing] == "fail"
+    assert ran.json["ok"] is False
+
+
+def test_an_embedder_that_does_not_answer_fails(ana: Holdfast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_EMBEDDER_URL", "http://127.0.0.1:9/v1")
+    ran = ana("doctor", "--embedder", "openai:some-model", "--json")
+    assert ran.code == 1
+    assert health(ran.json)["embedder"] == "fail"
+
+
+def test_a_wrong_setting_fails_without_a_traceback(ana: Holdfast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_CACHE_BYTES", "-1")
+    ran = ana("doctor")
+    assert ran.code == 1
+    assert "HOLDFAST_CACHE_BYTES" in ran.out
+
+
+def test_damage_fails(ana: Holdfast, tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "memory.db") as connection:
+        connection.execute("PRAGMA foreign_keys = OFF")
+        connection.execute("DELETE FROM texts")
+    connection.close()
+    ran = ana("doctor", "--json")
+    assert ran.code == 1
+    assert health(ran.json)["integrity"] == "fail"

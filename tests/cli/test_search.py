@@ -1,0 +1,83 @@
+"""`search` and `explain`."""
+
+from __future__ import annotations
+
+import pytest
+
+from .conftest import Holdfast
+
+HOSTILE = "wine \x1b[2J\x1b]0;title\x07 \x9b31m \u202e gnp.exe [bold]red[/bold] :smile:\r\n 1  9.99 a forged result"
+
+
+def test_results_show_score_text_sender_and_id(ana: Holdfast) -> None:
+    ran = ana("search", "red", "wine", "--subject", "ana", "--kind", "message", "--top-k", "1")
+    first, second = ran.out.splitlines()
+    assert first.endswith("I love red wine.")
+    assert "message from ana" in second
+    assert "msg_" in second
+
+
+def test_finding_nothing_is_no_error(ana: Holdfast) -> None:
+    ran = ana("search", "anything", "--conversation", "elsewhere")
+    assert ran.code == 0
+    assert "Nothing found" in ran.out
+    assert ana("search", "anything", "--conversation", "elsewhere", "--json").json["hits"] == []
+
+
+def test_a_search_narrows_by_scope_and_by_filters(ana: Holdfast) -> None:
+    def found(*options: str) -> list[str]:
+        return [hit["text"] for hit in ana("search", "wine Lisbon", *options, "--json").json["hits"]]
+
+    assert found("--subject", "bo") == []
+    assert found("--subject", "ana", "--sender", "bo") == []
+    assert found("--subject", "ana", "--as-of", "2020-01-01") == []
+    assert len(found("--subject", "ana", "--kind", "message")) == 2
+    assert all("moved" in text or "love" in text.lower() for text in found("--plane", "long_term", "--kind", "memory"))
+
+
+def test_explain_shows_the_parts_of_a_score_and_the_evidence(ana: Holdfast) -> None:
+    ran = ana("explain", "red wine", "--subject", "ana", "--top-k", "1")
+    assert "words" in ran.out
+    assert "weight" in ran.out
+    assert "evidence" in ran.out
+
+    told = ana("explain", "red wine", "--subject", "ana", "--top-k", "1", "--json").json
+    assert told["query"] == "red wine"
+    assert {"name", "raw", "normalized", "weight", "contribution"} == set(told["hits"][0]["components"][0])
+
+
+def test_explain_says_why_something_did_not_come(ana: Holdfast) -> None:
+    hits = ana("search", "red wine", "--subject", "ana", "--json").json["hits"]
+    ran = ana("explain", "red wine", "--subject", "ana", "--top-k", "1", "--id", hits[-1]["id"])
+    assert f"{hits[-1]['id']} did not come" in ran.out
+
+
+def test_a_changed_embedder_is_told_and_flush_catches_up(ana: Holdfast) -> None:
+    ran = ana("search", "wine", "--embedder", "static", "--json")
+    assert ran.code == 0
+    assert "store flush" in ran.err
+    assert ran.json["hits"]
+    assert ana("store", "flush", "--embedder", "static").code == 0
+    assert ana("search", "wine", "--embedder", "static").err == ""
+
+
+@pytest.mark.parametrize("command", ["search", "explain"])
+def test_stored_text_cannot_steer_the_terminal(holdfast: Holdfast, command: str) -> None:
+    holdfast("add", HOSTILE, "--sender", "Mal\u202eory", "--conversation", "c\u202e")
+    ran = holdfast(command, "wine")
+    for character in "\x1b\x07\x9b\u202e\r":
+        assert character not in ran.out
+    # It is shown, not taken as markup; and its second line cannot pass for a result.
+    assert "[bold]red[/bold] :smile:" in ran.out
+    assert not any(line.startswith(" 1  9.99") for line in ran.out.splitlines())
+
+    raw = holdfast(command, "wine", "--json")
+    assert not set("\x1b\x07\x9b\u202e") & set(raw.out)
+    assert raw.json["hits"][0]["text"] == HOSTILE
+
+
+def test_other_scripts_are_left_alone(holdfast: Holdfast) -> None:
+    text = "我上周搬到了里斯本 مرحبا 👩‍💻"
+    holdfast("add", text)
+    assert text in holdfast("search", "里斯本").out
+    assert text in holdfast("search", "里斯本", "--json").out

@@ -1,0 +1,50 @@
+"""What the tests share: opened memories, each in a file of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from holdfast.search.embedders.static import StaticEmbedder
+from probes import SteppingClock
+
+
+@pytest.fixture
+def clock() -> SteppingClock:
+    return SteppingClock()
+
+
+@pytest.fixture(scope="session")
+def static_embedder() -> StaticEmbedder:
+    return StaticEmbedder()
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[holdfast.Memory]:
+    """A memory in a file, without a worker of its own: background work happens when a test drains it."""
+    with holdfast.open(tmp_path / "memory.db", embedder="fake", work=False) as opened:
+        yield opened
+
+
+@pytest.fixture
+def timed(tmp_path: Path, clock: SteppingClock) -> Iterator[holdfast.Memory]:
+    """The same, by the test's own clock."""
+    with holdfast.open(tmp_path / "timed.db", embedder="fake", work=False, clock=clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+def meaningful(tmp_path: Path, static_embedder: StaticEmbedder) -> Iterator[holdfast.Memory]:
+    """The same with the default embedder, where it matters what words mean."""
+    with holdfast.open(tmp_path / "meaningful.db", embedder=static_embedder, work=False) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[asyncio.Runner]:
+    with asyncio.Runner() as opened:
+        yield opened

@@ -1,0 +1,183 @@
+"""The arithmetic of ranking, apart from any record."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.domain.ranking import (
+    PARTS,
+    FloatArray,
+    Part,
+    Traits,
+    Weights,
+    best_first,
+    bm25,
+    bm25_idf,
+    combined,
+    effective,
+    normalized,
+    rank_of,
+    saturated,
+    window_cosines,
+)
+
+values = st.floats(-1, 1, width=32)
+
+
+def floats(*given_values: float) -> FloatArray:
+    return np.array(given_values, np.float32)
+
+
+def raw_of(**parts: list[float]) -> FloatArray:
+    size = len(next(iter(parts.values())))
+    return np.array([parts.get(part.value, [0.0] * size) for part in PARTS], np.float32)
+
+
+def test_normalized_scores_lie_between_zero_and_one() -> None:
+    assert normalized(floats(2, 4, 3)).tolist() == [0, 1, 0.5]
+
+
+def test_equal_scores_carry_nothing() -> None:
+    assert normalized(floats(0.7, 0.7)).tolist() == [0, 0]
+
+
+def test_a_rare_term_says_more_than_a_common_one() -> None:
+    rare, common = bm25_idf(floats(1, 90), 100)
+    assert rare > common > 0
+
+
+def test_a_term_that_every_document_holds_never_counts_against_one() -> None:
+    assert bm25_idf(floats(100), 100)[0] >= 0
+
+
+def test_bm25_prefers_the_shorter_of_two_texts_with_the_same_match() -> None:
+    short, long = bm25(np.array([[1, 1]], np.float32), floats(2.0), floats(5, 50), 20.0)
+    assert short > long
+
+
+def test_bm25_of_no_match_is_zero() -> None:
+    assert bm25(np.array([[0.0]], np.float32), floats(2.0), floats(5), 5.0).tolist() == [0]
+
+
+@given(st.lists(st.floats(0, 1e6, width=32), min_size=2, max_size=20))
+def test_saturation_keeps_the_order_and_stays_below_one(scores: list[float]) -> None:
+    before = floats(*scores)
+    after = saturated(before)
+    assert (after <= 1).all()
+    assert (np.diff(after[np.argsort(before)]) >= 0).all()
+
+
+@given(
+    st.lists(st.lists(values, min_size=3, max_size=3), min_size=1, max_size=3), st.lists(values, min_size=3, max_size=3)
+)
+def test_the_cosine_of_a_window_needs_no_mean(rows: list[list[float]], asked: list[float]) -> None:
+    vectors = np.array(rows) + 2.0
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    query = np.array(asked) + 2.0
+    query /= np.linalg.norm(query)
+    mean = vectors.mean(axis=0)
+    products = sum(vectors[a] @ vectors[b] for a in range(len(rows)) for b in range(a))
+    found = window_cosines(floats((vectors @ query).sum()), floats(len(rows)), floats(products))
+    assert found[0] == pytest.approx(mean @ query / np.linalg.norm(mean), abs=1e-5)
+
+
+def test_the_best_come_first_and_ties_in_the_order_of_their_making() -> None:
+    scores = floats(0.5, 0.9, 0.5, 0.5)
+    assert best_first(scores, np.array([7, 1, 3, 5]), 3).tolist() == [1, 2, 3]
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=30), st.randoms(), st.integers(1, 10))
+def test_the_order_does_not_depend_on_the_order_of_candidates(levels: list[int], random: object, limit: int) -> None:
+    scores, numbers = floats(*levels) / 4, np.arange(len(levels)) * 3
+    shuffle = np.array(random.sample(range(len(levels)), len(levels)))  # type: ignore[attr-defined]
+    straight = numbers[best_first(scores, numbers, limit)]
+    shuffled = numbers[shuffle][best_first(scores[shuffle], numbers[shuffle], limit)]
+    assert straight.tolist() == shuffled.tolist()
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=30))
+def test_a_rank_is_the_place_in_that_order(levels: list[int]) -> None:
+    scores, numbers = floats(*levels) / 4, np.arange(len(levels))
+    order = best_first(scores, numbers, len(levels)).tolist()
+    assert [rank_of(at, scores, numbers) for at in order] == list(range(1, len(levels) + 1))
+
+
+def test_noise_in_the_last_bits_does_not_decide() -> None:
+    assert best_first(floats(0.5, 0.5 + 1e-7), np.array([1, 2]), 1).tolist() == [0]
+
+
+# --- weights ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_negative_weight_is_refused() -> None:
+    with pytest.raises(ValueError, match="speaker"):
+        Weights(speaker=-0.1)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_can_be_switched_off(part: Part) -> None:
+    weights = Weights().without(part)
+    assert weights.of(part) == 0
+    assert all(weights.of(other) == Weights().of(other) for other in PARTS if other is not part)
+
+
+def test_the_plain_hybrid_has_two_parts_and_holds_for_all_records() -> None:
+    plain = Weights.plain()
+    for traits in (Traits(), Traits(people=2, mean_length=500, spaceless=True, static_vectors=True)):
+        used = {part: value for part, value in zip(PARTS, effective(plain, traits).tolist(), strict=True) if value}
+        assert used == pytest.approx({Part.VECTOR: 0.7, Part.WORDS: 0.3})
+
+
+def weight(part: Part, **traits: object) -> float:
+    return float(effective(Weights(), Traits(**traits))[PARTS.index(part)])  # type: ignore[arg-type]
+
+
+def test_questions_rank_lower_only_among_people() -> None:
+    assert weight(Part.STATEMENT, people=2) > 0
+    assert weight(Part.STATEMENT, people=1) == 0
+    assert weight(Part.STATEMENT, people=2, assistant=True) == 0
+
+
+def test_own_words_count_only_where_an_assistant_speaks_too() -> None:
+    assert weight(Part.OWN_WORDS, assistant=True) > 0
+    assert weight(Part.OWN_WORDS) == 0
+
+
+def test_long_texts_stand_for_themselves() -> None:
+    assert weight(Part.WINDOW_VECTOR, mean_length=20.0) > 0
+    assert weight(Part.WINDOW_VECTOR, mean_length=200.0) == 0
+    assert weight(Part.WORDS, mean_length=200.0) > weight(Part.WORDS, mean_length=20.0)
+
+
+def test_static_vectors_and_scripts_without_spaces_lean_on_words() -> None:
+    trusted = weight(Part.VECTOR)
+    assert trusted > weight(Part.VECTOR, static_vectors=True) > weight(Part.VECTOR, static_vectors=True, spaceless=True)
+    assert trusted > weight(Part.VECTOR, spaceless=True) > 0
+
+
+# --- scores -----------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(values, st.floats(0, 0.875, width=32)), min_size=1, max_size=20))
+def test_scores_lie_between_zero_and_one_and_add_up_from_their_parts(rows: list[tuple[float, float]]) -> None:
+    raw = raw_of(vector=[row[0] for row in rows], words=[row[1] for row in rows])
+    even = normalized(raw)
+    result = combined(raw, even, effective(Weights(), Traits()))
+    assert (result.scores >= -1e-5).all()
+    assert (result.scores <= 1 + 1e-5).all()
+    assert result.scores == pytest.approx(result.weights @ even + result.base, abs=1e-5)
+
+
+def test_the_only_candidate_scores_by_how_well_it_matches() -> None:
+    for cosine in (0.2, 0.9):
+        raw = raw_of(vector=[cosine])
+        result = combined(raw, normalized(raw), effective(Weights(), Traits()))
+        assert result.scores[0] == pytest.approx(cosine)
+
+
+def test_nothing_in_common_scores_nothing() -> None:
+    raw = raw_of(vector=[0.0, 0.0])
+    assert combined(raw, normalized(raw), effective(Weights(), Traits())).scores.tolist() == [0, 0]

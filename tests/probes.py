@@ -1,0 +1,44 @@
+"""What tests look with: a clock that only they move, and the audit trail."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from holdfast import AsyncMemory, Memory
+from holdfast.domain.jobs import Job
+from holdfast.domain.operations import Operation
+from holdfast.runtime.worker import storewide
+
+
+class SteppingClock:
+    """Stands still until it is moved; every look at it is a millisecond later, so that order is visible."""
+
+    def __init__(self, start: datetime = datetime(2026, 3, 1, 12, tzinfo=UTC)) -> None:
+        self._now = start
+
+    def now(self) -> datetime:
+        self._now += timedelta(milliseconds=1)
+        return self._now
+
+    def advance(self, **by: float) -> datetime:
+        self._now += timedelta(**by)
+        return self._now
+
+
+async def audit_trail(memory: AsyncMemory) -> Sequence[Operation]:
+    """Every operation row, oldest first. Rows of reads wait for a commit, so there is one first."""
+    store = memory._service._core.store
+    await store.write(storewide(), lambda transaction: None)
+    rows = await store.read(storewide(), lambda reader: reader.operations(limit=1_000_000))
+    return rows[::-1]
+
+
+def trail_of(memory: Memory) -> Sequence[Operation]:
+    return memory._portal.run(audit_trail(memory._memory))
+
+
+def jobs_of(memory: Memory) -> Sequence[Job]:
+    """Every attempt at background work, newest first."""
+    store = memory._memory._service._core.store
+    return memory._portal.run(store.read(storewide(), lambda reader: reader.jobs(limit=10_000)))

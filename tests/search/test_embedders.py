@@ -1,0 +1,259 @@
+"""Embedders, with their real weights, and against a real server on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from holdfast.domain.ranking import FloatArray
+from holdfast.errors import EmbedderMisconfigured, EmbedderUnavailable
+from holdfast.ports import Embedder, Purpose
+from holdfast.search.embedders.fake import FakeEmbedder
+from holdfast.search.embedders.onnx import OnnxEmbedder
+from holdfast.search.embedders.openai import OpenAIEmbedder
+from holdfast.search.embedders.static import StaticEmbedder
+
+EVAL = Path(os.environ.get("HOLDFAST_EVAL", Path(__file__).parents[3] / "shared" / "eval"))
+TEXTS = [
+    "The cat sleeps on the sofa.",
+    "A kitten is napping on the couch.",
+    "Stock markets fell sharply.",
+    "我的猫在睡觉",
+]
+
+
+def embed(embedder: Embedder, texts: list[str]) -> FloatArray:
+    return asyncio.run(embedder.embed(texts, Purpose.DOCUMENT))
+
+
+@pytest.fixture(scope="session")
+def minilm() -> Path:
+    directory = EVAL / "minilm"
+    if not directory.is_dir():
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"no model at {directory}: set HOLDFAST_EVAL")
+        pytest.skip(f"no model at {directory}: set HOLDFAST_EVAL")
+    return directory
+
+
+@pytest.fixture(scope="session", params=["static", "onnx", "fake"])
+def embedder(request: pytest.FixtureRequest) -> Embedder:
+    if request.param == "static":
+        return StaticEmbedder()
+    if request.param == "onnx":
+        return OnnxEmbedder(request.getfixturevalue("minilm"))
+    return FakeEmbedder()
+
+
+def test_there_is_a_unit_vector_per_text(embedder: Embedder) -> None:
+    vectors = embed(embedder, TEXTS)
+    assert vectors.shape == (len(TEXTS), embedder.dimensions)
+    assert vectors.dtype == np.float32
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+
+
+def test_a_text_has_the_same_vector_alone_and_among_others(embedder: Embedder) -> None:
+    together = embed(embedder, [*TEXTS, "word " * 3000])
+    for text, row in zip(TEXTS, together, strict=False):
+        assert np.allclose(embed(embedder, [text])[0], row, atol=0.05)
+
+
+def test_no_texts_give_no_vectors(embedder: Embedder) -> None:
+    assert embed(embedder, []).shape == (0, embedder.dimensions)
+
+
+def test_odd_texts_are_embedded_too(embedder: Embedder) -> None:
+    vectors = embed(embedder, ["...", "\u200b", "🙂", "a" * 5000])
+    assert np.isfinite(vectors).all()
+
+
+def test_a_fingerprint_is_stable_and_a_local_embedder_says_so(embedder: Embedder) -> None:
+    assert embedder.fingerprint == embedder.fingerprint
+    assert embedder.local
+
+
+def test_fingerprints_differ_between_embedders(minilm: Path) -> None:
+    assert len({StaticEmbedder().fingerprint, OnnxEmbedder(minilm).fingerprint, FakeEmbedder().fingerprint}) == 3
+    assert FakeEmbedder(32).fingerprint != FakeEmbedder(64).fingerprint
+
+
+@pytest.mark.parametrize("kind", ["static", "onnx"])
+def test_meaning_brings_texts_together(kind: str, request: pytest.FixtureRequest) -> None:
+    chosen = StaticEmbedder() if kind == "static" else OnnxEmbedder(request.getfixturevalue("minilm"))
+    cat, kitten, stocks, _ = embed(chosen, TEXTS)
+    assert cat @ kitten > cat @ stocks + 0.1
+
+
+def test_large_work_gives_the_same_as_small_work() -> None:
+    static = StaticEmbedder()
+    texts = [f"{text} {at}" for at in range(1500) for text in TEXTS[:3]]
+    assert np.array_equal(embed(static, texts)[4000:4010], embed(static, texts[4000:4010]))
+
+
+def test_static_files_that_are_missing_are_named(tmp_path: Path) -> None:
+    with pytest.raises(EmbedderMisconfigured, match="reinstall wordllama"):
+        StaticEmbedder(tmp_path)
+
+
+# --- onnx -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("missing", ["model.onnx", "tokenizer.json"])
+def test_an_onnx_directory_names_the_file_that_it_lacks(minilm: Path, tmp_path: Path, missing: str) -> None:
+    for name in {"model.onnx", "tokenizer.json"} - {missing}:
+        shutil.copy(minilm / name, tmp_path / name)
+    with pytest.raises(EmbedderMisconfigured, match=missing):
+        OnnxEmbedder(tmp_path)
+
+
+@pytest.mark.parametrize("broken", ["model.onnx", "tokenizer.json"])
+def test_an_onnx_file_that_cannot_be_read_is_named(minilm: Path, tmp_path: Path, broken: str) -> None:
+    for name in ("model.onnx", "tokenizer.json"):
+        shutil.copy(minilm / name, tmp_path / name)
+    (tmp_path / broken).chmod(0o644)
+    (tmp_path / broken).write_bytes(b"not a model")
+    with pytest.raises(EmbedderMisconfigured, match=broken):
+        OnnxEmbedder(tmp_path)
+
+
+# --- openai -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Endpoint:
+    """A server on loopback that embeds by the length of a text, and fails as a test tells it to."""
+
+    url: str = ""
+    failures: list[int] = field(default_factory=list)
+    requests: list[dict[str, object]] = field(default_factory=list)
+    keys: list[str | None] = field(default_factory=list)
+    dimensions: int = 3
+    body: bytes | None = None
+
+    def answer(self, request: dict[str, object]) -> bytes:
+        texts = request["input"]
+        assert isinstance(texts, list)
+        data = [
+            {"index": at, "embedding": [float(len(t)), 1.0, 2.0, 3.0][: self.dimensions]} for at, t in enumerate(texts)
+        ]
+        return self.body or json.dumps({"data": data[::-1]}).encode()
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    state = Endpoint()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            state.requests.append(request)
+            state.keys.append(self.headers.get("Authorization"))
+            status = state.failures.pop(0) if state.failures else 200
+            body = state.answer(request) if status == 200 else b'{"error": "sk-secret is bad"}'
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    state.url = f"http://127.0.0.1:{server.server_port}/v1"
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield state
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def remote(endpoint: Endpoint, **options: object) -> OpenAIEmbedder:
+    return OpenAIEmbedder("m", base_url=endpoint.url, api_key="sk-secret", first_wait_seconds=0.0, **options)  # type: ignore[arg-type]
+
+
+def test_an_endpoint_embeds_in_batches_and_in_order(endpoint: Endpoint) -> None:
+    texts = ["x" * (1 + at % 7) for at in range(300)]
+    vectors = embed(remote(endpoint), texts)
+    assert len(endpoint.requests) == 3
+    assert np.allclose(vectors[:, 0] / vectors[:, 1], [len(text) for text in texts], atol=1e-4)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    assert endpoint.keys[0] == "Bearer sk-secret"
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_what_fails_for_a_while_is_tried_again(endpoint: Endpoint, status: int) -> None:
+    endpoint.failures = [status, status]
+    assert embed(remote(endpoint), ["a"]).shape == (1, 3)
+    assert len(endpoint.requests) == 3
+
+
+def test_what_fails_for_long_is_given_up(endpoint: Endpoint) -> None:
+    endpoint.failures = [503] * 9
+    with pytest.raises(EmbedderUnavailable, match="503"):
+        embed(remote(endpoint, attempts=3), ["a"])
+    assert len(endpoint.requests) == 3
+
+
+@pytest.mark.parametrize(("status", "advice"), [(401, "key"), (404, "model"), (400, "texts")])
+def test_what_cannot_get_better_is_not_tried_again(endpoint: Endpoint, status: int, advice: str) -> None:
+    endpoint.failures = [status]
+    with pytest.raises(EmbedderMisconfigured, match=advice) as caught:
+        embed(remote(endpoint), ["a"])
+    assert "sk-secret" not in f"{caught.value!r} {caught.value}"
+    assert len(endpoint.requests) == 1
+
+
+def test_an_endpoint_that_is_not_there_is_unavailable() -> None:
+    with pytest.raises(EmbedderUnavailable, match="cannot be reached"):
+        embed(OpenAIEmbedder("m", base_url="http://127.0.0.1:9/v1", attempts=2, first_wait_seconds=0.0), ["a"])
+
+
+@pytest.mark.parametrize(
+    "body", [b"<html>", b'{"data": 3}', b'{"data": []}', b'{"data": [{"index": 0, "embedding": ["x"]}]}']
+)
+def test_an_answer_that_makes_no_sense_is_no_vector(endpoint: Endpoint, body: bytes) -> None:
+    endpoint.body = body
+    with pytest.raises(EmbedderUnavailable):
+        embed(remote(endpoint), ["a"])
+
+
+def test_dimensions_are_learned_once_and_then_checked(endpoint: Endpoint) -> None:
+    async def twice() -> None:
+        embedder = remote(endpoint)
+        assert embedder.dimensions == 0
+        await embedder.embed(["a"], Purpose.QUERY)
+        assert embedder.dimensions == 3
+        endpoint.dimensions = 2
+        with pytest.raises(EmbedderMisconfigured, match="2 dimensions, not 3"):
+            await embedder.embed(["a"], Purpose.QUERY)
+        await embedder.close()
+
+    asyncio.run(twice())
+
+
+def test_dimensions_that_are_set_are_asked_for(endpoint: Endpoint) -> None:
+    embed(remote(endpoint, dimensions=3), ["a"])
+    assert endpoint.requests[0]["dimensions"] == 3
+
+
+def test_the_key_is_not_shown_and_the_model_is_part_of_the_fingerprint(endpoint: Endpoint) -> None:
+    embedder = remote(endpoint)
+    assert "sk-secret" not in repr(embedder) + embedder.fingerprint
+    assert ":m:" in embedder.fingerprint
+    assert not embedder.local
+
+
+def test_a_model_must_be_named() -> None:
+    with pytest.raises(EmbedderMisconfigured, match="name of a model"):
+        OpenAIEmbedder(" ")

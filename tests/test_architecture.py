@@ -1,0 +1,284 @@
+"""The house keeps its shape: who may import whom, where SQL and the environment are read, and how large things grow.
+
+Read off the source by `ast`; each failure names the offender.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from holdfast import errors
+from holdfast.settings import Settings
+
+ROOT = Path(holdfast.__file__).parent
+MODULES = {path.relative_to(ROOT).as_posix().removesuffix(".py"): path for path in sorted(ROOT.rglob("*.py"))}
+CORE = {"errors", "domain"}
+# What a room may import besides itself. `errors ← domain ← ports ← runtime ← edges`; only `app` sees everything.
+ALLOWED: dict[str, set[str]] = {
+    "errors": set(),
+    "domain": {"errors"},
+    "ports": CORE,
+    "runtime": {*CORE, "ports"},
+    "stores": {*CORE, "ports"},
+    "search": {*CORE, "ports"},
+    "extract": {*CORE, "ports"},
+    "testing": {*CORE, "ports"},
+    "settings": {"errors"},
+    "inputs": {*CORE, "ports"},
+    "library": {*CORE, "ports", "inputs", "runtime"},
+    "sync": {"errors", "library"},
+    "opening": {*CORE, "ports", "app", "library", "settings", "sync"},
+    "cli": {*CORE, "holdfast", "settings", "app", "library", "ports", "inputs", "opening", "sync"},
+}
+SEES_EVERYTHING = {"app", "__init__", "__main__"}
+MAX_FUNCTION_LINES = 60
+MAX_MODULE_LINES = 500
+_STATEMENT = re.compile(
+    r"\b(SELECT\s.+\sFROM\s|INSERT\s+(OR\s+\w+\s+)?INTO\s|UPDATE\s+\w+\s+SET\s|DELETE\s+FROM\s|CREATE\s+(TABLE|INDEX)\s"
+    r"|PRAGMA\s+\w|BEGIN\s+IMMEDIATE)",
+    re.DOTALL,
+)
+
+
+@cache
+def tree(name: str) -> ast.Module:
+    return ast.parse(MODULES[name].read_text("utf-8"))
+
+
+def room(name: str) -> str:
+    return name.split("/")[0]
+
+
+def imports(name: str) -> Iterator[tuple[str, int]]:
+    """The rooms of holdfast that a module imports, with the line. `holdfast` alone is the public face."""
+    for node in ast.walk(tree(name)):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            whole = node.module == "holdfast"
+            names = [f"holdfast.{alias.name}" if whole else str(node.module) for alias in node.names]
+        else:
+            continue
+        for imported in names:
+            parts = imported.split(".")
+            if parts[0] == "holdfast":
+                yield (parts[1] if len(parts) > 1 else "holdfast"), node.lineno
+
+
+def dotted(node: ast.AST) -> str:
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def docstrings(name: str) -> set[int]:
+    owners = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    bodies = [node.body for node in ast.walk(tree(name)) if isinstance(node, owners) and node.body]
+    return {id(body[0].value) for body in bodies if isinstance(body[0], ast.Expr)}
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if room(name) not in SEES_EVERYTHING])
+def test_a_module_imports_only_what_its_room_may_see(name: str) -> None:
+    assert room(name) in ALLOWED, f"{name}.py is in no known room: add its rule here and to ARCHITECTURE.md"
+    allowed = {*ALLOWED[room(name)], room(name)}
+    offences = [f"{name}.py:{line} imports holdfast.{found}" for found, line in imports(name) if found not in allowed]
+    assert not offences
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_imports_are_absolute(name: str) -> None:
+    relative = [node.lineno for node in ast.walk(tree(name)) if isinstance(node, ast.ImportFrom) and node.level]
+    assert not relative, f"{name}.py imports relatively at lines {relative}"
+
+
+def test_only_app_chooses_implementations() -> None:
+    implementations = {"stores", "search", "extract"}
+    offences = [
+        f"{name}.py:{line} imports holdfast.{found}"
+        for name in MODULES
+        for found, line in imports(name)
+        if found in implementations and room(name) not in {*implementations, "app"}
+    ]
+    assert not offences
+
+
+def test_the_rooms_of_implementations_do_not_see_each_other() -> None:
+    implementations = {"stores", "search", "extract"}
+    offences = [
+        f"{name}.py:{line} imports holdfast.{found}"
+        for name in MODULES
+        if room(name) in implementations
+        for found, line in imports(name)
+        if found in implementations - {room(name)}
+    ]
+    assert not offences
+
+
+def test_only_settings_reads_the_environment() -> None:
+    forbidden = {"os.environ", "os.getenv", "os.environb", "environ", "getenv"}
+    offences = [
+        f"{name}.py:{node.lineno} reads {dotted(node)}"
+        for name in MODULES
+        if name != "settings"
+        for node in ast.walk(tree(name))
+        if isinstance(node, ast.Attribute | ast.Name) and dotted(node) in forbidden
+    ]
+    assert not offences
+
+
+def test_sql_is_written_in_stores_alone() -> None:
+    offences = [
+        f"{name}.py:{node.lineno} holds a statement"
+        for name in MODULES
+        if room(name) != "stores"
+        for node in ast.walk(tree(name))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings(name)
+        if _STATEMENT.search(node.value)
+    ]
+    drivers = [place for place in calls("connect") if not place.startswith("stores/")]
+    assert not offences + drivers
+
+
+def calls(to: str) -> list[str]:
+    return [
+        f"{name}.py:{node.lineno}"
+        for name in MODULES
+        for node in ast.walk(tree(name))
+        if isinstance(node, ast.Call) and dotted(node.func).split(".")[-1] == to
+    ]
+
+
+def test_a_grant_is_made_in_one_place() -> None:
+    made = calls("Grant")
+    assert made
+    assert {place.split(":")[0] for place in made} == {"domain/access.py"}, made
+
+
+def test_the_domain_does_no_io_and_reads_no_clock() -> None:
+    forbidden = {"asyncio", "sqlite3", "pathlib", "socket", "threading", "random", "time", "os", "uuid", "uuid_utils"}
+    offences = [
+        f"{name}.py:{node.lineno} imports {alias.name}"
+        for name in MODULES
+        if room(name) == "domain"
+        for node in ast.walk(tree(name))
+        if isinstance(node, ast.Import)
+        for alias in node.names
+        if alias.name.split(".")[0] in forbidden
+    ]
+    clocks = [
+        f"{name}.py:{node.lineno} reads the clock"
+        for name in MODULES
+        if room(name) == "domain"
+        for node in ast.walk(tree(name))
+        if isinstance(node, ast.Call) and dotted(node.func).split(".")[-1] in ("now", "utcnow", "today")
+    ]
+    assert not offences + clocks
+
+
+def functions(name: str) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(tree(name)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield f"{name}.py:{node.lineno} {node.name}", (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def test_no_function_is_longer_than_a_screen() -> None:
+    long = {where: lines for name in MODULES for where, lines in functions(name) if lines > MAX_FUNCTION_LINES}
+    assert not long
+
+
+# Tables of words and patterns: data, which reads better in one piece.
+DATA = {"extract/patterns", "search/words"}
+
+
+def test_no_module_is_longer_than_five_hundred_lines() -> None:
+    lengths = {name: len(path.read_text("utf-8").splitlines()) for name, path in MODULES.items() if name not in DATA}
+    assert not {name: lines for name, lines in lengths.items() if lines > MAX_MODULE_LINES}
+
+
+def test_every_module_says_what_it_owns() -> None:
+    silent = [name for name in MODULES if tree(name).body and not ast.get_docstring(tree(name))]
+    assert not silent
+
+
+def test_no_module_is_named_for_nothing() -> None:
+    vague = re.compile(r"(^|/|_)(utils?|helpers?|common|misc|manager|base|impl)$")
+    assert not [name for name in MODULES if vague.search(name)]
+
+
+def test_nothing_swallows_every_exception() -> None:
+    """Catching everything is for passing it on or keeping it: whoever does so re-raises, returns or logs it."""
+    offences = [
+        f"{name}.py:{node.lineno}"
+        for name in MODULES
+        for node in ast.walk(tree(name))
+        if isinstance(node, ast.ExceptHandler)
+        and (node.type is None or dotted(node.type) in ("Exception", "BaseException"))
+        and all(isinstance(statement, ast.Pass | ast.Continue) for statement in node.body)
+    ]
+    assert not offences
+
+
+# --- the public face ------------------------------------------------------------------------------------------------
+
+PUBLIC = [
+    "Absence", "Actor", "ActorKind", "Added", "AsyncMemory", "Component", "Draft", "Evidence", "Explanation", "Flushed",
+    "ForgetPreview", "ForgetReceipt", "Hit", "HitKind", "HoldfastError", "Memory", "MemoryRecord", "Message", "Page",
+    "Plane", "Recall", "Role", "Scope", "Stats", "Status", "Trust", "Validity", "Weights", "errors", "open",
+    "open_async",
+]  # fmt: skip
+
+
+def test_the_public_names_are_these() -> None:
+    assert holdfast.__all__ == PUBLIC
+    assert all(hasattr(holdfast, name) for name in PUBLIC)
+
+
+def test_the_package_is_typed() -> None:
+    assert (ROOT / "py.typed").is_file()
+
+
+# --- errors and settings --------------------------------------------------------------------------------------------
+
+ERRORS = [found for _, found in inspect.getmembers(errors, inspect.isclass) if issubclass(found, errors.HoldfastError)]
+
+
+def drawn() -> dict[str, str | None]:
+    """Each error of the drawing at the top of `errors.py`, with the one it hangs from."""
+    parents: dict[str, str | None] = {}
+    path: list[str] = []
+    for line in (errors.__doc__ or "").splitlines():
+        if found := re.match(r"^([ │├└─]*)([A-Z]\w+)", line):
+            depth = len(found.group(1)) // 4
+            if not found.group(1) or (depth == 1 and "─" not in found.group(1) and found.group(2) != "HoldfastError"):
+                continue
+            depth = depth - 1
+            path = [*path[:depth], found.group(2)]
+            parents[found.group(2)] = path[depth - 1] if depth else None
+    return parents
+
+
+def test_every_error_stands_in_the_drawing_where_its_class_does() -> None:
+    actual = {found.__name__: None if found is errors.HoldfastError else found.__mro__[1].__name__ for found in ERRORS}
+    assert drawn() == actual
+
+
+def test_every_error_has_a_code_of_its_own_and_says_what_it_is() -> None:
+    codes = [found.code for found in ERRORS]
+    assert len(set(codes)) == len(codes)
+    assert all("code" in vars(found) for found in ERRORS)
+    assert all(re.fullmatch(r"[a-z]+(_[a-z]+)*", code) for code in codes)
+    assert not [found.__name__ for found in ERRORS if not (vars(found).get("__doc__") or "").strip()]
+
+
+def test_every_setting_says_what_it_is_for() -> None:
+    assert Settings.model_fields
+    silent = [name for name, field in Settings.model_fields.items() if not (field.description or "").strip()]
+    assert not silent
