@@ -9,7 +9,6 @@ import atexit
 import concurrent.futures.thread  # noqa: F401 - see `_close_all`
 import functools
 import threading
-import weakref
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from types import TracebackType
@@ -85,7 +84,7 @@ class Memory:
         except BaseException:
             self._portal.close()
             raise
-        _open.add(self)
+        _open[self._portal] = self._memory
 
     add = _blocking(AsyncMemory.add)
     flush = _blocking(AsyncMemory.flush)
@@ -106,10 +105,7 @@ class Memory:
 
     def close(self) -> None:
         """Finish what was accepted, and let go of the store."""
-        if self in _open:
-            _open.discard(self)
-            self._portal.run(self._memory.close())
-            self._portal.close()
+        _close(self._portal)
 
     def __enter__(self) -> Self:
         return self
@@ -120,13 +116,24 @@ class Memory:
         self.close()
 
 
-_open: weakref.WeakSet[Memory] = weakref.WeakSet()
+# What is open, also if nobody holds its `Memory` any more.
+_open: dict[Portal, AsyncMemory] = {}
+
+
+def _close(portal: Portal) -> None:
+    """Whoever comes first closes; closing twice is closing once."""
+    memory = _open.pop(portal, None)
+    if memory is not None:
+        try:
+            portal.run(memory.close())
+        finally:
+            portal.close()
 
 
 def _close_all() -> None:
     """A program that ends without closing loses no audit row."""
-    for memory in list(_open):
-        memory.close()
+    for portal in list(_open):
+        _close(portal)
 
 
 # At `atexit` it is too late: by then no thread pool takes work, and closing needs one. This runs just before they end,

@@ -178,13 +178,14 @@ def test_a_program_that_ends_without_closing_ends_quietly_and_loses_nothing(tmp_
         memory = holdfast.open(sys.argv[1], embedder="fake")
         memory.add("Still here.")
         memory.search("still")
+        holdfast.open(sys.argv[1], embedder="fake").list()  # nobody holds this one
         """
     )
     path = tmp_path / "m.db"
     done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr, done.stdout) == (0, "", "")
     with holdfast.open(path, embedder="fake") as memory:
-        assert [row.action for row in trail_of(memory)] == ["add", "search"]
+        assert [row.action for row in trail_of(memory)] == ["add", "search", "list"]
         assert [record.text for record in memory.list().items] == ["Still here."]
 
 

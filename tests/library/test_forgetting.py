@@ -213,3 +213,12 @@ def test_what_an_assistant_says_is_not_learned(memory: Memory) -> None:
     memory.flush(subject="ana")
     memory.drain()
     assert memory.stats().memories == 0
+
+
+def test_a_flush_seals_no_more_than_it_learns_from(memory: Memory) -> None:
+    memory.add("I live in Lisbon.", subject="ana", run="r1")
+    memory.add("I love figs.", subject="ana", run="r2")
+    sealed = [memory.flush(subject="ana", run=run).messages for run in ("r1", "r2")]
+    memory.drain()
+    assert sealed == [1, 1]
+    assert {record.text for record in memory.list(kind="memory").items} == {"ana lives in Lisbon.", "ana loves figs."}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -238,3 +240,50 @@ def test_a_revision_is_later_than_the_one_it_replaces_even_if_the_clock_went_bac
         assert second.recorded_at > first.recorded_at
         assert memory.get(first.id).text == "Two."
         assert memory.verify().ok
+
+
+# --- many at once ---------------------------------------------------------------------------------------------------
+
+
+def test_the_same_key_from_many_threads_has_one_effect(memory: Memory) -> None:
+    with ThreadPoolExecutor(16) as threads:
+        added = list(threads.map(lambda _: memory.add("Once.", idempotency_key="k"), range(48)))
+        made = list(threads.map(lambda _: memory.remember("Once.", idempotency_key="m"), range(48)))
+    assert len({answer.message_ids for answer in added}) == 1
+    assert sum(answer.stored for answer in added) == 1
+    assert len({memory_made.id for memory_made in made}) == 1
+    assert (memory.stats().messages, memory.stats().memories) == (1, 1)
+
+
+def test_no_update_is_lost_between_many_threads(memory: Memory) -> None:
+    counter = memory.remember("0").id
+
+    def count_up(_: int) -> None:
+        while True:
+            now = memory.get(counter)
+            try:
+                memory.correct(counter, str(int(now.text) + 1), expected_revision=now.revision)
+            except RevisionConflict:
+                continue
+            return
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(count_up, range(32)))
+    assert memory.get(counter).text == "32"
+    assert [revision.text for revision in memory.history(counter)] == [str(number) for number in range(33)]
+
+
+def test_a_call_that_was_cancelled_did_all_or_nothing_and_can_be_made_again(tmp_path: Path) -> None:
+    async def cancelling() -> tuple[int, bool]:
+        async with holdfast.open_async(tmp_path / "m.db", embedder="fake", work=False) as memory:
+            for number in range(60):
+                adding = asyncio.create_task(memory.add(f"Message {number}.", idempotency_key=f"k{number}"))
+                for _ in range(number % 6):
+                    await asyncio.sleep(0)
+                adding.cancel()
+                await asyncio.gather(adding, return_exceptions=True)
+            for number in range(60):
+                await memory.add(f"Message {number}.", idempotency_key=f"k{number}")
+            return (await memory.stats()).messages, (await memory.verify()).ok
+
+    assert asyncio.run(cancelling()) == (60, True)

@@ -35,6 +35,7 @@ class Part(StrEnum):
 
     VECTOR = "vector"
     WINDOW_VECTOR = "window_vector"
+    SESSION_VECTOR = "session_vector"
     WORDS = "words"
     WINDOW_WORDS = "window_words"
     SESSION_WORDS = "session_words"
@@ -50,10 +51,10 @@ PART_NAMES = tuple(part.value for part in PARTS)
 VECTOR_AT, WORDS_AT = PARTS.index(Part.VECTOR), PARTS.index(Part.WORDS)
 
 # Texts are messages up to the one mean length, in terms, and documents from the other on.
-SHORT_TERMS, LONG_TERMS = 40.0, 80.0
+SHORT_TERMS, LONG_TERMS = 40.0, 60.0
 # How far vectors are trusted that are averages of token vectors, those of a model for a script without spaces, and
 # those averages for such a script: most tokens are single characters there, which the words hold better.
-STATIC_TRUST, SPACELESS_TRUST, STATIC_SPACELESS_TRUST = 0.6, 1 / 3, 0.1
+STATIC_TRUST, SPACELESS_TRUST, STATIC_SPACELESS_TRUST = 0.6, 1 / 3, 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ class Weights:
 
     vector         the record's text is near the query in meaning
     window_vector  the record with what was said just before and after it is
+    session_vector what is nearest in its conversation is
     words          the record holds the query's words
     window_words   so does that window
     session_words  so does its conversation
@@ -74,8 +76,9 @@ class Weights:
     `adaptive` weights follow what the records are like (see `effective`); others hold as they are.
     """
 
-    vector: float = 0.60
-    window_vector: float = 0.30
+    vector: float = 0.50
+    window_vector: float = 0.40
+    session_vector: float = 0.10
     words: float = 0.10
     window_words: float = 0.30
     session_words: float = 0.25
@@ -205,7 +208,9 @@ def _fit_to_length(given: dict[Part, float], mean_length: float) -> None:
     moved = given[Part.WINDOW_WORDS] * share / 2
     given[Part.WINDOW_WORDS] -= moved
     given[Part.WORDS] += moved
+    given[Part.VECTOR] += given[Part.WINDOW_VECTOR] * share / 2
     given[Part.WINDOW_VECTOR] *= 1 - share
+    given[Part.SESSION_VECTOR] *= 1 - share
 
 
 def _trust_vectors(given: dict[Part, float], traits: Traits) -> None:
@@ -216,6 +221,8 @@ def _trust_vectors(given: dict[Part, float], traits: Traits) -> None:
         trust = STATIC_TRUST if traits.static_vectors else 1.0
     given[Part.VECTOR] *= trust
     given[Part.WINDOW_VECTOR] *= trust
+    if traits.spaceless:
+        given[Part.SESSION_VECTOR] *= trust
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,8 +149,8 @@ class Worker:
             if effect is not None:
                 effect(transaction)
 
-        await self._core.store.write(storewide(), extend)
         self._reached = (done, total)
+        await self._core.store.write(storewide(), extend)
 
     # --- what each kind does: slow work first, then an effect that commits with the job's end ---
 

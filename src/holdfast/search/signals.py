@@ -48,7 +48,7 @@ def signals(seen: Seen, query: Understood, vector: FloatArray | None) -> FloatAr
     found = np.zeros((len(PARTS), seen.view.size), np.float32)
     parts: dict[Part, NDArray[np.float32]] = {part: found[at] for at, part in enumerate(PARTS)}
     if vector is not None and len(seen.view.vectors.rows):
-        parts[Part.VECTOR][:], parts[Part.WINDOW_VECTOR][:] = _meaning(seen, vector)
+        _fill_meaning(parts, seen, vector)
     if query.terms:
         _Words(seen, query.terms).fill(parts)
     columns = seen.view.columns
@@ -67,8 +67,8 @@ def signals(seen: Seen, query: Understood, vector: FloatArray | None) -> FloatAr
 # --- meaning --------------------------------------------------------------------------------------------------------
 
 
-def _meaning(seen: Seen, query: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Cosines of each row's text, and of its window."""
+def _fill_meaning(parts: dict[Part, FloatArray], seen: Seen, query: FloatArray) -> None:
+    """Cosines of each row's text, of its window, and of what is nearest in its conversation."""
     view = seen.view
     vectors, size = view.vectors, view.size
     # einsum, not matmul: a row's product must not depend on where in the matrix the row lies.
@@ -76,14 +76,21 @@ def _meaning(seen: Seen, query: FloatArray) -> tuple[FloatArray, FloatArray]:
     there = seen.visible & (vectors.whole >= 0)
     whole = np.zeros(size + 1, np.float32)
     whole[:size] = np.where(there, products[vectors.whole], 0)
-    window = _window(seen, there, whole)
-    own = whole[:size]
+    parts[Part.WINDOW_VECTOR][:] = _window(seen, there, whole)
+    own = parts[Part.VECTOR]
+    own[:] = whole[:size]
     if len(vectors.many):
-        own = own.copy()
         bounds = np.stack((vectors.first, vectors.last), axis=1).ravel()
         best = np.maximum.reduceat(np.append(products, np.float32(-1)), bounds)[::2]
         own[vectors.many] = np.where(there[vectors.many], (own[vectors.many] + best) / 2, 0)
-    return own, window
+    parts[Part.SESSION_VECTOR][:] = _nearest_in_session(seen, there, own)
+
+
+def _nearest_in_session(seen: Seen, there: BoolArray, own: FloatArray) -> FloatArray:
+    session = seen.view.columns.conversation
+    best = np.full(seen.view.names.conversations + 1, -1, np.float32)
+    np.maximum.at(best, session[there], own[there])
+    return np.where(there & (session >= 0), best[session], own)
 
 
 def _window(seen: Seen, there: BoolArray, whole: FloatArray) -> FloatArray:

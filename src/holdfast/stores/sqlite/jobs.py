@@ -11,7 +11,7 @@ from holdfast.domain.jobs import Job, JobKind, JobStatus, NewJob
 from holdfast.domain.times import to_micros
 from holdfast.errors import LeaseLost
 from holdfast.stores.sqlite import rows
-from holdfast.stores.sqlite.reader import SqliteReader, marks
+from holdfast.stores.sqlite.reader import DUE, SqliteReader, marks
 
 # Doing these twice does no more than doing them once, so one waiting row is enough.
 _ONE_AT_A_TIME = frozenset({JobKind.REEMBED, JobKind.SCRUB})
@@ -47,10 +47,8 @@ class JobTable(SqliteReader):
     def claim(self, kinds: frozenset[JobKind], now: datetime, lease: timedelta) -> Job | None:
         at = to_micros(now)
         row = self._db.execute(
-            f"SELECT id FROM jobs WHERE kind IN ({marks(list(kinds))}) AND"
-            " ((status = 'queued' AND run_after <= ?) OR (status = 'running' AND lease_until <= ?))"
-            " ORDER BY run_after, id LIMIT 1",
-            [*sorted(kinds), at, at],
+            f"SELECT id FROM jobs WHERE kind IN ({marks(list(kinds))}) AND ({DUE}) ORDER BY run_after, id LIMIT 1",
+            [*sorted(kinds), at, at, at],
         ).fetchone()
         if row is None:
             return None

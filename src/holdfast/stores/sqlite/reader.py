@@ -320,11 +320,7 @@ class SqliteReader:
 
     def due(self, now: datetime) -> bool:
         at = to_micros(now)
-        row = self._db.execute(
-            "SELECT 1 FROM jobs WHERE (status = 'queued' AND run_after <= ?)"
-            " OR (status = 'running' AND lease_until <= ?) LIMIT 1",
-            (at, at),
-        ).fetchone()
+        row = self._db.execute(f"SELECT 1 FROM jobs WHERE {DUE} LIMIT 1", (at, at, at)).fetchone()
         return row is not None
 
     def jobs(self, status: JobStatus | None = None, limit: int = 100) -> Sequence[Job]:
@@ -384,6 +380,12 @@ def _listed(wanted: ListFilter) -> tuple[str, list[Any]]:
         where("r.status = ?", wanted.status)
     return " AND ".join(conditions), values
 
+
+# A job from the future was queued before the clock went back: it must not wait until the clock is there again.
+DUE = (
+    "status IN ('queued', 'running')"
+    " AND CASE status WHEN 'queued' THEN run_after <= ? OR created_at > ? ELSE lease_until <= ? END"
+)
 
 # Known at a moment: recorded by then, and not yet superseded.
 _KNOWN = "r.recorded_at <= ? AND (r.superseded_at IS NULL OR r.superseded_at > ?)"

@@ -1,0 +1,205 @@
+"""Forgotten is forgotten, with what rested on it. Also: answers to retries, and sealing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from holdfast.domain.forgetting import ForgetTarget
+from holdfast.domain.memory import Memory
+from holdfast.domain.scope import Scope
+from holdfast.ports import (
+    Answer,
+    ListFilter,
+    Store,
+)
+from holdfast.testing.contract.scribe import (
+    ANA,
+    BOB,
+    EMBEDDER,
+    SPACE,
+    Scribe,
+    add,
+    delta,
+    enqueue,
+    forget,
+    found,
+    number_of,
+    put,
+    reading,
+    scenario,
+    texts,
+    writing,
+)
+
+
+class ForgettingContract:
+    # --- forgetting ---
+
+    @scenario
+    async def test_what_is_forgotten_is_nowhere(self, store: Store) -> None:
+        scribe = Scribe()
+        message, kept = scribe.message("gone"), scribe.message("kept")
+        await add(store, scribe.turn(ANA, message, kept))
+        memory = scribe.revision(Scope(subject="ana"), "gone too")
+        await put(store, memory)
+        await put(store, scribe.revision(Scope(subject="ana"), "gone as well", of=memory, supersedes=1))
+        known = scribe.clock.step()
+        numbers = [await number_of(store, message.id), await number_of(store, memory.id)]
+        target = ForgetTarget(ids=(message.id, memory.id))
+        doomed = await store.read(reading(Scope(subject="ana")), lambda r: r.doomed(target))
+        assert (doomed.message_ids, doomed.memory_ids) == ((message.id,), (memory.id,))
+        assert (doomed.revisions, doomed.derived_ids, doomed.weakened, doomed.conversations) == (2, (), 0, 1)
+        ended = await store.write(writing(Scope(subject="ana")), lambda t: t.forget(doomed, scribe.clock.now()))
+        assert ended == (3, 0)
+        for record_id in (message.id, memory.id):
+            assert await found(store, record_id) is None
+            assert await found(store, record_id, known) is None
+            assert await store.read(SPACE, lambda r, record_id=record_id: list(r.revisions(record_id))) == []  # type: ignore[misc]
+        assert await store.read(SPACE, lambda r: r.fetch(numbers)) == {}
+        assert await texts(store) == await texts(store, wanted=ListFilter(as_of=known)) == ["kept"]
+        assert (await store.read(SPACE, lambda r: r.counts(EMBEDDER)))["tombstones"] == 3
+        again = await store.write(writing(Scope(subject="ana")), lambda t: t.forget(doomed, scribe.clock.now()))
+        assert again == (0, 0)
+
+    @scenario
+    async def test_memories_that_rest_on_forgotten_messages_alone_go_with_them(self, store: Store) -> None:
+        scribe = Scribe()
+        one, two = scribe.message("one"), scribe.message("two")
+        await add(store, scribe.turn(ANA, one, two))
+        scope = Scope(subject="ana")
+        alone = scribe.revision(scope, "on one", evidence=[one.id])
+        both = scribe.revision(scope, "on both", evidence=[one.id, two.id])
+        free = scribe.revision(scope, "on nothing")
+        for memory in (alone, both, free):
+            await put(store, memory)
+        since = (await delta(store)).change
+        target = ForgetTarget(ids=(one.id,))
+        doomed = await store.read(reading(ANA), lambda r: r.doomed(target))
+        assert (doomed.derived_ids, doomed.weakened, doomed.revisions) == ((alone.id,), 1, 1)
+        assert await forget(store, target, writing(scope), scribe.clock.step()) == (2, 0)
+        assert await texts(store) == ["on nothing", "on both", "two"]
+        weakened = await found(store, both.id)
+        assert isinstance(weakened, Memory)
+        assert [link.text for link in weakened.evidence] == ["two"]
+        # It lost a link: whoever holds a copy must learn of it.
+        assert await number_of(store, both.id) in [row.number for row in (await delta(store, since=since)).rows]
+
+    @scenario
+    async def test_a_memory_with_other_evidence_in_any_revision_is_only_weakened(self, store: Store) -> None:
+        scribe = Scribe()
+        one, two = scribe.message("one"), scribe.message("two")
+        await add(store, scribe.turn(ANA, one, two))
+        memory = scribe.revision(Scope(subject="ana"), "first", evidence=[one.id])
+        await put(store, memory)
+        await put(store, scribe.revision(Scope(subject="ana"), "second", of=memory, supersedes=1, evidence=[two.id]))
+        for message in (one, two):
+            doomed = await store.read(
+                reading(ANA),
+                lambda r, message=message: r.doomed(ForgetTarget(ids=(message.id,))),  # type: ignore[misc]
+            )
+            assert (doomed.derived_ids, doomed.weakened) == ((), 1)
+
+    @pytest.mark.parametrize(
+        ("target", "left"),
+        [
+            (ForgetTarget(conversation="chat"), ["memory", "elsewhere"]),
+            (ForgetTarget(subject="ana"), []),
+            (ForgetTarget(source="import"), ["memory", "elsewhere", "said"]),
+        ],
+    )
+    @scenario
+    async def test_whole_conversations_subjects_and_sources_are_forgotten(
+        self, store: Store, target: ForgetTarget, left: list[str]
+    ) -> None:
+        scribe = Scribe()
+        for scope in (ANA, BOB):
+            await add(store, scribe.turn(scope, "said"))
+            await add(store, scribe.turn(scope, "imported", source="import"))
+            await add(store, scribe.turn(replace(scope, conversation="other"), "elsewhere"))
+            await put(store, scribe.revision(Scope(subject=scope.subject), "memory"))
+        theirs = await texts(store, reading(Scope(subject="bob")))
+        await forget(store, target, writing(Scope(subject="ana")), scribe.clock.step())
+        assert await texts(store, reading(Scope(subject="ana"))) == left
+        assert await texts(store, reading(Scope(subject="bob"))) == theirs
+
+    @scenario
+    async def test_the_fingerprint_changes_with_what_would_be_forgotten(self, store: Store) -> None:
+        scribe = Scribe()
+        await add(store, scribe.turn(ANA, "one"))
+        memory = scribe.revision(Scope(subject="ana"), "fact")
+        await put(store, memory)
+        target, grant = ForgetTarget(subject="ana"), reading(Scope(subject="ana"))
+        seen = [(await store.read(grant, lambda r: r.doomed(target))).fingerprint]
+        assert (await store.read(grant, lambda r: r.doomed(target))).fingerprint == seen[0]
+        await add(store, scribe.turn(ANA, "two"))
+        seen.append((await store.read(grant, lambda r: r.doomed(target))).fingerprint)
+        await put(store, scribe.revision(Scope(subject="ana"), "corrected", of=memory, supersedes=1))
+        seen.append((await store.read(grant, lambda r: r.doomed(target))).fingerprint)
+        await add(store, scribe.turn(BOB, "not Ana's"))
+        assert (await store.read(grant, lambda r: r.doomed(target))).fingerprint == seen[-1]
+        assert len(set(seen)) == 3
+
+    @scenario
+    async def test_many_records_are_forgotten_at_once(self, store: Store) -> None:
+        scribe = Scribe()
+        await add(store, scribe.turn(ANA, *(f"message {number}" for number in range(1_200))))
+        target = ForgetTarget(subject="ana")
+        assert await forget(store, target, writing(Scope(subject="ana")), scribe.clock.step()) == (1_200, 0)
+        assert await texts(store) == []
+
+    @scenario
+    async def test_forgotten_records_are_nobodys_work(self, store: Store) -> None:
+        scribe = Scribe()
+        gone, kept = scribe.message("gone"), scribe.message("kept")
+        await add(store, scribe.turn(ANA, gone, kept))
+        await enqueue(store, scribe, scribe.job(record_ids=(gone.id, kept.id)))
+        await forget(store, ForgetTarget(ids=(gone.id,)), writing(ANA), scribe.clock.step())
+        assert [job.record_ids for job in await store.read(SPACE, lambda r: r.jobs())] == [(kept.id,)]
+
+    @scenario
+    async def test_scrubbing_leaves_everything_that_was_kept(self, store: Store) -> None:
+        scribe = Scribe()
+        message, kept = scribe.message("gone"), scribe.message("kept")
+        await add(store, scribe.turn(ANA, message, kept))
+        await forget(store, ForgetTarget(ids=(message.id,)), writing(ANA), scribe.clock.step())
+        assert await store.scrub() is True
+        assert await texts(store) == ["kept"]
+
+    # --- flushing ---
+
+    @scenario
+    async def test_what_was_said_since_the_last_seal_is_unsealed(self, store: Store) -> None:
+        scribe = Scribe()
+        messages = [scribe.message(f"message {number}") for number in range(4)]
+        await add(store, scribe.turn(ANA, *messages[:3]))
+        await add(store, scribe.turn(replace(ANA, conversation="other"), "elsewhere"))
+
+        async def unsealed() -> list[str]:
+            return list(await store.read(reading(ANA), lambda r: r.unsealed(ANA)))
+
+        assert await unsealed() == [message.id for message in messages[:3]]
+        await forget(store, ForgetTarget(ids=(messages[1].id,)), writing(ANA), scribe.clock.step())
+        assert await unsealed() == [messages[0].id, messages[2].id]
+        await store.write(writing(ANA), lambda t: t.seal(ANA))
+        assert await unsealed() == []
+        await add(store, scribe.turn(ANA, messages[3]))
+        assert await unsealed() == [messages[3].id]
+        other = replace(ANA, conversation="other")
+        assert len(await store.read(reading(other), lambda r: r.unsealed(other))) == 1
+        assert await store.write(writing(BOB), lambda t: t.seal(BOB)) == 0
+
+    # --- retries ---
+
+    @scenario
+    async def test_an_answer_is_kept_for_its_partition_and_key(self, store: Store) -> None:
+        scribe = Scribe()
+        answer = Answer("digest", ("msg_1", None), "turn_1")
+        await add(store, scribe.turn(BOB, "hello"))
+        await store.write(writing(ANA), lambda t: t.keep_answer(ANA.partition, "key", answer, scribe.clock.now()))
+        answers = await store.read(
+            SPACE,
+            lambda r: [r.answer(ANA.partition, "key"), r.answer(ANA.partition, "k"), r.answer(BOB.partition, "key")],
+        )
+        assert answers == [answer, None, None]

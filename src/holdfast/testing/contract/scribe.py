@@ -1,0 +1,278 @@
+"""What the tests of a store are written with: grants, a scribe who makes what is stored, and short names for calls."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import struct
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from holdfast.domain.access import LOCAL_OPERATOR, SYSTEM, Action, Grant, authorize
+from holdfast.domain.forgetting import ForgetTarget
+from holdfast.domain.ids import JobId, MemoryId, MessageId, OperationId, TurnId
+from holdfast.domain.jobs import Job, JobKind, NewJob
+from holdfast.domain.memory import ALWAYS, Plane, Status, Trust, Validity
+from holdfast.domain.operations import Operation, Outcome
+from holdfast.domain.results import Record
+from holdfast.domain.scope import EVERYWHERE, Scope
+from holdfast.domain.transcript import Role
+from holdfast.ports import (
+    Analysis,
+    Answer,
+    Delta,
+    Flag,
+    ListFilter,
+    NewMessage,
+    NewRevision,
+    NewTurn,
+    Store,
+    StoredMessages,
+    Transaction,
+)
+from holdfast.testing.fakes import CountingIds, FixedClock
+
+T = TypeVar("T")
+StoreFactory = Callable[[], Awaitable[Store]]
+
+EMBEDDER = "contract:2:1"
+ANALYZER = 1
+LEASE = timedelta(seconds=60)
+ANA = Scope(subject="ana", conversation="chat")
+BOB = Scope(subject="bob", conversation="chat")
+SHARED = Scope(conversation="chat")
+_PATIENCE_SECONDS = 10.0
+
+
+# --- running ----------------------------------------------------------------------------------------------------------
+
+
+def scenario(
+    test: Callable[..., Coroutine[Any, Any, None]],
+) -> Callable[..., None]:
+    """Run a test on a store of its own, and close that. Its fixture gives a factory; the test gets a store."""
+
+    @functools.wraps(test)
+    def run(self: object, store: StoreFactory, **given: object) -> None:
+        async def whole() -> None:
+            opened = await store()
+            try:
+                await test(self, opened, **given)
+            finally:
+                await opened.close()
+
+        asyncio.run(whole())
+
+    return run
+
+
+async def until(question: Callable[[], Awaitable[bool]]) -> None:
+    """Wait for something that happens soon; fail if it does not."""
+    deadline = asyncio.get_running_loop().time() + _PATIENCE_SECONDS
+    while not await question():
+        assert asyncio.get_running_loop().time() < deadline, "it did not happen in time"
+        await asyncio.sleep(0.005)
+
+
+# --- grants -----------------------------------------------------------------------------------------------------------
+
+EVERYTHING = authorize(SYSTEM, Action.WORK, Scope(space=EVERYWHERE))
+SPACE = authorize(LOCAL_OPERATOR, Action.SEARCH, Scope())
+
+
+def reading(scope: Scope) -> Grant:
+    return authorize(LOCAL_OPERATOR, Action.SEARCH, scope)
+
+
+def writing(scope: Scope) -> Grant:
+    return authorize(LOCAL_OPERATOR, Action.ADD, scope)
+
+
+# --- what a store is given --------------------------------------------------------------------------------------------
+
+
+def analysis(text: str) -> Analysis:
+    return Analysis(terms=b"", length=len(text.split()), flags=Flag.NONE, pieces=(text,))
+
+
+def vector(x: float = 1.0, y: float = 0.0) -> bytes:
+    return struct.pack("<2e", x, y)
+
+
+class Scribe:
+    """Makes what a store is given, with ids and moments that grow."""
+
+    def __init__(self) -> None:
+        self.ids = CountingIds()
+        self.clock = FixedClock()
+
+    def message(
+        self,
+        text: str = "hello",
+        *,
+        sender: str | None = "ana",
+        role: Role = Role.USER,
+        said_at: datetime | None = None,
+        external_id: str | None = None,
+        metadata: dict[str, str] | None = None,
+        vectors: Sequence[bytes] | None = None,
+    ) -> NewMessage:
+        """`said_at` is one that was given; without it, the message is said now."""
+        return NewMessage(
+            id=MessageId(self.ids.new("msg")),
+            text=text,
+            sender=sender,
+            role=role,
+            said_at=said_at or self.clock.step(),
+            said_at_given=said_at is not None,
+            external_id=external_id,
+            metadata=metadata or {},
+            analysis=analysis(text),
+            vectors=(vector(),) if vectors is None else vectors,
+        )
+
+    def turn(self, scope: Scope, *messages: NewMessage | str, source: str | None = None) -> NewTurn:
+        made = [message if isinstance(message, NewMessage) else self.message(message) for message in messages]
+        return NewTurn(TurnId(self.ids.new("turn")), scope, source, self.clock.step(), made)
+
+    def revision(
+        self,
+        scope: Scope,
+        text: str = "a fact",
+        *,
+        of: NewRevision | None = None,
+        supersedes: int | None = None,
+        plane: Plane = Plane.LONG_TERM,
+        status: Status = Status.ACCEPTED,
+        trust: Trust = Trust.STATED,
+        validity: Validity = ALWAYS,
+        recorded_at: datetime | None = None,
+        source: str | None = None,
+        reason: str | None = None,
+        evidence: Sequence[MessageId] = (),
+        metadata: dict[str, str] | None = None,
+        vectors: Sequence[bytes] | None = None,
+        slot: str | None = None,
+    ) -> NewRevision:
+        return NewRevision(
+            id=MemoryId(self.ids.new("mem")) if of is None else of.id,
+            scope=scope,
+            plane=plane,
+            text=text,
+            trust=trust,
+            status=status,
+            validity=validity,
+            recorded_at=recorded_at or self.clock.step(),
+            source=source,
+            author="operator:local",
+            reason=reason,
+            evidence=tuple(evidence),
+            metadata=metadata or {},
+            analysis=analysis(text),
+            vectors=(vector(),) if vectors is None else vectors,
+            supersedes=supersedes,
+            slot=slot,
+        )
+
+    def job(self, kind: JobKind = JobKind.INDEX, scope: Scope = ANA, record_ids: tuple[str, ...] = ()) -> NewJob:
+        return NewJob(kind, scope, record_ids)
+
+    def job_id(self) -> JobId:
+        return JobId(self.ids.new("job"))
+
+    def operation(self, scope: Scope, action: Action = Action.SEARCH, touched: int = 1) -> Operation:
+        return Operation(
+            id=OperationId(self.ids.new("op")),
+            actor=LOCAL_OPERATOR,
+            action=action,
+            scope=scope,
+            outcome=Outcome.SUCCEEDED,
+            error_code=None,
+            touched=touched,
+            started_at=self.clock.now(),
+            duration_micros=10,
+        )
+
+
+# --- doing ------------------------------------------------------------------------------------------------------------
+
+
+async def add(store: Store, turn: NewTurn, grant: Grant | None = None) -> StoredMessages:
+    return await store.write(grant or writing(turn.scope), lambda t: t.add_turn(turn, EMBEDDER, ANALYZER))
+
+
+async def put(store: Store, revision: NewRevision, grant: Grant | None = None) -> int:
+    return await store.write(grant or writing(revision.scope), lambda t: t.add_revision(revision, EMBEDDER, ANALYZER))
+
+
+async def page(
+    store: Store,
+    grant: Grant = SPACE,
+    wanted: ListFilter | None = None,
+    before: str | None = None,
+    limit: int = 100,
+) -> list[Record]:
+    return list(await store.read(grant, lambda r: r.page(wanted or ListFilter(), before, limit)))
+
+
+async def texts(store: Store, grant: Grant = SPACE, wanted: ListFilter | None = None) -> list[str]:
+    """Newest first."""
+    return [record.text for record in await page(store, grant, wanted)]
+
+
+async def found(store: Store, record_id: str, as_of: datetime | None = None, grant: Grant = SPACE) -> Record | None:
+    entry = await store.read(grant, lambda r: r.find(record_id, as_of))
+    return entry[1] if entry else None
+
+
+async def number_of(store: Store, record_id: str, as_of: datetime | None = None) -> int:
+    entry = await store.read(EVERYTHING, lambda r: r.find(record_id, as_of))
+    assert entry is not None
+    return entry[0]
+
+
+async def delta(store: Store, scope: Scope = ANA, since: int = 0, embedder: str = EMBEDDER) -> Delta:
+    return await store.read(SPACE, lambda r: r.delta(scope.partition, since, embedder))
+
+
+async def forget(store: Store, target: ForgetTarget, grant: Grant, at: datetime) -> tuple[int, int]:
+    return await store.write(grant, lambda t: t.forget(t.doomed(target), at))
+
+
+async def enqueue(store: Store, scribe: Scribe, job: NewJob, at: datetime | None = None) -> JobId:
+    job_id = scribe.job_id()
+    return await store.write(EVERYTHING, lambda t: t.enqueue(job_id, job, at or scribe.clock.now()))
+
+
+async def claim(store: Store, now: datetime, kinds: frozenset[JobKind] = frozenset(JobKind)) -> Job | None:
+    return await store.write(EVERYTHING, lambda t: t.claim(kinds, now, LEASE))
+
+
+async def claimed(store: Store, now: datetime) -> Job:
+    job = await claim(store, now)
+    assert job is not None
+    return job
+
+
+async def populate(store: Store, scribe: Scribe, scope: Scope) -> tuple[MessageId, MemoryId]:
+    """One of everything in that scope, and one forgotten message."""
+    message = scribe.message("canary", external_id="same", vectors=())
+    memory = scribe.revision(scope, "canary", evidence=[message.id], slot="slot", source="canary", vectors=())
+    gone = scribe.message("canary gone")
+    await add(store, scribe.turn(scope, message, gone, source="canary"))
+    await put(store, memory)
+    await forget(store, ForgetTarget(ids=(gone.id,)), writing(scope), scribe.clock.step())
+    await enqueue(store, scribe, scribe.job(scope=scope, record_ids=(message.id,)))
+    operation = scribe.operation(scope)
+    answer = Answer("digest", (message.id,))
+
+    def keep(transaction: Transaction) -> None:
+        transaction.record(operation)
+        transaction.keep_answer(scope.partition, "key", answer, scribe.clock.now())
+
+    if await store.read(EVERYTHING, lambda r: r.answer(scope.partition, "key")) is None:
+        await store.write(writing(scope), keep)
+    else:
+        await store.write(writing(scope), lambda t: t.record(operation))
+    return message.id, memory.id

@@ -1,0 +1,155 @@
+"""Who may do what, where: the whole table, and where the walls stand."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from holdfast.domain.access import LOCAL_OPERATOR, SYSTEM, Action, Actor, ActorKind, Grant, authorize
+from holdfast.domain.scope import EVERYWHERE, Partition, PartitionKind, Scope
+from holdfast.errors import AccessDenied, InvalidInput
+
+OWN = {
+    ActorKind.OPERATOR: Scope(subject="ana"),
+    ActorKind.SYSTEM: Scope(subject="ana"),
+    ActorKind.USER: Scope(subject="ana"),
+    ActorKind.DEVICE: Scope(subject="ana"),
+    ActorKind.AGENT: Scope(agent="ana"),
+}
+UPKEEP = {Action.REBUILD, Action.VERIFY, Action.WORK}
+# A row per kind of actor: what it may not do, even in its own scope.
+DENIED: dict[ActorKind, set[Action]] = {
+    ActorKind.OPERATOR: set(),
+    ActorKind.SYSTEM: set(),
+    ActorKind.USER: UPKEEP,
+    ActorKind.AGENT: UPKEEP,
+    ActorKind.DEVICE: set(Action) - {Action.ADD, Action.FLUSH, Action.SEARCH, Action.RECALL, Action.GET},
+}
+READS = {
+    Action.SEARCH, Action.RECALL, Action.EXPLAIN, Action.GET, Action.LIST, Action.HISTORY, Action.STATS, Action.VERIFY,
+}  # fmt: skip
+SHARED = Partition("default", PartitionKind.SHARED)
+ANA = Partition("default", PartitionKind.SUBJECT, "ana")
+BOT = Partition("default", PartitionKind.AGENT, "bot")
+
+
+def test_the_table_has_every_kind_of_actor() -> None:
+    assert set(DENIED) == set(OWN) == set(ActorKind)
+
+
+@pytest.mark.parametrize(("kind", "action"), itertools.product(ActorKind, Action))
+def test_each_kind_of_actor_may_do_what_the_table_says(kind: ActorKind, action: Action) -> None:
+    actor = Actor(kind, "ana")
+    if action in DENIED[kind]:
+        with pytest.raises(AccessDenied, match=action):
+            authorize(actor, action, OWN[kind])
+    else:
+        grant = authorize(actor, action, OWN[kind])
+        assert (grant.actor, grant.action, grant.scope) == (actor, action, OWN[kind])
+
+
+@pytest.mark.parametrize("action", sorted(set(Action) - UPKEEP))
+def test_reads_reach_what_is_shared_and_writes_only_ones_own(action: Action) -> None:
+    grant = authorize(Actor(ActorKind.USER, "ana"), action, Scope(subject="ana"))
+    assert grant.partitions == ({ANA, SHARED} if action in READS else {ANA})
+    assert grant.reaches(SHARED) == (action in READS)
+    assert not grant.reaches(Partition("default", PartitionKind.SUBJECT, "bob"))
+    assert not grant.reaches(Partition("other", PartitionKind.SUBJECT, "ana"))
+
+
+@pytest.mark.parametrize("kind", [ActorKind.USER, ActorKind.DEVICE])
+@pytest.mark.parametrize(
+    "scope", [Scope(), Scope(subject="bob"), Scope(agent="ana"), Scope(subject="ana", agent="bot"), Scope(app="ana")]
+)
+def test_a_user_and_a_device_act_for_their_own_subject_alone(kind: ActorKind, scope: Scope) -> None:
+    with pytest.raises(AccessDenied, match="own scope"):
+        authorize(Actor(kind, "ana"), Action.SEARCH, scope)
+
+
+def test_an_agent_acts_for_itself_and_for_whoever_is_mounted_on_it() -> None:
+    agent = Actor(ActorKind.AGENT, "bot", subjects=frozenset({"ana"}))
+    assert authorize(agent, Action.SEARCH, Scope(agent="bot")).partitions == {BOT, SHARED}
+    assert authorize(agent, Action.SEARCH, Scope(agent="bot", subject="ana")).partitions == {ANA, BOT, SHARED}
+    assert authorize(agent, Action.ADD, Scope(agent="bot", subject="ana")).partitions == {ANA}
+    assert authorize(agent, Action.ADD, Scope(agent="bot")).partitions == {BOT}
+    for scope in (Scope(), Scope(subject="ana"), Scope(agent="other"), Scope(agent="bot", subject="bob")):
+        with pytest.raises(AccessDenied, match="own scope"):
+            authorize(agent, Action.SEARCH, scope)
+
+
+@pytest.mark.parametrize("kind", ActorKind)
+def test_nobody_leaves_the_space_that_walls_them_in(kind: ActorKind) -> None:
+    actor, own = Actor(kind, "ana", space="home"), OWN[kind]
+    inside = Scope(space="home", subject=own.subject, agent=own.agent)
+    assert authorize(actor, Action.SEARCH, inside).scope == inside
+    for space in ("away", "default", "hom", "home "):
+        with pytest.raises(AccessDenied):
+            authorize(actor, Action.SEARCH, Scope(space=space, subject=own.subject, agent=own.agent))
+
+
+@pytest.mark.parametrize("kind", [ActorKind.USER, ActorKind.DEVICE, ActorKind.AGENT])
+def test_without_a_space_of_their_own_they_are_walled_into_the_default_one(kind: ActorKind) -> None:
+    own = OWN[kind]
+    with pytest.raises(AccessDenied):
+        authorize(Actor(kind, "ana"), Action.SEARCH, Scope(space="away", subject=own.subject, agent=own.agent))
+
+
+@pytest.mark.parametrize("action", Action)
+def test_over_all_spaces_at_once_an_operator_without_walls_only_looks_after_the_store(action: Action) -> None:
+    scope = Scope(space=EVERYWHERE)
+    assert authorize(SYSTEM, action, scope).everywhere
+    allowed = UPKEEP | {Action.STATS}
+    if action in allowed:
+        assert authorize(LOCAL_OPERATOR, action, scope).everywhere
+    else:
+        with pytest.raises(AccessDenied, match="over all spaces"):
+            authorize(LOCAL_OPERATOR, action, scope)
+    with pytest.raises(AccessDenied):
+        authorize(Actor(ActorKind.OPERATOR, "warden", space="home"), action, scope)
+
+
+def test_an_operator_who_names_nobody_reaches_all_of_one_space() -> None:
+    grant = authorize(LOCAL_OPERATOR, Action.SEARCH, Scope())
+    assert grant.partitions is None
+    assert grant.reaches(ANA)
+    assert not grant.reaches(Partition("other", PartitionKind.SHARED))
+
+
+@pytest.mark.parametrize("action", [Action.ADD, Action.FLUSH, Action.FORGET_PREVIEW, Action.FORGET])
+def test_a_conversation_of_nobody_is_not_everybodys_of_that_name(action: Action) -> None:
+    grant = authorize(LOCAL_OPERATOR, action, Scope(conversation="default"))
+    assert grant.partitions == {SHARED}
+    assert not grant.reaches(ANA)
+
+
+def test_a_refusal_is_the_same_whether_the_space_exists_or_not() -> None:
+    def told(space: str) -> str:
+        with pytest.raises(AccessDenied) as refused:
+            authorize(Actor(ActorKind.USER, "ana"), Action.GET, Scope(space=space, subject="ana"))
+        return str(refused.value)
+
+    assert told("a space") == told("another one")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"kind": "user"}, {"kind": None}, {"id": ""}, {"id": " "}, {"id": "\ud800"}, {"id": None}, {"space": ""},
+        {"space": 5}, {"subjects": "ana"}, {"subjects": ["ana"]}, {"subjects": None}, {"subjects": frozenset({""})},
+    ],
+)  # fmt: skip
+def test_an_actor_must_be_somebody(wrong: dict[str, object]) -> None:
+    with pytest.raises(InvalidInput, match="actor"):
+        Actor(**{"kind": ActorKind.USER, "id": "ana", **wrong})  # type: ignore[arg-type]
+
+
+def test_an_actor_prints_as_its_kind_and_id() -> None:
+    assert str(Actor(ActorKind.AGENT, "bot")) == "agent:bot"
+
+
+def test_a_grant_cannot_be_changed() -> None:
+    grant = authorize(LOCAL_OPERATOR, Action.SEARCH, Scope(subject="ana"))
+    with pytest.raises(AttributeError):
+        grant.partitions = None  # type: ignore[misc]
+    assert isinstance(grant, Grant)

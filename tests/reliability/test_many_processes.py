@@ -1,0 +1,177 @@
+"""Several processes on one file: nobody meets a locked database, and nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import random
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from multiprocessing.queues import Queue
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import holdfast
+from holdfast.errors import RevisionConflict, StoreBusy
+from holdfast.library import AsyncMemory
+from holdfast.settings import Settings
+
+PROCESSES = 4
+OPERATIONS = int(os.environ.get("HOLDFAST_OPERATIONS", "120"))
+
+
+# --- mixed work -------------------------------------------------------------------------------------------------------
+
+
+async def _mixed(path: str, name: str, counter: str) -> dict[str, Any]:
+    """Add, search, read and count up a memory that all the others count up too."""
+    chance, said, counted = random.Random(name), [], 0
+    async with holdfast.open_async(path, embedder="fake") as memory:
+        for number in range(OPERATIONS):
+            choice = chance.random()
+            if choice < 0.5:
+                texts = [f"{name} says {number} {line}" for line in range(chance.randint(1, 3))]
+                added = await memory.add(texts, subject=chance.choice((name, "all")), conversation="c")
+                assert added.stored == len(texts)
+                said += texts
+            elif choice < 0.7:
+                await memory.search(f"{name} says {number}", subject=chance.choice((name, "all")))
+            elif choice < 0.8:
+                await memory.list(subject="all", limit=5)
+            else:
+                counted += await _count_up(memory, counter)
+    return {"said": said, "counted": counted}
+
+
+async def _count_up(memory: AsyncMemory, counter: str) -> int:
+    """Read, add one, write if nobody was faster: again until it succeeds."""
+    while True:
+        current = await memory.get(counter, subject="all")
+        try:
+            await memory.correct(
+                counter,
+                str(int(current.text) + 1),
+                subject="all",
+                expected_revision=current.revision,  # type: ignore[union-attr]
+            )
+        except RevisionConflict:
+            continue
+        return 1
+
+
+def _work(path: str, name: str, counter: str, answers: Queue[Any]) -> None:
+    try:
+        answers.put(asyncio.run(_mixed(path, name, counter)))
+    except BaseException as error:  # noqa: BLE001 - told to the parent
+        answers.put(f"{type(error).__name__}: {error}")
+
+
+def test_processes_share_a_file_without_errors_and_without_loss(tmp_path: Path) -> None:
+    path = str(tmp_path / "memory.db")
+    with holdfast.open(path, embedder="fake", work=False) as memory:
+        counter = memory.remember("0", subject="all").id
+    context = multiprocessing.get_context("spawn")
+    answers: Queue[Any] = context.Queue()
+    processes = [
+        context.Process(target=_work, args=(path, f"process{number}", counter, answers)) for number in range(PROCESSES)
+    ]
+    for process in processes:
+        process.start()
+    told = [answers.get(timeout=300) for _ in processes]
+    for process in processes:
+        process.join(60)
+    errors = [answer for answer in told if isinstance(answer, str)]
+    assert errors == []
+    with holdfast.open(path, embedder="fake", work=False) as memory:
+        assert memory.verify().ok
+        messages = _everything(memory)
+        assert sorted(message.text for message in messages) == sorted(
+            text for answer in told for text in answer["said"]
+        )
+        shared = sorted(message.position for message in messages if message.scope.subject == "all")
+        assert shared == list(range(len(shared)))
+        counted = sum(answer["counted"] for answer in told)
+        assert memory.get(counter, subject="all").text == str(counted)
+        assert len(memory.history(counter, subject="all")) == counted + 1
+
+
+def _everything(memory: holdfast.Memory) -> list[Any]:
+    found: list[Any] = []
+    cursor = None
+    while True:
+        page = memory.list(kind="message", limit=1_000, cursor=cursor)
+        found += page.items
+        cursor = page.next_cursor
+        if cursor is None:
+            return found
+
+
+# --- a lock that is held for long -------------------------------------------------------------------------------------
+
+
+@contextmanager
+def lock_held(path: Path) -> Iterator[None]:
+    """Another program is writing."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+        other.execute("ROLLBACK")
+
+
+def test_a_lock_held_for_too_long_is_a_busy_store_and_later_works_again(tmp_path: Path) -> None:
+    async def whole() -> None:
+        path = tmp_path / "memory.db"
+        impatient = Settings(busy_seconds=0.2)
+        async with holdfast.open_async(path, embedder="fake", work=False, settings=impatient) as memory:
+            await memory.add("before", subject="ana")
+            with lock_held(path):
+                calls = [memory.add(f"never {number}", subject="ana") for number in range(8)]
+                ended = await asyncio.gather(*calls, memory.remember("nor this", subject="ana"), return_exceptions=True)
+                assert [type(error) for error in ended] == [StoreBusy] * 9
+                assert "being written by another process; nothing was changed, try again" in str(ended[0])
+                # Readers are in nobody's way.
+                assert [hit.text for hit in await memory.search("before", subject="ana")] == ["before"]
+            await memory.add("after", subject="ana")
+            assert [record.text for record in (await memory.list(subject="ana")).items] == ["after", "before"]
+            assert (await memory.verify()).ok
+
+    asyncio.run(whole())
+
+
+def test_a_short_lock_is_waited_for(tmp_path: Path) -> None:
+    async def whole() -> None:
+        path = tmp_path / "memory.db"
+        async with holdfast.open_async(path, embedder="fake", work=False) as memory:
+            with lock_held(path):
+                waiting = asyncio.create_task(memory.add("patient", subject="ana"))
+                await memory.list(subject="ana")
+                assert not waiting.done()
+            await waiting
+            assert len((await memory.list(subject="ana")).items) == 1
+
+    asyncio.run(whole())
+
+
+def test_opening_waits_for_a_lock_or_says_that_the_store_is_busy(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("PRAGMA journal_mode = WAL")
+    with lock_held(path):
+        with pytest.raises(StoreBusy, match="try again"):
+            holdfast.open(path, embedder="fake", settings=Settings(busy_seconds=0.2))
+    holdfast.open(path, embedder="fake").close()
+
+
+def test_audit_rows_wait_out_a_lock(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with holdfast.open(path, embedder="fake", work=False, settings=Settings(busy_seconds=0.2)) as memory:
+        memory.add("hello", subject="ana")
+        with lock_held(path):
+            memory.search("hello", subject="ana")
+    with closing(sqlite3.connect(path)) as database:
+        actions = [action for (action,) in database.execute("SELECT action FROM operations ORDER BY id")]
+    assert actions == ["add", "search"]
