@@ -9,13 +9,19 @@ from __future__ import annotations
 import base64
 import inspect
 import os
+import random
 import sqlite3
 import time
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
+import numpy as np
 import pytest
 
 import holdfast
@@ -31,6 +37,7 @@ from holdfast.errors import (
     InvalidScope,
     InvalidText,
     InvalidTimestamp,
+    StoreError,
     StoreReadOnly,
     StoreUnusable,
 )
@@ -55,7 +62,7 @@ KEY = (*NOT_TEXT, *UNSTORABLE, SECRET * 40)
 IDS = (5, True, b"hunter2", {"hunter2": 1}, [5], [None], [b"hunter2"], ["hunter2\ud800"], [""], [SECRET * 40])
 CHOICE = ("nope", "", "LONG_TERM", 5, 1.5, b"x", {}, ["x"], object())
 WHOLE = (0, -1, 1.5, True, "10", 10**30, b"1", {}, [], float("nan"), object())
-REAL = ("0.5", b"1", {}, [], True, float("nan"), float("inf"), object())
+REAL = (10**400, "0.5", b"1", {}, [], True, float("nan"), float("inf"), object())
 FLAG = (None, 0, 1, "yes", b"", {}, [])
 MOMENT = (
     0, -1, 1_700_000_000, 1.5, True, "", "hunter2", "yesterday", "2026-13-01", "2026-02-30T00:00:00", "99999-01-01",
@@ -211,6 +218,42 @@ def test_after_all_of_it_the_store_is_sound(filled: Memory) -> None:
 def test_a_misspelt_keyword_is_refused(filled: Memory, method: str) -> None:
     with pytest.raises(InvalidInput, match="subjct"):
         getattr(filled, method)(**{**GOOD[method], "subjct": "ana"})
+
+
+class Shout(str):
+    """A text of somebody's own kind."""
+
+
+class Letter(Enum):
+    A = "a"
+
+
+ODD = (
+    None, 0, -1, 2, 1.5, True, "", "a", "cat", "private", "memory", "user", "2026-01-01T00:00:00+23:59", "*", b"", [],
+    ["a"], [None], [[]], {}, {"text": "x"}, {"a": "b"}, (), set(), {"a"}, frozenset(), range(3), object(), Shout("cat"),
+    Letter.A, Decimal(1), Fraction(1, 2), UUID(int=1), datetime.min, datetime.max, datetime.min.replace(tzinfo=UTC),
+    datetime.max.replace(tzinfo=UTC), date.min, np.int64(5), np.float32(0.5), np.array([1]), np.str_("cat"), 1j, ...,
+    10**400, -(10**400), float("inf"), "\x00", "\ud800", "🦆", "%s", "{}", print, type, NotImplemented, Draft("x"),
+    Role.USER, memoryview(b"a"), "١٢", "9999-12-31", "0001-01-01", SECRET * 100,
+)  # fmt: skip
+
+
+def test_values_of_every_odd_kind_are_taken_or_refused_and_never_break_anything(memory: Memory) -> None:
+    chance = random.Random(20260301)
+    methods = [method for method in GOOD if method not in ("verify", "rebuild", "drain")]
+    refused = 0
+    for _ in range(3_000):
+        method = chance.choice(methods)
+        names = chance.sample(parameters_of(method), 2)
+        odd = {name: chance.choice(ODD) for name in names}
+        try:
+            getattr(memory, method)(**{**GOOD[method], **odd})
+        except StoreError as error:
+            pytest.fail(f"{method}({odd}) reached the store: {error}")
+        except HoldfastError:
+            refused += 1
+    assert refused > 2_000
+    assert memory.verify().ok
 
 
 @pytest.mark.parametrize("secret", [f"{SECRET}\x00", f"{SECRET}\ud800", ENDLESS, f"{SECRET} " * 200_000])

@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ import holdfast
 from holdfast import Memory
 from holdfast.domain.jobs import MAX_ATTEMPTS, JobKind, JobStatus
 from holdfast.domain.ranking import FloatArray
-from holdfast.errors import EmbedderMisconfigured, EmbedderUnavailable
+from holdfast.errors import EmbedderMisconfigured, EmbedderUnavailable, StoreClosed
 from holdfast.ports import Purpose
 from holdfast.search.embedders.fake import FakeEmbedder
 from probes import SteppingClock, jobs_of
@@ -32,10 +33,12 @@ class Remote:
         self.up = True
         self.open = threading.Event()
         self.open.set()
+        self.asked = threading.Event()
         self.embedded: list[str] = []
         self.closed = False
 
     async def embed(self, texts: Sequence[str], purpose: Purpose) -> FloatArray:
+        self.asked.set()
         await asyncio.to_thread(self.open.wait, 10)
         if not self.up:
             raise EmbedderUnavailable("the model did not answer; try again")
@@ -173,6 +176,49 @@ def test_closing_in_the_middle_of_work_gives_the_work_back(tmp_path: Path, remot
     with holdfast.open(path, embedder=Remote()) as memory:
         until(lambda: memory.stats().pending_vectors == 0)
         assert memory.verify().ok
+
+
+def test_what_is_forgotten_while_it_is_being_learned_from_is_not_learned(tmp_path: Path) -> None:
+    slow = Remote(local=True)
+    with holdfast.open(tmp_path / "m.db", embedder=slow, work=False) as memory:
+        said = str(memory.add("I live in Lisbon.", subject="ana").message_ids[0])
+        memory.flush(subject="ana")
+        slow.open.clear()
+        slow.asked.clear()
+        with ThreadPoolExecutor(1) as thread:
+            learning = thread.submit(memory.drain)
+            assert slow.asked.wait(10), "the fact was not embedded"
+            memory.forget(said)
+            slow.open.set()
+            learning.result(timeout=10)
+        assert memory.list().items == ()
+        assert {job.status for job in jobs_of(memory)} == {JobStatus.SUCCEEDED}
+
+
+def test_a_search_that_waits_for_its_model_gets_an_answer_when_the_memory_is_closed(tmp_path: Path) -> None:
+    slow = Remote()
+    memory = holdfast.open(tmp_path / "m.db", embedder=slow, work=False)
+    memory.add("A puppy came.")
+    slow.open.clear()
+    outcomes: list[object] = []
+
+    def search() -> None:
+        try:
+            outcomes.append(memory.search("dog"))
+        except StoreClosed as error:
+            outcomes.append(error)
+
+    # Threads of the daemon kind: should they wait for ever, the test fails and does not wait with them.
+    searching = threading.Thread(target=search, daemon=True)
+    searching.start()
+    assert slow.asked.wait(10), "the query was not embedded"
+    closing = threading.Thread(target=memory.close, daemon=True)
+    closing.start()
+    until(lambda: memory._portal._closed)
+    slow.open.set()
+    for thread in (closing, searching):
+        thread.join(timeout=10)
+    assert [type(outcome) for outcome in outcomes] == [StoreClosed]
 
 
 # --- another embedder -----------------------------------------------------------------------------------------------

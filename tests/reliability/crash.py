@@ -336,7 +336,7 @@ class Kept:
     @classmethod
     async def of(cls, store: Store) -> Kept:
         wanted = ListFilter(planes=frozenset(Plane))
-        records = {
+        records: dict[str, Record] = {
             record.id: record for record in await store.read(_EVERYTHING, lambda r: r.page(wanted, None, 1_000_000))
         }
         memories = [record_id for record_id, record in records.items() if isinstance(record, Memory)]

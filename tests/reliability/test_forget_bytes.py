@@ -14,21 +14,22 @@ import random
 import signal
 import string
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import processes
 import pytest
 from numpy.typing import NDArray
+from processes import Plain
 
 import holdfast
 from holdfast.domain.access import SYSTEM, Action, authorize
-from holdfast.domain.ranking import FloatArray
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.errors import DuplicateId
 from holdfast.library import AsyncMemory
-from holdfast.ports import Purpose, Reader
+from holdfast.ports import Reader
 from holdfast.stores.sqlite import SqliteStore
 
 LAYOUTS = int(os.environ.get("HOLDFAST_LAYOUTS", "10"))
@@ -37,18 +38,6 @@ SIZES = (1, 12, 60, 300, 900, 1_500, 4_000, 4_100, 9_000, 40_000, 200_000)
 EVERYTHING = authorize(SYSTEM, Action.WORK, Scope(space=EVERYWHERE))
 # Enough of them that eight in a row hardly ever occur twice by chance.
 LETTERS = string.ascii_letters + string.digits
-
-
-class Plain:
-    """An embedder that costs nothing: here it is about bytes, not about finding."""
-
-    fingerprint, dimensions, local = "plain:2:1", 2, True
-
-    async def embed(self, texts: Sequence[str], purpose: Purpose) -> FloatArray:
-        return np.tile(np.array([1, 0], np.float32), (len(texts), 1))
-
-    async def close(self) -> None:
-        return None
 
 
 def bytes_of(folder: Path) -> bytes:
@@ -314,18 +303,6 @@ def test_readers_that_come_and_go_do_not_keep_bytes(tmp_path: Path) -> None:
 # --- crashes ----------------------------------------------------------------------------------------------------------
 
 
-def _forget_and_die(path: str, record_ids: list[str]) -> None:
-    """Forget, and be killed after the commit and before the bytes are gone."""
-
-    async def die(self: SqliteStore) -> bool:
-        os.kill(os.getpid(), signal.SIGKILL)
-        return False
-
-    SqliteStore.scrub = die  # type: ignore[method-assign]
-    with holdfast.open(path, embedder=Plain(), work=False) as memory:
-        memory.forget(record_ids, subject="ana")
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_a_crash_before_the_bytes_are_gone_does_not_keep_them(tmp_path: Path, seed: int) -> None:
     path, canaries = tmp_path / "memory.db", Canaries(100 + seed)
@@ -333,7 +310,7 @@ def test_a_crash_before_the_bytes_are_gone_does_not_keep_them(tmp_path: Path, se
     with holdfast.open(path, embedder=Plain(), work=False) as memory:
         added = memory.add(texts, subject="ana")
     process = multiprocessing.get_context("spawn").Process(
-        target=_forget_and_die, args=(str(path), [str(added.message_ids[at]) for at in range(10)])
+        target=processes.forget_and_die, args=(str(path), [str(added.message_ids[at]) for at in range(10)])
     )
     process.start()
     process.join(60)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
-import os
-import random
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -13,61 +11,17 @@ from multiprocessing.queues import Queue
 from pathlib import Path
 from typing import Any
 
+import processes
 import pytest
 
 import holdfast
-from holdfast.errors import RevisionConflict, StoreBusy
-from holdfast.library import AsyncMemory
+from holdfast.errors import StoreBusy
 from holdfast.settings import Settings
 
 PROCESSES = 4
-OPERATIONS = int(os.environ.get("HOLDFAST_OPERATIONS", "120"))
 
 
 # --- mixed work -------------------------------------------------------------------------------------------------------
-
-
-async def _mixed(path: str, name: str, counter: str) -> dict[str, Any]:
-    """Add, search, read and count up a memory that all the others count up too."""
-    chance, said, counted = random.Random(name), [], 0
-    async with holdfast.open_async(path, embedder="fake") as memory:
-        for number in range(OPERATIONS):
-            choice = chance.random()
-            if choice < 0.5:
-                texts = [f"{name} says {number} {line}" for line in range(chance.randint(1, 3))]
-                added = await memory.add(texts, subject=chance.choice((name, "all")), conversation="c")
-                assert added.stored == len(texts)
-                said += texts
-            elif choice < 0.7:
-                await memory.search(f"{name} says {number}", subject=chance.choice((name, "all")))
-            elif choice < 0.8:
-                await memory.list(subject="all", limit=5)
-            else:
-                counted += await _count_up(memory, counter)
-    return {"said": said, "counted": counted}
-
-
-async def _count_up(memory: AsyncMemory, counter: str) -> int:
-    """Read, add one, write if nobody was faster: again until it succeeds."""
-    while True:
-        current = await memory.get(counter, subject="all")
-        try:
-            await memory.correct(
-                counter,
-                str(int(current.text) + 1),
-                subject="all",
-                expected_revision=current.revision,  # type: ignore[union-attr]
-            )
-        except RevisionConflict:
-            continue
-        return 1
-
-
-def _work(path: str, name: str, counter: str, answers: Queue[Any]) -> None:
-    try:
-        answers.put(asyncio.run(_mixed(path, name, counter)))
-    except BaseException as error:  # noqa: BLE001 - told to the parent
-        answers.put(f"{type(error).__name__}: {error}")
 
 
 def test_processes_share_a_file_without_errors_and_without_loss(tmp_path: Path) -> None:
@@ -76,13 +30,14 @@ def test_processes_share_a_file_without_errors_and_without_loss(tmp_path: Path) 
         counter = memory.remember("0", subject="all").id
     context = multiprocessing.get_context("spawn")
     answers: Queue[Any] = context.Queue()
-    processes = [
-        context.Process(target=_work, args=(path, f"process{number}", counter, answers)) for number in range(PROCESSES)
+    started = [
+        context.Process(target=processes.work, args=(path, f"process{number}", counter, answers))
+        for number in range(PROCESSES)
     ]
-    for process in processes:
+    for process in started:
         process.start()
-    told = [answers.get(timeout=300) for _ in processes]
-    for process in processes:
+    told = [answers.get(timeout=300) for _ in started]
+    for process in started:
         process.join(60)
     errors = [answer for answer in told if isinstance(answer, str)]
     assert errors == []

@@ -8,10 +8,10 @@ from collections.abc import Coroutine
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
+from dictionary_model import TICK, Learned, Model, Place, Refused, Revision, Said
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from model import TICK, Learned, Model, Place, Refused, Revision, Said
 
 import holdfast
 from holdfast.domain.memory import Memory, Plane

@@ -220,7 +220,8 @@ def test_nothing_but_the_gate_makes_operations() -> None:
     makers = {
         path.relative_to(SOURCE).as_posix()
         for path in SOURCE.rglob("*.py")
+        if path.relative_to(SOURCE).parts[0] != "testing"
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Operation"
     }
-    assert makers - {"testing/store_contract.py"} == {"runtime/perform.py", "stores/sqlite/rows.py"}
+    assert makers == {"runtime/perform.py", "stores/sqlite/rows.py"}

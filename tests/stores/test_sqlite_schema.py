@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import multiprocessing
 import os
 import signal
@@ -16,7 +15,9 @@ from contextlib import closing
 from importlib import resources
 from pathlib import Path
 
+import openers
 import pytest
+from openers import opened
 
 from holdfast.domain.access import SYSTEM, Action, authorize
 from holdfast.domain.scope import EVERYWHERE, Scope
@@ -26,18 +27,6 @@ from holdfast.stores.sqlite import SqliteStore, schema
 NOBODY = 65534
 EVERYTHING = authorize(SYSTEM, Action.WORK, Scope(space=EVERYWHERE))
 NEWEST = schema.migrations()[-1][0]
-
-
-def opened(path: Path) -> None:
-    """Open it as a store, use it, and close it."""
-
-    async def whole() -> None:
-        store = SqliteStore(str(path), busy_seconds=10)
-        await store.write(EVERYTHING, lambda t: t.put_fact("used", "yes"))
-        assert await store.read(EVERYTHING, lambda r: r.fact("used")) == "yes"
-        await store.close()
-
-    asyncio.run(whole())
 
 
 def tables(path: Path) -> list[tuple[str, ...]]:
@@ -128,26 +117,12 @@ def test_a_new_file_whose_migration_fails_stays_usable(tmp_path: Path, two_steps
         assert database.execute("PRAGMA user_version").fetchone() == (NEWEST,)
 
 
-def _killed_within_a_migration(path: str) -> None:
-    steps = schema.migrations()
-
-    def statements(script: str) -> Iterator[str]:
-        half = script[: len(script) // 2]
-        yield from split(half)
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    split = schema._statements
-    schema._statements = statements
-    schema.migrations = lambda: [*steps, (NEWEST + 1, "CREATE TABLE extra (value TEXT);\n" * 2)]
-    SqliteStore(path)
-
-
 @pytest.mark.parametrize("existing", [False, True], ids=["new file", "existing store"])
 def test_a_migration_killed_half_way_is_resumed(tmp_path: Path, existing: bool) -> None:
     path = tmp_path / "memory.db"
     if existing:
         opened(path)
-    process = multiprocessing.get_context("fork").Process(target=_killed_within_a_migration, args=(str(path),))
+    process = multiprocessing.get_context("spawn").Process(target=openers.killed_within_a_migration, args=(str(path),))
     process.start()
     process.join(30)
     assert process.exitcode == -signal.SIGKILL
@@ -298,25 +273,14 @@ def test_a_writable_file_of_somebody_else_is_opened(folder: Path, unprivileged: 
 # --- many at once -----------------------------------------------------------------------------------------------------
 
 
-def _open_when_told(path: str, start: object, answers: object) -> None:
-    try:
-        start.wait()  # type: ignore[attr-defined]
-        opened(Path(path))
-    except BaseException as error:  # noqa: BLE001 - told to the parent
-        answers.put(repr(error))  # type: ignore[attr-defined]
-    else:
-        answers.put("opened")  # type: ignore[attr-defined]
-
-
 def test_processes_that_create_the_same_file_at_once_all_succeed(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("fork")
-    for attempt in range(10):
-        path = tmp_path / f"memory{attempt}.db"
-        start, answers = context.Barrier(4), context.Queue()
-        processes = [context.Process(target=_open_when_told, args=(str(path), start, answers)) for _ in range(4)]
-        for process in processes:
-            process.start()
-        assert [answers.get(timeout=60) for _ in processes] == ["opened"] * 4
-        for process in processes:
-            process.join(30)
-        assert len(tables(path)) > 10
+    context = multiprocessing.get_context("spawn")
+    paths = [str(tmp_path / f"memory{number}.db") for number in range(20)]
+    start, answers = context.Barrier(4), context.Queue()
+    started = [context.Process(target=openers.open_all, args=(paths, start, answers)) for _ in range(4)]
+    for process in started:
+        process.start()
+    assert [answers.get(timeout=120) for _ in started] == ["opened"] * 4
+    for process in started:
+        process.join(60)
+    assert all(len(tables(Path(path))) > 10 for path in paths)

@@ -22,7 +22,8 @@ class ForgetTarget:
 
     def __post_init__(self) -> None:
         # What is given and empty is a mistake, never "everything".
-        given = [name for name in ("ids", "conversation", "subject", "source") if getattr(self, name) not in (None, ())]
+        given = ["ids"] if self.ids else []
+        given += [name for name in ("conversation", "subject", "source") if getattr(self, name) is not None]
         # A subject beside another target narrows it: "this conversation of Ana's".
         if len(given) > 1 and given != ["conversation", "subject"]:
             raise InvalidInput("forget", f"give one target, not {' and '.join(given)}")

@@ -14,9 +14,16 @@ def checked_whole(value: object, field: str, least: int, most: int) -> int:
 
 
 def checked_real(value: object, field: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not _is_finite(value):
         raise InvalidInput(field, f"must be a number, not {value!r:.40}")
     return value
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond all floats
+        return False
 
 
 def checked_flag(value: object, field: str) -> bool:

@@ -23,7 +23,9 @@ class JobTable(SqliteReader):
     def enqueue(self, job_id: JobId, job: NewJob, at: datetime) -> JobId:
         if job.kind in _ONE_AT_A_TIME:
             waiting = self._db.execute(
-                "SELECT id FROM jobs WHERE kind = ? AND space = ? AND status = 'queued'", (job.kind, job.scope.space)
+                "SELECT id FROM jobs WHERE status IN ('queued', 'running') AND status = 'queued'"
+                " AND kind = ? AND space = ?",
+                (job.kind, job.scope.space),
             ).fetchone()
             if waiting:
                 return JobId(waiting[0])

@@ -62,18 +62,23 @@ class SqliteReader:
         else:
             yield from self._db.execute(f"{select} WHERE space = ?", (self._grant.scope.space,))
 
-    def _reach(self, alias: str = "r") -> tuple[str, list[Any]]:
-        """The condition on a table with `partition_id` that keeps a statement inside the grant."""
+    def _reach(self, alias: str = "r", *, keyed: bool = False) -> tuple[str, list[Any]]:
+        """The condition on a table with `partition_id` that keeps a statement inside the grant.
+
+        A `keyed` statement finds its rows by ids or numbers. There the partition is only checked: the plus sign keeps
+        SQLite from walking through the whole of it.
+        """
+        column = f"{'+' if keyed else ''}{alias}.partition_id"
         if self._grant.partitions is None:
             if self._grant.everywhere:
                 return "1", []
-            return f"{alias}.partition_id IN (SELECT id FROM partitions WHERE space = ?)", [self._grant.scope.space]
+            return f"{column} IN (SELECT id FROM partitions WHERE space = ?)", [self._grant.scope.space]
         numbers = list(self._partitions().values())
-        return f"{alias}.partition_id IN ({marks(numbers)})", numbers
+        return f"{column} IN ({marks(numbers)})", numbers
 
-    def _within(self) -> tuple[str, list[Any]]:
+    def _within(self, *, keyed: bool = False) -> tuple[str, list[Any]]:
         """`_reach`, and the other parts of the scope that were given; for statements over records and scopes."""
-        condition, values = self._reach()
+        condition, values = self._reach(keyed=keyed)
         for part in FILTER_PARTS:
             if (value := getattr(self._grant.scope, part)) is not None:
                 condition += f" AND s.{part} = ?"
@@ -133,7 +138,7 @@ class SqliteReader:
     def fetch(self, numbers: Sequence[int]) -> dict[int, Record]:
         found: list[Any] = []
         for chunk in chunks(list(numbers)):
-            found += self._select(f"r.number IN ({marks(chunk)})", chunk)
+            found += self._select(f"r.number IN ({marks(chunk)})", chunk, keyed=True)
         return {row[0]: built for row, built in zip(found, self._built(found), strict=True)}
 
     def _built(self, found: Sequence[Any]) -> list[Record]:
@@ -143,7 +148,7 @@ class SqliteReader:
 
     def _evidence(self, numbers: Sequence[int]) -> dict[int, list[Evidence]]:
         gathered: dict[int, list[Evidence]] = {}
-        within, values = self._within()
+        within, values = self._within(keyed=True)
         for chunk in chunks(numbers):
             # A memory that is shared must not carry along what was said where the reader may not look.
             for memory, *row in self._db.execute(_EVIDENCE.format(marks(chunk), within), [*chunk, *values]):
@@ -157,8 +162,8 @@ class SqliteReader:
 
     # --- look-up ---
 
-    def _select(self, condition: str, values: Sequence[Any], tail: str = "") -> list[Any]:
-        within, reach_values = self._within()
+    def _select(self, condition: str, values: Sequence[Any], tail: str = "", *, keyed: bool = False) -> list[Any]:
+        within, reach_values = self._within(keyed=keyed)
         return self._db.execute(
             f"SELECT {rows.RECORD_COLUMNS} FROM {rows.RECORD_TABLES} WHERE {condition} AND {within} {tail}",
             [*values, *reach_values],
@@ -166,14 +171,14 @@ class SqliteReader:
 
     def find(self, record_id: str, as_of: datetime | None = None) -> tuple[int, Record] | None:
         if as_of is None:
-            found = self._select("r.id = ? AND r.superseded_at IS NULL", [record_id])
+            found = self._select("r.id = ? AND r.superseded_at IS NULL", [record_id], keyed=True)
         else:
             then = to_micros(as_of)
-            found = self._select(f"r.id = ? AND {_KNOWN}", [record_id, then, then])
+            found = self._select(f"r.id = ? AND {_KNOWN}", [record_id, then, then], keyed=True)
         return (found[0][0], self._built(found)[0]) if found else None
 
     def revisions(self, memory_id: str) -> Sequence[Record]:
-        return self._built(self._select("r.id = ?", [memory_id], "ORDER BY r.revision"))
+        return self._built(self._select("r.id = ?", [memory_id], "ORDER BY r.revision", keyed=True))
 
     def page(self, wanted: ListFilter, before: str | None, limit: int) -> Sequence[Record]:
         condition, values = _listed(wanted)
@@ -229,7 +234,7 @@ class SqliteReader:
 
     def _named(self, target: ForgetTarget) -> list[tuple[int, str, int]]:
         """(number, id, kind) of what the target names itself."""
-        within, values = self._within()
+        within, values = self._within(keyed=bool(target.ids))
         select = f"SELECT r.number, r.id, r.kind FROM records r JOIN scopes s ON s.id = r.scope_id WHERE {within}"
         if target.ids:
             return [
@@ -246,7 +251,7 @@ class SqliteReader:
     def _derived(self, messages: dict[int, str], memories: set[str]) -> tuple[set[str], int]:
         """Memories that rest on those messages alone, and how many rest on others too."""
         touched: dict[str, set[int]] = {}
-        reach, values = self._reach()
+        reach, values = self._reach(keyed=True)
         for chunk in chunks(list(messages)):
             touching = self._db.execute(_RESTING_ON.format(marks(chunk), reach), [*chunk, *values])
             for record_id, message in touching.fetchall():
@@ -291,7 +296,7 @@ class SqliteReader:
         return [Unindexed(*row) for row in found]
 
     def waiting(self, record_ids: Sequence[str], embedder: str, analyzer: int) -> Sequence[Unindexed]:
-        within, values = self._within()
+        within, values = self._within(keyed=True)
         return [
             Unindexed(*row)
             for chunk in chunks(record_ids)

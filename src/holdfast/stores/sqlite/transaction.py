@@ -270,7 +270,7 @@ class SqliteTransaction(JobTable):
         return (revision.supersedes or 0) + 1
 
     def _link(self, memory: int, evidence: Sequence[MessageId]) -> None:
-        within, values = self._within()
+        within, values = self._within(keyed=True)
         for message_id in dict.fromkeys(evidence):
             row = self._db.execute(
                 "SELECT r.number FROM records r JOIN scopes s ON s.id = r.scope_id"
@@ -305,7 +305,7 @@ class SqliteTransaction(JobTable):
         return len(found), len(self._reached_rows(record_ids))
 
     def _reached_rows(self, record_ids: Sequence[str]) -> list[Any]:
-        reach, values = self._reach()
+        reach, values = self._reach(keyed=True)
         return [
             row
             for chunk in chunks(record_ids)
@@ -345,7 +345,7 @@ class SqliteTransaction(JobTable):
 
     def index(self, entries: Iterable[Indexed], embedder: str, analyzer: int) -> None:
         embedder_id = self._embedder_id(embedder)
-        reach, values = self._reach()
+        reach, values = self._reach(keyed=True)
         for entry in entries:
             row = self._db.execute(
                 f"SELECT r.partition_id FROM records r WHERE r.number = ? AND {reach}", [entry.number, *values]

@@ -1,0 +1,57 @@
+"""Opening stores, also in processes of their own, which find this module by its name."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from multiprocessing.queues import Queue
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+
+from holdfast.domain.access import SYSTEM, Action, authorize
+from holdfast.domain.scope import EVERYWHERE, Scope
+from holdfast.stores.sqlite import SqliteStore, schema
+
+EVERYTHING = authorize(SYSTEM, Action.WORK, Scope(space=EVERYWHERE))
+
+
+def opened(path: Path) -> None:
+    """Open it as a store, use it, and close it."""
+
+    async def whole() -> None:
+        store = SqliteStore(str(path), busy_seconds=10)
+        await store.write(EVERYTHING, lambda t: t.put_fact("used", "yes"))
+        assert await store.read(EVERYTHING, lambda r: r.fact("used")) == "yes"
+        await store.close()
+
+    asyncio.run(whole())
+
+
+def open_all(paths: Sequence[str], start: Barrier, answers: Queue[str]) -> None:
+    """Open each file at the same moment as the other processes do."""
+    try:
+        for path in paths:
+            start.wait(60)
+            opened(Path(path))
+    except BaseException as error:  # noqa: BLE001 - told to the parent
+        answers.put(repr(error))
+    else:
+        answers.put("opened")
+
+
+def killed_within_a_migration(path: str) -> None:
+    """Open it with one migration more, and die half way through that."""
+    steps = schema.migrations()
+    newer = steps[-1][0] + 1
+
+    def statements(script: str) -> Iterator[str]:
+        half = script[: len(script) // 2]
+        yield from split(half)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    split = schema._statements
+    schema._statements = statements
+    schema.migrations = lambda: [*steps, (newer, "CREATE TABLE extra (value TEXT);\n" * 2)]
+    SqliteStore(path)
