@@ -25,7 +25,7 @@ _WORDS = (
     "garden violin harbour lantern meadow pepper quarry saddle thunder velvet walnut anchor basket candle dragon engine"
     " falcon guitar hammer island jacket kettle ladder marble needle orange pillow rabbit silver ticket umbrella valley"
     " window yellow zipper bakery cousin doctor entrance festival grandma holiday insurance journey kitchen library"
-).split()  # noqa: SIM905 - reads better
+).split()
 
 
 def sentence(chance: random.Random) -> str:

@@ -52,11 +52,8 @@ class Engine:
         self._worker = worker
         self._task: asyncio.Task[None] | None = None
 
-    async def perform(self, actor: Actor, action: Action, make: Callable[[], Verb[T]]) -> T:
-        return await perform(self._core, actor, action, cast(Callable[[], Request[Any, T]], make))
-
-    async def drain(self) -> int:
-        return await self._worker.drain()
+    async def perform(self, actor: Actor, action: Action, make: Callable[[], Verb[T]], *, space: str) -> T:
+        return await perform(self._core, actor, action, cast(Callable[[], Request[Any, T]], make), space=space)
 
     def start_worker(self) -> None:
         self._task = asyncio.create_task(self._worker.run(), name="holdfast-worker")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import Any, TypedDict, TypeVar
 
 from holdfast.domain.memory import Plane, Validity
@@ -21,6 +21,18 @@ Moment = datetime | str
 Given = str | Mapping[str, Any] | Draft
 DEFAULT_TOP_K = 10
 _MESSAGE_FIELDS = frozenset({"text", "sender", "role", "timestamp", "id", "metadata"})
+
+
+class Missing(Enum):
+    """What an argument is that was not given. Unlike None, it cannot come from a variable by mistake."""
+
+    MISSING = "missing"
+
+    def __repr__(self) -> str:
+        return "not given"
+
+
+MISSING = Missing.MISSING
 
 
 class Where(TypedDict, total=False):

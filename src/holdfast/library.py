@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar, Unpack
 from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor
 from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt, ForgetTarget
 from holdfast.domain.ids import MessageId
+from holdfast.domain.jobs import Job, JobStatus
 from holdfast.domain.memory import Memory as MemoryRecord
 from holdfast.domain.memory import Plane, Status
 from holdfast.domain.results import (
@@ -28,10 +29,12 @@ from holdfast.domain.scope import DEFAULT_SPACE, EVERYWHERE, Scope
 from holdfast.domain.transcript import DEFAULT_CONVERSATION
 from holdfast.errors import InvalidInput
 from holdfast.inputs import (
+    MISSING,
     SCOPE_ONLY,
     SEARCHABLE,
     Asking,
     Given,
+    Missing,
     Moment,
     Where,
     chosen,
@@ -52,7 +55,7 @@ from holdfast.runtime.lookup import Get, History, List
 from holdfast.runtime.recall import RecallMemory
 from holdfast.runtime.remember import Correct, Remember
 from holdfast.runtime.search import Explain, Search
-from holdfast.runtime.upkeep import Drain, GetStats, Rebuild, Verify
+from holdfast.runtime.upkeep import Drain, GetStats, ListJobs, Rebuild, Verify
 
 T = TypeVar("T")
 
@@ -77,7 +80,7 @@ class AsyncMemory:
         await self.close()
 
     async def _perform(self, action: Action, make: Callable[[], Verb[T]]) -> T:
-        return await self._service.perform(self._actor, action, make)
+        return await self._service.perform(self._actor, action, make, space=self._space)
 
     def _scope(self, where: Mapping[str, Any], allowed: frozenset[str] = SCOPE_ONLY) -> Scope:
         return scope_from(where, self._space, allowed)
@@ -246,7 +249,11 @@ class AsyncMemory:
         return (await self._perform(Action.CORRECT, make)).memory
 
     async def forget_preview(
-        self, record_id: str | Iterable[str] | None = None, *, source: str | None = None, **where: Unpack[Where]
+        self,
+        record_id: str | Iterable[str] | Missing = MISSING,
+        *,
+        source: str | Missing = MISSING,
+        **where: Unpack[Where],
     ) -> ForgetPreview:
         """What `forget` with the same arguments would touch. It changes nothing."""
         return await self._perform(
@@ -255,9 +262,9 @@ class AsyncMemory:
 
     async def forget(
         self,
-        record_id: str | Iterable[str] | None = None,
+        record_id: str | Iterable[str] | Missing = MISSING,
         *,
-        source: str | None = None,
+        source: str | Missing = MISSING,
         token: str | None = None,
         **where: Unpack[Where],
     ) -> ForgetReceipt:
@@ -268,6 +275,15 @@ class AsyncMemory:
         return await self._perform(
             Action.FORGET, lambda: Forget(self._scope(where), _target(record_id, source, where), token)
         )
+
+    async def jobs(self, *, status: str | None = None, limit: int = 100, **where: Unpack[Where]) -> tuple[Job, ...]:
+        """Background work, newest first, with its progress. `space="*"` is the whole store's, re-embedding included."""
+
+        def make() -> ListJobs:
+            wanted = None if status is None else chosen(JobStatus, status, "status")
+            return ListJobs(self._scope(where), wanted, limit)
+
+        return await self._perform(Action.JOBS, make)
 
     async def stats(self, **where: Unpack[Where]) -> Stats:
         """What the scope holds."""
@@ -294,11 +310,15 @@ def _message_ids(given: Iterable[str]) -> tuple[MessageId, ...]:
     return tuple(MessageId(value) for value in several(given, "evidence"))
 
 
-def _target(record_id: str | Iterable[str] | None, source: str | None, where: Where) -> ForgetTarget:
-    named = () if record_id is None else several(record_id, "record_id")
-    if record_id is not None and not named:
+def _target(record_id: str | Iterable[str] | Missing, source: str | Missing, where: Where) -> ForgetTarget:
+    # None comes from a variable that was never set: it must not turn "this message" into "all of Ana".
+    for name, given in (("record_id", record_id), ("source", source)):
+        if given is None:
+            raise InvalidInput(name, "is None; leave it out to forget a conversation or a subject whole")
+    named = () if isinstance(record_id, Missing) else several(record_id, "record_id")
+    if not isinstance(record_id, Missing) and not named:
         raise InvalidInput("record_id", "is an empty list; give at least one id")
     # Beside ids or a source, the scope only narrows: it is not what is forgotten.
-    if named or source is not None:
-        return ForgetTarget(ids=named, source=source)
+    if named or not isinstance(source, Missing):
+        return ForgetTarget(ids=named, source=None if isinstance(source, Missing) else source)
     return ForgetTarget(conversation=where.get("conversation"), subject=where.get("subject"))

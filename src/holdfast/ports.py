@@ -475,10 +475,7 @@ class Verb(Protocol[T_co]):
 class Service(Protocol):
     """What every edge calls."""
 
-    async def perform(self, actor: Actor, action: Action, make: Callable[[], Verb[T]]) -> T:
-        """Make the request and carry it out. A request that cannot even be made leaves its audit row too."""
-
-    async def drain(self) -> int:
-        """Work off the background jobs that are due; how many there were."""
+    async def perform(self, actor: Actor, action: Action, make: Callable[[], Verb[T]], *, space: str) -> T:
+        """Make the request and carry it out. One that cannot even be made leaves its audit row too, in `space`."""
 
     async def close(self) -> None: ...

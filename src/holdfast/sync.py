@@ -98,6 +98,7 @@ class Memory:
     correct = _blocking(AsyncMemory.correct)
     forget_preview = _blocking(AsyncMemory.forget_preview)
     forget = _blocking(AsyncMemory.forget)
+    jobs = _blocking(AsyncMemory.jobs)
     stats = _blocking(AsyncMemory.stats)
     verify = _blocking(AsyncMemory.verify)
     rebuild = _blocking(AsyncMemory.rebuild)

@@ -27,7 +27,8 @@ DENIED: dict[ActorKind, set[Action]] = {
     ActorKind.DEVICE: set(Action) - {Action.ADD, Action.FLUSH, Action.SEARCH, Action.RECALL, Action.GET},
 }
 READS = {
-    Action.SEARCH, Action.RECALL, Action.EXPLAIN, Action.GET, Action.LIST, Action.HISTORY, Action.STATS, Action.VERIFY,
+    Action.SEARCH, Action.RECALL, Action.EXPLAIN, Action.GET, Action.LIST, Action.HISTORY, Action.JOBS, Action.STATS,
+    Action.VERIFY,
 }  # fmt: skip
 SHARED = Partition("default", PartitionKind.SHARED)
 ANA = Partition("default", PartitionKind.SUBJECT, "ana")
@@ -99,7 +100,7 @@ def test_without_a_space_of_their_own_they_are_walled_into_the_default_one(kind:
 def test_over_all_spaces_at_once_an_operator_without_walls_only_looks_after_the_store(action: Action) -> None:
     scope = Scope(space=EVERYWHERE)
     assert authorize(SYSTEM, action, scope).everywhere
-    allowed = UPKEEP | {Action.STATS}
+    allowed = UPKEEP | {Action.JOBS, Action.STATS}
     if action in allowed:
         assert authorize(LOCAL_OPERATOR, action, scope).everywhere
     else:

@@ -209,6 +209,7 @@ CASES: dict[str, Case] = {
     "list": lambda memory, where, _: memory.list(limit=5, **where),
     "history": lambda memory, where, record: memory.history(record, **where),
     "stats": lambda memory, where, _: memory.stats(**where),
+    "jobs": lambda memory, where, _: memory.jobs(**where),
     "forget_preview": lambda memory, where, record: memory.forget_preview(record, **where),
     "verify": lambda memory, where, _: memory.verify(),
     "drain": lambda memory, where, _: memory.drain(),
@@ -221,10 +222,12 @@ CASES: dict[str, Case] = {
     "flush": lambda memory, where, _: memory.flush(**where),
     "rebuild": lambda memory, where, _: memory.rebuild(),
 }
-READS_A_SCOPE = ("search", "recall", "list", "stats")
+READS_A_SCOPE = ("search", "recall", "list", "stats", "jobs")
 TAKES_AN_ID = ("get", "history", "explain", "forget_preview", "forget", "correct", "remember")
 STOREWIDE = ("verify", "drain", "rebuild")
-NO_DEVICE = frozenset({"explain", "list", "history", "remember", "correct", "forget_preview", "forget", "stats"})
+NO_DEVICE = frozenset(
+    {"explain", "list", "history", "remember", "correct", "forget_preview", "forget", "stats", "jobs"}
+)
 
 
 def test_every_verb_has_a_case() -> None:

@@ -132,6 +132,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "correct": {"memory_id": "mem_0", "text": "Fine."},
     "forget_preview": {"record_id": "mem_0"},
     "forget": {"record_id": "mem_0"},
+    "jobs": {},
     "stats": {},
     "verify": {},
     "rebuild": {},

@@ -93,7 +93,7 @@ def test_closing_twice_is_closing_once(tmp_path: Path, location: str) -> None:
 CALLS = {
     "add": ("One.",), "flush": (), "search": ("one",), "explain": ("one",), "recall": ("one",), "get": ("mem_1",),
     "list": (), "history": ("mem_1",), "remember": ("One.",), "correct": ("mem_1", "Two."), "forget": ("mem_1",),
-    "forget_preview": ("mem_1",), "stats": (), "verify": (), "rebuild": (), "drain": (),
+    "forget_preview": ("mem_1",), "jobs": (), "stats": (), "verify": (), "rebuild": (), "drain": (),
 }  # fmt: skip
 
 

@@ -215,10 +215,33 @@ def test_what_an_assistant_says_is_not_learned(memory: Memory) -> None:
     assert memory.stats().memories == 0
 
 
-def test_a_flush_seals_no_more_than_it_learns_from(memory: Memory) -> None:
+def test_a_flush_seals_a_conversation_whole_and_learns_from_all_its_runs(memory: Memory) -> None:
     memory.add("I live in Lisbon.", subject="ana", run="r1")
     memory.add("I love figs.", subject="ana", run="r2")
     sealed = [memory.flush(subject="ana", run=run).messages for run in ("r1", "r2")]
     memory.drain()
-    assert sealed == [1, 1]
+    assert sealed == [2, 0]
     assert {record.text for record in memory.list(kind="memory").items} == {"ana lives in Lisbon.", "ana loves figs."}
+
+
+@pytest.mark.parametrize("nothing", [{"record_id": None}, {"source": None}])
+def test_a_variable_that_was_never_set_does_not_forget_a_whole_subject(memory: Memory, nothing: dict[str, None]) -> None:
+    memory.add("I live in Lisbon.", subject="ana")
+    for forget in (memory.forget, memory.forget_preview):
+        with pytest.raises(InvalidInput, match="is None; leave it out"):
+            forget(**nothing, subject="ana")
+    assert memory.stats(subject="ana").messages == 1
+
+
+def test_what_is_said_after_a_correction_replaces_the_correction(memory: Memory) -> None:
+    def say(text: str) -> None:
+        memory.add(text, subject="ana")
+        memory.flush(subject="ana")
+        memory.drain()
+
+    say("I live in Lisbon.")
+    (learned,) = memory.list(kind="memory", subject="ana").items
+    memory.correct(learned.id, "ana lives in Setúbal.", subject="ana")
+    say("I live in Faro now.")
+    (left,) = memory.list(kind="memory", subject="ana").items
+    assert (left.id, left.text, left.revision) == (learned.id, "ana lives in Faro.", 3)

@@ -64,6 +64,7 @@ SUCCESSES: dict[Action, tuple[Callable[[Known], Any], int]] = {
     Action.FORGET_PREVIEW: (lambda it: it.memory.forget_preview(it.spare), 1),
     Action.FORGET: (lambda it: it.memory.forget(it.spare), 1),
     Action.STATS: (lambda it: it.memory.stats(), 0),
+    Action.JOBS: (lambda it: it.memory.jobs(status="failed"), 0),
     Action.REBUILD: (lambda it: it.memory.rebuild(), 3),
     Action.VERIFY: (lambda it: it.memory.verify(), 0),
     Action.WORK: (lambda it: it.memory.drain(), 0),

@@ -15,7 +15,7 @@ from holdfast.cli.options import Json, Place, StoreOptions, unfolded
 from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt
 from holdfast.domain.results import Record
 from holdfast.errors import NotFound
-from holdfast.inputs import Where
+from holdfast.inputs import MISSING, Where
 
 _SHOWN = 5
 
@@ -43,15 +43,16 @@ def forget(
     if not (yes or dry_run or sys.stdin.isatty()):
         raise Usage("there is no terminal to ask on; add --yes, or look first with --dry-run")
     where = place.where()
+    named, origin = ids or MISSING, MISSING if source is None else source
     with opened(chosen) as memory:
-        preview = memory.forget_preview(ids or None, source=source, **where)
+        preview = memory.forget_preview(named, source=origin, **where)
         if preview.empty:
             raise NotFound("nothing there matches, so there is nothing to forget; check the names")
         if not as_json:
             _show(preview, _some(memory, preview, where))
         receipt = None
         if not dry_run and (yes or typer.confirm("Forget all of it for good?", err=True)):
-            receipt = memory.forget(ids or None, source=source, token=preview.token, **where)
+            receipt = memory.forget(named, source=origin, token=preview.token, **where)
             memory.drain()
     _conclude(preview, receipt, dry_run=dry_run, as_json=as_json)
 

@@ -123,6 +123,24 @@ def flush(place: Place, chosen: StoreOptions, as_json: Json = False) -> None:
         raise typer.Exit(ExitCode.PROBLEM)
 
 
+@app.command()
+@unfolded
+def jobs(place: Place, chosen: StoreOptions, as_json: Json = False) -> None:
+    """Show background work, newest first, and how far it has come."""
+    where = place.where() or {"space": EVERYWHERE}
+    with opened(chosen) as memory:
+        found = memory.jobs(**where)
+    if as_json:
+        print_json({"jobs": found})
+        return
+    for job in found:
+        progress = f", {job.done:,} of {job.total:,}" if job.total else ""
+        problem = f": {on_one_line(job.error)}" if job.error else ""
+        print(f"{job.created_at:%Y-%m-%d %H:%M:%S}  {job.kind}  {job.status}, attempt {job.attempt}{progress}{problem}")
+    if not found:
+        print("There is no background work, and there was none.")
+
+
 def _print_waiting(pending: int, as_json: bool) -> None:
     if not as_json:
         print(f"{pending:,} records still wait for vectors; `holdfast doctor` says whether the embedder answers.")

@@ -72,6 +72,7 @@ class Action(StrEnum):
     CORRECT = "correct"
     FORGET_PREVIEW = "forget_preview"
     FORGET = "forget"
+    JOBS = "jobs"
     STATS = "stats"
     REBUILD = "rebuild"
     VERIFY = "verify"
@@ -86,12 +87,13 @@ _READS = frozenset(
         Action.GET,
         Action.LIST,
         Action.HISTORY,
+        Action.JOBS,
         Action.STATS,
         Action.VERIFY,
     }
 )
 # What an operator without walls may do to a whole store at once.
-_STOREWIDE = frozenset({Action.STATS, Action.REBUILD, Action.VERIFY, Action.WORK})
+_STOREWIDE = frozenset({Action.JOBS, Action.STATS, Action.REBUILD, Action.VERIFY, Action.WORK})
 # A conversation belongs to one subject, one agent, or nobody. Without a subject these mean nobody's, as `add` does, not
 # whatever everybody calls by that name.
 _ADDRESSED = frozenset({Action.ADD, Action.FLUSH, Action.FORGET_PREVIEW, Action.FORGET})

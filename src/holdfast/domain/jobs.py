@@ -11,8 +11,9 @@ from holdfast.domain.scope import Scope
 
 LEASE = timedelta(seconds=60)
 HEARTBEAT = timedelta(seconds=20)
-MAX_ATTEMPTS = 5
+MAX_ATTEMPTS = 12
 FIRST_RETRY = timedelta(seconds=2)
+LONGEST_RETRY = timedelta(minutes=10)
 
 
 class JobKind(StrEnum):
@@ -65,5 +66,5 @@ class Job:
 
 
 def retry_delay(attempt: int) -> timedelta:
-    """How long to wait after a failed attempt: doubling."""
-    return FIRST_RETRY * float(2 ** (attempt - 1))
+    """How long to wait after a failed attempt: doubling, up to a bound. All attempts together span an hour."""
+    return min(FIRST_RETRY * float(2 ** (attempt - 1)), LONGEST_RETRY)

@@ -49,12 +49,18 @@ class Part(StrEnum):
 PARTS = tuple(Part)
 PART_NAMES = tuple(part.value for part in PARTS)
 VECTOR_AT, WORDS_AT = PARTS.index(Part.VECTOR), PARTS.index(Part.WORDS)
+# The parts of meaning and of words: the record's own first, then those of what is around it.
+MEANING = (Part.VECTOR, Part.WINDOW_VECTOR, Part.SESSION_VECTOR)
+MATCHING = (Part.WORDS, Part.WINDOW_WORDS, Part.SESSION_WORDS)
 
-# Texts are messages up to the one mean length, in terms, and documents from the other on.
-SHORT_TERMS, LONG_TERMS = 40.0, 60.0
-# How far vectors are trusted that are averages of token vectors, those of a model for a script without spaces, and
-# those averages for such a script: most tokens are single characters there, which the words hold better.
-STATIC_TRUST, SPACELESS_TRUST, STATIC_SPACELESS_TRUST = 0.6, 1 / 3, 0.05
+# The weights are for messages of this mean length, in terms. Longer texts say more themselves and need what is around
+# them less: half as much where they are longer by the sum of both.
+MESSAGE_TERMS, ENOUGH_TERMS = 30.0, 100.0
+# The (saturated) score of words that match as well as the weights take them to; words that match worse count for less.
+GOOD_WORDS = 0.4
+# How far vectors are trusted that are averages of token vectors, and any in a script without spaces: most models know
+# it as single characters, which the words hold better.
+STATIC_TRUST, SPACELESS_TRUST = 0.7, 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +79,8 @@ class Weights:
     date           it was said at the date that the query names
     own_words      the query is in the first person, and the record is the user's own
 
-    `adaptive` weights follow what the records are like (see `effective`); others hold as they are.
+    `adaptive` weights follow what the records are like and how well the words match (see `effective`); others hold as
+    they are.
     """
 
     vector: float = 0.50
@@ -86,7 +93,7 @@ class Weights:
     time: float = 0.30
     statement: float = 0.30
     date: float = 0.50
-    own_words: float = 0.25
+    own_words: float = 0.15
     adaptive: bool = True
 
     def __post_init__(self) -> None:
@@ -175,13 +182,14 @@ def window_cosines(cosines: FloatArray, count: FloatArray, products: FloatArray)
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What a search meets: the records that it sees, the query's script, and what made the vectors."""
+    """What a search meets: the records that it sees, the query's script, what made the vectors, and the best words."""
 
     people: int = 0
     assistant: bool = False
     mean_length: float = 0.0
     spaceless: bool = False
     static_vectors: bool = False
+    best_words: float = GOOD_WORDS
 
 
 def effective(weights: Weights, traits: Traits) -> FloatArray:
@@ -190,7 +198,8 @@ def effective(weights: Weights, traits: Traits) -> FloatArray:
     if weights.adaptive:
         _leave_out(given, traits)
         _fit_to_length(given, traits.mean_length)
-        _trust_vectors(given, traits)
+        _trust(given, MEANING, _vector_trust(traits))
+        _trust(given, MATCHING, traits.best_words / GOOD_WORDS)
     return np.array([given[part] for part in PARTS], np.float32)
 
 
@@ -204,25 +213,23 @@ def _leave_out(given: dict[Part, float], traits: Traits) -> None:
 
 def _fit_to_length(given: dict[Part, float], mean_length: float) -> None:
     """A short message needs its neighbours to be understood; a long text stands for itself."""
-    share = min(max((mean_length - SHORT_TERMS) / (LONG_TERMS - SHORT_TERMS), 0.0), 1.0)
-    moved = given[Part.WINDOW_WORDS] * share / 2
-    given[Part.WINDOW_WORDS] -= moved
-    given[Part.WORDS] += moved
-    given[Part.VECTOR] += given[Part.WINDOW_VECTOR] * share / 2
-    given[Part.WINDOW_VECTOR] *= 1 - share
-    given[Part.SESSION_VECTOR] *= 1 - share
+    needed = min((ENOUGH_TERMS + MESSAGE_TERMS) / (ENOUGH_TERMS + mean_length), 1.0)
+    for own, *around in (MEANING, MATCHING):
+        for part in around:
+            if given[own]:
+                given[own] += given[part] * (1 - needed)
+            given[part] *= needed
 
 
-def _trust_vectors(given: dict[Part, float], traits: Traits) -> None:
-    """Averages of token vectors know less than a model does; and few models know scripts without spaces well."""
+def _vector_trust(traits: Traits) -> float:
     if traits.spaceless:
-        trust = STATIC_SPACELESS_TRUST if traits.static_vectors else SPACELESS_TRUST
-    else:
-        trust = STATIC_TRUST if traits.static_vectors else 1.0
-    given[Part.VECTOR] *= trust
-    given[Part.WINDOW_VECTOR] *= trust
-    if traits.spaceless:
-        given[Part.SESSION_VECTOR] *= trust
+        return SPACELESS_TRUST
+    return STATIC_TRUST if traits.static_vectors else 1.0
+
+
+def _trust(given: dict[Part, float], parts: tuple[Part, ...], factor: float) -> None:
+    for part in parts:
+        given[part] *= factor
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ matches anything the grant allows.
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 
 from holdfast.errors import InvalidScope
@@ -64,6 +64,11 @@ class Scope:
         """The parts that are given, by name."""
         return {name: value for name in SCOPE_PARTS if (value := getattr(self, name)) is not None}
 
+    @property
+    def thread(self) -> Scope:
+        """The conversation itself, whatever run or issue is at hand."""
+        return replace(self, run=None, issue=None)
+
     def covers(self, other: Scope) -> bool:
         """Whether each part given here is the same there.
 
@@ -76,6 +81,8 @@ class Scope:
 
 
 SCOPE_PARTS = tuple(field.name for field in fields(Scope))
+# What tells one conversation from another. Runs and issues come and go within one.
+CONVERSATION_PARTS = ("conversation", "app", "project", "channel", "namespace")
 FILTER_PARTS = ("app", "project", "channel", "conversation", "run", "issue", "namespace")
 
 

@@ -26,6 +26,8 @@ class Flush(Write[Core, Flushed]):
     def __post_init__(self) -> None:
         if self.scope.conversation is None:
             raise InvalidInput("conversation", "say which conversation to flush")
+        # It is sealed whole, whatever run asks for it.
+        object.__setattr__(self, "scope", self.scope.thread)
 
     async def prepare(self, core: Core, grant: Grant) -> Core:
         await indexing.index_waiting(core, grant)

@@ -20,7 +20,7 @@ from holdfast.domain.access import Action, Actor, Grant, authorize
 from holdfast.domain.ids import JobId, OperationId
 from holdfast.domain.jobs import NewJob
 from holdfast.domain.operations import Operation, Outcome
-from holdfast.domain.scope import DEFAULT_SPACE, Scope
+from holdfast.domain.scope import Scope
 from holdfast.errors import AccessDenied, Conflict, HoldfastError, InvalidInput, NotFound
 from holdfast.ports import Analyzer, Clock, Embedder, Extractor, Ids, Reader, Searcher, Store, Transaction
 
@@ -109,9 +109,9 @@ class _Entry:
         )
 
 
-async def perform(core: Core, actor: Actor, action: Action, make: Callable[[], Request[Any, R]]) -> R:
-    """Make, authorize, prepare, apply and audit one verb."""
-    scope = Scope(space=actor.space or DEFAULT_SPACE)
+async def perform(core: Core, actor: Actor, action: Action, make: Callable[[], Request[Any, R]], *, space: str) -> R:
+    """Make, authorize, prepare, apply and audit one verb. What cannot even be made is audited in the actor's space."""
+    scope = Scope(space=actor.space or space)
     operation_id = OperationId(core.ids.new(ids.OPERATION))
     entry = _Entry(operation_id, actor, action, scope, core.clock.now(), time.perf_counter())
     try:

@@ -7,10 +7,12 @@ from typing import ClassVar
 
 from holdfast.domain.access import SYSTEM, Action, Grant, authorize
 from holdfast.domain.ids import OperationId
-from holdfast.domain.jobs import JobKind, NewJob
+from holdfast.domain.jobs import Job, JobKind, JobStatus, NewJob
+from holdfast.domain.numbers import checked_whole
 from holdfast.domain.results import Rebuilt, Stats, Verification
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.ports import Reader, Transaction
+from holdfast.runtime.lookup import MAX_PAGE
 from holdfast.runtime.perform import Core, Read, Write
 
 
@@ -27,6 +29,25 @@ class GetStats(_WithCore, Read[Core, Stats]):
     def apply(self, reader: Reader, prepared: Core) -> Stats:
         fingerprint = prepared.embedder.fingerprint
         return Stats(**reader.counts(fingerprint), jobs=reader.job_counts(), embedder=fingerprint)
+
+
+@dataclass(frozen=True, slots=True)
+class ListJobs(_WithCore, Read[Core, tuple[Job, ...]]):
+    """Background work, newest first: one row per attempt, with how far it has come."""
+
+    action: ClassVar[Action] = Action.JOBS
+    scope: Scope
+    status: JobStatus | None = None
+    limit: int = 100
+
+    def __post_init__(self) -> None:
+        checked_whole(self.limit, "limit", 1, MAX_PAGE)
+
+    def apply(self, reader: Reader, prepared: Core) -> tuple[Job, ...]:
+        return tuple(reader.jobs(self.status, self.limit))
+
+    def touched(self, result: tuple[Job, ...]) -> int:
+        return len(result)
 
 
 @dataclass(frozen=True, slots=True)

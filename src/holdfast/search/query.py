@@ -33,6 +33,7 @@ _CJK_YEAR = re.compile(r"((?:19|20)\d\d)\s*[年년](?!\s*\d{1,2}\s*[月월])")
 _TOKEN = re.compile(r"[^\W\d_]+|\d+")
 _NAME_LIKE = re.compile(r"\w+(?:['’]\w+)*['’]?")
 _DAY = timedelta(days=1)
+_LAST_DAY = datetime(9999, 12, 31, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def _start(year: int, month: int, day: int) -> datetime | None:
 def _end(year: int, month: int | None, day: int | None) -> datetime | None:
     if day is not None:
         start = _start(year, month or 1, day)
-        return start + _DAY if start else None
+        return start + _DAY if start and start < _LAST_DAY else start
     return _start(year + 1, 1, 1) if month in (None, 12) else _start(year, (month or 1) + 1, 1)
 
 

@@ -15,6 +15,7 @@ from holdfast.domain.memory import OPEN_PLANES, Status
 from holdfast.domain.ranking import (
     PART_NAMES,
     PARTS,
+    WORDS_AT,
     BoolArray,
     FloatArray,
     IntArray,
@@ -48,10 +49,14 @@ _MATCHING = [PARTS.index(part) for part in (Part.VECTOR, Part.WORDS, Part.WINDOW
 
 @dataclass(frozen=True, slots=True)
 class _Candidates:
-    """The wanted rows of all partitions: their numbers, and a row of raw values per part."""
+    """The wanted rows of all partitions: their numbers, and a row of raw values per part.
+
+    `best_words` is how well words match the best row that the search sees, wanted or not.
+    """
 
     numbers: IntArray
     raw: FloatArray
+    best_words: float = 0.0
 
 
 class PartitionSearcher:
@@ -89,13 +94,13 @@ class PartitionSearcher:
             absent = _why_absent(views, scope, wanted, target, now)
         if not len(found.numbers):
             return Ranked((), 0, described, why_absent=absent)
-        weights = effective(self._weights, self._traits(seen, participants, understood))
+        weights = effective(self._weights, self._traits(seen, participants, understood, found.best_words))
         return _ranked(found, weights, wanted, described, target, absent)
 
     def _views(self, reader: Reader) -> list[PartitionView]:
         return [self._cache.view(reader, partition, self._embedder) for partition in reader.partitions()]
 
-    def _traits(self, seen: list[Seen], participants: list[str], query: Understood) -> Traits:
+    def _traits(self, seen: list[Seen], participants: list[str], query: Understood, best_words: float) -> Traits:
         people = [name for name in participants if name.casefold() not in ROLE_NAMES]
         rows = sum(int(np.count_nonzero(part.visible)) for part in seen)
         terms = sum(int(part.view.columns.length[part.visible].sum()) for part in seen)
@@ -105,6 +110,7 @@ class PartitionSearcher:
             mean_length=terms / max(rows, 1),
             spaceless=query.spaceless,
             static_vectors=self._embedder.startswith(STATIC_PREFIX),
+            best_words=best_words,
         )
 
 
@@ -113,14 +119,17 @@ def _candidates(
 ) -> _Candidates:
     numbers: list[IntArray] = []
     raw: list[FloatArray] = []
+    best_words = 0.0
     for part in seen:
         rows = np.flatnonzero(part.visible & passing(part.view, wanted))
         if len(rows):
             numbers.append(part.view.columns.number[rows])
-            raw.append(signals(part, query, vector)[:, rows])
+            values = signals(part, query, vector)
+            raw.append(values[:, rows])
+            best_words = max(best_words, float(values[WORDS_AT].max()))
     if not numbers:
         return _Candidates(np.empty(0, np.int64), np.empty((len(PARTS), 0), np.float32))
-    return _Candidates(np.concatenate(numbers), np.concatenate(raw, axis=1))
+    return _Candidates(np.concatenate(numbers), np.concatenate(raw, axis=1), best_words)
 
 
 def _ranked(

@@ -16,7 +16,7 @@ from holdfast.domain.jobs import Job, JobStatus
 from holdfast.domain.memory import Evidence
 from holdfast.domain.operations import Operation
 from holdfast.domain.results import Finding, HitKind, Record
-from holdfast.domain.scope import FILTER_PARTS, SCOPE_PARTS, Partition, PartitionKind, Scope
+from holdfast.domain.scope import CONVERSATION_PARTS, FILTER_PARTS, SCOPE_PARTS, Partition, PartitionKind, Scope
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.ports import Answer, Delta, Doomed, IndexRow, ListFilter, Unindexed, VectorRow
 from holdfast.stores.sqlite import integrity, rows
@@ -352,11 +352,11 @@ class SqliteReader:
         return integrity.check(self._db)
 
 
-CONVERSATION_COLUMNS = tuple("name" if part == "conversation" else part for part in FILTER_PARTS)
+CONVERSATION_COLUMNS = tuple("name" if part == "conversation" else part for part in CONVERSATION_PARTS)
 
 
 def conversation_key(scope: Scope) -> tuple[str, ...]:
-    return tuple(getattr(scope, part) or "" for part in FILTER_PARTS)
+    return tuple(getattr(scope, part) or "" for part in CONVERSATION_PARTS)
 
 
 def _listed(wanted: ListFilter) -> tuple[str, list[Any]]:

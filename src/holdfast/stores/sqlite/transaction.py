@@ -242,7 +242,7 @@ class SqliteTransaction(JobTable):
             "kind": rows.MEMORY,
             "scope_id": self._scope_id(partition, revision.scope),
             "plane": revision.plane,
-            "slot_key": rows.key_of(revision.slot),
+            "slot_key": rows.key_of(revision.slot) or self._slot_of(revision),
             "status": revision.status,
             "trust": revision.trust,
             "source_key": rows.key_of(revision.source),
@@ -255,6 +255,13 @@ class SqliteTransaction(JobTable):
         record = self._insert(values, said, revision, embedder_id, analyzer)
         self._link(record, revision.evidence)
         return number
+
+    def _slot_of(self, revision: NewRevision) -> bytes | None:
+        """A correction fills the slot of what it corrects, so that what is said later replaces it too."""
+        row = self._db.execute(
+            "SELECT slot_key FROM records WHERE id = ? AND revision = ?", (revision.id, revision.supersedes)
+        ).fetchone()
+        return row[0] if row else None
 
     def _superseded(self, revision: NewRevision, partition: int, change: int) -> int:
         """Close the current revision; the number of the next."""

@@ -34,8 +34,7 @@ CREATE TABLE scopes (
     UNIQUE (partition_id, conversation, app, project, agent, subject, channel, run, issue, namespace, space)
 );
 
--- A thread of messages, told from others by every part of the scope that reads are filtered by: what is known already,
--- and what is flushed, is never another scope's. Positions below `sealed` have been flushed.
+-- A thread of messages. Runs and issues come and go within one. Positions below `sealed` have been flushed.
 CREATE TABLE conversations (
     id INTEGER PRIMARY KEY,
     partition_id INTEGER NOT NULL REFERENCES partitions (id),
@@ -43,12 +42,10 @@ CREATE TABLE conversations (
     project TEXT NOT NULL,
     channel TEXT NOT NULL,
     name TEXT NOT NULL,
-    run TEXT NOT NULL,
-    issue TEXT NOT NULL,
     namespace TEXT NOT NULL,
     next_position INTEGER NOT NULL DEFAULT 0,
     sealed INTEGER NOT NULL DEFAULT 0,
-    UNIQUE (partition_id, name, app, project, channel, run, issue, namespace)
+    UNIQUE (partition_id, name, app, project, channel, namespace)
 );
 
 CREATE TABLE embedders (
