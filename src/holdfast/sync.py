@@ -8,6 +8,7 @@ import asyncio
 import atexit
 import concurrent.futures.thread  # noqa: F401 - see `_close_all`
 import functools
+import os
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
@@ -30,6 +31,12 @@ class Portal:
         self._thread.start()
         self._door = threading.Lock()
         self._closed = False
+        self._process = os.getpid()
+
+    @property
+    def here(self) -> bool:
+        """Whether its thread is in this process, and not in one that this was forked from."""
+        return os.getpid() == self._process
 
     def run(self, work: Coroutine[Any, Any, R]) -> R:
         future = self._submit(work)
@@ -40,6 +47,10 @@ class Portal:
             raise
 
     def _submit(self, work: Coroutine[Any, Any, R]) -> Future[R]:
+        if not self.here:
+            # Threads do not survive a fork: nobody would ever answer.
+            work.close()
+            raise StoreClosed("this memory was opened before the process forked; open it again in this one")
         with self._door:
             if not self._closed:
                 return asyncio.run_coroutine_threadsafe(work, self._loop)
@@ -124,7 +135,7 @@ _open: dict[Portal, AsyncMemory] = {}
 def _close(portal: Portal) -> None:
     """Whoever comes first closes; closing twice is closing once."""
     memory = _open.pop(portal, None)
-    if memory is not None:
+    if memory is not None and portal.here:
         try:
             portal.run(memory.close())
         finally:

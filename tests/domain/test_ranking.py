@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.ranking import (
+    MATCHING,
+    MEANING,
     PARTS,
     FloatArray,
     Part,
@@ -22,6 +24,7 @@ from holdfast.domain.ranking import (
     rank_of,
     saturated,
     window_cosines,
+    words_match,
 )
 
 values = st.floats(-1, 1, width=32)
@@ -146,16 +149,52 @@ def test_own_words_count_only_where_an_assistant_speaks_too() -> None:
     assert weight(Part.OWN_WORDS) == 0
 
 
-def test_long_texts_stand_for_themselves() -> None:
-    assert weight(Part.WINDOW_VECTOR, mean_length=20.0) > 0
-    assert weight(Part.WINDOW_VECTOR, mean_length=200.0) == 0
-    assert weight(Part.WORDS, mean_length=200.0) > weight(Part.WORDS, mean_length=20.0)
+def test_the_weights_are_for_messages() -> None:
+    assert effective(Weights(), Traits(people=2, mean_length=20.0)) == pytest.approx(
+        [0.0 if part is Part.OWN_WORDS else Weights().of(part) for part in PARTS]
+    )
+
+
+@pytest.mark.parametrize("parts", [MEANING, MATCHING])
+def test_the_longer_texts_are_the_more_they_stand_for_themselves(parts: tuple[Part, ...]) -> None:
+    own, *around = parts
+    for part in around:
+        falling = [weight(part, mean_length=length) for length in (20.0, 100.0, 400.0)]
+        assert falling == sorted(falling, reverse=True)
+        assert falling[0] > 3 * falling[-1]
+    whole = [sum(weight(part, mean_length=length) for part in parts) for length in (20.0, 400.0)]
+    assert whole[0] == pytest.approx(whole[1])
+    assert weight(own, mean_length=400.0) > weight(own, mean_length=20.0)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_that_is_off_stays_off(part: Part) -> None:
+    traits = Traits(people=2, mean_length=400.0, static_vectors=True)
+    assert effective(Weights().without(part), traits)[PARTS.index(part)] == 0
+
+
+def test_words_count_by_how_well_the_best_of_them_match() -> None:
+    assert weight(Part.WORDS, words_match=0.5) == pytest.approx(weight(Part.WORDS) / 2)
+    assert weight(Part.VECTOR, words_match=0.5) == weight(Part.VECTOR)
+
+
+@pytest.mark.parametrize("records", [10, 1000, 100_000])
+def test_a_few_words_that_no_other_record_holds_match_well_among_any_number(records: int) -> None:
+    rare = float(bm25_idf(floats(1), records)[0])
+    one, good, many = (words_match(float(saturated(floats(terms * rare))[0]), records) for terms in (1, 3, 300))
+    assert one == pytest.approx(0.5, abs=1e-3)
+    assert good == pytest.approx(1, abs=1e-3)
+    assert 1.9 < many <= 2
+
+
+def test_no_words_match_not_at_all() -> None:
+    assert words_match(0.0, 100) == 0
 
 
 def test_static_vectors_and_scripts_without_spaces_lean_on_words() -> None:
     trusted = weight(Part.VECTOR)
-    assert trusted > weight(Part.VECTOR, static_vectors=True) > weight(Part.VECTOR, static_vectors=True, spaceless=True)
-    assert trusted > weight(Part.VECTOR, spaceless=True) > 0
+    assert trusted > weight(Part.VECTOR, static_vectors=True) > weight(Part.VECTOR, spaceless=True) > 0
+    assert weight(Part.VECTOR, static_vectors=True, spaceless=True) == weight(Part.VECTOR, spaceless=True)
 
 
 # --- scores -----------------------------------------------------------------------------------------------------------

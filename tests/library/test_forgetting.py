@@ -225,7 +225,9 @@ def test_a_flush_seals_a_conversation_whole_and_learns_from_all_its_runs(memory:
 
 
 @pytest.mark.parametrize("nothing", [{"record_id": None}, {"source": None}])
-def test_a_variable_that_was_never_set_does_not_forget_a_whole_subject(memory: Memory, nothing: dict[str, None]) -> None:
+def test_a_variable_that_was_never_set_does_not_forget_a_whole_subject(
+    memory: Memory, nothing: dict[str, None]
+) -> None:
     memory.add("I live in Lisbon.", subject="ana")
     for forget in (memory.forget, memory.forget_preview):
         with pytest.raises(InvalidInput, match="is None; leave it out"):

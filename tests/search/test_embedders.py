@@ -6,6 +6,8 @@ import asyncio
 import json
 import os
 import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tokenizers import Tokenizer, models, pre_tokenizers
 
 from holdfast.domain.ranking import FloatArray
 from holdfast.errors import EmbedderMisconfigured, EmbedderUnavailable
@@ -124,6 +127,61 @@ def test_an_onnx_file_that_cannot_be_read_is_named(minilm: Path, tmp_path: Path,
     (tmp_path / broken).write_bytes(b"not a model")
     with pytest.raises(EmbedderMisconfigured, match=broken):
         OnnxEmbedder(tmp_path)
+
+
+@pytest.fixture
+def hidden_states(tmp_path: Path) -> Path:
+    """A graph that gives a state per token, and asks for `token_type_ids`; with a tokenizer of three words.
+
+    It was made by this, with onnx 1.x:
+
+        words = np.array([[9, 9, 9], [3, 0, 0], [0, 4, 0], [0, 0, 5]], np.float32)  # of the padding, and of three words
+        types = np.array([[0, 0, 1], [7, 7, 7]], np.float32)
+        names = ("input_ids", "attention_mask", "token_type_ids")
+        ids = [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "length"]) for name in names]
+        states = helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["batch", "length", 3])
+        nodes = [
+            helper.make_node("Gather", ["words", "input_ids"], ["word"]),
+            helper.make_node("Gather", ["types", "token_type_ids"], ["type"]),
+            helper.make_node("Add", ["word", "type"], ["last_hidden_state"]),
+        ]
+        tables = [numpy_helper.from_array(words, "words"), numpy_helper.from_array(types, "types")]
+        graph = helper.make_graph(nodes, "hidden_states", ids, [states], tables)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+        save(model, "tests/search/data/hidden_states.onnx")
+    """
+    shutil.copy(Path(__file__).parent / "data" / "hidden_states.onnx", tmp_path / "model.onnx")
+    vocabulary = {"[PAD]": 0, "tea": 1, "cat": 2, "sea": 3}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[PAD]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    return tmp_path
+
+
+def test_states_of_tokens_are_averaged(hidden_states: Path) -> None:
+    embedder = OnnxEmbedder(hidden_states)
+    assert embedder.dimensions == 3
+    (mean,) = embed(embedder, ["tea cat"])
+    expected = np.array([1.5, 2.0, 1.0], np.float32)  # of (3, 0, 1) and (0, 4, 1): the 1 is of the token's type
+    assert np.allclose(mean, expected / np.linalg.norm(expected), atol=1e-6)
+
+
+def test_padding_does_not_count_in_the_average(hidden_states: Path) -> None:
+    embedder = OnnxEmbedder(hidden_states)
+    together = embed(embedder, ["tea", "tea cat sea sea cat tea"])
+    assert np.array_equal(together[0], embed(embedder, ["tea"])[0])
+
+
+def test_an_embedder_that_needs_onnxruntime_says_how_to_get_it(tmp_path: Path) -> None:
+    script = (
+        "import sys; sys.modules['onnxruntime'] = None\n"
+        "from holdfast.errors import EmbedderMisconfigured\n"
+        "from holdfast.search.embedders.onnx import OnnxEmbedder\n"
+        "try: OnnxEmbedder(sys.argv[1])\n"
+        "except EmbedderMisconfigured as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert "pip install 'holdfast[onnx]'" in done.stdout
 
 
 # --- openai -----------------------------------------------------------------------------------------------------------

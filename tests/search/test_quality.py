@@ -5,39 +5,68 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from memory_reader import Entry, MemoryReader
 
-from holdfast.domain.ranking import Weights
+from holdfast.domain.ranking import FloatArray, Weights
 from holdfast.domain.scope import Scope
 from holdfast.domain.times import checked_time, to_micros
 from holdfast.ports import Wanted
 from holdfast.search.cache import ViewCache
+from holdfast.search.embedders.onnx import OnnxEmbedder
 from holdfast.search.embedders.static import StaticEmbedder
 from holdfast.search.ranker import PartitionSearcher
 
 EVAL = Path(os.environ.get("HOLDFAST_EVAL", Path(__file__).parents[3] / "shared" / "eval"))
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HERE = Scope(subject="anna")
-STATIC = StaticEmbedder()
 
 
-def dataset(name: str) -> list[dict[str, Any]]:
-    path = EVAL / name
-    if not path.is_file():
+def there(path: Path) -> Path:
+    if not path.exists():
         if os.environ.get("CI") == "true":
             pytest.fail(f"no data at {path}: set HOLDFAST_EVAL")
         pytest.skip(f"no data at {path}: set HOLDFAST_EVAL")
-    scopes: list[dict[str, Any]] = json.loads(path.read_text())["scopes"]
+    return path
+
+
+def dataset(name: str) -> list[dict[str, Any]]:
+    scopes: list[dict[str, Any]] = json.loads(there(EVAL / name).read_text())["scopes"]
     return scopes
 
 
-def reader_of(scope: dict[str, Any]) -> tuple[MemoryReader, dict[int, str]]:
-    reader, conversations = MemoryReader(STATIC.vectors), dict[str, int]()
+class Embedding:
+    """An embedder, and the vectors that it made: both embedders are slow enough to embed the data only once."""
+
+    def __init__(self, made: StaticEmbedder | OnnxEmbedder) -> None:
+        self.fingerprint = made.fingerprint
+        self._made = made
+        self._known: dict[str, FloatArray] = {}
+
+    def vectors(self, texts: Sequence[str]) -> FloatArray:
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        self._known.update(zip(new, self._made.vectors(new), strict=True))
+        return np.stack([self._known[text] for text in texts])
+
+
+@pytest.fixture(scope="module")
+def static() -> Embedding:
+    return Embedding(StaticEmbedder())
+
+
+@pytest.fixture(scope="module")
+def minilm() -> Embedding:
+    return Embedding(OnnxEmbedder(there(EVAL / "minilm")))
+
+
+def reader_of(scope: dict[str, Any], embedding: Embedding) -> tuple[MemoryReader, dict[int, str]]:
+    reader, conversations = MemoryReader(embedding.vectors), dict[str, int]()
     entries = [
         Entry(
             record["text"],
@@ -52,16 +81,16 @@ def reader_of(scope: dict[str, Any]) -> tuple[MemoryReader, dict[int, str]]:
     return reader, dict(zip(reader.add(*entries), ids, strict=True))
 
 
-def measure(name: str, weights: Weights | None = None) -> tuple[float, float]:
+def measure(name: str, embedding: Embedding, weights: Weights | None = None) -> tuple[float, float]:
     """Recall and nDCG at 10, turn by turn."""
     recalls: list[float] = []
     gains: list[float] = []
     for scope in dataset(name):
-        reader, ids = reader_of(scope)
-        searcher = PartitionSearcher(ViewCache(100_000_000), STATIC.fingerprint, weights)
+        reader, ids = reader_of(scope, embedding)
+        searcher = PartitionSearcher(ViewCache(100_000_000), embedding.fingerprint, weights)
         for question in (question for question in scope["questions"] if question["counted"]):
             text = searcher.text_to_embed(reader, HERE, question["query"], Wanted())
-            ranked = searcher.rank(reader, HERE, question["query"], STATIC.vectors([text])[0], Wanted(), NOW)
+            ranked = searcher.rank(reader, HERE, question["query"], embedding.vectors([text])[0], Wanted(), NOW)
             gold = set(question["gold"])
             hits = [ids[scored.number] in gold for scored in ranked.best]
             recalls.append(sum(hits) / len(gold))
@@ -70,15 +99,23 @@ def measure(name: str, weights: Weights | None = None) -> tuple[float, float]:
     return sum(recalls) / len(recalls), sum(gains) / len(gains)
 
 
-def test_conversations_between_people_are_searched_well() -> None:
-    recall, gain = measure("locomo-dev.json")
-    assert recall >= 0.81
-    assert gain >= 0.64
+def test_conversations_between_people_are_searched_well(static: Embedding) -> None:
+    recall, gain = measure("locomo-dev.json", static)
+    assert recall >= 0.82
+    assert gain >= 0.65
 
 
-def test_the_plain_hybrid_is_the_floor() -> None:
-    assert measure("locomo-dev.json", Weights.plain())[0] >= 0.60
+def test_a_better_embedder_makes_search_better(minilm: Embedding) -> None:
+    recall, gain = measure("locomo-dev.json", minilm)
+    # Measured 0.851 and 0.671; vectors of an int8 graph differ a little between processors.
+    assert recall >= 0.84
+    assert gain >= 0.66
 
 
-def test_daily_messages_in_chinese_are_searched_well() -> None:
-    assert measure("memdaily-dev.json")[0] >= 0.965
+def test_the_plain_hybrid_is_the_floor(static: Embedding) -> None:
+    assert measure("locomo-dev.json", static, Weights.plain())[0] >= 0.60
+
+
+def test_daily_messages_in_chinese_are_searched_well(static: Embedding) -> None:
+    best = measure("memdaily-dev.json", static, Weights.plain(0, 1))[0]
+    assert measure("memdaily-dev.json", static)[0] >= best - 0.005

@@ -65,6 +65,11 @@ class Job:
         return self.status is JobStatus.RUNNING and self.lease_until is not None and self.lease_until <= now
 
 
+def gives_up(job: Job) -> bool:
+    """Whether a failed attempt is the last. Forgotten bytes are cut from the log however long it takes."""
+    return job.attempt >= MAX_ATTEMPTS and job.kind is not JobKind.SCRUB
+
+
 def retry_delay(attempt: int) -> timedelta:
     """How long to wait after a failed attempt: doubling, up to a bound. All attempts together span an hour."""
-    return min(FIRST_RETRY * float(2 ** (attempt - 1)), LONGEST_RETRY)
+    return min(FIRST_RETRY * float(2 ** min(attempt - 1, 20)), LONGEST_RETRY)

@@ -56,11 +56,11 @@ MATCHING = (Part.WORDS, Part.WINDOW_WORDS, Part.SESSION_WORDS)
 # The weights are for messages of this mean length, in terms. Longer texts say more themselves and need what is around
 # them less: half as much where they are longer by the sum of both.
 MESSAGE_TERMS, ENOUGH_TERMS = 30.0, 100.0
-# The (saturated) score of words that match as well as the weights take them to; words that match worse count for less.
-GOOD_WORDS = 0.4
+# As many words that no other record holds are a good match; the weights of words are for one.
+GOOD_TERMS = 3.0
 # How far vectors are trusted that are averages of token vectors, and any in a script without spaces: most models know
 # it as single characters, which the words hold better.
-STATIC_TRUST, SPACELESS_TRUST = 0.7, 0.02
+STATIC_TRUST, SPACELESS_TRUST = 0.6, 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Weights:
     session_vector: float = 0.10
     words: float = 0.10
     window_words: float = 0.30
-    session_words: float = 0.25
+    session_words: float = 0.30
     speaker: float = 0.35
     time: float = 0.30
     statement: float = 0.30
@@ -140,6 +140,22 @@ def saturated(scores: FloatArray, half: float = SATURATION) -> FloatArray:
     return scores / (scores + np.float32(half))
 
 
+def unsaturated(share: float, half: float = SATURATION) -> float:
+    """The score that `saturated` maps to this."""
+    return half * share / max(1 - share, 1e-6)
+
+
+def words_match(best: float, records: int) -> float:
+    """How well words match the best of so many records, by its (saturated) score: 1 if well, 2 at most.
+
+    Scaled to the best alone, one common word would count as much as the whole query. Measured in what a word can say
+    among so many records, so that it holds for ten as for thousands.
+    """
+    score = unsaturated(best)
+    good = GOOD_TERMS * float(bm25_idf(np.ones(1, np.float32), records)[0])
+    return 2 * score / (score + good)
+
+
 def normalized(scores: FloatArray) -> FloatArray:
     """Scale each row to 0..1 over the candidates, so that parts with different units can be weighed together."""
     low = scores.min(axis=-1, keepdims=True)
@@ -182,14 +198,14 @@ def window_cosines(cosines: FloatArray, count: FloatArray, products: FloatArray)
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What a search meets: the records that it sees, the query's script, what made the vectors, and the best words."""
+    """What a search meets: the records that it sees, the query's script, what made the vectors, and how words match."""
 
     people: int = 0
     assistant: bool = False
     mean_length: float = 0.0
     spaceless: bool = False
     static_vectors: bool = False
-    best_words: float = GOOD_WORDS
+    words_match: float = 1.0
 
 
 def effective(weights: Weights, traits: Traits) -> FloatArray:
@@ -199,7 +215,7 @@ def effective(weights: Weights, traits: Traits) -> FloatArray:
         _leave_out(given, traits)
         _fit_to_length(given, traits.mean_length)
         _trust(given, MEANING, _vector_trust(traits))
-        _trust(given, MATCHING, traits.best_words / GOOD_WORDS)
+        _trust(given, MATCHING, traits.words_match)
     return np.array([given[part] for part in PARTS], np.float32)
 
 
@@ -257,5 +273,5 @@ def combined(raw: FloatArray, even: FloatArray, weights: FloatArray) -> Combined
 
 def match(cosine: float, words: float) -> float:
     """How well one record matches, between 0 and 1, by its meaning or by its (saturated) words."""
-    bm25_score = SATURATION * words / max(1 - words, 1e-6)
+    bm25_score = unsaturated(words)
     return min(max(cosine, bm25_score / (bm25_score + FAIR_MATCH), 0.0), 1.0)

@@ -10,9 +10,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-MONTHS = (
-    "january february march april may june july august september october november december".split()
-)
+MONTHS = "january february march april may june july august september october november december".split()
 WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
 COUNTS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "ten": 10}
 

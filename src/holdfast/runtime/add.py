@@ -90,14 +90,14 @@ class Add(Write[_Prepared, Added]):
     def apply(self, transaction: Transaction, prepared: _Prepared) -> Added:
         partition = self.scope.partition
         if self.idempotency_key is not None:
-            known = transaction.answer(partition, self.idempotency_key)
+            known = transaction.answer(partition, answer_key(self.scope, self.idempotency_key))
             if known is not None:
                 return self._replayed(known, prepared.digest)
         core, turn = prepared.core, prepared.turn
         stored = transaction.add_turn(turn, core.embedder.fingerprint, core.analyzer.version)
         if self.idempotency_key is not None:
             answer = Answer(prepared.digest, stored.ids, turn.id)
-            transaction.keep_answer(partition, self.idempotency_key, answer, prepared.now)
+            transaction.keep_answer(partition, answer_key(self.scope, self.idempotency_key), answer, prepared.now)
         return Added(
             turn_id=turn.id if stored.new else None,
             conversation=self.scope.conversation or "",
@@ -158,3 +158,8 @@ def check_source(source: str | None) -> None:
 def digest_of(*parts: object) -> str:
     """A digest that tells one request from another."""
     return hashlib.sha256(json.dumps(parts, ensure_ascii=True, default=str, sort_keys=True).encode()).hexdigest()
+
+
+def answer_key(scope: Scope, idempotency_key: str) -> str:
+    """What an answer is kept under: apps, projects and namespaces of one partition do not meet in each other's keys."""
+    return digest_of(scope.app, scope.project, scope.namespace, idempotency_key)

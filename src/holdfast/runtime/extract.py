@@ -29,8 +29,13 @@ async def extracted(core: Core, job: Job) -> Callable[[Transaction], None]:
     grant = authorize(SYSTEM, Action.WORK, job.scope)
     messages = await core.store.read(grant, lambda reader: _messages(reader, job.record_ids))
     candidates = await core.extractor.extract(messages, job.scope.subject)
-    entries = await indexing.entries(core, [candidate.text for candidate in candidates])
-    proposed = [_Indexed(candidate, entry) for candidate, entry in zip(candidates, entries, strict=True)]
+    # Here nobody waits for an answer, so a remote embedder is waited for.
+    analyses = await indexing.analyzed(core, [candidate.text for candidate in candidates])
+    vectors = await indexing.embedded(core, analyses)
+    proposed = [
+        _Indexed(candidate, indexing.Entry(analysis, made))
+        for candidate, analysis, made in zip(candidates, analyses, vectors, strict=True)
+    ]
     scope = lasting(job.scope)
 
     def effect(transaction: Transaction) -> None:

@@ -8,6 +8,7 @@ writes operations.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
@@ -123,7 +124,7 @@ async def perform(core: Core, actor: Actor, action: Action, make: Callable[[], R
             result = await core.store.write(grant, lambda transaction: _applied(verb, transaction, prepared, entry))
         else:
             result = await _read(core, grant, verb, prepared, entry)
-    except Exception as error:
+    except (Exception, asyncio.CancelledError) as error:
         refused = isinstance(error, _REFUSALS)
         await core.store.audit(entry.row(Outcome.REFUSED if refused else Outcome.FAILED, error=error))
         raise
@@ -147,4 +148,6 @@ async def _read(core: Core, grant: Grant, verb: Request[P, R], prepared: P, entr
 def _code(error: BaseException | None) -> str | None:
     if error is None:
         return None
+    if isinstance(error, asyncio.CancelledError):
+        return "cancelled"
     return error.code if isinstance(error, HoldfastError) else "internal_error"

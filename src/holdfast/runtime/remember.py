@@ -20,7 +20,7 @@ from holdfast.domain.transcript import check_metadata
 from holdfast.errors import IdempotencyConflict, InvalidInput, NotFound, RevisionConflict
 from holdfast.ports import Answer, NewRevision, Transaction
 from holdfast.runtime import indexing
-from holdfast.runtime.add import check_key, check_source, digest_of
+from holdfast.runtime.add import answer_key, check_key, check_source, digest_of
 from holdfast.runtime.perform import Core, Write
 
 MAX_REASON_CHARS = 1_000
@@ -91,7 +91,7 @@ class Remember(_Indexing):
     def apply(self, transaction: Transaction, prepared: Ready) -> Remembered:
         digest = self._digest()
         if self.idempotency_key is not None:
-            known = transaction.answer(self.scope.partition, self.idempotency_key)
+            known = transaction.answer(self.scope.partition, answer_key(self.scope, self.idempotency_key))
             if known is not None:
                 return _replayed(transaction, known, digest)
         memory_id = MemoryId(prepared.core.ids.new(ids.MEMORY))
@@ -100,7 +100,8 @@ class Remember(_Indexing):
         )
         if self.idempotency_key is not None:
             answer = Answer(digest, (memory_id,))
-            transaction.keep_answer(self.scope.partition, self.idempotency_key, answer, prepared.now)
+            key = answer_key(self.scope, self.idempotency_key)
+            transaction.keep_answer(self.scope.partition, key, answer, prepared.now)
         self._index_later(transaction, prepared, self.scope, memory_id)
         return Remembered(current(transaction, memory_id))
 

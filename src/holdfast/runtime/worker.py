@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from holdfast.domain.access import SYSTEM, Action, Grant, authorize
-from holdfast.domain.jobs import HEARTBEAT, LEASE, MAX_ATTEMPTS, Job, JobKind, JobStatus, retry_delay
+from holdfast.domain.jobs import HEARTBEAT, LEASE, Job, JobKind, JobStatus, gives_up, retry_delay
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.errors import HoldfastError, LeaseLost, StoreClosed, StoreError
 from holdfast.ports import Transaction, Unindexed
@@ -122,10 +122,10 @@ class Worker:
         now = self._core.clock.now()
 
         def end(transaction: Transaction) -> None:
-            if job.attempt < MAX_ATTEMPTS:
-                transaction.retry(job, now, now + retry_delay(job.attempt), error)
-            else:
+            if gives_up(job):
                 transaction.finish(job, JobStatus.FAILED, now, error)
+            else:
+                transaction.retry(job, now, now + retry_delay(job.attempt), error)
 
         try:
             await self._core.store.write(storewide(), end)

@@ -27,6 +27,7 @@ from holdfast.domain.ranking import (
     effective,
     normalized,
     rank_of,
+    words_match,
 )
 from holdfast.domain.results import HitKind
 from holdfast.domain.scope import Scope
@@ -110,7 +111,7 @@ class PartitionSearcher:
             mean_length=terms / max(rows, 1),
             spaceless=query.spaceless,
             static_vectors=self._embedder.startswith(STATIC_PREFIX),
-            best_words=best_words,
+            words_match=words_match(best_words, rows),
         )
 
 

@@ -388,11 +388,12 @@ class SqliteTransaction(JobTable):
         record_operation(self._db, operation)
 
 
-def record_operation(connection: sqlite3.Connection, operation: Operation) -> None:
+def record_operation(connection: sqlite3.Connection, operation: Operation, *, unless_there: bool = False) -> None:
     """Write an audit row. It names the partition it belongs to, so that only those who reach that can read it."""
     partition = operation.scope.partition
     connection.execute(
-        "INSERT INTO operations (id, space, scope, partition_id, actor_kind, actor_id, action, outcome, error_code,"
+        f"INSERT {'OR IGNORE ' if unless_there else ''}INTO operations"
+        " (id, space, scope, partition_id, actor_kind, actor_id, action, outcome, error_code,"
         " touched, started_at, duration_micros) VALUES (?, ?, ?,"
         " (SELECT id FROM partitions WHERE space = ? AND kind = ? AND owner = ?), ?, ?, ?, ?, ?, ?, ?, ?)",
         (

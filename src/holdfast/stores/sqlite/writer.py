@@ -20,7 +20,7 @@ from typing import Any
 
 from holdfast.domain.access import Grant
 from holdfast.domain.operations import Operation
-from holdfast.errors import StoreClosed
+from holdfast.errors import StoreBusy, StoreClosed
 from holdfast.stores.sqlite.errors import is_busy, translated
 from holdfast.stores.sqlite.transaction import SqliteTransaction, record_operation
 from holdfast.stores.sqlite.waiting import begin_immediate
@@ -93,7 +93,11 @@ class Writer:
         return not full
 
     def wait_for_room(self) -> None:
-        self._room.wait(self._busy_seconds)
+        """What cannot be audited is not answered: so many rows wait only while the store cannot be written at all."""
+        if not self._room.wait(self._busy_seconds):
+            raise StoreBusy(
+                f"{self._location} takes no audit rows; see what keeps it from being written, and try again"
+            )
 
     def close(self) -> Future[None]:
         """Finish what was queued, then end; done when it has."""
@@ -204,7 +208,8 @@ class Writer:
     def _record(self, audits: Sequence[Operation]) -> None:
         for operation in audits:
             try:
-                record_operation(self._db, operation)
+                # A call that was cancelled may have been carried out all the same; then its own row stands.
+                record_operation(self._db, operation, unless_there=True)
             except _UNWRITABLE:
                 # It must not keep everybody else's writes from being committed.
                 log.exception("the audit row %s cannot be written", operation.id)

@@ -11,7 +11,7 @@ import pytest
 from holdfast.domain.forgetting import ForgetTarget
 from holdfast.domain.memory import ALWAYS, Evidence, Memory, Plane, Status, Trust, Validity
 from holdfast.domain.results import HitKind
-from holdfast.domain.scope import SCOPE_PARTS, Scope
+from holdfast.domain.scope import CONVERSATION_PARTS, Scope
 from holdfast.domain.transcript import Message, Role
 from holdfast.errors import DuplicateId, RevisionConflict
 from holdfast.ports import (
@@ -171,10 +171,25 @@ class RecordContract:
     @scenario
     async def test_a_message_id_belongs_to_its_conversation(self, store: Store) -> None:
         scribe = Scribe()
-        others = [replace(ANA, **{part: "other"}) for part in SCOPE_PARTS if part != "agent"]
+        others = [replace(ANA, **{part: "other"}) for part in ("space", "subject", *CONVERSATION_PARTS)]
         for scope in (ANA, *others):
             stored = await add(store, scribe.turn(scope, scribe.message("hello", external_id="m1")))
             assert len(stored.new) == 1
+
+    @scenario
+    async def test_a_conversation_is_one_over_its_runs_and_issues(self, store: Store) -> None:
+        scribe = Scribe()
+        scopes = [replace(ANA, run="1"), replace(ANA, run="2"), replace(ANA, issue="3"), ANA]
+        messages = [scribe.message(f"message {number}", external_id=f"m{number}") for number in range(4)]
+        for scope, message in zip(scopes, messages, strict=True):
+            await add(store, scribe.turn(scope, message))
+        records = [await found(store, message.id) for message in messages]
+        assert [record.position for record in records if isinstance(record, Message)] == [0, 1, 2, 3]
+        assert [record.scope for record in records if record] == scopes
+        again = scribe.message("message 0", external_id="m0")
+        assert (await add(store, scribe.turn(scopes[1], again))).ids == (messages[0].id,)
+        unsealed = await store.read(reading(ANA), lambda r: list(r.unsealed(ANA)))
+        assert unsealed == [message.id for message in messages]
 
     @pytest.mark.parametrize(("text", "sender"), [("another text", "ana"), ("hello", "bob"), ("hello", None)])
     @scenario
