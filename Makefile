@@ -28,7 +28,8 @@ format: $(VENV)/.tests
 
 # The long versions of the reliability tests; results are recorded in docs/measurements.md.
 soak: $(VENV)/.tests
-	HOLDFAST_EVAL=$(EVAL) HOLDFAST_KILLS=1000 HOLDFAST_EXAMPLES=5000 $(BIN)/python -m pytest tests/reliability
+	HOLDFAST_EVAL=$(EVAL) HOLDFAST_KILLS=1000 HOLDFAST_EXAMPLES=5000 HOLDFAST_LAYOUTS=100 HOLDFAST_TEXTS=20000 \
+	HOLDFAST_OPERATIONS=2000 HOLDFAST_TEST_MESSAGES=100000 $(BIN)/python -m pytest tests/reliability tests/library/test_bad_input.py
 
 bench: $(BENCH)/.installed
 	HOLDFAST_EVAL=$(EVAL) $(BENCH)/bin/python -m bench.retrieval --embedder static

@@ -13,7 +13,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="HOLDFAST_", extra="ignore")
 
-    store: str = Field(default="memory.db", description="Where the command line keeps its memory: a path, or :memory:.")
+    store: str = Field(default="memory.db", description="Where the command line keeps its memory: a path.")
     space: str = Field(default="default", description="The space that calls work in unless they name one.")
     embedder: str = Field(
         default="static",

@@ -196,6 +196,10 @@ async def outcome(call: Awaitable[Any]) -> Any:
         return error
 
 
+# One world for all of them, and the last looks at the rows that the others left: they run in one process, in order.
+pytestmark = pytest.mark.xdist_group("isolation")
+
+
 # --- a case per verb --------------------------------------------------------------------------------------------------
 
 Case = Callable[[AsyncMemory, dict[str, str], str], Awaitable[Any]]
