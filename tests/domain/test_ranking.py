@@ -187,8 +187,8 @@ def test_a_few_words_that_no_other_record_holds_match_well_among_any_number(reco
     assert 1.9 < many <= 2
 
 
-def test_no_words_match_not_at_all() -> None:
-    assert words_match(0.0, 100) == 0
+def test_words_that_do_not_match_count_least_but_are_still_shown() -> None:
+    assert 0 < words_match(0.0, 100) < words_match(0.1, 100)
 
 
 def test_static_vectors_and_scripts_without_spaces_lean_on_words() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from holdfast.domain.text import MAX_TEXT_CHARS
 from holdfast.ports import Flag
 from holdfast.search.analyzer import PIECE_CHARS, TextAnalyzer, cut, is_spaceless, term_hash
-from holdfast.search.view import MAX_COUNT, pack_terms, unpack_terms
+from holdfast.search.postings import MAX_COUNT, pack_terms, unpack_terms
 
 ANALYZER = TextAnalyzer()
 storable = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)

@@ -67,6 +67,23 @@ def test_the_record_that_holds_the_words_comes_first() -> None:
     assert found(search(reader, "where does the cat sleep?"))[0] == 2
 
 
+def words_to_vector(ranked: Ranked) -> float:
+    parts = ranked.best[0].parts
+    return parts["words"][2] / parts["vector"][2]
+
+
+def test_words_weigh_more_where_they_match_better() -> None:
+    reader = reader_of(Entry("the cat sleeps under the piano"), *(Entry(f"note {at}") for at in range(30)))
+    weak, strong = (words_to_vector(search(reader, query)) for query in ("cat zebra", "cat sleeps piano zebra"))
+    assert 0 < weak < strong
+
+
+def test_how_well_words_match_does_not_depend_on_a_filter() -> None:
+    reader = reader_of(Entry("the cat sleeps", "ben"), *(Entry(f"cat note {at}", "ana") for at in range(30)))
+    everyone, one = (search(reader, "cat sleeps", Wanted(sender=sender)) for sender in (None, "ana"))
+    assert words_to_vector(one) == pytest.approx(words_to_vector(everyone))
+
+
 def test_equal_records_come_in_the_order_of_their_making() -> None:
     reader = reader_of(*(Entry("the same text", conversation=None) for _ in range(12)))
     assert found(search(reader, "same text")) == list(range(1, 11))

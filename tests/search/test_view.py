@@ -10,7 +10,8 @@ from memory_reader import Entry, MemoryReader
 from holdfast.domain.scope import Scope
 from holdfast.search.analyzer import term_hash
 from holdfast.search.embedders.fake import FakeEmbedder
-from holdfast.search.view import PAUSE_MICROS, PartitionView, Postings, Segment
+from holdfast.search.postings import Postings, Segment
+from holdfast.search.view import PAUSE_MICROS, PartitionView
 
 FAKE = FakeEmbedder(16)
 LONG = "A long story is told here, sentence by sentence, about cats. " * 40

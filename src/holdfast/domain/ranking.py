@@ -57,7 +57,7 @@ MATCHING = (Part.WORDS, Part.WINDOW_WORDS, Part.SESSION_WORDS)
 # them less: half as much where they are longer by the sum of both.
 MESSAGE_TERMS, ENOUGH_TERMS = 30.0, 100.0
 # As many words that no other record holds are a good match; the weights of words are for one.
-GOOD_TERMS = 3.0
+GOOD_TERMS, LEAST_MATCH = 3.0, 0.05
 # How far vectors are trusted that are averages of token vectors, and any in a script without spaces: most models know
 # it as single characters, which the words hold better.
 STATIC_TRUST, SPACELESS_TRUST = 0.6, 0.02
@@ -149,11 +149,12 @@ def words_match(best: float, records: int) -> float:
     """How well words match the best of so many records, by its (saturated) score: 1 if well, 2 at most.
 
     Scaled to the best alone, one common word would count as much as the whole query. Measured in what a word can say
-    among so many records, so that it holds for ten as for thousands.
+    among so many records, so that it holds for ten as for thousands. Never 0: an explanation shows words that were
+    looked for and not found.
     """
     score = unsaturated(best)
     good = GOOD_TERMS * float(bm25_idf(np.ones(1, np.float32), records)[0])
-    return 2 * score / (score + good)
+    return max(2 * score / (score + good), LEAST_MATCH)
 
 
 def normalized(scores: FloatArray) -> FloatArray:

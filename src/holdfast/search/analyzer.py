@@ -17,7 +17,7 @@ from hashlib import blake2b
 import snowballstemmer
 
 from holdfast.ports import Analysis, Flag
-from holdfast.search.view import pack_terms
+from holdfast.search.postings import pack_terms
 from holdfast.search.words import CLITICS_AFTER, CLITICS_BEFORE, TIME_WORDS
 
 ANALYZER_VERSION = 1

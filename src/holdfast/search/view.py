@@ -8,7 +8,6 @@ built at once: nothing in it depends on the order of rows.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -20,124 +19,15 @@ from numpy.typing import NDArray
 from holdfast.domain.ranking import BoolArray, FloatArray, IntArray
 from holdfast.domain.scope import Scope
 from holdfast.ports import Delta, IndexRow, VectorRow
-
-HashArray = NDArray[np.uint64]
-SmallArray = NDArray[np.int32]
+from holdfast.search.postings import Postings, SmallArray, segment_of
 
 NEVER = np.iinfo(np.int64).max
 ALWAYS = np.iinfo(np.int64).min
 MESSAGE = 0
-MAX_COUNT = 65_535
 # What is said after a longer pause than this does not belong to what was said before it.
 PAUSE_MICROS = 3_600_000_000
-_HASH_BYTES, _COUNT_BYTES = 8, 2
-# Segments of postings are merged while the older is less than this many times the newer: few to look through, and
-# each entry is moved only a few times in its life.
-_MERGE_RATIO = 4
 # Dead rows are dropped when they are both many and a good part of the view.
 _DEAD_ROWS, _DEAD_SHARE = 256, 0.25
-
-
-def pack_terms(counts: Mapping[int, int]) -> bytes:
-    """Term hashes (u64, little-endian), then their counts (u16), as they are stored with a record."""
-    size = len(counts)
-    capped = [count if count < MAX_COUNT else MAX_COUNT for count in counts.values()]
-    return struct.pack(f"<{size}Q{size}H", *counts.keys(), *capped)
-
-
-def unpack_terms(packed: bytes) -> dict[int, int]:
-    size = len(packed) // (_HASH_BYTES + _COUNT_BYTES)
-    values = struct.unpack(f"<{size}Q{size}H", packed)
-    return dict(zip(values[:size], values[size:], strict=True))
-
-
-# --- postings -------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """Postings sorted by hash: those of `hashes[i]` lie from `starts[i]` to `starts[i + 1]`."""
-
-    hashes: HashArray
-    starts: IntArray
-    records: SmallArray
-    counts: NDArray[np.uint16]
-
-    @classmethod
-    def of(cls, hashes: HashArray, records: SmallArray, counts: NDArray[np.uint16]) -> Segment:
-        order = np.argsort(hashes)
-        return cls._sorted(hashes[order], records[order], counts[order])
-
-    @classmethod
-    def _sorted(cls, hashes: HashArray, records: SmallArray, counts: NDArray[np.uint16]) -> Segment:
-        first = np.ones(len(hashes), bool)
-        np.not_equal(hashes[1:], hashes[:-1], out=first[1:])
-        starts = np.append(np.flatnonzero(first), len(hashes))
-        return cls(hashes[first], starts, records, counts)
-
-    def kept(self, moved: SmallArray) -> Segment:
-        """Only the records that `moved` gives a place, at that place."""
-        records = moved[self.records]
-        keep = records >= 0
-        return self._sorted(self._each()[keep], records[keep], self.counts[keep])
-
-    def joined(self, other: Segment) -> Segment:
-        return Segment.of(
-            np.concatenate((self._each(), other._each())),
-            np.concatenate((self.records, other.records)),
-            np.concatenate((self.counts, other.counts)),
-        )
-
-    def _each(self) -> HashArray:
-        return np.repeat(self.hashes, np.diff(self.starts))
-
-    @property
-    def bytes(self) -> int:
-        return self.hashes.nbytes + self.starts.nbytes + self.records.nbytes + self.counts.nbytes
-
-
-@dataclass(frozen=True, slots=True)
-class Postings:
-    """Which records hold a term, and how often: a few sorted segments, the oldest and largest first."""
-
-    segments: tuple[Segment, ...] = ()
-
-    def added(self, segment: Segment) -> Postings:
-        segments = list(self.segments)
-        while segments and len(segments[-1].records) < _MERGE_RATIO * len(segment.records):
-            segment = segments.pop().joined(segment)
-        return Postings((*segments, segment))
-
-    def kept(self, moved: SmallArray) -> Postings:
-        return Postings(tuple(segment.kept(moved) for segment in self.segments))
-
-    def lookup(self, term: int) -> tuple[IntArray, IntArray]:
-        """The records that hold a term, and their counts."""
-        _, records, counts = self.lookup_all(np.array([term], np.uint64))
-        return records.astype(np.int64), counts.astype(np.int64)
-
-    def lookup_all(self, terms: HashArray) -> tuple[IntArray, SmallArray, NDArray[np.uint16]]:
-        """Of several terms at once: the place of the term in `terms`, record and count of each posting."""
-        which: list[int] = []
-        sizes: list[int] = []
-        records: list[SmallArray] = []
-        counts: list[NDArray[np.uint16]] = []
-        for segment in self.segments:
-            found = np.searchsorted(segment.hashes, terms)
-            for place, at in enumerate(found.tolist()):
-                if at < len(segment.hashes) and segment.hashes[at] == terms[place]:
-                    start, end = segment.starts[at : at + 2].tolist()
-                    which.append(place)
-                    sizes.append(end - start)
-                    records.append(segment.records[start:end])
-                    counts.append(segment.counts[start:end])
-        if not which:
-            return np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.uint16)
-        return np.repeat(which, sizes), np.concatenate(records), np.concatenate(counts)
-
-    @property
-    def bytes(self) -> int:
-        return sum(segment.bytes for segment in self.segments)
 
 
 # --- columns --------------------------------------------------------------------------------------------------------
@@ -458,7 +348,7 @@ class PartitionView:
         buffers = dict(self._buffers)
         columns = Columns(*(self._append(buffers, name, getattr(fresh, name)) for name in COLUMN_NAMES))
         vectors = self._with_vectors(buffers, _read_vectors(delta.vectors, fresh.number))
-        postings = self.postings.added(_segment(delta.rows, seen))
+        postings = self.postings.added(segment_of(delta.rows, seen))
         links = _relinked(self.links, columns, alive, vectors, np.append(died, np.arange(seen, size)))
         return PartitionView(delta.change, self.names, columns, alive, vectors, links, postings, buffers)
 
@@ -515,16 +405,6 @@ class PartitionView:
             place[first],
             place[last - 1] + 1 if len(last) else last,
         )
-
-
-def _segment(rows: Sequence[IndexRow], base: int) -> Segment:
-    """The postings of new rows, of which the first gets the place `base`."""
-    sizes = [len(row.terms) // (_HASH_BYTES + _COUNT_BYTES) for row in rows]
-    packed = list(zip(rows, sizes, strict=True))
-    hashes = b"".join([row.terms[: size * _HASH_BYTES] for row, size in packed])
-    counts = b"".join([row.terms[size * _HASH_BYTES :] for row, size in packed])
-    records = np.repeat(np.arange(base, base + len(rows), dtype=np.int32), sizes)
-    return Segment.of(np.frombuffer(hashes, "<u8"), records, np.frombuffer(counts, "<u2"))
 
 
 def _relinked(old: Links, columns: Columns, alive: BoolArray, vectors: Vectors, new: IntArray) -> Links:

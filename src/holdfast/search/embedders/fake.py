@@ -12,7 +12,7 @@ import numpy as np
 from holdfast.domain.ranking import FloatArray
 from holdfast.ports import Purpose
 from holdfast.search.analyzer import TextAnalyzer
-from holdfast.search.view import unpack_terms
+from holdfast.search.postings import unpack_terms
 
 
 class FakeEmbedder:

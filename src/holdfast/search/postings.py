@@ -1,0 +1,134 @@
+"""The words of records as search holds them: the bytes that a record is stored with, and postings made of them.
+
+Postings grow by segments and are never changed; those of rows that died are left out when a view is made anew.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.domain.ranking import IntArray
+from holdfast.ports import IndexRow
+
+HashArray = NDArray[np.uint64]
+SmallArray = NDArray[np.int32]
+
+MAX_COUNT = 65_535
+_HASH_BYTES, _COUNT_BYTES = 8, 2
+# Segments of postings are merged while the older is less than this many times the newer: few to look through, and
+# each entry is moved only a few times in its life.
+_MERGE_RATIO = 4
+
+
+def pack_terms(counts: Mapping[int, int]) -> bytes:
+    """Term hashes (u64, little-endian), then their counts (u16), as they are stored with a record."""
+    size = len(counts)
+    capped = [count if count < MAX_COUNT else MAX_COUNT for count in counts.values()]
+    return struct.pack(f"<{size}Q{size}H", *counts.keys(), *capped)
+
+
+def unpack_terms(packed: bytes) -> dict[int, int]:
+    size = len(packed) // (_HASH_BYTES + _COUNT_BYTES)
+    values = struct.unpack(f"<{size}Q{size}H", packed)
+    return dict(zip(values[:size], values[size:], strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Postings sorted by hash: those of `hashes[i]` lie from `starts[i]` to `starts[i + 1]`."""
+
+    hashes: HashArray
+    starts: IntArray
+    records: SmallArray
+    counts: NDArray[np.uint16]
+
+    @classmethod
+    def of(cls, hashes: HashArray, records: SmallArray, counts: NDArray[np.uint16]) -> Segment:
+        order = np.argsort(hashes)
+        return cls._sorted(hashes[order], records[order], counts[order])
+
+    @classmethod
+    def _sorted(cls, hashes: HashArray, records: SmallArray, counts: NDArray[np.uint16]) -> Segment:
+        first = np.ones(len(hashes), bool)
+        np.not_equal(hashes[1:], hashes[:-1], out=first[1:])
+        starts = np.append(np.flatnonzero(first), len(hashes))
+        return cls(hashes[first], starts, records, counts)
+
+    def kept(self, moved: SmallArray) -> Segment:
+        """Only the records that `moved` gives a place, at that place."""
+        records = moved[self.records]
+        keep = records >= 0
+        return self._sorted(self._each()[keep], records[keep], self.counts[keep])
+
+    def joined(self, other: Segment) -> Segment:
+        return Segment.of(
+            np.concatenate((self._each(), other._each())),
+            np.concatenate((self.records, other.records)),
+            np.concatenate((self.counts, other.counts)),
+        )
+
+    def _each(self) -> HashArray:
+        return np.repeat(self.hashes, np.diff(self.starts))
+
+    @property
+    def bytes(self) -> int:
+        return self.hashes.nbytes + self.starts.nbytes + self.records.nbytes + self.counts.nbytes
+
+
+@dataclass(frozen=True, slots=True)
+class Postings:
+    """Which records hold a term, and how often: a few sorted segments, the oldest and largest first."""
+
+    segments: tuple[Segment, ...] = ()
+
+    def added(self, segment: Segment) -> Postings:
+        segments = list(self.segments)
+        while segments and len(segments[-1].records) < _MERGE_RATIO * len(segment.records):
+            segment = segments.pop().joined(segment)
+        return Postings((*segments, segment))
+
+    def kept(self, moved: SmallArray) -> Postings:
+        return Postings(tuple(segment.kept(moved) for segment in self.segments))
+
+    def lookup(self, term: int) -> tuple[IntArray, IntArray]:
+        """The records that hold a term, and their counts."""
+        _, records, counts = self.lookup_all(np.array([term], np.uint64))
+        return records.astype(np.int64), counts.astype(np.int64)
+
+    def lookup_all(self, terms: HashArray) -> tuple[IntArray, SmallArray, NDArray[np.uint16]]:
+        """Of several terms at once: the place of the term in `terms`, record and count of each posting."""
+        which: list[int] = []
+        sizes: list[int] = []
+        records: list[SmallArray] = []
+        counts: list[NDArray[np.uint16]] = []
+        for segment in self.segments:
+            found = np.searchsorted(segment.hashes, terms)
+            for place, at in enumerate(found.tolist()):
+                if at < len(segment.hashes) and segment.hashes[at] == terms[place]:
+                    start, end = segment.starts[at : at + 2].tolist()
+                    which.append(place)
+                    sizes.append(end - start)
+                    records.append(segment.records[start:end])
+                    counts.append(segment.counts[start:end])
+        if not which:
+            return np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.uint16)
+        return np.repeat(which, sizes), np.concatenate(records), np.concatenate(counts)
+
+    @property
+    def bytes(self) -> int:
+        return sum(segment.bytes for segment in self.segments)
+
+
+def segment_of(rows: Sequence[IndexRow], base: int) -> Segment:
+    """The postings of new rows, of which the first gets the place `base`."""
+    sizes = [len(row.terms) // (_HASH_BYTES + _COUNT_BYTES) for row in rows]
+    packed = list(zip(rows, sizes, strict=True))
+    hashes = b"".join([row.terms[: size * _HASH_BYTES] for row, size in packed])
+    counts = b"".join([row.terms[size * _HASH_BYTES :] for row, size in packed])
+    records = np.repeat(np.arange(base, base + len(rows), dtype=np.int32), sizes)
+    return Segment.of(np.frombuffer(hashes, "<u8"), records, np.frombuffer(counts, "<u2"))
