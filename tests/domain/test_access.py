@@ -39,7 +39,7 @@ def test_the_table_has_every_kind_of_actor() -> None:
     assert set(DENIED) == set(OWN) == set(ActorKind)
 
 
-@pytest.mark.parametrize(("kind", "action"), itertools.product(ActorKind, Action))
+@pytest.mark.parametrize(("kind", "action"), list(itertools.product(ActorKind, Action)))
 def test_each_kind_of_actor_may_do_what_the_table_says(kind: ActorKind, action: Action) -> None:
     actor = Actor(kind, "ana")
     if action in DENIED[kind]:

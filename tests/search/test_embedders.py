@@ -68,7 +68,7 @@ def test_there_is_a_unit_vector_per_text(embedder: Embedder) -> None:
 def test_a_text_has_the_same_vector_alone_and_among_others(embedder: Embedder) -> None:
     together = embed(embedder, [*TEXTS, "word " * 3000])
     for text, row in zip(TEXTS, together, strict=False):
-        assert np.allclose(embed(embedder, [text])[0], row, atol=0.05)
+        assert np.allclose(embed(embedder, [text])[0], row, atol=1e-6)
 
 
 def test_no_texts_give_no_vectors(embedder: Embedder) -> None:

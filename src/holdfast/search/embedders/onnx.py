@@ -2,6 +2,9 @@
 
 Takes graphs that give a finished `embedding`, and those that give `last_hidden_state`, which is averaged over the
 tokens that are there. Nothing is fetched. onnxruntime is needed only when such an embedder is made.
+
+Texts are embedded one by one, several at a time: a graph of whole numbers (int8) gives a text another vector in another
+batch, and what is made again must be what was there. It is the faster way too, for nothing is computed on padding.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +26,6 @@ from holdfast.ports import Purpose
 from holdfast.search.embedders.static import file_hash
 
 MAX_TOKENS = 512
-_BATCH = 32
 _MAX_THREADS = 4
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
@@ -40,7 +43,7 @@ class OnnxEmbedder:
                     f"there is no {path.name} in {directory}: an onnx embedder needs both files"
                 )
         options = runtime.SessionOptions()
-        options.intra_op_num_threads = threads or min(_MAX_THREADS, os.cpu_count() or 1)
+        options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
         try:
@@ -51,7 +54,10 @@ class OnnxEmbedder:
         self._output = _known_output(self._session, model)
         self._tokenizer = _read_tokenizer(tokenizer)
         self._fingerprint = f"onnx:{directory.name}:{file_hash(model)}:ort{runtime.__version__}:1"
-        self._dimensions = int(self._run(["."]).shape[1])
+        self._dimensions = len(self._vector("."))
+        self._threads = ThreadPoolExecutor(
+            threads or min(_MAX_THREADS, os.cpu_count() or 1), thread_name_prefix="holdfast-onnx"
+        )
 
     @property
     def fingerprint(self) -> str:
@@ -69,29 +75,27 @@ class OnnxEmbedder:
         return await asyncio.to_thread(self.vectors, texts)
 
     async def close(self) -> None:
-        return None
+        self._threads.shutdown(wait=False)
 
     def vectors(self, texts: Sequence[str]) -> FloatArray:
-        """The same without an event loop. Texts of a length go together, so that little is computed on padding."""
+        """The same without an event loop."""
+        if len(texts) == 1:
+            return self._vector(texts[0])[None, :]
         found = np.zeros((len(texts), self._dimensions), np.float32)
-        order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
-        for start in range(0, len(order), _BATCH):
-            some = order[start : start + _BATCH]
-            found[some] = self._run([texts[at] for at in some])
+        for at, vector in enumerate(self._threads.map(self._vector, texts)):
+            found[at] = vector
         return found
 
-    def _run(self, texts: list[str]) -> FloatArray:
-        encoded = self._tokenizer.encode_batch(texts)
-        feed = _feed(encoded, self._inputs)
+    def _vector(self, text: str) -> FloatArray:
+        encoded = self._tokenizer.encode(text)
         try:
-            (output,) = self._session.run([self._output], feed)
+            (output,) = self._session.run([self._output], _feed(encoded, self._inputs))
         except Exception as error:
-            raise EmbedderUnavailable("the ONNX graph failed on a batch of texts") from error
-        values: FloatArray = np.asarray(output, np.float32)
-        if values.ndim == 3:
-            values = _mean(values, _matrix(encoded, "attention_mask"))
-        lengths = np.linalg.norm(values, axis=1, keepdims=True)
-        unit: FloatArray = values / np.maximum(lengths, np.float32(1e-12))
+            raise EmbedderUnavailable("the ONNX graph failed on a text") from error
+        values: FloatArray = np.asarray(output, np.float32)[0]
+        if values.ndim == 2:
+            values = _mean(values, np.array(encoded.attention_mask, np.float32))
+        unit: FloatArray = values / np.maximum(np.linalg.norm(values), np.float32(1e-12))
         return unit
 
 
@@ -126,21 +130,19 @@ def _read_tokenizer(path: Path) -> Tokenizer:
     given = tokenizer.truncation
     limit = min(int(given["max_length"]), MAX_TOKENS) if given else MAX_TOKENS
     tokenizer.enable_truncation(limit)
-    padding = tokenizer.padding or {}
-    tokenizer.enable_padding(pad_id=padding.get("pad_id", 0), pad_token=padding.get("pad_token", "[PAD]"))
+    tokenizer.no_padding()
     return tokenizer
 
 
-def _feed(encoded: Sequence[Encoding], inputs: tuple[str, ...]) -> dict[str, NDArray[np.int64]]:
-    return {name: _matrix(encoded, name) for name in inputs}
+def _feed(encoded: Encoding, inputs: tuple[str, ...]) -> dict[str, NDArray[np.int64]]:
+    given = {
+        "input_ids": encoded.ids,
+        "attention_mask": encoded.attention_mask,
+        "token_type_ids": encoded.type_ids,
+    }
+    return {name: np.array([given[name]], np.int64) for name in inputs}
 
 
-def _matrix(encoded: Sequence[Encoding], name: str) -> NDArray[np.int64]:
-    attribute = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}[name]
-    return np.array([getattr(encoding, attribute) for encoding in encoded], np.int64)
-
-
-def _mean(states: FloatArray, mask: NDArray[np.int64]) -> FloatArray:
-    there = mask[:, :, None].astype(np.float32)
-    means: FloatArray = (states * there).sum(axis=1) / np.maximum(there.sum(axis=1), np.float32(1))
+def _mean(states: FloatArray, mask: FloatArray) -> FloatArray:
+    means: FloatArray = (states * mask[:, None]).sum(axis=0) / np.maximum(mask.sum(), np.float32(1))
     return means
