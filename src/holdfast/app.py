@@ -59,12 +59,13 @@ class Engine:
         self._task = asyncio.create_task(self._worker.run(), name="holdfast-worker")
 
     async def close(self) -> None:
+        self._worker.stop()
         if self._task is not None:
             self._task.cancel()
             # However the worker ended, the store must be closed.
             await asyncio.gather(self._task, return_exceptions=True)
-            with contextlib.suppress(StoreError):  # then its lease runs out
-                await self._worker.release()
+        with contextlib.suppress(StoreError):  # then its lease runs out
+            await self._worker.release()
         await self._core.store.close()
         await self._core.embedder.close()
 

@@ -81,11 +81,11 @@ def scope_from(given: Mapping[str, Any], space: str, allowed: frozenset[str] = S
 
 def wanted_from(asking: Asking) -> Wanted:
     """The filters among the given keywords."""
-    kind, role = asking.get("kind"), asking.get("role")
+    role, planes = asking.get("role"), planes_from(asking.get("planes"))
     return Wanted(
         top_k=asking.get("top_k", DEFAULT_TOP_K),
-        kind=None if kind is None else chosen(HitKind, kind, "kind"),
-        planes=planes_from(asking.get("planes")),
+        kind=kind_from(asking.get("kind"), planes),
+        planes=planes,
         sender=asking.get("sender"),
         role=None if role is None else chosen(Role, role, "role"),
         source=asking.get("source"),
@@ -169,6 +169,13 @@ def planes_from(given: str | Iterable[str] | None) -> frozenset[Plane] | None:
     if not names:
         raise InvalidInput("planes", "is an empty list; leave it out to ask for all")
     return frozenset(chosen(Plane, name, "planes") for name in names)
+
+
+def kind_from(given: str | None, planes: frozenset[Plane] | None) -> HitKind | None:
+    """Messages have no plane: who asks for planes asks for memories."""
+    if given is None:
+        return None if planes is None else HitKind.MEMORY
+    return chosen(HitKind, given, "kind")
 
 
 def several(given: object, field: str) -> tuple[str, ...]:

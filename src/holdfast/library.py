@@ -17,7 +17,6 @@ from holdfast.domain.results import (
     Explanation,
     Flushed,
     Hit,
-    HitKind,
     Page,
     Rebuilt,
     Recall,
@@ -39,6 +38,7 @@ from holdfast.inputs import (
     Where,
     chosen,
     drafts_from,
+    kind_from,
     metadata_from,
     moment_from,
     planes_from,
@@ -172,9 +172,10 @@ class AsyncMemory:
         """Memories and messages, newest first, page by page."""
 
         def make() -> List:
+            chosen_planes = planes_from(planes)
             wanted = ListFilter(
-                kind=None if kind is None else chosen(HitKind, kind, "kind"),
-                planes=planes_from(planes),
+                kind=kind_from(kind, chosen_planes),
+                planes=chosen_planes,
                 sender=sender,
                 source=source,
                 status=None if status is None else chosen(Status, status, "status"),

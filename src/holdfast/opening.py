@@ -79,9 +79,11 @@ def _checked_location(location: object) -> str:
         usable = False
     if not isinstance(path, str) or not usable:
         raise InvalidInput("location", "holds characters that no path can hold; remove them")
-    return path
+    # Made absolute once: readers open the file later, and the process may have moved by then.
+    return path if path == MEMORY or "://" in path else os.path.abspath(path)
 
 
+MEMORY = ":memory:"
 _EMBEDDER = ("fingerprint", "dimensions", "local", "embed", "close")
 # What each option must have or be.
 _EXPECTED: dict[str, tuple[str, Callable[[Any], bool]]] = {

@@ -220,7 +220,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Doomed:
-    """What a forget would remove. `fingerprint` changes with it."""
+    """What a forget would remove. `fingerprint` changes with it.
+
+    `derived_ids` are memories whose current revision rests on nothing but forgotten messages, wherever in the space
+    they are; `baseless` are the store's numbers of older revisions that do, of memories that stay.
+    """
 
     fingerprint: str
     message_ids: tuple[str, ...]
@@ -229,6 +233,7 @@ class Doomed:
     derived_ids: tuple[str, ...]
     weakened: int
     conversations: int
+    baseless: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +286,7 @@ class Reader(Protocol):
     def unsealed(self, scope: Scope) -> Sequence[MessageId]:
         """The conversation's messages since the last flush."""
 
-    def counts(self, embedder: str) -> dict[str, int]: ...
+    def counts(self, embedder: str, analyzer: int) -> dict[str, int]: ...
 
     def unindexed(self, embedder: str, analyzer: int, after: int, limit: int) -> Sequence[Unindexed]:
         """Records after that number whose vectors are of another embedder, or whose analysis is of another version."""
@@ -314,6 +319,9 @@ class Transaction(Reader, Protocol):
 
     def add_revision(self, revision: NewRevision, embedder: str, analyzer: int) -> int:
         """Its revision number. `RevisionConflict` if `supersedes` is not current."""
+
+    def add_evidence(self, memory_id: str, evidence: Sequence[MessageId]) -> None:
+        """Link the current revision to further messages."""
 
     def keep_answer(self, partition: Partition, key: str, answer: Answer, at: datetime) -> None: ...
 

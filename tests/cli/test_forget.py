@@ -60,3 +60,11 @@ def test_without_a_terminal_it_needs_a_yes(ana: Holdfast) -> None:
 def test_hostile_text_in_a_preview_is_shown_escaped(holdfast: Holdfast) -> None:
     holdfast("add", "wine \x1b[2J", "--subject", "mal")
     assert "\x1b" not in holdfast("forget", "--subject", "mal", "--dry-run").out
+
+
+def test_a_conversation_is_forgotten_with_what_was_learned_from_it(ana: Holdfast) -> None:
+    ana("add", "I work as a nurse.", "--subject", "eve", "--conversation", "c", "--flush")
+    ran = ana("forget", "--subject", "eve", "--conversation", "c", "--yes")
+    assert ran.code == 0
+    assert "This forgets 1 message and 1 memory" in ran.out
+    assert ana("store", "stats", "--subject", "eve", "--json").json["memories"] == 0

@@ -247,3 +247,40 @@ def test_what_is_said_after_a_correction_replaces_the_correction(memory: Memory)
     say("I live in Faro now.")
     (left,) = memory.list(kind="memory", subject="ana").items
     assert (left.id, left.text, left.revision) == (learned.id, "ana lives in Faro.", 3)
+
+
+def test_a_fact_goes_with_the_words_that_its_current_revision_rests_on(memory: Memory) -> None:
+    for text in ("I live in Lisbon.", "I live in Porto now."):
+        said = memory.add(text, subject="ana").message_ids[0]
+        memory.flush(subject="ana")
+        memory.drain()
+    assert memory.forget_preview(said, subject="ana").derived == 1
+    memory.forget(said, subject="ana")
+    assert not any("Porto" in hit.text for hit in memory.search("Where does Ana live?", subject="ana"))
+
+
+def test_an_older_revision_goes_with_its_words_and_history_does_not_bring_it_back(memory: Memory) -> None:
+    first = memory.add("I live in Lisbon.", subject="ana").message_ids[0]
+    memory.flush(subject="ana")
+    memory.drain()
+    (learned,) = memory.list(kind="memory", subject="ana").items
+    memory.add("I live in Porto now.", subject="ana")
+    memory.flush(subject="ana")
+    memory.drain()
+    memory.forget(first, subject="ana")
+    assert [revision.text for revision in memory.history(learned.id)] == ["ana lives in Porto."]
+    with pytest.raises(NotFound):
+        memory.get(learned.id, as_of=learned.recorded_at)
+
+
+def test_a_fact_that_was_said_twice_stays_when_one_of_them_is_forgotten(memory: Memory) -> None:
+    said = []
+    for _ in range(2):
+        said += memory.add("I live in Lisbon.", subject="ana").message_ids
+        memory.flush(subject="ana")
+        memory.drain()
+    (learned,) = memory.list(kind="memory", subject="ana").items
+    assert [link.message_id for link in learned.evidence] == said
+    assert (learned.revision, memory.forget_preview(said[0]).weakened) == (1, 1)
+    memory.forget(said[0])
+    assert [link.message_id for link in memory.get(learned.id).evidence] == said[1:]

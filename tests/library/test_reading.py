@@ -52,7 +52,7 @@ def test_an_empty_memory_answers_with_nothing(memory: Memory) -> None:
         ({"said_from": "2026-03-02"}, {"Figs, said Bob.", "Figs, from the tool.", "Figs are known."}),
         ({"said_to": "2026-03-02"}, {"Figs, said Ana."}),
         ({"said_from": "2026-03-02", "said_to": "2026-03-03"}, {"Figs, said Bob."}),
-        ({"planes": "private"}, {"Figs, said Ana.", "Figs, said Bob.", "Figs, from the tool.", "Figs are secret."}),
+        ({"planes": "private"}, {"Figs are secret."}),
         ({"planes": ["private", "long_term"], "kind": "memory"}, {"Figs are secret.", "Figs are known."}),
     ],
 )

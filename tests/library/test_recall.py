@@ -136,3 +136,17 @@ def test_any_text_gives_one_line_per_hit_within_the_budget(memory: Memory, texts
     assert len(recalled.message) <= budget
     if recalled.message:
         assert len(recalled.message.splitlines()) == 1 + len(recalled.hits)
+
+
+def test_what_is_no_longer_true_is_not_recalled(memory: Memory) -> None:
+    memory.remember("The permit is B12.", subject="dan", valid_until="2020-01-01")
+    assert memory.search("permit", subject="dan")
+    assert not memory.recall("permit", subject="dan").hits
+    assert memory.recall("permit", subject="dan", valid_at="2019-06-01").hits
+
+
+def test_asking_for_a_plane_asks_for_memories(memory: Memory) -> None:
+    memory.add("How to descale the kettle.", subject="dan")
+    rule = memory.remember("Descale the kettle with vinegar.", subject="dan", plane="procedural")
+    assert [hit.id for hit in memory.search("kettle", subject="dan", planes="procedural")] == [rule.id]
+    assert [record.id for record in memory.list(subject="dan", planes="procedural").items] == [rule.id]

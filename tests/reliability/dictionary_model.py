@@ -54,6 +54,12 @@ class Revision:
     since: datetime | None
     until: datetime | None
     evidence: set[str]
+    number: int = 1
+
+
+def baseless(revision: Revision, messages: set[str]) -> bool:
+    """Whether it rests on those messages and on nothing else."""
+    return bool(revision.evidence) and revision.evidence <= messages
 
 
 @dataclass
@@ -157,9 +163,9 @@ class Model:
         touched = {
             memory.id
             for memory in self.memories.values()
-            if memory.id not in memories and memory.evidence & messages and self.writes(asked, memory.place, exactly)
+            if memory.id not in memories and memory.evidence & messages and memory.place.space == asked.space
         }
-        derived = {memory_id for memory_id in touched if self.memories[memory_id].evidence <= messages}
+        derived = {memory_id for memory_id in touched if baseless(self.memories[memory_id].revisions[-1], messages)}
         return derived, len(touched) - len(derived)
 
     def forget(self, messages: set[str], memories: set[str]) -> None:
@@ -174,6 +180,10 @@ class Model:
             self.forgotten.update(revision.text for revision in memory.revisions)
             self.tombstones += len(memory.revisions)
         for memory in self.memories.values():
+            for revision in [revision for revision in memory.revisions if baseless(revision, messages)]:
+                memory.revisions.remove(revision)
+                self.forgotten.add(revision.text)
+                self.tombstones += 1
             for revision in memory.revisions:
                 revision.evidence -= messages
 

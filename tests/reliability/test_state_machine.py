@@ -8,7 +8,7 @@ from collections.abc import Coroutine
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from dictionary_model import TICK, Learned, Model, Place, Refused, Revision, Said
+from dictionary_model import TICK, Learned, Model, Place, Refused, Revision, Said, baseless
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -205,7 +205,7 @@ class MemoryMachine(RuleBasedStateMachine):
         memory = self.model.memories.get(memory_id)
         if memory is not None and pick % 2:
             place = memory.place
-        revision = None if memory is None or expected is None else len(memory.revisions) + expected
+        revision = None if memory is None or expected is None else memory.current.number + expected
         evidence = None
         if picks is not None:
             evidence = {found for each in picks if (found := self.picked(each, sorted(self.model.messages)))}
@@ -222,7 +222,7 @@ class MemoryMachine(RuleBasedStateMachine):
         if memory is None or not (self.model.writes(place, memory.place) and self.model.within(place, memory.place)):
             assert answer == "NotFound"
             return
-        if revision not in (None, len(memory.revisions)):
+        if revision not in (None, memory.current.number):
             assert answer == "RevisionConflict"
             return
         if evidence is None:
@@ -235,8 +235,8 @@ class MemoryMachine(RuleBasedStateMachine):
         # Later than what it replaces, whatever the clock says.
         at = max(self.clock.now(), old.recorded_at + TICK)
         old.superseded_at = at
-        memory.revisions.append(Revision(text, at, None, old.since, old.until, set(evidence)))
-        assert (answer.revision, answer.text, answer.recorded_at) == (len(memory.revisions), text, at)
+        memory.revisions.append(Revision(text, at, None, old.since, old.until, set(evidence), old.number + 1))
+        assert (answer.revision, answer.text, answer.recorded_at) == (old.number + 1, text, at)
 
     @rule(place=THREADS)
     def flush_and_drain(self, place: Place) -> None:
@@ -299,6 +299,12 @@ class MemoryMachine(RuleBasedStateMachine):
         derived, weakened = self.model.doomed(place, messages, memories, exactly)
         gone = memories | derived
         revisions = sum(len(self.model.memories[memory_id].revisions) for memory_id in gone)
+        revisions += sum(
+            baseless(revision, messages)
+            for memory_id, memory in self.model.memories.items()
+            if memory_id not in gone
+            for revision in memory.revisions
+        )
         preview = self.run(self.memory.forget_preview(**what, **place.where()))
         assert (preview.messages, preview.memories, preview.revisions) == (len(messages), len(gone), revisions)
         assert (preview.derived, preview.weakened) == (len(derived), weakened)
@@ -370,9 +376,9 @@ class MemoryMachine(RuleBasedStateMachine):
             assert answer == "NotFound"
             return
         assert not isinstance(answer, str)
-        for number, (record, revision) in enumerate(zip(answer, memory.revisions, strict=True), start=1):
+        for record, revision in zip(answer, memory.revisions, strict=True):
             assert isinstance(record, Memory)
-            assert record.revision == number
+            assert record.revision == revision.number
             self._same(record, memory, revision, place)
 
     @rule(place=PLACES, as_of=OFFSETS, valid_at=OFFSETS, limit=st.sampled_from([1, 2, 50]))

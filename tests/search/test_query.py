@@ -13,7 +13,7 @@ from holdfast.search.analyzer import TextAnalyzer, split_words
 from holdfast.search.query import Period, named, periods_in, understand, without_names
 
 ANALYZER = TextAnalyzer()
-PEOPLE = ["Caroline", "Anna Maria Lopez", "José", "Will"]
+PEOPLE = ["Matilda", "Anna Maria Lopez", "José", "Will"]
 
 
 def senders(query: str, people: list[str] = PEOPLE) -> set[str]:
@@ -23,14 +23,14 @@ def senders(query: str, people: list[str] = PEOPLE) -> set[str]:
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        ("What does Caroline paint?", {"Caroline"}),
-        ("What is Caroline's plan?", {"Caroline"}),
-        ("caroline and jose", {"Caroline", "José"}),
+        ("What does Matilda paint?", {"Matilda"}),
+        ("What is Matilda's plan?", {"Matilda"}),
+        ("matilda and jose", {"Matilda", "José"}),
         ("Where does Anna live?", {"Anna Maria Lopez"}),
         ("Will it rain?", set()),
-        ("What will Caroline do?", {"Caroline"}),
+        ("What will Matilda do?", {"Matilda"}),
         ("What did Will say?", {"Will"}),
-        ("What is carolinean?", set()),
+        ("What is matildaan?", set()),
         ("", set()),
     ],
 )
@@ -46,13 +46,13 @@ def test_a_first_name_that_two_share_needs_the_whole_name() -> None:
 
 def test_roles_are_not_names_and_a_single_participant_is_not_told_apart() -> None:
     assert senders("what did the user say to the assistant", ["user", "assistant", "Bob"]) == set()
-    assert senders("What did Caroline say?", ["Caroline"]) == set()
+    assert senders("What did Matilda say?", ["Matilda"]) == set()
 
 
 def test_names_are_left_out_of_the_terms_and_of_the_text_to_embed() -> None:
-    assert understand("Caroline paints", ANALYZER, PEOPLE).terms == understand("paints", ANALYZER, PEOPLE).terms
-    assert without_names("What is Caroline's plan for José?", PEOPLE) == "What is plan for ?"
-    assert without_names("Caroline", PEOPLE) == "Caroline"
+    assert understand("Matilda paints", ANALYZER, PEOPLE).terms == understand("paints", ANALYZER, PEOPLE).terms
+    assert without_names("What is Matilda's plan for José?", PEOPLE) == "What is plan for ?"
+    assert without_names("Matilda", PEOPLE) == "Matilda"
     assert without_names("what is the plan", PEOPLE) == "what is the plan"
 
 
@@ -120,8 +120,8 @@ def test_stop_words_go_but_not_if_nothing_else_is_there() -> None:
 
 
 def test_an_explanation_says_how_a_query_was_read() -> None:
-    described = understand("When did Caroline leave in May 2023?", ANALYZER, PEOPLE).described()
-    assert described == {"terms": "3", "names": "Caroline", "dates": "2023-05", "asks_for": "a time"}
+    described = understand("When did Matilda leave in May 2023?", ANALYZER, PEOPLE).described()
+    assert described == {"terms": "3", "names": "Matilda", "dates": "2023-05", "asks_for": "a time"}
 
 
 @given(st.text(max_size=200), st.lists(st.text(max_size=20), max_size=5))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from typing import Annotated
 
@@ -58,7 +59,16 @@ def forget(
 
 
 def _some(memory: holdfast.Memory, preview: ForgetPreview, where: Where) -> list[Record]:
-    return [memory.get(record_id, **where) for record_id in preview.ids[:_SHOWN]]
+    """The first of what goes. What was learned outlives its conversation, so it is looked up without one."""
+    found = []
+    for record_id in preview.ids[:_SHOWN]:
+        with contextlib.suppress(NotFound):  # shared with others, and not to be seen from here
+            found.append(memory.get(record_id, **_lasting(where)))
+    return found
+
+
+def _lasting(where: Where) -> Where:
+    return {part: where[part] for part in ("space", "subject", "agent") if part in where}  # type: ignore[return-value]
 
 
 def _show(preview: ForgetPreview, some: list[Record]) -> None:

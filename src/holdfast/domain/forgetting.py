@@ -42,8 +42,8 @@ class ForgetTarget:
 class ForgetPreview:
     """What a forget would touch now. `token` makes the forget refuse if that has changed.
 
-    `derived` are the memories that rest on nothing but the forgotten evidence: they go too. `weakened` keep other
-    evidence: they stay, and lose a link.
+    `derived` are the memories that rest, as they stand now, on nothing but the forgotten evidence: they go too.
+    `weakened` keep other evidence: they stay, and lose a link, or an older revision that has nothing left to rest on.
     """
 
     token: str

@@ -12,6 +12,7 @@ from holdfast.domain.scope import Scope
 LEASE = timedelta(seconds=60)
 HEARTBEAT = timedelta(seconds=20)
 MAX_ATTEMPTS = 12
+MAX_CLAIMS = 100  # of one attempt, by workers that were lost or stopped
 FIRST_RETRY = timedelta(seconds=2)
 LONGEST_RETRY = timedelta(minutes=10)
 

@@ -64,8 +64,6 @@ def _messages(reader: Reader, message_ids: tuple[str, ...]) -> list[Message]:
 
 def takes_over(candidate: Candidate, old: Memory) -> bool:
     """Whether what is said now replaces what fills its slot. Old news does not, nor does the end of something else."""
-    if candidate.text == old.text:
-        return False
     if candidate.former is not None:
         return candidate.former in old.text
     since, until_now = candidate.validity.since, old.validity.since
@@ -79,6 +77,10 @@ def _accept(core: Core, transaction: Transaction, scope: Scope, proposal: _Index
         return
     slot = f"{core.extractor.name}/{candidate.key}"
     old = transaction.in_slot(scope, slot)
+    if isinstance(old, Memory) and old.text == candidate.text:
+        # Said again: it rests on both, and stays if one of them is forgotten.
+        transaction.add_evidence(old.id, candidate.evidence)
+        return
     if old is not None and not (isinstance(old, Memory) and takes_over(candidate, old)):
         return
     now = core.clock.now()

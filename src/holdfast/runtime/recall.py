@@ -40,7 +40,9 @@ class RecallMemory(Read[Asked, Recall]):
     def apply(self, reader: Reader, prepared: Asked) -> Recall:
         many = min(self.wanted.top_k * _CANDIDATES_PER_PLACE, MAX_TOP_K)
         # Whatever was asked, what is in quarantine is never recalled.
-        wanted = replace(self.wanted, top_k=many, quarantined=False)
+        # And a model is told what is true at the moment it asks about, unless it asks for another.
+        valid_at = self.wanted.valid_at or self.wanted.as_of or prepared.now
+        wanted = replace(self.wanted, top_k=many, quarantined=False, valid_at=valid_at)
         ranked = prepared.core.searcher.rank(reader, self.scope, self.query, prepared.vector, wanted, prepared.now)
         chosen, omitted = choose(hits(reader, ranked.best), self.wanted.top_k)
         kept, message = reference_message(chosen, self.budget_chars)

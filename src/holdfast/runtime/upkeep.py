@@ -28,7 +28,8 @@ class GetStats(_WithCore, Read[Core, Stats]):
 
     def apply(self, reader: Reader, prepared: Core) -> Stats:
         fingerprint = prepared.embedder.fingerprint
-        return Stats(**reader.counts(fingerprint), jobs=reader.job_counts(), embedder=fingerprint)
+        counts = reader.counts(fingerprint, prepared.analyzer.version)
+        return Stats(**counts, jobs=reader.job_counts(), embedder=fingerprint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,8 @@ class Rebuild(_WithCore, Write[Core, Rebuilt]):
     async def finish(self, core: Core, result: Rebuilt, operation_id: OperationId) -> Rebuilt:
         await core.drain()
         grant = authorize(SYSTEM, Action.WORK, self.scope)
-        counts = await core.store.read(grant, lambda reader: reader.counts(core.embedder.fingerprint))
+        fingerprint, version = core.embedder.fingerprint, core.analyzer.version
+        counts = await core.store.read(grant, lambda reader: reader.counts(fingerprint, version))
         return replace(result, pending_vectors=counts["pending_vectors"])
 
     def touched(self, result: Rebuilt) -> int:

@@ -12,8 +12,20 @@ import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 
+from holdfast.domain import ids
 from holdfast.domain.access import SYSTEM, Action, Grant, authorize
-from holdfast.domain.jobs import HEARTBEAT, LEASE, Job, JobKind, JobStatus, gives_up, retry_delay
+from holdfast.domain.ids import JobId
+from holdfast.domain.jobs import (
+    HEARTBEAT,
+    LEASE,
+    MAX_CLAIMS,
+    Job,
+    JobKind,
+    JobStatus,
+    NewJob,
+    gives_up,
+    retry_delay,
+)
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.errors import HoldfastError, LeaseLost, StoreClosed, StoreError
 from holdfast.ports import Transaction, Unindexed
@@ -45,6 +57,7 @@ class Worker:
         self._wake = asyncio.Event()
         self._at_work = asyncio.Lock()
         self._current: Job | None = None
+        self._stopping = False
         self._reached = (0, 0)  # how far the current job has come, of how much
         self._handlers: dict[JobKind, Callable[[Job], Awaitable[_Effect]]] = {
             JobKind.INDEX: self._index,
@@ -56,9 +69,14 @@ class Worker:
     def wake(self) -> None:
         self._wake.set()
 
+    def stop(self) -> None:
+        """Take on nothing more. Whoever calls this cancels `run`, and then calls `release`."""
+        self._stopping = True
+
     async def run(self) -> None:
-        """Work until cancelled."""
-        while True:
+        """Work until stopped."""
+        await self._look_for_unindexed()
+        while not self._stopping:
             self._wake.clear()
             try:
                 await self.drain()
@@ -66,14 +84,25 @@ class Worker:
                 return
             except HoldfastError as error:
                 log.warning("the worker rests after %s: %s", error.code, error)
+            # Not `wait_for`: before Python 3.12 it swallows a cancellation that comes together with the event.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), POLL_SECONDS)
+                async with asyncio.timeout(POLL_SECONDS):
+                    await self._wake.wait()
+
+    async def _look_for_unindexed(self) -> None:
+        """Another process with another embedder or version may have added records since the indexes were complete."""
+        with contextlib.suppress(StoreError):  # it is looked for again at the next start
+            if await self._next_batch(0, 1):
+                job_id = JobId(self._core.ids.new(ids.JOB))
+                job = NewJob(JobKind.REEMBED, Scope(space=EVERYWHERE))
+                now = self._core.clock.now()
+                await self._core.store.write(storewide(), lambda transaction: transaction.enqueue(job_id, job, now))
 
     async def drain(self) -> int:
         """Do what is due, after whatever this worker is at already; how many jobs that were."""
         done = 0
         async with self._at_work:
-            while (job := await self._claim()) is not None:
+            while not self._stopping and (job := await self._claim()) is not None:
                 await self._do(job)
                 done += 1
         return done
@@ -84,7 +113,13 @@ class Worker:
         if not await self._core.store.read(storewide(), lambda reader: reader.due(now)):
             return None
         kinds = frozenset(self._handlers)
-        return await self._core.store.write(storewide(), lambda transaction: transaction.claim(kinds, now, LEASE))
+
+        def take(transaction: Transaction) -> Job | None:
+            # Noted here, not after the answer: who is cancelled in between must still give it back.
+            self._current = transaction.claim(kinds, now, LEASE)
+            return self._current
+
+        return await self._core.store.write(storewide(), take)
 
     async def release(self) -> None:
         """Give back what this worker was at when it was stopped, so that nobody has to wait for its lease."""
@@ -93,11 +128,14 @@ class Worker:
             await self._core.store.write(storewide(), lambda transaction: transaction.release(job))
 
     async def _do(self, job: Job) -> None:
-        self._current, self._reached = job, (job.done, job.total)
+        self._reached = (job.done, job.total)
         await self._attempt(job)
         self._current = None
 
     async def _attempt(self, job: Job) -> None:
+        if job.token > MAX_CLAIMS:
+            await self._abandoned(job)
+            return
         heart = asyncio.create_task(self._heartbeat(job))
         try:
             effect = await self._handlers[job.kind](job)
@@ -111,8 +149,15 @@ class Worker:
             await self._failed(job, f"internal_error: {type(error).__name__}")
         finally:
             heart.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await heart
+            # Gathered, not awaited: its cancellation must not be taken for ours, nor ours for its.
+            await asyncio.gather(heart, return_exceptions=True)
+
+    async def _abandoned(self, job: Job) -> None:
+        """Whoever takes this on does not live to end it."""
+        now, error = self._core.clock.now(), f"its worker was lost {job.token - 1} times"
+        await self._core.store.write(
+            storewide(), lambda transaction: transaction.finish(job, JobStatus.FAILED, now, error)
+        )
 
     def _ended(self, transaction: Transaction, job: Job, effect: _Effect) -> None:
         effect(transaction)
@@ -166,7 +211,7 @@ class Worker:
         """Batch by batch, each committed with its progress: whoever takes over goes on where this one stopped."""
         core = self._core
         fingerprint, version = core.embedder.fingerprint, core.analyzer.version
-        counts = await core.store.read(storewide(), lambda reader: reader.counts(fingerprint))
+        counts = await core.store.read(storewide(), lambda reader: reader.counts(fingerprint, version))
         total = counts["messages"] + counts["memories"]
         done = after = 0
         while batch := await self._next_batch(after):
@@ -176,14 +221,12 @@ class Worker:
             await self._progress(job, done, max(total, done), effect)
         return partial(_note_index, index_identity(core))
 
-    async def _next_batch(self, after: int) -> list[Unindexed]:
+    async def _next_batch(self, after: int, limit: int = indexing.BATCH) -> list[Unindexed]:
         core = self._core
         return list(
             await core.store.read(
                 storewide(),
-                lambda reader: reader.unindexed(
-                    core.embedder.fingerprint, core.analyzer.version, after, indexing.BATCH
-                ),
+                lambda reader: reader.unindexed(core.embedder.fingerprint, core.analyzer.version, after, limit),
             )
         )
 

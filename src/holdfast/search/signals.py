@@ -47,7 +47,7 @@ def signals(seen: Seen, query: Understood, vector: FloatArray | None) -> FloatAr
     """A row per part in the order of `PARTS`, a column per row of the view."""
     found = np.zeros((len(PARTS), seen.view.size), np.float32)
     parts: dict[Part, NDArray[np.float32]] = {part: found[at] for at, part in enumerate(PARTS)}
-    if vector is not None and len(seen.view.vectors.rows):
+    if vector is not None and seen.view.vectors.rows.shape[1:] == vector.shape:
         _fill_meaning(parts, seen, vector)
     if query.terms:
         _Words(seen, query.terms).fill(parts)

@@ -26,6 +26,8 @@ ALWAYS = np.iinfo(np.int64).min
 MESSAGE = 0
 # What is said after a longer pause than this does not belong to what was said before it.
 PAUSE_MICROS = 3_600_000_000
+# What a view costs besides its numbers: arrays, lists and dictionaries, each with a head of its own.
+_OBJECT_BYTES = 12_000
 # Dead rows are dropped when they are both many and a good part of the view.
 _DEAD_ROWS, _DEAD_SHARE = 256, 0.25
 
@@ -205,6 +207,8 @@ def _read_vectors(given: Sequence[VectorRow], numbers: IntArray) -> Vectors:
     whole = np.full(len(numbers), -1, np.int64)
     if not given:
         return replace(NO_VECTORS, whole=whole)
+    # A model that was exchanged under its old name leaves vectors of another length: only the newest kind is compared.
+    given = [row for row in given if len(row.vector) == len(given[-1].vector)]
     rows = np.frombuffer(b"".join([row.vector for row in given]), "<f2").reshape(len(given), -1)
     order = np.argsort(numbers, kind="stable")
     owner = order[np.searchsorted(numbers[order], np.fromiter((row.number for row in given), np.int64, len(given)))]
@@ -292,7 +296,7 @@ class PartitionView:
     @cached_property
     def bytes(self) -> int:
         parts = (self.columns.bytes, self.vectors.bytes, self.links.bytes, self.postings.bytes)
-        return sum(parts) + self.alive.nbytes
+        return sum(parts) + self.alive.nbytes + _OBJECT_BYTES
 
     def links_among(self, visible: BoolArray) -> Links:
         """Neighbours as they are when only those rows are there: what lies between them does not part them."""

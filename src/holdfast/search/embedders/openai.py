@@ -21,6 +21,7 @@ from holdfast.ports import Purpose
 DEFAULT_URL = "https://api.openai.com/v1"
 _BATCH_TEXTS = 128
 _BATCH_CHARS = 200_000
+_QUERY_SECONDS = 5.0
 _KNOWN_DIMENSIONS = {
     "text-embedding-3-small": 1536,
     "text-embedding-3-large": 3072,
@@ -53,6 +54,7 @@ class OpenAIEmbedder:
         self._dimensions = dimensions or _KNOWN_DIMENSIONS.get(model, 0)
         self._attempts = max(1, attempts)
         self._first_wait = first_wait_seconds
+        self._timeout_seconds = timeout_seconds
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._client = httpx2.AsyncClient(timeout=timeout_seconds, headers=headers)
 
@@ -74,7 +76,9 @@ class OpenAIEmbedder:
         return False
 
     async def embed(self, texts: Sequence[str], purpose: Purpose) -> FloatArray:
-        batches = [await self._embed(batch) for batch in _batches(texts)]
+        # Somebody waits for a search, and it can do without the model: it is asked once, and not for long.
+        patience = (1, _QUERY_SECONDS) if purpose is Purpose.QUERY else (self._attempts, self._timeout_seconds)
+        batches = [await self._embed(batch, *patience) for batch in _batches(texts)]
         if not batches:
             return np.zeros((0, self._dimensions), np.float32)
         return np.concatenate(batches)
@@ -82,11 +86,11 @@ class OpenAIEmbedder:
     async def close(self) -> None:
         await self._client.aclose()
 
-    async def _embed(self, texts: list[str]) -> FloatArray:
+    async def _embed(self, texts: list[str], attempts: int, timeout_seconds: float) -> FloatArray:
         body: dict[str, object] = {"model": self._model, "input": texts, "encoding_format": "float"}
         if self._asked:
             body["dimensions"] = self._asked
-        vectors = _vectors(await self._answer(body), len(texts))
+        vectors = _vectors(await self._answer(body, attempts, timeout_seconds), len(texts))
         if self._dimensions and vectors.shape[1] != self._dimensions:
             raise EmbedderMisconfigured(
                 f"{self._model} answered {vectors.shape[1]} dimensions, not {self._dimensions}: set the right ones"
@@ -96,13 +100,13 @@ class OpenAIEmbedder:
         unit: FloatArray = vectors / np.maximum(lengths, np.float32(1e-12))
         return unit
 
-    async def _answer(self, body: dict[str, object]) -> object:
+    async def _answer(self, body: dict[str, object], attempts: int, timeout_seconds: float) -> object:
         problem = EmbedderUnavailable(f"{self._url} was not asked")
-        for attempt in range(self._attempts):
+        for attempt in range(attempts):
             if attempt:
                 await asyncio.sleep(self._first_wait * math.pow(2, attempt - 1))
             try:
-                response = await self._client.post(self._url, json=body)
+                response = await self._client.post(self._url, json=body, timeout=timeout_seconds)
             except httpx2.TransportError as error:
                 problem = EmbedderUnavailable(
                     f"{self._url} cannot be reached ({type(error).__name__}); try again later"

@@ -50,7 +50,7 @@ class JobTable(SqliteReader):
         at = to_micros(now)
         row = self._db.execute(
             f"SELECT id FROM jobs WHERE kind IN ({marks(list(kinds))}) AND ({DUE}) ORDER BY run_after, id LIMIT 1",
-            [*sorted(kinds), at, at, at],
+            [*sorted(kinds), at, at, at, at],
         ).fetchone()
         if row is None:
             return None

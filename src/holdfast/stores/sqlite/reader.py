@@ -218,8 +218,8 @@ class SqliteReader:
         named = self._named(target)
         messages = {number: record_id for number, record_id, kind in named if kind == rows.MESSAGE}
         memories = {record_id for _, record_id, kind in named if kind == rows.MEMORY}
-        derived, weakened = self._derived(messages, memories)
-        revisions = self._revision_count([*memories, *derived])
+        derived, baseless, weakened = self._derived(messages, memories)
+        revisions = self._revision_count([*memories, *derived]) + len(baseless)
         conversations = {row[0] for row in self._conversations_of(list(messages)) if row[0] is not None}
         everything = sorted([*messages.values(), *memories, *derived])
         return Doomed(
@@ -230,6 +230,7 @@ class SqliteReader:
             derived_ids=tuple(sorted(derived)),
             weakened=weakened,
             conversations=len(conversations),
+            baseless=tuple(sorted(baseless)),
         )
 
     def _named(self, target: ForgetTarget) -> list[tuple[int, str, int]]:
@@ -248,23 +249,32 @@ class SqliteReader:
             return self._db.execute(f"{select} AND r.source_key = ?", [*values, rows.key_of(target.source)]).fetchall()
         return self._db.execute(f"{select} AND s.subject = ?", [*values, target.subject]).fetchall()
 
-    def _derived(self, messages: dict[int, str], memories: set[str]) -> tuple[set[str], int]:
-        """Memories that rest on those messages alone, and how many rest on others too."""
-        touched: dict[str, set[int]] = {}
-        reach, values = self._reach(keyed=True)
-        for chunk in chunks(list(messages)):
-            touching = self._db.execute(_RESTING_ON.format(marks(chunk), reach), [*chunk, *values])
-            for record_id, message in touching.fetchall():
-                touched.setdefault(record_id, set()).add(message)
-        resting = {record_id for record_id in touched if record_id not in memories}
-        alone = {record_id for record_id in resting if self._evidence_of(record_id) <= messages.keys()}
-        return alone, len(resting - alone)
+    def _derived(self, messages: dict[int, str], memories: set[str]) -> tuple[set[str], set[int], int]:
+        """What rests on those messages alone: memories by id, and older revisions, by number, of memories that stay.
 
-    def _evidence_of(self, memory_id: str) -> set[int]:
-        found = self._db.execute(
-            "SELECT e.message_number FROM records r JOIN evidence e ON e.memory_number = r.number WHERE r.id = ?",
-            (memory_id,),
-        )
+        And how many memories only lose a link or an older revision. Whoever may forget what was said also forgets what
+        was learned from it, wherever in the space that is kept.
+        """
+        space, values = self._in_space()
+        touched: dict[int, tuple[str, bool]] = {}
+        for chunk in chunks(list(messages)):
+            for number, record_id, current in self._db.execute(
+                _RESTING_ON.format(marks(chunk), space), [*chunk, *values]
+            ):
+                if record_id not in memories:
+                    touched[number] = (record_id, bool(current))
+        baseless = {number for number in touched if self._evidence_of(number) <= messages.keys()}
+        gone = {touched[number][0] for number in baseless if touched[number][1]}
+        older = {number for number in baseless if touched[number][0] not in gone}
+        return gone, older, len({record_id for record_id, _ in touched.values()} - gone)
+
+    def _in_space(self) -> tuple[str, list[Any]]:
+        if self._grant.everywhere:
+            return "1", []
+        return "+r.partition_id IN (SELECT id FROM partitions WHERE space = ?)", [self._grant.scope.space]
+
+    def _evidence_of(self, revision: int) -> set[int]:
+        found = self._db.execute("SELECT message_number FROM evidence WHERE memory_number = ?", (revision,))
         return {row[0] for row in found}
 
     def _revision_count(self, memory_ids: Sequence[str]) -> int:
@@ -281,9 +291,9 @@ class SqliteReader:
 
     # --- upkeep ---
 
-    def counts(self, embedder: str) -> dict[str, int]:
+    def counts(self, embedder: str, analyzer: int) -> dict[str, int]:
         within, values = self._within()
-        row = self._db.execute(_COUNTS.format(within), [embedder, *values]).fetchone()
+        row = self._db.execute(_COUNTS.format(within), [analyzer, embedder, *values]).fetchone()
         tombstones = self._db.execute(
             f"SELECT count(*) FROM tombstones r JOIN scopes s ON s.id = r.scope_id WHERE {within}", values
         ).fetchone()[0]
@@ -325,7 +335,7 @@ class SqliteReader:
 
     def due(self, now: datetime) -> bool:
         at = to_micros(now)
-        row = self._db.execute(f"SELECT 1 FROM jobs WHERE {DUE} LIMIT 1", (at, at, at)).fetchone()
+        row = self._db.execute(f"SELECT 1 FROM jobs WHERE {DUE} LIMIT 1", (at, at, at, at)).fetchone()
         return row is not None
 
     def jobs(self, status: JobStatus | None = None, limit: int = 100) -> Sequence[Job]:
@@ -387,9 +397,12 @@ def _listed(wanted: ListFilter) -> tuple[str, list[Any]]:
 
 
 # A job from the future was queued before the clock went back: it must not wait until the clock is there again.
+# A lease that ends later than this was given by a clock that has gone back since: nobody holds it.
+_LONGEST_LEASE_MICROS = 3_600_000_000
 DUE = (
     "status IN ('queued', 'running')"
-    " AND CASE status WHEN 'queued' THEN run_after <= ? OR created_at > ? ELSE lease_until <= ? END"
+    " AND CASE status WHEN 'queued' THEN run_after <= ? OR created_at > ? "
+    f" ELSE lease_until <= ? OR lease_until > ? + {_LONGEST_LEASE_MICROS} END"
 )
 
 # Known at a moment: recorded by then, and not yet superseded.
@@ -420,13 +433,14 @@ _EVIDENCE = (
     " JOIN scopes s ON s.id = r.scope_id WHERE e.memory_number IN ({}) AND {} ORDER BY r.said_at, r.position"
 )
 _RESTING_ON = (
-    "SELECT r.id, e.message_number FROM evidence e JOIN records r ON r.number = e.memory_number"
+    "SELECT DISTINCT r.number, r.id, r.superseded_at IS NULL FROM evidence e"
+    " JOIN records r ON r.number = e.memory_number"
     " WHERE e.message_number IN ({}) AND {}"
 )
 _COUNTS = (
     "SELECT count(*) FILTER (WHERE r.kind = 0), count(*) FILTER (WHERE r.kind = 1 AND r.superseded_at IS NULL),"
     " count(DISTINCT r.conversation_id),"
-    " count(*) FILTER (WHERE r.embedder_id IS NULL"
+    " count(*) FILTER (WHERE r.embedder_id IS NULL OR r.analyzer <> ?"
     "   OR r.embedder_id IS NOT (SELECT id FROM embedders WHERE fingerprint = ?))"
     " FROM records r JOIN scopes s ON s.id = r.scope_id WHERE {}"
 )

@@ -286,7 +286,20 @@ class SqliteTransaction(JobTable):
             ).fetchone()
             if row is None:
                 raise NotFound(f"evidence: there is no message {message_id} in this scope")
-            self._db.execute("INSERT INTO evidence (memory_number, message_number) VALUES (?, ?)", (memory, row[0]))
+            self._db.execute(
+                "INSERT OR IGNORE INTO evidence (memory_number, message_number) VALUES (?, ?)", (memory, row[0])
+            )
+
+    def add_evidence(self, memory_id: str, evidence: Sequence[MessageId]) -> None:
+        reach, values = self._reach(keyed=True)
+        row = self._db.execute(
+            f"SELECT r.number, r.partition_id FROM records r WHERE r.id = ? AND r.superseded_at IS NULL AND {reach}",
+            [memory_id, *values],
+        ).fetchone()
+        if row is None:
+            raise NotFound(f"there is no memory {memory_id} in this scope")
+        self._link(row[0], evidence)
+        self._db.execute("UPDATE records SET change = ? WHERE number = ?", (self._change(row[1]), row[0]))
 
     def keep_answer(self, partition: Partition, key: str, answer: Answer, at: datetime) -> None:
         self._db.execute(
@@ -305,20 +318,23 @@ class SqliteTransaction(JobTable):
 
     def forget(self, doomed: Doomed, at: datetime) -> tuple[int, int]:
         record_ids = [*doomed.message_ids, *doomed.memory_ids, *doomed.derived_ids]
-        found = self._reached_rows(record_ids)
+        found = self._rows_of(record_ids, doomed.baseless)
         for chunk in chunks(found):
             self._bury(chunk, to_micros(at))
-        self._forget_in_jobs({row[1] for row in found})
-        return len(found), len(self._reached_rows(record_ids))
+        # A memory that only lost an older revision is still there to be worked on.
+        self._forget_in_jobs(record_ids)
+        return len(found), len(self._rows_of(record_ids, doomed.baseless))
 
-    def _reached_rows(self, record_ids: Sequence[str]) -> list[Any]:
-        reach, values = self._reach(keyed=True)
+    def _rows_of(self, record_ids: Sequence[str], numbers: Sequence[int]) -> list[Any]:
+        """`doomed` decided what may be taken; here only the wall between spaces is checked once more."""
+        space, values = self._in_space()
         return [
             row
-            for chunk in chunks(record_ids)
+            for column, keys in (("id", record_ids), ("number", numbers))
+            for chunk in chunks(keys)
             for row in self._db.execute(
                 "SELECT r.number, r.id, r.kind, r.partition_id, r.scope_id, r.conversation_id, r.external_key"
-                f" FROM records r WHERE r.id IN ({marks(chunk)}) AND {reach}",
+                f" FROM records r WHERE r.{column} IN ({marks(chunk)}) AND {space}",
                 [*chunk, *values],
             )
         ]

@@ -16,6 +16,7 @@ from holdfast.ports import (
 )
 from holdfast.testing.contract.scribe import (
     ANA,
+    ANALYZER,
     BOB,
     EMBEDDER,
     SPACE,
@@ -59,7 +60,7 @@ class ForgettingContract:
             assert await store.read(SPACE, lambda r, record_id=record_id: list(r.revisions(record_id))) == []  # type: ignore[misc]
         assert await store.read(SPACE, lambda r: r.fetch(numbers)) == {}
         assert await texts(store) == await texts(store, wanted=ListFilter(as_of=known)) == ["kept"]
-        assert (await store.read(SPACE, lambda r: r.counts(EMBEDDER)))["tombstones"] == 3
+        assert (await store.read(SPACE, lambda r: r.counts(EMBEDDER, ANALYZER)))["tombstones"] == 3
         again = await store.write(writing(Scope(subject="ana")), lambda t: t.forget(doomed, scribe.clock.now()))
         assert again == (0, 0)
 
@@ -87,19 +88,36 @@ class ForgettingContract:
         assert await number_of(store, both.id) in [row.number for row in (await delta(store, since=since)).rows]
 
     @scenario
-    async def test_a_memory_with_other_evidence_in_any_revision_is_only_weakened(self, store: Store) -> None:
+    async def test_a_revision_goes_with_its_evidence_and_the_memory_with_its_current_one(self, store: Store) -> None:
         scribe = Scribe()
+        scope = Scope(subject="ana")
         one, two = scribe.message("one"), scribe.message("two")
         await add(store, scribe.turn(ANA, one, two))
-        memory = scribe.revision(Scope(subject="ana"), "first", evidence=[one.id])
+        memory = scribe.revision(scope, "first", evidence=[one.id])
         await put(store, memory)
-        await put(store, scribe.revision(Scope(subject="ana"), "second", of=memory, supersedes=1, evidence=[two.id]))
-        for message in (one, two):
-            doomed = await store.read(
-                reading(ANA),
-                lambda r, message=message: r.doomed(ForgetTarget(ids=(message.id,))),  # type: ignore[misc]
-            )
-            assert (doomed.derived_ids, doomed.weakened) == ((), 1)
+        await put(store, scribe.revision(scope, "second", of=memory, supersedes=1, evidence=[two.id]))
+        doomed = await store.read(reading(ANA), lambda r: r.doomed(ForgetTarget(ids=(two.id,))))
+        assert (doomed.derived_ids, doomed.baseless, doomed.weakened, doomed.revisions) == ((memory.id,), (), 0, 2)
+        doomed = await store.read(reading(ANA), lambda r: r.doomed(ForgetTarget(ids=(one.id,))))
+        assert (doomed.derived_ids, len(doomed.baseless), doomed.weakened, doomed.revisions) == ((), 1, 1, 1)
+        assert await forget(store, ForgetTarget(ids=(one.id,)), writing(scope), scribe.clock.step()) == (2, 0)
+        left = await store.read(reading(scope), lambda r: r.revisions(memory.id))
+        assert [revision.text for revision in left] == ["second"]
+        assert await forget(store, ForgetTarget(ids=(two.id,)), writing(scope), scribe.clock.step()) == (2, 0)
+        assert await texts(store) == []
+
+    @scenario
+    async def test_what_is_shared_goes_with_the_words_it_rests_on(self, store: Store) -> None:
+        scribe = Scribe()
+        one = scribe.message("one")
+        await add(store, scribe.turn(ANA, one))
+        shared = scribe.revision(Scope(), "shared", evidence=[one.id])
+        await put(store, shared, writing(Scope()))
+        doomed = await store.read(writing(Scope(subject="ana")), lambda r: r.doomed(ForgetTarget(subject="ana")))
+        assert doomed.derived_ids == (shared.id,)
+        target = ForgetTarget(subject="ana")
+        assert await forget(store, target, writing(Scope(subject="ana")), scribe.clock.step()) == (2, 0)
+        assert await texts(store, reading(Scope())) == []
 
     @pytest.mark.parametrize(
         ("target", "left"),

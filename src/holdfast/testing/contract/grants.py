@@ -81,7 +81,7 @@ class GrantContract:
             assert list(reader.jobs()) == []
             assert reader.job_counts() == {}
             assert list(reader.operations()) == []
-            counts = reader.counts(EMBEDDER)
+            counts = reader.counts(EMBEDDER, ANALYZER)
             counts.pop("partitions")
             assert set(counts.values()) == {0}
 
@@ -207,7 +207,7 @@ class GrantContract:
         first = scribe.revision(Scope(subject="ana"), "fact")
         await put(store, first)
         await put(store, scribe.revision(Scope(subject="ana"), "fact, corrected", of=first, supersedes=1))
-        counts = await store.read(reading(Scope(subject="ana")), lambda r: r.counts(EMBEDDER))
+        counts = await store.read(reading(Scope(subject="ana")), lambda r: r.counts(EMBEDDER, ANALYZER))
         assert counts == {
             "messages": 3,
             "memories": 1,
@@ -216,7 +216,7 @@ class GrantContract:
             "partitions": 1,
             "tombstones": 0,
         }
-        assert (await store.read(reading(ANA), lambda r: r.counts(EMBEDDER)))["messages"] == 2
-        assert (await store.read(SPACE, lambda r: r.counts(EMBEDDER)))["messages"] == 5
+        assert (await store.read(reading(ANA), lambda r: r.counts(EMBEDDER, ANALYZER)))["messages"] == 2
+        assert (await store.read(SPACE, lambda r: r.counts(EMBEDDER, ANALYZER)))["messages"] == 5
         # To another embedder, everything still has to be embedded: old revisions, too, for `as_of`.
-        assert (await store.read(SPACE, lambda r: r.counts("another")))["pending_vectors"] == 7
+        assert (await store.read(SPACE, lambda r: r.counts("another", ANALYZER)))["pending_vectors"] == 7

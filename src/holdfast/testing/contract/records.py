@@ -155,7 +155,7 @@ class RecordContract:
 
         nothing = [[], 0, 0, {}, [], None, [], [], [], None, None, {}, False, [], []]
         assert await store.read(SPACE, ask) == nothing
-        assert set((await store.read(SPACE, lambda r: r.counts(EMBEDDER))).values()) == {0}
+        assert set((await store.read(SPACE, lambda r: r.counts(EMBEDDER, ANALYZER))).values()) == {0}
 
     # --- adding ---
 

@@ -110,11 +110,11 @@ class TransactionContract:
         looked, written = threading.Event(), threading.Event()
 
         def look(reader: Reader) -> tuple[int, int]:
-            first = reader.counts(EMBEDDER)["messages"]
+            first = reader.counts(EMBEDDER, ANALYZER)["messages"]
             looked.set()
             # A store may make the writer wait until the reader is done: then nothing is written meanwhile.
             written.wait(0.5)
-            return first, reader.counts(EMBEDDER)["messages"]
+            return first, reader.counts(EMBEDDER, ANALYZER)["messages"]
 
         async def write() -> None:
             await asyncio.to_thread(looked.wait, _PATIENCE_SECONDS)
