@@ -284,3 +284,13 @@ def test_processes_that_create_the_same_file_at_once_all_succeed(tmp_path: Path)
     for process in started:
         process.join(60)
     assert all(len(tables(Path(path))) > 10 for path in paths)
+
+
+@pytest.mark.parametrize("size", [1, 15, 16, 99, 100, 511, 512, 4096, 10_000])
+def test_a_file_of_something_else_is_refused_and_left_as_it_is(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_bytes(b"n" * size)
+    with pytest.raises(StoreUnusable, match="is not a Holdfast store"):
+        SqliteStore(str(path))
+    assert path.read_bytes() == b"n" * size
+    assert list(tmp_path.iterdir()) == [path]

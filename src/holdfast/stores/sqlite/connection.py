@@ -12,6 +12,7 @@ from holdfast.stores.sqlite.schema import check_ours, migrate
 from holdfast.stores.sqlite.waiting import patiently
 
 MEMORY = ":memory:"
+_SQLITE = b"SQLite format 3\x00"
 
 
 def connect(location: str, busy_seconds: float) -> sqlite3.Connection:
@@ -62,3 +63,11 @@ def _check_path(path: Path) -> None:
     # A store that cannot be written could not keep its audit trail either.
     if path.exists() and not os.access(path, os.W_OK):
         raise StoreReadOnly(f"{path} cannot be written; check the permissions of the file, or open a copy of it")
+    # SQLite takes a file of less than a page for an empty database, and would write over somebody's notes.
+    if path.is_file() and _head(path) not in (b"", _SQLITE):
+        raise StoreUnusable(f"{path} is not a Holdfast store; give the path of one, or of a new file")
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(len(_SQLITE))
