@@ -74,7 +74,7 @@ def scope_from(given: Mapping[str, Any], space: str, allowed: frozenset[str] = S
     """The scope among the given keywords. One that means nothing is refused: a mistyped subject must not share."""
     unknown = sorted(set(given) - allowed)
     if unknown:
-        raise InvalidInput(unknown[0], f"is not known here; use any of {', '.join(sorted(allowed))}")
+        raise InvalidInput(unknown[0], f"is no argument of this call, nor one of {', '.join(sorted(allowed))}")
     parts = {name: given[name] for name in SCOPE_PARTS if name in given}
     return Scope(**{"space": space, **parts})
 

@@ -80,7 +80,7 @@ def _checked_location(location: object) -> str:
     if not isinstance(path, str) or not usable:
         raise InvalidInput("location", "holds characters that no path can hold; remove them")
     # Made absolute once: readers open the file later, and the process may have moved by then.
-    return path if path == MEMORY or "://" in path else os.path.abspath(path)
+    return path if path == MEMORY or "://" in path else os.path.abspath(os.path.expanduser(path))
 
 
 MEMORY = ":memory:"

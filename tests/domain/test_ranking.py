@@ -26,6 +26,7 @@ from holdfast.domain.ranking import (
     window_cosines,
     words_match,
 )
+from holdfast.errors import InvalidInput
 
 values = st.floats(-1, 1, width=32)
 
@@ -116,7 +117,7 @@ def test_noise_in_the_last_bits_does_not_decide() -> None:
 
 
 def test_a_negative_weight_is_refused() -> None:
-    with pytest.raises(ValueError, match="speaker"):
+    with pytest.raises(InvalidInput, match="speaker"):
         Weights(speaker=-0.1)
 
 

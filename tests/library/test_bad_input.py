@@ -530,5 +530,5 @@ def test_a_read_only_file_is_refused(tmp_path: Path) -> None:
 
 def test_weights_are_numbers_from_zero_up() -> None:
     for wrong in (-1, -0.001):
-        with pytest.raises(ValueError):
+        with pytest.raises(InvalidInput):
             Weights(vector=wrong)

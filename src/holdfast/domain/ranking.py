@@ -14,6 +14,9 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.domain.numbers import checked_real
+from holdfast.errors import InvalidInput
+
 FloatArray = NDArray[np.float32]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -98,8 +101,9 @@ class Weights:
 
     def __post_init__(self) -> None:
         for part in PARTS:
+            checked_real(self.of(part), part)
             if self.of(part) < 0:
-                raise ValueError(f"{part}: a weight is 0 or more")
+                raise InvalidInput(part, f"a weight is 0 or more, not {self.of(part)}")
 
     @classmethod
     def plain(cls, vector: float = 0.7, words: float = 0.3) -> Weights:
