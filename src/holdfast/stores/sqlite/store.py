@@ -72,6 +72,7 @@ class SqliteStore:
             self._readers.close()
         # Not in a thread of the pool: when the interpreter ends, there are no more of those.
         await asyncio.wrap_future(self._writer.close())
+        self._writer.join()
 
 
 class _ReaderPool:

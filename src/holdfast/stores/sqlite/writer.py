@@ -107,6 +107,10 @@ class Writer:
                 self._queue.put(_Stop())
         return self._ended
 
+    def join(self) -> None:
+        """Wait for the thread itself, which has nothing left to do once `close` is done."""
+        self._thread.join()
+
     def _put(self, item: _Request | _Wake) -> None:
         with self._lock:
             self._check_open()
