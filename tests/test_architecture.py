@@ -20,10 +20,11 @@ from holdfast.settings import Settings
 
 ROOT = Path(holdfast.__file__).parent
 MODULES = {path.relative_to(ROOT).as_posix().removesuffix(".py"): path for path in sorted(ROOT.rglob("*.py"))}
-CORE = {"errors", "domain"}
+CORE = {"errors", "domain", "failpoints"}
 # What a room may import besides itself. `errors ← domain ← ports ← runtime ← edges`; only `app` sees everything.
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
+    "failpoints": set(),
     "domain": {"errors"},
     "ports": CORE,
     "runtime": {*CORE, "ports"},

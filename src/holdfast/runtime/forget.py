@@ -12,6 +12,7 @@ from holdfast.domain.ids import OperationId, checked_id
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.errors import NotFound, PreviewOutdated, StoreError
+from holdfast.failpoints import reach
 from holdfast.ports import Doomed, Reader, Transaction
 from holdfast.runtime.perform import Core, Read, Write
 
@@ -77,7 +78,9 @@ class Forget(Write[Core, ForgetReceipt]):
         if self.token not in (None, found.fingerprint):
             raise PreviewOutdated("what this would forget has changed since the preview; look at a new preview first")
         now = prepared.clock.now()
+        reach("forget.before")
         tombstones, remaining = transaction.forget(found, now)
+        reach("forget.after")
         # Queued with the deletion, so that a crash before the bytes are gone does not keep them.
         self.enqueue(transaction, prepared, NewJob(JobKind.SCRUB, Scope(space=EVERYWHERE)))
         return ForgetReceipt(
@@ -94,7 +97,9 @@ class Forget(Write[Core, ForgetReceipt]):
     async def finish(self, core: Core, result: ForgetReceipt, operation_id: OperationId) -> ForgetReceipt:
         core.wake()
         try:
+            reach("scrub.before")
             scrubbed = await core.store.scrub()
+            reach("scrub.after")
         except StoreError as error:
             # It is forgotten all the same; the queued job sees to the bytes.
             log.warning("the deleted bytes are still in the log: %s", error)

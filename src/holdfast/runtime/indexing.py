@@ -12,6 +12,7 @@ import numpy as np
 from holdfast.domain.access import Grant
 from holdfast.domain.ranking import FloatArray
 from holdfast.errors import EmbedderMisconfigured
+from holdfast.failpoints import reach
 from holdfast.ports import Analysis, Indexed, Purpose, Reader, Transaction, Unindexed
 from holdfast.runtime.perform import Core
 
@@ -94,7 +95,9 @@ async def index_waiting(core: Core, grant: Grant) -> int:
 
 
 def put(made: Sequence[Indexed], fingerprint: str, version: int, transaction: Transaction) -> None:
+    reach("index.before")
     transaction.index(made, fingerprint, version)
+    reach("index.after")
 
 
 def query_vector(vectors: FloatArray) -> FloatArray:

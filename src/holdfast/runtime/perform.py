@@ -23,6 +23,7 @@ from holdfast.domain.jobs import NewJob
 from holdfast.domain.operations import Operation, Outcome
 from holdfast.domain.scope import Scope
 from holdfast.errors import AccessDenied, Conflict, HoldfastError, InvalidInput, NotFound
+from holdfast.failpoints import reach
 from holdfast.ports import Analyzer, Clock, Embedder, Extractor, Ids, Reader, Searcher, Store, Transaction
 
 P = TypeVar("P")
@@ -132,8 +133,10 @@ async def perform(core: Core, actor: Actor, action: Action, make: Callable[[], R
 
 
 def _applied(verb: Write[P, R], transaction: Transaction, prepared: P, entry: _Entry) -> R:
+    reach("write.before")
     result = verb.apply(transaction, prepared)
     transaction.record(entry.row(Outcome.SUCCEEDED, verb.touched(result)))
+    reach("write.after")
     return result
 
 

@@ -28,6 +28,7 @@ from holdfast.domain.jobs import (
 )
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.errors import HoldfastError, LeaseLost, StoreClosed, StoreError
+from holdfast.failpoints import reach
 from holdfast.ports import Transaction, Unindexed
 from holdfast.runtime import indexing
 from holdfast.runtime.extract import extracted
@@ -116,7 +117,9 @@ class Worker:
 
         def take(transaction: Transaction) -> Job | None:
             # Noted here, not after the answer: who is cancelled in between must still give it back.
+            reach("job.claim.before")
             self._current = transaction.claim(kinds, now, LEASE)
+            reach("job.claim.after")
             return self._current
 
         return await self._core.store.write(storewide(), take)
@@ -160,8 +163,10 @@ class Worker:
         )
 
     def _ended(self, transaction: Transaction, job: Job, effect: _Effect) -> None:
+        reach("job.finish.before")
         effect(transaction)
         transaction.finish(job, JobStatus.SUCCEEDED, self._core.clock.now())
+        reach("job.finish.after")
 
     async def _failed(self, job: Job, error: str) -> None:
         now = self._core.clock.now()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from importlib import resources
 
 from holdfast.errors import SchemaTooNew, StoreUnusable
+from holdfast.failpoints import reach
 from holdfast.stores.sqlite.waiting import begin_immediate
 
 # "HLDF": marks the file as ours, so that another program's database is never written to.
@@ -30,10 +31,12 @@ def migrate(connection: sqlite3.Connection, location: str, busy_seconds: float) 
         try:
             # Another process may have been faster.
             if _check(connection, location, newest) < version:
+                reach("migration.before")
                 for statement in _statements(script):
                     connection.execute(statement)
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 connection.execute(f"PRAGMA user_version = {version}")
+                reach("migration.after")
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:

@@ -21,6 +21,7 @@ from typing import Any
 from holdfast.domain.access import Grant
 from holdfast.domain.operations import Operation
 from holdfast.errors import StoreBusy, StoreClosed
+from holdfast.failpoints import reach
 from holdfast.stores.sqlite.errors import is_busy, translated
 from holdfast.stores.sqlite.transaction import SqliteTransaction, record_operation
 from holdfast.stores.sqlite.waiting import begin_immediate
@@ -200,7 +201,9 @@ class Writer:
                 if not self._db.in_transaction:
                     return len(batch) == 1
             self._record(audits)
+            reach("commit.before")
             self._db.execute("COMMIT")
+            reach("commit.after")
         except BaseException:
             self._audit_due = None
             if self._db.in_transaction:
@@ -210,6 +213,9 @@ class Writer:
         return True
 
     def _record(self, audits: Sequence[Operation]) -> None:
+        if not audits:
+            return
+        reach("audit.before")
         for operation in audits:
             try:
                 # A call that was cancelled may have been carried out all the same; then its own row stands.
@@ -217,6 +223,7 @@ class Writer:
             except _UNWRITABLE:
                 # It must not keep everybody else's writes from being committed.
                 log.exception("the audit row %s cannot be written", operation.id)
+        reach("audit.after")
 
     def _serve(self, request: _Request) -> None:
         request.error = None
