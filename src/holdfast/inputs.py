@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import Enum, StrEnum
+from functools import lru_cache
 from typing import Any, TypedDict, TypeVar
 
 from holdfast.domain.memory import Plane, Validity
@@ -20,6 +21,8 @@ E = TypeVar("E", bound=StrEnum)
 Moment = datetime | str
 Given = str | Mapping[str, Any] | Draft
 DEFAULT_TOP_K = 10
+_KNOWN_SCOPES = 4_096
+_OPTIONAL_PARTS = SCOPE_PARTS[1:]
 _MESSAGE_FIELDS = frozenset({"text", "sender", "role", "timestamp", "id", "metadata"})
 
 
@@ -72,11 +75,21 @@ SEARCHABLE = frozenset(Asking.__optional_keys__)
 
 def scope_from(given: Mapping[str, Any], space: str, allowed: frozenset[str] = SCOPE_ONLY) -> Scope:
     """The scope among the given keywords. One that means nothing is refused: a mistyped subject must not share."""
-    unknown = sorted(set(given) - allowed)
-    if unknown:
-        raise InvalidInput(unknown[0], f"is no argument of this call, nor one of {', '.join(sorted(allowed))}")
-    parts = {name: given[name] for name in SCOPE_PARTS if name in given}
-    return Scope(**{"space": space, **parts})
+    if not given.keys() <= allowed:
+        unknown = min(given.keys() - allowed)
+        raise InvalidInput(unknown, f"is no argument of this call, nor one of {', '.join(sorted(allowed))}")
+    parts = tuple(given.get(name) for name in _OPTIONAL_PARTS)
+    try:
+        return _scope_of(given.get("space", space), *parts)
+    except TypeError:
+        # What cannot be looked up is no text either: made anew, it is refused by the name of its part.
+        return Scope(given.get("space", space), *parts)
+
+
+@lru_cache(maxsize=_KNOWN_SCOPES)
+def _scope_of(*parts: Any) -> Scope:
+    """Calls come from the same few places again and again; their parts need to be checked once."""
+    return Scope(*parts)
 
 
 def wanted_from(asking: Asking) -> Wanted:

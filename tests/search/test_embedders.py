@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -21,10 +22,11 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from holdfast.domain.ranking import FloatArray
 from holdfast.errors import EmbedderMisconfigured, EmbedderUnavailable
 from holdfast.ports import Embedder, Purpose
+from holdfast.search.embedders import static
 from holdfast.search.embedders.fake import FakeEmbedder
 from holdfast.search.embedders.onnx import OnnxEmbedder
 from holdfast.search.embedders.openai import OpenAIEmbedder
-from holdfast.search.embedders.static import StaticEmbedder
+from holdfast.search.embedders.static import StaticEmbedder, Tokens, tokenizes_by_word
 
 EVAL = Path(os.environ.get("HOLDFAST_EVAL", Path(__file__).parents[3] / "shared" / "eval"))
 TEXTS = [
@@ -69,6 +71,69 @@ def test_a_text_has_the_same_vector_alone_and_among_others(embedder: Embedder) -
     together = embed(embedder, [*TEXTS, "word " * 3000])
     for text, row in zip(TEXTS, together, strict=False):
         assert np.allclose(embed(embedder, [text])[0], row, atol=1e-6)
+
+
+# Whatever has a say in where the static table's tokenizer cuts: spaces of every kind, its own marks, bytes it falls
+# back to.
+_CUTTING = [
+    "a",
+    "the",
+    "Lisbon",
+    " ",
+    " ",
+    "  ",
+    "\n",
+    "\t",
+    "é",
+    "漢",
+    "😀",
+    "<s>",
+    "<",
+    "\u2581",
+    ".",
+    "'",
+    "1",
+    "\u00a0",
+]
+_CUTTING += ["\u3000", "\u200b", "\x01", "\ue000", "</s>", "<unk>", "<0x41>"]
+
+
+def test_the_static_embedder_puts_the_tokens_of_words_together_as_the_tokenizer_would(
+    static_embedder: StaticEmbedder,
+) -> None:
+    assert tokenizes_by_word(static_embedder.tokens.tokenizer), "no tokens are ever taken from the cache"
+    chance = random.Random(5)
+    texts = ["", *("".join(chance.choices(_CUTTING, k=chance.randint(1, 30))) for _ in range(5_000))]
+    for _ in range(2):  # the second time, the words are known
+        made = static_embedder.tokens.of(texts)
+        assert made == [static_embedder.tokens.tokenizer.encode(text, add_special_tokens=False).ids for text in texts]
+
+
+def test_a_tokenizer_whose_words_are_not_on_their_own_is_given_whole_texts(static_embedder: StaticEmbedder) -> None:
+    whole = Tokenizer.from_str(static_embedder.tokens.tokenizer.to_str())
+    whole.add_tokens(["over the"])
+    tokens = Tokens(whole)
+    assert tokens.of(["all over the place"]) == [whole.encode("all over the place", add_special_tokens=False).ids]
+    assert tokens.of(["all over the place"]) != static_embedder.tokens.of(["all over the place"])
+
+
+def test_a_static_vector_is_the_same_to_the_last_bit_alone_and_among_others(static_embedder: StaticEmbedder) -> None:
+    texts = [*TEXTS, "word " * 300, "I moved to Lisbon last week."]
+    together = static_embedder.vectors(texts)
+    assert all(
+        np.array_equal(static_embedder.vectors([text])[0], row) for text, row in zip(texts, together, strict=True)
+    )
+
+
+def test_the_words_whose_tokens_are_kept_are_bounded(
+    static_embedder: StaticEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(static, "CACHED_WORDS", 100)
+    tokens = Tokens(static_embedder.tokens.tokenizer)
+    for start in range(0, 1_000, 30):
+        texts = [f"word{number} word{number + 1}" for number in range(start, start + 30)] + ["x" * 1_000]
+        assert tokens.of(texts) == static_embedder.tokens.of(texts)
+        assert len(tokens) <= 100
 
 
 def test_no_texts_give_no_vectors(embedder: Embedder) -> None:

@@ -93,5 +93,6 @@ def check_part(name: str, value: object) -> None:
         raise InvalidScope(name, "is empty; leave it out or give it a value")
     if len(value) > MAX_PART_CHARS:
         raise InvalidScope(name, f"has {len(value)} characters; at most {MAX_PART_CHARS} are allowed")
-    if any(unicodedata.category(char) in ("Cc", "Cs") for char in value):
+    # Whatever can be printed holds neither, and nearly every name can.
+    if not value.isprintable() and any(unicodedata.category(char) in ("Cc", "Cs") for char in value):
         raise InvalidScope(name, "holds control characters or lone surrogates; remove them")

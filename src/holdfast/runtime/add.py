@@ -30,7 +30,7 @@ KNOWN = "known: this message is stored already"
 class _Prepared:
     core: Core
     turn: NewTurn
-    digest: str
+    digest: str  # of a call with an idempotency key; of another nobody asks
     now: datetime
 
 
@@ -71,7 +71,7 @@ class Add(Write[_Prepared, Added]):
             for draft, entry in zip(self.drafts, entries, strict=True)
         ]
         turn = NewTurn(TurnId(core.ids.new(ids.TURN)), self.scope, self.source, now, messages)
-        return _Prepared(core, turn, self._digest(), now)
+        return _Prepared(core, turn, "" if self.idempotency_key is None else self._digest(), now)
 
     def _sender(self, draft: Draft) -> str | None:
         """Who speaks as the user, unnamed, is the subject."""

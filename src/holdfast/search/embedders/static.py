@@ -11,6 +11,7 @@ import asyncio
 import importlib.util
 from collections.abc import Sequence
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,11 @@ _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 # Up to here a batch takes a millisecond or two: a thread would cost more than it frees.
 _INLINE_CHARS = 20_000
 _BATCH = 2_048
+CACHED_WORDS = 50_000
+_MAX_WORD_CHARS = 32
+_FROM_THE_FIRST = np.zeros(1, np.int64)
+_MARK = "\u2581"  # what the tokenizer writes for a space, and puts before the first word
+_MARKS_WORDS = f'Sequence(normalizers=[Prepend(prepend="{_MARK}"), Replace(pattern=String(" "), content="{_MARK}")])'
 
 
 class StaticEmbedder:
@@ -37,7 +43,7 @@ class StaticEmbedder:
         """Reads from the installed wordllama package, or from a directory laid out like it."""
         root = directory or _installed()
         self._table = _read_table(root / _WEIGHTS)
-        self._tokenizer = _read_tokenizer(root / _TOKENIZER)
+        self.tokens = Tokens(_read_tokenizer(root / _TOKENIZER))
         self._fingerprint = f"{STATIC_PREFIX}{MODEL}:{file_hash(root / _WEIGHTS)}:1"
 
     @property
@@ -62,23 +68,87 @@ class StaticEmbedder:
 
     def vectors(self, texts: Sequence[str]) -> FloatArray:
         """The same without an event loop."""
+        if len(texts) == 1:
+            return self._one(texts[0])
         found = np.zeros((len(texts), self.dimensions), np.float32)
         for start in range(0, len(texts), _BATCH):
             self._embed_into(found[start : start + _BATCH], texts[start : start + _BATCH])
         return found
 
     def _embed_into(self, found: FloatArray, texts: Sequence[str]) -> None:
-        encoded = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
-        ids = [encoding.ids for encoding in encoded]
+        ids = self.tokens.of(texts)
         sizes = np.fromiter(map(len, ids), np.int64, len(ids))
         there = np.flatnonzero(sizes)
         if not len(there):
             return
-        flat = np.fromiter((token for tokens in ids for token in tokens), np.int64, int(sizes.sum()))
+        flat = np.fromiter(chain.from_iterable(ids), np.int64, int(sizes.sum()))
         starts = (np.cumsum(sizes) - sizes)[there]
-        sums = np.add.reduceat(self._table[flat], starts, axis=0)
-        lengths = np.sqrt(np.einsum("ij,ij->i", sums, sums))[:, None]
-        found[there] = sums / np.maximum(lengths, np.float32(1e-12))
+        found[there] = _unit(np.add.reduceat(self._table.take(flat, axis=0), starts, axis=0))
+
+    def _one(self, text: str) -> FloatArray:
+        """The same for a single text, to the last bit, with a third of the steps."""
+        (ids,) = self.tokens.of((text,))
+        if not ids:
+            return np.zeros((1, self.dimensions), np.float32)
+        return _unit(np.add.reduceat(self._table.take(ids, axis=0), _FROM_THE_FIRST, axis=0))
+
+
+class Tokens:
+    """The tokens of texts. They are put together from those of their words, which come again and again.
+
+    No token of the vocabulary reaches over the beginning of a word, so cutting there changes nothing. A tokenizer of
+    another make is given whole texts.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.tokenizer = tokenizer
+        self._by_word = tokenizes_by_word(tokenizer)
+        self._known: dict[str, tuple[int, ...]] = {}
+
+    def __len__(self) -> int:
+        """How many words it knows."""
+        return len(self._known)
+
+    def of(self, texts: Sequence[str]) -> list[list[int]]:
+        cut = [self._words(text) for text in texts]
+        found = {word: self._known.get(word) for words in cut for word in words}
+        if unknown := [word for word, ids in found.items() if ids is None]:
+            found.update(self._looked_up(unknown))
+        return [[token for word in words for token in found[word] or ()] for words in cut]
+
+    def _words(self, text: str) -> Sequence[str]:
+        # Around more than one space, at the ends, and beside the tokenizer's own marks, words are not on their own.
+        if not self._by_word or "  " in text or "<" in text or _MARK in text or text[:1] == " " or text[-1:] == " ":
+            return (text,)
+        return text.split(" ")
+
+    def _looked_up(self, words: Sequence[str]) -> dict[str, tuple[int, ...]]:
+        encoded = self.tokenizer.encode_batch_fast(list(words), add_special_tokens=False)
+        found = {word: tuple(encoding.ids) for word, encoding in zip(words, encoded, strict=True)}
+        kept = {word: ids for word, ids in found.items() if len(word) <= _MAX_WORD_CHARS}
+        if len(self._known) + len(kept) > CACHED_WORDS:
+            self._known.clear()
+        if len(kept) <= CACHED_WORDS:
+            self._known.update(kept)
+        return found
+
+
+def tokenizes_by_word(tokenizer: Tokenizer) -> bool:
+    """Whether each word's tokens are its own, whatever stands beside it."""
+    marks_words = repr(tokenizer.normalizer) == _MARKS_WORDS and tokenizer.pre_tokenizer is None
+    own = [token.content for token in tokenizer.get_added_tokens_decoder().values()]
+    vocabulary = tokenizer.get_vocab(with_added_tokens=False)
+    return (
+        marks_words
+        and all("<" in content for content in own)
+        and not any(_MARK in token.lstrip(_MARK) for token in vocabulary)
+    )
+
+
+def _unit(sums: FloatArray) -> FloatArray:
+    lengths = np.sqrt(np.einsum("ij,ij->i", sums, sums))[:, None]
+    scaled: FloatArray = sums / np.maximum(lengths, np.float32(1e-12))
+    return scaled
 
 
 def file_hash(path: Path) -> str:
