@@ -11,12 +11,10 @@ from datetime import datetime
 
 import numpy as np
 
-from holdfast.domain.memory import OPEN_PLANES, Status
 from holdfast.domain.ranking import (
     PART_NAMES,
     PARTS,
     WORDS_AT,
-    BoolArray,
     FloatArray,
     IntArray,
     Part,
@@ -29,17 +27,16 @@ from holdfast.domain.ranking import (
     rank_of,
     words_match,
 )
-from holdfast.domain.results import HitKind
 from holdfast.domain.scope import Scope
 from holdfast.domain.times import to_micros
-from holdfast.domain.transcript import Role
 from holdfast.ports import Ranked, Reader, Scored, Wanted
 from holdfast.search.analyzer import TextAnalyzer
 from holdfast.search.cache import ViewCache
 from holdfast.search.embedders.static import STATIC_PREFIX
 from holdfast.search.query import Understood, understand, without_names
-from holdfast.search.signals import Seen, signals
-from holdfast.search.view import MESSAGE, NEVER, PartitionView
+from holdfast.search.seen import Seen, filters, in_scope, in_time, quarantined, rows_wanted, seen_of
+from holdfast.search.signals import signals
+from holdfast.search.view import PartitionView
 from holdfast.search.words import ROLE_NAMES
 
 # The share of a score that all candidates have in common, beside the parts of `ranking.Part`.
@@ -103,11 +100,11 @@ class PartitionSearcher:
 
     def _traits(self, seen: list[Seen], participants: list[str], query: Understood, best_words: float) -> Traits:
         people = [name for name in participants if name.casefold() not in ROLE_NAMES]
-        rows = sum(int(np.count_nonzero(part.visible)) for part in seen)
-        terms = sum(int(part.view.columns.length[part.visible].sum()) for part in seen)
+        rows = sum(part.sight.documents for part in seen)
+        terms = sum(part.sight.terms for part in seen)
         return Traits(
             people=len(people),
-            assistant=any(_has_assistant(part) for part in seen),
+            assistant=any(part.sight.has_assistant for part in seen),
             mean_length=terms / max(rows, 1),
             spaceless=query.spaceless,
             static_vectors=self._embedder.startswith(STATIC_PREFIX),
@@ -122,7 +119,7 @@ def _candidates(
     raw: list[FloatArray] = []
     best_words = 0.0
     for part in seen:
-        rows = np.flatnonzero(part.visible & passing(part.view, wanted))
+        rows = rows_wanted(part, wanted)
         if len(rows):
             numbers.append(part.view.columns.number[rows])
             values = signals(part, query, vector)
@@ -168,82 +165,13 @@ def _ranked(
 
 
 def _seen(views: list[PartitionView], scope: Scope, wanted: Wanted) -> list[Seen]:
-    found = ((view, visible(view, scope, wanted)) for view in views if view.size)
-    return [Seen(view, rows, view.links_among(rows)) for view, rows in found if rows.any()]
-
-
-def visible(view: PartitionView, scope: Scope, wanted: Wanted) -> BoolArray:
-    """The rows that may be searched at all, and that statistics and windows are made of."""
-    seen = view.alive & _in_time(view, wanted) & _in_scope(view, scope)
-    return seen if wanted.quarantined else seen & ~_quarantined(view)
-
-
-def _in_time(view: PartitionView, wanted: Wanted) -> BoolArray:
-    if wanted.as_of is None:
-        return np.equal(view.columns.superseded_at, NEVER)
-    moment = to_micros(wanted.as_of)
-    return (view.columns.recorded_at <= moment) & (moment < view.columns.superseded_at)
-
-
-def _in_scope(view: PartitionView, scope: Scope) -> BoolArray:
-    covered: BoolArray = np.array([scope.covers(other) for other in view.names.scopes], bool)
-    found: BoolArray = covered[view.columns.scope]
-    return found
-
-
-def _quarantined(view: PartitionView) -> BoolArray:
-    return np.equal(view.columns.status, view.names.statuses.find(Status.QUARANTINED))
-
-
-def filters(view: PartitionView, wanted: Wanted) -> dict[str, BoolArray]:
-    """By its name, each filter that the search sets, and the rows that pass it."""
-    columns, names = view.columns, view.names
-    message = columns.kind == MESSAGE
-    found: dict[str, BoolArray] = {}
-    if wanted.kind is not None:
-        found["kind"] = message if wanted.kind is HitKind.MESSAGE else ~message
-    planes = [names.planes.find(plane) for plane in wanted.planes or OPEN_PLANES]
-    if not message.all():
-        found["planes"] = message | np.isin(columns.plane, planes)
-    if wanted.sender is not None:
-        found["sender"] = columns.sender == names.senders.find(wanted.sender)
-    if wanted.role is not None:
-        found["role"] = columns.role == names.roles.find(wanted.role)
-    if wanted.source is not None:
-        found["source"] = columns.source == names.sources.find(wanted.source)
-    if wanted.said_from is not None:
-        found["said_from"] = columns.said_at >= to_micros(wanted.said_from)
-    if wanted.said_to is not None:
-        found["said_to"] = columns.said_at < to_micros(wanted.said_to)
-    if wanted.valid_at is not None:
-        moment = to_micros(wanted.valid_at)
-        found["valid_at"] = (columns.valid_from <= moment) & (moment < columns.valid_to)
-    return found
-
-
-def passing(view: PartitionView, wanted: Wanted) -> BoolArray:
-    rows = np.ones(view.size, bool)
-    for passed in filters(view, wanted).values():
-        rows &= passed
-    return rows
-
-
-# --- what the records are like --------------------------------------------------------------------------------------
+    found = (seen_of(view, scope, wanted) for view in views if view.size)
+    return [seen for seen in found if seen is not None]
 
 
 def _participants(seen: list[Seen]) -> list[str]:
     """Who said what is visible."""
-    found: dict[str, None] = {}
-    for part in seen:
-        codes = part.view.columns.sender[part.visible]
-        counts = np.bincount(codes + 1, minlength=1)[1:]
-        found.update((part.view.names.senders.values[code], None) for code in np.flatnonzero(counts).tolist())
-    return list(found)
-
-
-def _has_assistant(seen: Seen) -> bool:
-    code = seen.view.names.roles.find(Role.ASSISTANT)
-    return code >= 0 and bool((seen.view.columns.role[seen.visible] == code).any())
+    return list(dict.fromkeys(name for part in seen for name in part.sight.participants))
 
 
 # --- why something did not come -------------------------------------------------------------------------------------
@@ -259,13 +187,13 @@ def _why_absent(views: list[PartitionView], scope: Scope, wanted: Wanted, target
 
 def _reason(view: PartitionView, at: int, scope: Scope, wanted: Wanted) -> str:
     columns = view.columns
-    if not _in_scope(view, scope)[at]:
+    if not in_scope(view, scope)[at]:
         return "it belongs to another scope"
-    if not _in_time(view, wanted)[at]:
+    if not in_time(view, wanted)[at]:
         if wanted.as_of is not None and columns.recorded_at[at] > to_micros(wanted.as_of):
             return "it was recorded later than as_of"
         return "it is superseded by a later revision"
-    if not wanted.quarantined and _quarantined(view)[at]:
+    if not wanted.quarantined and quarantined(view)[at]:
         return "it is quarantined"
     failed = [name for name, passed in filters(view, wanted).items() if not passed[at]]
     if failed == ["valid_at"]:

@@ -7,8 +7,6 @@ their own window.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,21 +24,12 @@ from holdfast.domain.ranking import (
 from holdfast.domain.transcript import Role
 from holdfast.ports import Flag
 from holdfast.search.query import Period, Understood
-from holdfast.search.view import Links, PartitionView
+from holdfast.search.seen import Seen
 
 # Terms times candidate rows that are worked on at once.
 _CELLS = 4_000_000
 _YEARS = 100
 _MICROS_PER_YEAR = 31_556_952_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """A partition's view, and which of its rows a search can see."""
-
-    view: PartitionView
-    visible: BoolArray
-    links: Links
 
 
 def signals(seen: Seen, query: Understood, vector: FloatArray | None) -> FloatArray:
@@ -129,9 +118,7 @@ class _Words:
         renumbered[occurring] = np.arange(len(occurring))
         self._which = renumbered[which]
         self._frequency = frequency[occurring].astype(np.float32)
-        self._length = np.zeros(view.size + 1, np.float32)
-        self._length[: view.size] = np.where(seen.visible, view.columns.length, 0)
-        self._documents = int(np.count_nonzero(seen.visible))
+        self._documents = seen.sight.documents
 
     def fill(self, parts: dict[Part, FloatArray]) -> None:
         if not self._terms:
@@ -153,35 +140,36 @@ class _Words:
         parts[Part.SESSION_WORDS][:] = self._of_sessions(parts[Part.WORDS])
 
     def _of_rows(self, counts: FloatArray, columns: IntArray) -> FloatArray:
+        sight = self._seen.sight
         idf = bm25_idf(self._frequency, self._documents)
-        mean = float(self._length.sum(dtype=np.float64)) / self._documents
-        return saturated(bm25(counts, idf, self._length[columns], mean))
+        return saturated(bm25(counts, idf, sight.lengths[columns], sight.mean_length))
 
     def _of_windows(self, counts: FloatArray, columns: IntArray, place: IntArray) -> FloatArray:
-        links, visible = self._seen.links, self._seen.visible
-        before, after = links.previous, links.following
-        joined = counts[:, :-1] + counts[:, place[before[columns]]] + counts[:, place[after[columns]]]
-        lengths = self._length[:-1] + self._length[before] + self._length[after]
-        mean = float(lengths[visible].sum(dtype=np.float64)) / self._documents
+        sight, links = self._seen.sight, self._seen.links
+        before, after = links.previous[columns], links.following[columns]
+        joined = counts[:, :-1] + counts[:, place[before]] + counts[:, place[after]]
         idf = bm25_idf(np.count_nonzero(joined, axis=1).astype(np.float32), self._documents)
-        return saturated(bm25(joined, idf, lengths[columns], mean))
+        return saturated(bm25(joined, idf, sight.window_lengths[columns], sight.mean_window_length))
 
     def _of_sessions(self, own: FloatArray) -> FloatArray:
         """A row outside any conversation, or of the only one, has its own words instead."""
-        view, visible = self._seen.view, self._seen.visible
-        sessions = view.names.conversations
-        outside = view.columns.conversation < 0
-        session = np.where(outside, sessions, view.columns.conversation)
-        lengths = np.bincount(session, self._length[:-1], sessions + 1)[:sessions].astype(np.float32)
-        there = int(np.count_nonzero(lengths))
-        if there < 2:
+        scores = self.session_scores()
+        if scores is None:
             return own
-        cells = self._which * (sessions + 1) + session[self._rows]
+        seen = self._seen
+        in_sessions = np.append(scores, np.float32(0))[seen.sight.sessions] * seen.visible
+        return np.where(seen.view.columns.conversation < 0, own, in_sessions)
+
+    def session_scores(self) -> FloatArray | None:
+        """Of each conversation as a whole; None where there are not two."""
+        sight, sessions = self._seen.sight, self._seen.view.names.conversations
+        if sight.session_count < 2:
+            return None
+        cells = self._which * (sessions + 1) + sight.sessions[self._rows]
         sums = np.bincount(cells, self._counts, self._terms * (sessions + 1)).reshape(self._terms, -1)
         counts: FloatArray = sums[:, :sessions].astype(np.float32)
-        idf = bm25_idf(np.count_nonzero(counts, axis=1).astype(np.float32), there)
-        scores = saturated(bm25(counts, idf, lengths, float(lengths.sum(dtype=np.float64)) / there))
-        return np.where(outside, own, np.append(scores, np.float32(0))[session] * visible)
+        idf = bm25_idf(np.count_nonzero(counts, axis=1).astype(np.float32), sight.session_count)
+        return saturated(bm25(counts, idf, sight.session_lengths, sight.mean_session_length))
 
 
 # --- hints ----------------------------------------------------------------------------------------------------------
@@ -207,8 +195,7 @@ def _stating(flags: NDArray[np.int32]) -> FloatArray:
 
 def _dated(seen: Seen, periods: tuple[Period, ...]) -> BoolArray:
     said_at = seen.view.columns.said_at
-    moments = said_at[seen.visible]
-    first, last = (int(1970 + int(edge) // _MICROS_PER_YEAR) for edge in (moments.min(), moments.max()))
+    first, last = (int(1970 + edge // _MICROS_PER_YEAR) for edge in seen.sight.span)
     years = range(max(first, last - _YEARS), last + 2)
     found = np.zeros(len(said_at), bool)
     for period in periods:

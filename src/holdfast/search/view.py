@@ -8,8 +8,8 @@ built at once: nothing in it depends on the order of rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,219 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.domain.ranking import BoolArray, FloatArray, IntArray
-from holdfast.domain.scope import Scope
-from holdfast.ports import Delta, IndexRow, VectorRow
+from holdfast.ports import Delta
+from holdfast.search.columns import COLUMN_NAMES, MESSAGE, Columns, Growing, Names, Recent
 from holdfast.search.postings import Postings, SmallArray, segment_of
+from holdfast.search.vectors import NO_VECTORS, Vectors, products_of, read_vectors
 
-NEVER = np.iinfo(np.int64).max
-ALWAYS = np.iinfo(np.int64).min
-MESSAGE = 0
 # What is said after a longer pause than this does not belong to what was said before it.
 PAUSE_MICROS = 3_600_000_000
 # What a view costs besides its numbers: arrays, lists and dictionaries, each with a head of its own.
 _OBJECT_BYTES = 12_000
+# What is kept about the visible rows of a view, for two scopes.
+_SIGHT_BYTES = 2 * 16
 # Dead rows are dropped when they are both many and a good part of the view.
 _DEAD_ROWS, _DEAD_SHARE = 256, 0.25
-
-
-# --- columns --------------------------------------------------------------------------------------------------------
-
-
-class Growing:
-    """An array that grows at its end. Who holds its first n rows never sees what came later."""
-
-    def __init__(self, data: NDArray[np.generic], used: int) -> None:
-        self._data = data
-        self._used = used
-
-    def appended(self, seen: int, values: NDArray[np.generic]) -> tuple[Growing, NDArray[np.generic]]:
-        """The first `seen` rows followed by `values`, in place if nobody else has appended after them."""
-        size = seen + len(values)
-        if seen == self._used and size <= len(self._data) and self._data.dtype == values.dtype:
-            self._data[seen:size] = values
-            self._used = size
-            return self, self._data[:size]
-        # A first load is exact; a growing one gets room for as much again, up to a quarter of what is there.
-        room = 0 if seen == 0 else max(64, size // 4)
-        data = np.empty((size + room, *values.shape[1:]), values.dtype)
-        data[:seen] = self._data[:seen] if seen else 0
-        data[seen:size] = values
-        return Growing(data, size), data[:size]
-
-    @classmethod
-    def empty(cls) -> Growing:
-        return cls(np.empty(0), 0)
-
-
-class Codes:
-    """Values to small numbers, in the order of their first use. Only ever grows; -1 stands for None."""
-
-    def __init__(self) -> None:
-        self._codes: dict[object, int] = {None: -1}
-        self.values: list[str] = []
-
-    def encode(self, values: Sequence[str | None]) -> SmallArray:
-        codes = self._codes
-        for value in dict.fromkeys(values):
-            if value is not None and value not in codes:
-                codes[value] = len(self.values)
-                self.values.append(value)
-        return np.fromiter((codes[value] for value in values), np.int32, len(values))
-
-    def find(self, value: str) -> int:
-        """Its code, or -2, which no row has."""
-        return self._codes.get(value, -2)
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """One value per row. Moments that are not given are ALWAYS (since) or NEVER (until)."""
-
-    number: IntArray
-    kind: NDArray[np.int8]
-    trust: NDArray[np.int8]
-    flags: SmallArray
-    length: SmallArray
-    position: IntArray
-    said_at: IntArray
-    recorded_at: IntArray
-    superseded_at: IntArray
-    valid_from: IntArray
-    valid_to: IntArray
-    plane: SmallArray
-    status: SmallArray
-    sender: SmallArray
-    role: SmallArray
-    source: SmallArray
-    scope: SmallArray
-    conversation: SmallArray
-
-    @property
-    def bytes(self) -> int:
-        return sum(int(getattr(self, name).nbytes) for name in COLUMN_NAMES)
-
-    def at(self, rows: IntArray) -> Columns:
-        return Columns(*(getattr(self, name)[rows] for name in COLUMN_NAMES))
-
-
-COLUMN_NAMES = tuple(field.name for field in fields(Columns))
-
-
-class Names:
-    """The values behind the codes of a partition's columns. Shared by its views, and only ever grows."""
-
-    def __init__(self) -> None:
-        self.planes, self.statuses, self.senders, self.roles, self.sources = (Codes() for _ in range(5))
-        self.scopes: list[Scope] = []
-        self._scope_codes: dict[int, int] = {}
-        self._conversation_codes: dict[int | None, int] = {None: -1}
-
-    def scope_codes(self, ids: Sequence[int], scopes: Mapping[int, Scope]) -> SmallArray:
-        for scope_id in dict.fromkeys(ids):
-            if scope_id not in self._scope_codes:
-                self._scope_codes[scope_id] = len(self.scopes)
-                self.scopes.append(scopes[scope_id])
-        return np.fromiter((self._scope_codes[scope_id] for scope_id in ids), np.int32, len(ids))
-
-    def conversation_codes(self, ids: Sequence[int | None]) -> SmallArray:
-        codes = self._conversation_codes
-        return np.fromiter((codes.setdefault(value, len(codes) - 1) for value in ids), np.int32, len(ids))
-
-    @property
-    def conversations(self) -> int:
-        return len(self._conversation_codes) - 1
-
-    def columns(self, rows: Sequence[IndexRow], scopes: Mapping[int, Scope]) -> Columns:
-        values = IndexRow(*zip(*rows, strict=True))  # type: ignore[arg-type]
-        return Columns(
-            number=np.array(values.number, np.int64),
-            kind=np.array(values.kind, np.int8),
-            trust=np.array(values.trust, np.int8),
-            flags=np.array(values.flags, np.int32),
-            length=np.array(values.length, np.int32),
-            position=np.array(values.position, np.int64),
-            said_at=np.array(values.said_at, np.int64),
-            recorded_at=np.array(values.recorded_at, np.int64),
-            superseded_at=_moments(values.superseded_at, NEVER),
-            valid_from=_moments(values.valid_from, ALWAYS),
-            valid_to=_moments(values.valid_to, NEVER),
-            plane=self.planes.encode(values.plane),  # type: ignore[arg-type]
-            status=self.statuses.encode(values.status),
-            sender=self.senders.encode(values.sender),  # type: ignore[arg-type]
-            role=self.roles.encode(values.role),  # type: ignore[arg-type]
-            source=self.sources.encode(values.source),  # type: ignore[arg-type]
-            scope=self.scope_codes(values.scope_id, scopes),  # type: ignore[arg-type]
-            conversation=self.conversation_codes(values.conversation_id),  # type: ignore[arg-type]
-        )
-
-
-def _moments(values: object, missing: int) -> IntArray:
-    given: Sequence[int | None] = values  # type: ignore[assignment]
-    return np.fromiter((missing if value is None else value for value in given), np.int64, len(given))
-
-
-# --- vectors --------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Vectors:
-    """Unit vectors, a row per piece of a text; a text of several pieces has one more row, for the whole.
-
-    `whole[i]` is the row of record i's whole text, -1 if it has none. `many` are the records with several pieces,
-    whose pieces lie in the rows from `first` to, not including, `last`.
-    """
-
-    rows: FloatArray
-    whole: IntArray
-    many: IntArray
-    first: IntArray
-    last: IntArray
-
-    @property
-    def bytes(self) -> int:
-        return self.rows.nbytes + self.whole.nbytes + self.many.nbytes * 3
-
-
-NO_VECTORS = Vectors(
-    np.empty((0, 0), np.float32),
-    *(np.empty(0, np.int64) for _ in range(4)),
-)
-
-
-def _unit(rows: FloatArray) -> FloatArray:
-    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
-    unit: FloatArray = rows / np.maximum(lengths, np.float32(1e-12))
-    return unit
-
-
-def _read_vectors(given: Sequence[VectorRow], numbers: IntArray) -> Vectors:
-    """The vectors of records with these numbers, in this order."""
-    whole = np.full(len(numbers), -1, np.int64)
-    if not given:
-        return replace(NO_VECTORS, whole=whole)
-    # A model that was exchanged under its old name leaves vectors of another length: only the newest kind is compared.
-    given = [row for row in given if len(row.vector) == len(given[-1].vector)]
-    rows = np.frombuffer(b"".join([row.vector for row in given]), "<f2").reshape(len(given), -1)
-    order = np.argsort(numbers, kind="stable")
-    owner = order[np.searchsorted(numbers[order], np.fromiter((row.number for row in given), np.int64, len(given)))]
-    pieces = np.fromiter((row.piece for row in given), np.int64, len(given))
-    if np.any((np.diff(owner) < 0) | ((np.diff(owner) == 0) & (np.diff(pieces) < 0))):
-        sequence = np.lexsort((pieces, owner))
-        rows, owner = rows[sequence], owner[sequence]
-    unit = _unit(rows.astype(np.float32))
-    owners, first, sizes = np.unique(owner, return_index=True, return_counts=True)
-    whole[owners] = first
-    several = sizes > 1
-    if not several.any():
-        return replace(NO_VECTORS, rows=unit, whole=whole)
-    sums = np.add.reduceat(unit, first, axis=0)[several]
-    whole[owners[several]] = len(unit) + np.arange(len(sums))
-    return Vectors(
-        np.concatenate((unit, _unit(sums))), whole, owners[several], first[several], (first + sizes)[several]
-    )
-
-
-# --- the view -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,6 +79,8 @@ class PartitionView:
         self.vectors = vectors
         self.links = links
         self.postings = postings
+        # What searches worked out about this view, for the next one of the same scope (`seen.Sight`).
+        self.sights: Recent[object, Any] = Recent()
         self._buffers = buffers
 
     @classmethod
@@ -296,7 +98,7 @@ class PartitionView:
     @cached_property
     def bytes(self) -> int:
         parts = (self.columns.bytes, self.vectors.bytes, self.links.bytes, self.postings.bytes)
-        return sum(parts) + self.alive.nbytes + _OBJECT_BYTES
+        return sum(parts) + self.alive.nbytes + self.size * _SIGHT_BYTES + _OBJECT_BYTES
 
     def links_among(self, visible: BoolArray) -> Links:
         """Neighbours as they are when only those rows are there: what lies between them does not part them."""
@@ -351,7 +153,7 @@ class PartitionView:
         alive[died] = False
         buffers = dict(self._buffers)
         columns = Columns(*(self._append(buffers, name, getattr(fresh, name)) for name in COLUMN_NAMES))
-        vectors = self._with_vectors(buffers, _read_vectors(delta.vectors, fresh.number))
+        vectors = self._with_vectors(buffers, read_vectors(delta.vectors, fresh.number))
         postings = self.postings.added(segment_of(delta.rows, seen))
         links = _relinked(self.links, columns, alive, vectors, np.append(died, np.arange(seen, size)))
         return PartitionView(delta.change, self.names, columns, alive, vectors, links, postings, buffers)
@@ -447,17 +249,9 @@ def _next_visible(towards: SmallArray, hidden: BoolArray) -> SmallArray:
 def _multiply(links: Links, rows: IntArray, vectors: Vectors) -> None:
     before, after = links.previous[rows], links.following[rows]
     own, previous, following = (_whole(vectors, at) for at in (rows, before, after))
-    links.to_following[rows] = _products(vectors.rows, own, following)
-    links.across[rows] = _products(vectors.rows, previous, following)
+    links.to_following[rows] = products_of(vectors.rows, own, following)
+    links.across[rows] = products_of(vectors.rows, previous, following)
 
 
 def _whole(vectors: Vectors, at: NDArray[np.integer]) -> IntArray:
     return np.where(at >= 0, vectors.whole[at], -1)
-
-
-def _products(rows: FloatArray, left: IntArray, right: IntArray) -> FloatArray:
-    result = np.zeros(len(left), np.float32)
-    both = np.flatnonzero((left >= 0) & (right >= 0))
-    for some in np.array_split(both, len(both) // 4096 + 1):
-        result[some] = np.einsum("ij,ij->i", rows[left[some]], rows[right[some]])
-    return result

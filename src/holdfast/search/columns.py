@@ -1,0 +1,193 @@
+"""The columns of a partition's records in memory, and the values behind their codes.
+
+Columns grow at their end and are shared by the views of a partition, of which each sees its own length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from threading import Lock
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.domain.ranking import BoolArray, IntArray
+from holdfast.domain.scope import Scope
+from holdfast.ports import IndexRow
+from holdfast.search.postings import SmallArray
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+NEVER = np.iinfo(np.int64).max
+ALWAYS = np.iinfo(np.int64).min
+MESSAGE = 0
+
+
+class Growing:
+    """An array that grows at its end. Who holds its first n rows never sees what came later."""
+
+    def __init__(self, data: NDArray[np.generic], used: int) -> None:
+        self._data = data
+        self._used = used
+
+    def appended(self, seen: int, values: NDArray[np.generic]) -> tuple[Growing, NDArray[np.generic]]:
+        """The first `seen` rows followed by `values`, in place if nobody else has appended after them."""
+        size = seen + len(values)
+        if seen == self._used and size <= len(self._data) and self._data.dtype == values.dtype:
+            self._data[seen:size] = values
+            self._used = size
+            return self, self._data[:size]
+        # A first load is exact; a growing one gets room for as much again, up to a quarter of what is there.
+        room = 0 if seen == 0 else max(64, size // 4)
+        data = np.empty((size + room, *values.shape[1:]), values.dtype)
+        data[:seen] = self._data[:seen] if seen else 0
+        data[seen:size] = values
+        return Growing(data, size), data[:size]
+
+    @classmethod
+    def empty(cls) -> Growing:
+        return cls(np.empty(0), 0)
+
+
+class Recent(Generic[K, V]):
+    """The last few things that were worked out, by what they depend on. Several threads may use it."""
+
+    def __init__(self, room: int = 2) -> None:
+        self._room = room
+        self._kept: dict[K, V] = {}
+        self._lock = Lock()
+
+    def get(self, key: K) -> V | None:
+        with self._lock:
+            value = self._kept.pop(key, None)
+            if value is not None:
+                self._kept[key] = value  # the newest comes last
+            return value
+
+    def put(self, key: K, value: V) -> None:
+        with self._lock:
+            self._kept.pop(key, None)
+            self._kept[key] = value
+            if len(self._kept) > self._room:
+                del self._kept[next(iter(self._kept))]
+
+
+class Codes:
+    """Values to small numbers, in the order of their first use. Only ever grows; -1 stands for None."""
+
+    def __init__(self) -> None:
+        self._codes: dict[object, int] = {None: -1}
+        self.values: list[str] = []
+
+    def encode(self, values: Sequence[str | None]) -> SmallArray:
+        codes = self._codes
+        for value in dict.fromkeys(values):
+            if value is not None and value not in codes:
+                codes[value] = len(self.values)
+                self.values.append(value)
+        return np.fromiter((codes[value] for value in values), np.int32, len(values))
+
+    def find(self, value: str) -> int:
+        """Its code, or -2, which no row has."""
+        return self._codes.get(value, -2)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """One value per row. Moments that are not given are ALWAYS (since) or NEVER (until)."""
+
+    number: IntArray
+    kind: NDArray[np.int8]
+    trust: NDArray[np.int8]
+    flags: SmallArray
+    length: SmallArray
+    position: IntArray
+    said_at: IntArray
+    recorded_at: IntArray
+    superseded_at: IntArray
+    valid_from: IntArray
+    valid_to: IntArray
+    plane: SmallArray
+    status: SmallArray
+    sender: SmallArray
+    role: SmallArray
+    source: SmallArray
+    scope: SmallArray
+    conversation: SmallArray
+
+    @property
+    def bytes(self) -> int:
+        return sum(int(getattr(self, name).nbytes) for name in COLUMN_NAMES)
+
+    def at(self, rows: IntArray) -> Columns:
+        return Columns(*(getattr(self, name)[rows] for name in COLUMN_NAMES))
+
+
+COLUMN_NAMES = tuple(field.name for field in fields(Columns))
+
+
+class Names:
+    """The values behind the codes of a partition's columns. Shared by its views, and only ever grows."""
+
+    def __init__(self) -> None:
+        self.planes, self.statuses, self.senders, self.roles, self.sources = (Codes() for _ in range(5))
+        self.scopes: list[Scope] = []
+        self._scope_codes: dict[int, int] = {}
+        self._covered: Recent[Scope, BoolArray] = Recent()
+        self._conversation_codes: dict[int | None, int] = {None: -1}
+
+    def scope_codes(self, ids: Sequence[int], scopes: Mapping[int, Scope]) -> SmallArray:
+        for scope_id in dict.fromkeys(ids):
+            if scope_id not in self._scope_codes:
+                self._scope_codes[scope_id] = len(self.scopes)
+                self.scopes.append(scopes[scope_id])
+        return np.fromiter((self._scope_codes[scope_id] for scope_id in ids), np.int32, len(ids))
+
+    def covered_by(self, scope: Scope) -> BoolArray:
+        """Per code of a scope, whether the given one covers it. Scopes only come to it: what is known is kept."""
+        known = self._covered.get(scope)
+        if known is None or len(known) < len(self.scopes):
+            done = 0 if known is None else len(known)
+            fresh = np.array([scope.covers(other) for other in self.scopes[done:]], bool)
+            known = fresh if known is None else np.concatenate((known, fresh))
+            self._covered.put(scope, known)
+        return known
+
+    def conversation_codes(self, ids: Sequence[int | None]) -> SmallArray:
+        codes = self._conversation_codes
+        return np.fromiter((codes.setdefault(value, len(codes) - 1) for value in ids), np.int32, len(ids))
+
+    @property
+    def conversations(self) -> int:
+        return len(self._conversation_codes) - 1
+
+    def columns(self, rows: Sequence[IndexRow], scopes: Mapping[int, Scope]) -> Columns:
+        values = IndexRow(*zip(*rows, strict=True))  # type: ignore[arg-type]
+        return Columns(
+            number=np.array(values.number, np.int64),
+            kind=np.array(values.kind, np.int8),
+            trust=np.array(values.trust, np.int8),
+            flags=np.array(values.flags, np.int32),
+            length=np.array(values.length, np.int32),
+            position=np.array(values.position, np.int64),
+            said_at=np.array(values.said_at, np.int64),
+            recorded_at=np.array(values.recorded_at, np.int64),
+            superseded_at=_moments(values.superseded_at, NEVER),
+            valid_from=_moments(values.valid_from, ALWAYS),
+            valid_to=_moments(values.valid_to, NEVER),
+            plane=self.planes.encode(values.plane),  # type: ignore[arg-type]
+            status=self.statuses.encode(values.status),
+            sender=self.senders.encode(values.sender),  # type: ignore[arg-type]
+            role=self.roles.encode(values.role),  # type: ignore[arg-type]
+            source=self.sources.encode(values.source),  # type: ignore[arg-type]
+            scope=self.scope_codes(values.scope_id, scopes),  # type: ignore[arg-type]
+            conversation=self.conversation_codes(values.conversation_id),  # type: ignore[arg-type]
+        )
+
+
+def _moments(values: object, missing: int) -> IntArray:
+    given: Sequence[int | None] = values  # type: ignore[assignment]
+    return np.fromiter((missing if value is None else value for value in given), np.int64, len(given))

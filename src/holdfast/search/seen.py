@@ -1,0 +1,164 @@
+"""What a search can see of a partition: the rows, who said them, and the statistics that hold for exactly those rows.
+
+All of it depends on the view, the scope and the time alone, not on the query: it is worked out once and kept with the
+view, for the next search of the same scope.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from holdfast.domain.memory import OPEN_PLANES, Status
+from holdfast.domain.ranking import BoolArray, FloatArray, IntArray
+from holdfast.domain.results import HitKind
+from holdfast.domain.scope import Scope
+from holdfast.domain.times import to_micros
+from holdfast.domain.transcript import Role
+from holdfast.ports import Wanted
+from holdfast.search.columns import MESSAGE, NEVER
+from holdfast.search.postings import SmallArray
+from holdfast.search.view import Links, PartitionView
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What holds for the visible rows of one view, whatever is asked. It does not hold the view, which keeps it.
+
+    `lengths` has one value per row, 0 where it is not visible, and one more for the neighbour that is not there. In
+    `sessions`, what is outside any conversation has one number more than there are. `span` is when the first and the
+    last of it was said.
+    """
+
+    visible: BoolArray
+    links: Links
+    documents: int
+    terms: int
+    lengths: FloatArray
+    mean_length: float
+    window_lengths: FloatArray
+    mean_window_length: float
+    sessions: SmallArray
+    session_lengths: FloatArray
+    session_count: int
+    mean_session_length: float
+    participants: tuple[str, ...]
+    has_assistant: bool
+    span: tuple[int, int]
+
+
+class Seen(NamedTuple):
+    """A partition's view, and what a search can see of it."""
+
+    view: PartitionView
+    sight: Sight
+
+    @property
+    def visible(self) -> BoolArray:
+        return self.sight.visible
+
+    @property
+    def links(self) -> Links:
+        return self.sight.links
+
+
+def seen_of(view: PartitionView, scope: Scope, wanted: Wanted) -> Seen | None:
+    """The rows that may be searched at all, and that statistics and windows are made of; None if there is none."""
+    key = (scope, wanted.as_of, wanted.quarantined)
+    sight = view.sights.get(key)
+    if sight is None:
+        visible = _visible(view, scope, wanted)
+        if not visible.any():
+            return None
+        sight = _sight(view, visible)
+        view.sights.put(key, sight)
+    return Seen(view, sight)
+
+
+def _sight(view: PartitionView, visible: BoolArray) -> Sight:
+    columns, names, links = view.columns, view.names, view.links_among(visible)
+    documents = int(np.count_nonzero(visible))
+    lengths = np.zeros(view.size + 1, np.float32)
+    lengths[:-1] = np.where(visible, columns.length, 0)
+    windows = lengths[:-1] + lengths[links.previous] + lengths[links.following]
+    outside = np.int32(names.conversations)
+    sessions = np.where(columns.conversation < 0, outside, columns.conversation)
+    session_lengths = np.bincount(sessions, lengths[:-1], outside + 1)[:outside].astype(np.float32)
+    session_count = int(np.count_nonzero(session_lengths))
+    senders = np.bincount(columns.sender[visible] + 1, minlength=1)[1:]
+    assistant = names.roles.find(Role.ASSISTANT)
+    moments = columns.said_at[visible]
+    return Sight(
+        visible=visible,
+        links=links,
+        documents=documents,
+        terms=int(columns.length[visible].sum()),
+        lengths=lengths,
+        mean_length=float(lengths.sum(dtype=np.float64)) / documents,
+        window_lengths=windows,
+        mean_window_length=float(windows[visible].sum(dtype=np.float64)) / documents,
+        sessions=sessions,
+        session_lengths=session_lengths,
+        session_count=session_count,
+        mean_session_length=float(session_lengths.sum(dtype=np.float64)) / max(session_count, 1),
+        participants=tuple(names.senders.values[code] for code in np.flatnonzero(senders).tolist()),
+        has_assistant=assistant >= 0 and bool((columns.role[visible] == assistant).any()),
+        span=(int(moments.min()), int(moments.max())),
+    )
+
+
+def _visible(view: PartitionView, scope: Scope, wanted: Wanted) -> BoolArray:
+    rows = view.alive & in_time(view, wanted) & in_scope(view, scope)
+    return rows if wanted.quarantined else rows & ~quarantined(view)
+
+
+def in_time(view: PartitionView, wanted: Wanted) -> BoolArray:
+    if wanted.as_of is None:
+        return np.equal(view.columns.superseded_at, NEVER)
+    moment = to_micros(wanted.as_of)
+    return (view.columns.recorded_at <= moment) & (moment < view.columns.superseded_at)
+
+
+def in_scope(view: PartitionView, scope: Scope) -> BoolArray:
+    found: BoolArray = view.names.covered_by(scope)[view.columns.scope]
+    return found
+
+
+def quarantined(view: PartitionView) -> BoolArray:
+    return np.equal(view.columns.status, view.names.statuses.find(Status.QUARANTINED))
+
+
+def filters(view: PartitionView, wanted: Wanted) -> dict[str, BoolArray]:
+    """By its name, each filter that the search sets, and the rows that pass it."""
+    columns, names = view.columns, view.names
+    message = columns.kind == MESSAGE
+    found: dict[str, BoolArray] = {}
+    if wanted.kind is not None:
+        found["kind"] = message if wanted.kind is HitKind.MESSAGE else ~message
+    planes = [names.planes.find(plane) for plane in wanted.planes or OPEN_PLANES]
+    if not message.all():
+        found["planes"] = message | np.isin(columns.plane, planes)
+    if wanted.sender is not None:
+        found["sender"] = columns.sender == names.senders.find(wanted.sender)
+    if wanted.role is not None:
+        found["role"] = columns.role == names.roles.find(wanted.role)
+    if wanted.source is not None:
+        found["source"] = columns.source == names.sources.find(wanted.source)
+    if wanted.said_from is not None:
+        found["said_from"] = columns.said_at >= to_micros(wanted.said_from)
+    if wanted.said_to is not None:
+        found["said_to"] = columns.said_at < to_micros(wanted.said_to)
+    if wanted.valid_at is not None:
+        moment = to_micros(wanted.valid_at)
+        found["valid_at"] = (columns.valid_from <= moment) & (moment < columns.valid_to)
+    return found
+
+
+def rows_wanted(seen: Seen, wanted: Wanted) -> IntArray:
+    """The visible rows that pass the search's filters: its candidates."""
+    rows = seen.visible
+    for passed in filters(seen.view, wanted).values():
+        rows = rows & passed
+    return np.flatnonzero(rows)
