@@ -225,4 +225,4 @@ def test_nothing_but_the_gate_makes_operations() -> None:
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Operation"
     }
-    assert makers == {"runtime/perform.py", "stores/sqlite/rows.py"}
+    assert makers == {"runtime/perform.py", "stores/sql/rows.py"}

@@ -22,6 +22,7 @@ from holdfast.domain.access import Grant
 from holdfast.domain.operations import Operation
 from holdfast.errors import StoreBusy, StoreClosed
 from holdfast.failpoints import reach
+from holdfast.stores.sql.known import Known
 from holdfast.stores.sqlite.errors import is_busy, translated
 from holdfast.stores.sqlite.transaction import SqliteTransaction, record_operation
 from holdfast.stores.sqlite.waiting import begin_immediate
@@ -57,6 +58,7 @@ class Writer:
 
     def __init__(self, connection: sqlite3.Connection, location: str, busy_seconds: float) -> None:
         self._db = connection
+        self._known = Known()
         self._location = location
         self._busy_seconds = busy_seconds
         self._queue: queue.SimpleQueue[_Request | _Wake | _Stop] = queue.SimpleQueue()
@@ -199,6 +201,7 @@ class Writer:
             for request in batch:
                 self._serve(request)
                 if not self._db.in_transaction:
+                    # `_serve` has dropped what was learned: the whole of it is rolled back.
                     return len(batch) == 1
             self._record(audits)
             reach("commit.before")
@@ -206,9 +209,11 @@ class Writer:
             reach("commit.after")
         except BaseException:
             self._audit_due = None
+            self._known.drop()
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise
+        self._known.keep()
         self._forget_audits(len(audits))
         return True
 
@@ -229,9 +234,10 @@ class Writer:
         request.error = None
         self._db.execute("SAVEPOINT request")
         try:
-            request.outcome = request.work(SqliteTransaction(self._db, request.grant))
+            request.outcome = request.work(SqliteTransaction(self._db, request.grant, self._known))
         except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
             request.error = _in_our_words(error, self._location)
+            self._known.drop()
             # A full disk or an I/O error ends the whole transaction by itself.
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK TO request")

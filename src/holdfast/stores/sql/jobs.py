@@ -10,14 +10,14 @@ from holdfast.domain.ids import JobId
 from holdfast.domain.jobs import Job, JobKind, JobStatus, NewJob
 from holdfast.domain.times import to_micros
 from holdfast.errors import LeaseLost
-from holdfast.stores.sqlite import rows
-from holdfast.stores.sqlite.reader import DUE, SqliteReader, marks
+from holdfast.stores.sql import rows
+from holdfast.stores.sql.reader import DUE, SqlReader
 
 # Doing these twice does no more than doing them once, so one waiting row is enough.
 _ONE_AT_A_TIME = frozenset({JobKind.REEMBED, JobKind.SCRUB})
 
 
-class JobTable(SqliteReader):
+class JobTable(SqlReader):
     """The part of `ports.Transaction` that is about jobs."""
 
     def enqueue(self, job_id: JobId, job: NewJob, at: datetime) -> JobId:
@@ -40,7 +40,7 @@ class JobTable(SqliteReader):
             "INSERT INTO jobs (id, kind, space, partition_id, scope, record_ids, status, attempt, retry_of, created_at,"
             " run_after, total) VALUES (?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?, ?, ?)",
             (
-                job_id, job.kind, job.scope.space, self._partitions().get(job.scope.partition),
+                job_id, job.kind, job.scope.space, self._number_of(job.scope.partition),
                 rows.scope_json(job.scope), json.dumps(job.record_ids), attempt, retry_of, to_micros(created_at),
                 to_micros(due), total,
             ),
@@ -48,9 +48,10 @@ class JobTable(SqliteReader):
 
     def claim(self, kinds: frozenset[JobKind], now: datetime, lease: timedelta) -> Job | None:
         at = to_micros(now)
+        of_kind, named = self.dialect.among("kind", sorted(kinds))
         row = self._db.execute(
-            f"SELECT id FROM jobs WHERE kind IN ({marks(list(kinds))}) AND ({DUE}) ORDER BY run_after, id LIMIT 1",
-            [*sorted(kinds), at, at, at, at],
+            f"SELECT id FROM jobs WHERE {of_kind} AND ({DUE}) ORDER BY run_after, id LIMIT 1{self.dialect.skip_locked}",
+            [*named, at, at, at, at],
         ).fetchone()
         if row is None:
             return None

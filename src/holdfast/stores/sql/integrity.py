@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 from holdfast.domain.results import Finding
+from holdfast.stores.sql.dialect import Database, Dialect
 
 # Each finds rows that must not exist.
 _CHECKS = {
     "records have their text": (
         "SELECT count(*) FROM records r LEFT JOIN texts t ON t.number = r.number WHERE t.number IS NULL"
-    ),
-    "texts without a record are blank": (
-        "SELECT count(*) FROM texts t LEFT JOIN records r ON r.number = t.number WHERE r.number IS NULL AND 'text' IN"
-        " (typeof(sender), typeof(source), typeof(external_id), typeof(author), typeof(reason), typeof(metadata),"
-        " typeof(text))"
     ),
     "vectors have their record": (
         "SELECT count(*) FROM vectors v LEFT JOIN records r"
@@ -33,7 +27,7 @@ _CHECKS = {
     ),
     "positions in a conversation are unique": (
         "SELECT count(*) FROM (SELECT 1 FROM records WHERE kind = 0 GROUP BY conversation_id, position"
-        " HAVING count(*) > 1)"
+        " HAVING count(*) > 1) AS found"
     ),
     "positions stay below the next one": (
         "SELECT count(*) FROM records r JOIN conversations c ON c.id = r.conversation_id"
@@ -41,15 +35,16 @@ _CHECKS = {
     ),
     "a memory has one current revision": (
         "SELECT count(*) FROM (SELECT id FROM records WHERE kind = 1 GROUP BY id"
-        " HAVING sum(superseded_at IS NULL) <> 1)"
+        " HAVING count(*) FILTER (WHERE superseded_at IS NULL) <> 1) AS found"
     ),
     "revisions follow one another": (
         "SELECT count(*) FROM records a JOIN records b ON b.id = a.id AND b.revision = a.revision + 1"
-        " WHERE a.kind = 1 AND a.superseded_at IS NOT b.recorded_at"
+        " WHERE a.kind = 1 AND (a.superseded_at IS NULL OR a.superseded_at <> b.recorded_at)"
     ),
     "evidence links messages and memories": (
         "SELECT count(*) FROM evidence e LEFT JOIN records m ON m.number = e.memory_number"
-        " LEFT JOIN records r ON r.number = e.message_number WHERE m.kind IS NOT 1 OR r.kind IS NOT 0"
+        " LEFT JOIN records r ON r.number = e.message_number"
+        " WHERE coalesce(m.kind, -1) <> 1 OR coalesce(r.kind, -1) <> 0"
     ),
     "nothing forgotten is there": ("SELECT count(*) FROM tombstones t JOIN records r ON r.number = t.number"),
     "changes are known to their partition": (
@@ -58,16 +53,16 @@ _CHECKS = {
 }
 
 
-def check(connection: sqlite3.Connection) -> tuple[dict[str, int], list[Finding]]:
-    findings = [Finding("file", row[0]) for row in connection.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
-    findings += [
-        Finding("foreign keys", f"a row of {row[0]}") for row in connection.execute("PRAGMA foreign_key_check")
-    ]
-    for name, statement in _CHECKS.items():
-        if wrong := int(connection.execute(statement).fetchone()[0]):
+_BLANK = "SELECT count(*) FROM texts t LEFT JOIN records r ON r.number = t.number WHERE r.number IS NULL AND {}"
+
+
+def check(database: Database, dialect: Dialect) -> tuple[dict[str, int], list[Finding]]:
+    findings = [Finding(*found) for found in dialect.check(database)]
+    for name, statement in {**_CHECKS, "texts without a record are blank": _BLANK.format(dialect.written)}.items():
+        if wrong := int(database.execute(statement).fetchone()[0]):
             findings.append(Finding(name, f"{wrong} rows break this"))
     checked = {
-        table: int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+        table: int(database.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
         for table in ("records", "vectors", "evidence", "tombstones", "operations", "jobs")
     }
     return checked, findings

@@ -1,0 +1,1 @@
+"""What the stores over SQL share: one implementation of the ports over a thin handle and a small dialect."""

@@ -1,0 +1,75 @@
+"""Forgetting: what was written is taken away, and tombstones without text stay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from holdfast.domain.times import to_micros
+from holdfast.ports import Doomed
+from holdfast.stores.sql.dialect import chunks
+from holdfast.stores.sql.places import Places
+
+_TOMBSTONE_COLUMNS = (
+    "partition_id", "change", "number", "id", "kind", "scope_id", "conversation_id", "external_key", "forgotten_at",
+)  # fmt: skip
+
+
+class Burial(Places):
+    """The part of `ports.Transaction` that forgets."""
+
+    def forget(self, doomed: Doomed, at: datetime) -> tuple[int, int]:
+        record_ids = [*doomed.message_ids, *doomed.memory_ids, *doomed.derived_ids]
+        found = self._rows_of(record_ids, doomed.baseless)
+        for chunk in chunks(found, self.dialect.chunk):
+            self._bury(chunk, to_micros(at))
+        # A memory that only lost an older revision is still there to be worked on.
+        self._forget_in_jobs(record_ids)
+        return len(found), len(self._rows_of(record_ids, doomed.baseless))
+
+    def _rows_of(self, record_ids: Sequence[str], numbers: Sequence[int]) -> list[Any]:
+        """`doomed` decided what may be taken; here only the wall between spaces is checked once more."""
+        space, values = self._in_space()
+        return [
+            row
+            for column, keys in (("r.id", record_ids), ("r.number", numbers))
+            for condition, named in self._among(column, keys)
+            for row in self._db.execute(
+                "SELECT r.number, r.id, r.kind, r.partition_id, r.scope_id, r.conversation_id, r.external_key"
+                f" FROM records r WHERE {condition} AND {space}",
+                [*named, *values],
+            )
+        ]
+
+    def _bury(self, found: Sequence[Any], at: int) -> None:
+        numbers = [row[0] for row in found]
+        self._loosen(numbers)
+        for column in ("message_number", "memory_number"):
+            condition, named = self.dialect.among(column, numbers)
+            self._db.execute(f"DELETE FROM evidence WHERE {condition}", named)
+        condition, named = self.dialect.among("number", numbers)
+        self._db.execute(f"{self.dialect.blank_texts} WHERE {condition}", named)
+        self._delete_vectors([(row[3], row[0]) for row in found])
+        tombstones = [
+            (partition, self._change(partition), number, record_id, kind, scope, conversation, key, at)
+            for number, record_id, kind, partition, scope, conversation, key in found
+        ]
+        self.dialect.insert(self._db, "tombstones", _TOMBSTONE_COLUMNS, tombstones)
+        self._db.execute(f"DELETE FROM records WHERE {condition}", named)
+
+    def _delete_vectors(self, places: Sequence[tuple[int, int]]) -> None:
+        self._db.executemany("DELETE FROM vectors WHERE partition_id = ? AND number = ?", places)
+
+    def _loosen(self, messages: Sequence[int]) -> None:
+        """Memories that lose a link have changed."""
+        condition, named = self.dialect.among("e.message_number", messages)
+        touched = self._db.execute(
+            "SELECT DISTINCT r.number, r.partition_id FROM evidence e JOIN records r ON r.number = e.memory_number"
+            f" WHERE {condition}",
+            named,
+        ).fetchall()
+        self._db.executemany(
+            "UPDATE records SET change = ? WHERE number = ?",
+            [(self._change(partition), number) for number, partition in touched],
+        )

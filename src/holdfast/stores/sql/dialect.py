@@ -1,0 +1,79 @@
+"""What one database says differently from another, and the little that is asked of a connection.
+
+Statements are written once, with `?` for values, in what SQLite and PostgreSQL both understand. A `Dialect` holds the
+rest. Of a `Database` only two calls are used: SQLite's own connection is one as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any, Protocol
+
+
+class Rows(Protocol):
+    """What a statement gave. A database on a network may wait for it only when it is looked at."""
+
+    @property
+    def rowcount(self) -> int: ...
+
+    def fetchone(self) -> Any: ...
+
+    def fetchall(self) -> list[Any]: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Database(Protocol):
+    def execute(self, statement: str, values: Sequence[Any] = (), /) -> Rows: ...
+
+    def executemany(self, statement: str, values: Sequence[Sequence[Any]], /) -> object: ...
+
+
+class Dialect(Protocol):
+    """`chunk` is how many values one statement may name; `skip_locked` follows a SELECT of rows that several take from.
+
+    `blank_texts` is the head of the statement that takes the words of forgotten records away, and `written` the
+    condition on a row of `texts` (as `t`) that still holds some.
+    """
+
+    @property
+    def chunk(self) -> int: ...
+
+    @property
+    def skip_locked(self) -> str: ...
+
+    @property
+    def blank_texts(self) -> str: ...
+
+    @property
+    def written(self) -> str: ...
+
+    def among(self, column: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
+        """The condition that the column is one of the values, and what to bind for it."""
+
+    def part_of(self, column: str, part: str) -> str:
+        """One part of a scope that is kept as JSON."""
+
+    def vector(self, raw: bytes) -> Any:
+        """A vector as it is bound."""
+
+    def add_records(self, database: Database, columns: tuple[str, ...], values: Sequence[Sequence[Any]]) -> list[int]:
+        """Insert rows of `records`; the numbers that they got, in order."""
+
+    def insert(
+        self, database: Database, table: str, columns: tuple[str, ...], values: Sequence[Sequence[Any]]
+    ) -> None: ...
+
+    def check(self, database: Database) -> list[tuple[str, str]]:
+        """What is wrong with the database itself: (what was looked at, what was found)."""
+
+
+@cache
+def insertion(table: str, columns: tuple[str, ...]) -> str:
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+
+
+def chunks(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(values), size):
+        yield values[start : start + size]

@@ -1,0 +1,93 @@
+"""What a forget would take: what the target names, and what rests on nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from holdfast.domain.forgetting import ForgetTarget
+from holdfast.ports import Doomed
+from holdfast.stores.sql import rows
+from holdfast.stores.sql.reach import Reach
+
+_RESTING_ON = (
+    "SELECT DISTINCT r.number, r.id, r.superseded_at IS NULL FROM evidence e"
+    " JOIN records r ON r.number = e.memory_number"
+)
+
+
+class DoomReader(Reach):
+    """The part of `ports.Reader` that looks ahead of a forget."""
+
+    def doomed(self, target: ForgetTarget) -> Doomed:
+        named = self._named(target)
+        messages = {number: record_id for number, record_id, kind in named if kind == rows.MESSAGE}
+        memories = {record_id for _, record_id, kind in named if kind == rows.MEMORY}
+        derived, baseless, weakened = self._derived(messages, memories)
+        revisions = self._revision_count([*memories, *derived]) + len(baseless)
+        conversations = {row[0] for row in self._conversations_of(list(messages)) if row[0] is not None}
+        everything = sorted([*messages.values(), *memories, *derived])
+        return Doomed(
+            fingerprint=hashlib.sha256("\n".join([*everything, str(revisions)]).encode()).hexdigest()[:32],
+            message_ids=tuple(sorted(messages.values())),
+            memory_ids=tuple(sorted(memories)),
+            revisions=revisions,
+            derived_ids=tuple(sorted(derived)),
+            weakened=weakened,
+            conversations=len(conversations),
+            baseless=tuple(sorted(baseless)),
+        )
+
+    def _named(self, target: ForgetTarget) -> list[tuple[int, str, int]]:
+        """(number, id, kind) of what the target names itself."""
+        within, values = self._within(keyed=bool(target.ids))
+        select = f"SELECT r.number, r.id, r.kind FROM records r JOIN scopes s ON s.id = r.scope_id WHERE {within}"
+        if target.ids:
+            return [
+                row
+                for condition, named in self._among("r.id", target.ids)
+                for row in self._db.execute(f"{select} AND {condition}", [*values, *named])
+            ]
+        if target.conversation:
+            return self._db.execute(f"{select} AND s.conversation = ?", [*values, target.conversation]).fetchall()
+        if target.source:
+            return self._db.execute(f"{select} AND r.source_key = ?", [*values, rows.key_of(target.source)]).fetchall()
+        return self._db.execute(f"{select} AND s.subject = ?", [*values, target.subject]).fetchall()
+
+    def _derived(self, messages: dict[int, str], memories: set[str]) -> tuple[set[str], set[int], int]:
+        """What rests on those messages alone: memories by id, and older revisions, by number, of memories that stay.
+
+        And how many memories only lose a link or an older revision. Whoever may forget what was said also forgets what
+        was learned from it, wherever in the space that is kept.
+        """
+        space, values = self._in_space()
+        touched: dict[int, tuple[str, bool]] = {}
+        for condition, named in self._among("e.message_number", list(messages)):
+            found = self._db.execute(f"{_RESTING_ON} WHERE {condition} AND {space}", [*named, *values])
+            for number, record_id, current in found:
+                if record_id not in memories:
+                    touched[number] = (record_id, bool(current))
+        evidence = self._evidence_of(list(touched))
+        baseless = {number for number in touched if evidence[number] <= messages.keys()}
+        gone = {touched[number][0] for number in baseless if touched[number][1]}
+        older = {number for number in baseless if touched[number][0] not in gone}
+        return gone, older, len({record_id for record_id, _ in touched.values()} - gone)
+
+    def _evidence_of(self, revisions: Sequence[int]) -> dict[int, set[int]]:
+        linked: dict[int, set[int]] = {number: set() for number in revisions}
+        for condition, named in self._among("memory_number", revisions):
+            found = self._db.execute(f"SELECT memory_number, message_number FROM evidence WHERE {condition}", named)
+            for memory, message in found:
+                linked[memory].add(message)
+        return linked
+
+    def _revision_count(self, memory_ids: Sequence[str]) -> int:
+        return sum(
+            int(self._db.execute(f"SELECT count(*) FROM records WHERE {condition}", named).fetchone()[0])
+            for condition, named in self._among("id", memory_ids)
+        )
+
+    def _conversations_of(self, numbers: Sequence[int]) -> Iterator[Any]:
+        for condition, named in self._among("number", numbers):
+            yield from self._db.execute(f"SELECT DISTINCT conversation_id FROM records WHERE {condition}", named)

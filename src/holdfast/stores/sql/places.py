@@ -1,0 +1,103 @@
+"""Where a write goes: the numbers of partitions, scopes, conversations and embedders, made where they are new."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+from holdfast.domain.access import Grant
+from holdfast.domain.scope import SCOPE_PARTS, Partition, Scope
+from holdfast.errors import AccessDenied
+from holdfast.stores.sql import rows
+from holdfast.stores.sql.dialect import Database, insertion
+from holdfast.stores.sql.jobs import JobTable
+from holdfast.stores.sql.known import Known
+from holdfast.stores.sql.reader import CONVERSATION_COLUMNS, conversation_key
+
+_SCOPE_COLUMNS = ("partition_id", *SCOPE_PARTS)
+_CONVERSATION_COLUMNS = ("partition_id", *CONVERSATION_COLUMNS)
+
+
+class Places(JobTable):
+    def __init__(self, database: Database, grant: Grant, known: Known | None = None) -> None:
+        super().__init__(database, grant)
+        self._known = Known() if known is None else known
+        self._changes: dict[int, int] = {}
+
+    def enter(self, partition: Partition) -> None:
+        """Before the first look at a partition that this write goes to: whoever else writes there comes after."""
+
+    def _partition_rows(self) -> Iterable[Sequence[Any]]:
+        if self._grant.partitions is None:
+            return super()._partition_rows()
+        partitions = sorted(self._grant.partitions)
+        missing = [partition for partition in partitions if self._known.get(partition) is None]
+        # Their change is not read here: `change_of` asks for it, since it moves.
+        there = [
+            (self._known.get(each), each.space, each.kind, each.owner, 0) for each in partitions if each not in missing
+        ]
+        return [*there, *self._named_partitions(missing)]
+
+    def _note(self, found: Iterable[Sequence[Any]]) -> None:
+        super()._note(found)
+        for partition, number in self._found.items():
+            self._known.learn(partition, number)
+
+    def change_of(self, partition: Partition) -> int:
+        number = self._number_of(partition)
+        if number is None:
+            return 0
+        return int(self._db.execute("SELECT change FROM partitions WHERE id = ?", (number,)).fetchone()[0])
+
+    def _partition_id(self, partition: Partition) -> int:
+        """Its number, made if it is new. A partition out of the grant's reach is refused here, last of all places."""
+        if not self._grant.reaches(partition):
+            raise AccessDenied("the grant does not reach this scope")
+        self.enter(partition)
+        known = self._number_of(partition)
+        if known is None:
+            columns = ("space", "kind", "owner")
+            known = self._made("partitions", columns, (partition.space, partition.kind, partition.owner))
+            self._found[partition] = known
+            self._known.learn(partition, known)
+        return known
+
+    def _scope_id(self, partition: int, scope: Scope) -> int:
+        return self._placed((partition, scope), "scopes", _SCOPE_COLUMNS, (partition, *rows.scope_values(scope)))
+
+    def _conversation_id(self, partition: int, scope: Scope) -> int:
+        values = (partition, *conversation_key(scope))
+        return self._placed(values, "conversations", _CONVERSATION_COLUMNS, values)
+
+    def _embedder_id(self, fingerprint: str) -> int:
+        return self._placed(fingerprint, "embedders", ("fingerprint",), (fingerprint,))
+
+    def _placed(self, key: Hashable, table: str, columns: tuple[str, ...], values: Sequence[Any]) -> int:
+        """The number of the row with these values."""
+        number = self._known.get(key)
+        if number is None:
+            number = self._lookup(table, columns, values) or self._made(table, columns, values)
+            self._known.learn(key, number)
+        return number
+
+    def _lookup(self, table: str, columns: tuple[str, ...], values: Sequence[Any]) -> int | None:
+        where = " AND ".join(f"{column} = ?" for column in columns)
+        row = self._db.execute(f"SELECT id FROM {table} WHERE {where}", values).fetchone()
+        return int(row[0]) if row else None
+
+    def _made(self, table: str, columns: tuple[str, ...], values: Sequence[Any]) -> int:
+        statement = f"{insertion(table, columns)} ON CONFLICT DO NOTHING RETURNING id"
+        row = self._db.execute(statement, values).fetchone()
+        # Somebody else may have made it in the very moment.
+        number = int(row[0]) if row else self._lookup(table, columns, values)
+        assert number is not None
+        return number
+
+    def _change(self, partition: int) -> int:
+        """This transaction's change number of the partition."""
+        if partition not in self._changes:
+            row = self._db.execute(
+                "UPDATE partitions SET change = change + 1 WHERE id = ? RETURNING change", (partition,)
+            ).fetchone()
+            self._changes[partition] = int(row[0])
+        return self._changes[partition]

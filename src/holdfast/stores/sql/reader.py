@@ -1,0 +1,301 @@
+"""Reading: a consistent view of what a grant reaches."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from holdfast.domain.ids import MessageId
+from holdfast.domain.jobs import Job, JobStatus
+from holdfast.domain.memory import Evidence
+from holdfast.domain.operations import Operation
+from holdfast.domain.results import Finding, HitKind, Record
+from holdfast.domain.scope import CONVERSATION_PARTS, SCOPE_PARTS, Partition, Scope
+from holdfast.domain.times import from_micros, to_micros
+from holdfast.ports import Answer, Delta, IndexRow, ListFilter, Unindexed, VectorRow
+from holdfast.stores.sql import integrity, rows
+from holdfast.stores.sql.dialect import Dialect, Rows
+from holdfast.stores.sql.doom import DoomReader
+
+
+class SqlReader(DoomReader):
+    """Implements `ports.Reader` on one connection, inside one transaction."""
+
+    # --- search ---
+
+    def partitions(self) -> Sequence[Partition]:
+        return list(self._partitions())
+
+    def change_of(self, partition: Partition) -> int:
+        number = self._number_of(partition)
+        # Read together with the number: within a snapshot it stays.
+        return 0 if number is None else self._seen_change[number]
+
+    def delta(self, partition: Partition, since: int, embedder: str) -> Delta:
+        number = self._number_of(partition)
+        if number is None:
+            return Delta(0, (), (), (), {})
+        # All asked before any is looked at: on a network they travel together.
+        changed = self._db.execute(_DELTA_ROWS, (number, since))
+        vectors = self._vectors(number, since, embedder)
+        # A view that starts from nothing has nothing to remove.
+        removed = self._db.execute(_REMOVED, (number, since)) if since else ()
+        found = changed.fetchall()
+        return Delta(
+            change=self.change_of(partition),
+            rows=[IndexRow._make(row) for row in found],
+            vectors=[VectorRow._make(row) for row in vectors.fetchall()],
+            removed=[row[0] for row in removed],
+            scopes=self._scopes({row[_SCOPE_ID] for row in found}),
+        )
+
+    def _vectors(self, partition: int, since: int, embedder: str) -> Rows:
+        if since == 0:
+            return self._db.execute(_ALL_VECTORS, (partition, embedder))
+        return self._db.execute(_CHANGED_VECTORS, (partition, since, embedder))
+
+    def _scopes(self, numbers: set[int]) -> dict[int, Scope]:
+        return {
+            row[0]: rows.scope_of(row[1:])
+            for condition, named in self._among("id", sorted(numbers))
+            for row in self._db.execute(f"{_SCOPES} WHERE {condition}", named)
+        }
+
+    def fetch(self, numbers: Sequence[int]) -> dict[int, Record]:
+        found: list[Any] = []
+        for condition, named in self._among("r.number", list(numbers)):
+            found += self._select(condition, named, keyed=True)
+        return {row[0]: built for row, built in zip(found, self._built(found), strict=True)}
+
+    def _built(self, found: Sequence[Any]) -> list[Record]:
+        memories = [row[0] for row in found if row[1] == rows.MEMORY]
+        evidence = self._evidence(memories) if memories else {}
+        return [rows.record(row, evidence.get(row[0], ())) for row in found]
+
+    def _evidence(self, numbers: Sequence[int]) -> dict[int, list[Evidence]]:
+        gathered: dict[int, list[Evidence]] = {}
+        within, values = self._within(keyed=True)
+        for condition, named in self._among("e.memory_number", numbers):
+            # A memory that is shared must not carry along what was said where the reader may not look.
+            for memory, *row in self._db.execute(_EVIDENCE.format(condition, within), [*named, *values]):
+                message_id, text, sender, said_at, conversation, external_id = row
+                gathered.setdefault(memory, []).append(
+                    Evidence(
+                        MessageId(message_id), text, sender, from_micros(said_at), conversation or None, external_id
+                    )
+                )
+        return gathered
+
+    # --- look-up ---
+
+    def _select(self, condition: str, values: Sequence[Any], tail: str = "", *, keyed: bool = False) -> list[Any]:
+        within, reach_values = self._within(keyed=keyed)
+        return self._db.execute(
+            f"SELECT {rows.RECORD_COLUMNS} FROM {rows.RECORD_TABLES} WHERE {condition} AND {within} {tail}",
+            [*values, *reach_values],
+        ).fetchall()
+
+    def find(self, record_id: str, as_of: datetime | None = None) -> tuple[int, Record] | None:
+        if as_of is None:
+            found = self._select("r.id = ? AND r.superseded_at IS NULL", [record_id], keyed=True)
+        else:
+            then = to_micros(as_of)
+            found = self._select(f"r.id = ? AND {_KNOWN}", [record_id, then, then], keyed=True)
+        return (found[0][0], self._built(found)[0]) if found else None
+
+    def revisions(self, memory_id: str) -> Sequence[Record]:
+        return self._built(self._select("r.id = ?", [memory_id], "ORDER BY r.revision", keyed=True))
+
+    def page(self, wanted: ListFilter, before: str | None, limit: int) -> Sequence[Record]:
+        condition, values = _listed(self.dialect, wanted)
+        if before is not None:
+            condition += " AND substr(r.id, 5) < ?"
+            values.append(before)
+        return self._built(self._select(condition, values, f"ORDER BY substr(r.id, 5) DESC LIMIT {int(limit)}"))
+
+    def answer(self, partition: Partition, key: str) -> Answer | None:
+        row = self._db.execute(
+            "SELECT digest, ids, turn_id FROM answers WHERE partition_id = ? AND key = ?",
+            (self._number_of(partition), key),
+        ).fetchone()
+        return Answer(row[0], tuple(json.loads(row[1])), row[2]) if row else None
+
+    def unsealed(self, scope: Scope) -> Sequence[MessageId]:
+        row = self._conversation(scope)
+        if row is None:
+            return []
+        found = self._db.execute(
+            "SELECT id FROM records WHERE conversation_id = ? AND position >= ? ORDER BY position", (row[0], row[2])
+        )
+        return [MessageId(record_id) for (record_id,) in found]
+
+    def _conversation(self, scope: Scope) -> tuple[int, int, int] | None:
+        """(number, next position, sealed position)"""
+        found: tuple[int, int, int] | None = self._db.execute(
+            "SELECT id, next_position, sealed FROM conversations"
+            f" WHERE partition_id = ? AND {' AND '.join(f'{column} = ?' for column in CONVERSATION_COLUMNS)}",
+            (self._number_of(scope.partition), *conversation_key(scope)),
+        ).fetchone()
+        return found
+
+    # --- upkeep ---
+
+    def counts(self, embedder: str, analyzer: int) -> dict[str, int]:
+        within, values = self._within()
+        row = self._db.execute(_COUNTS.format(within), [analyzer, embedder, *values]).fetchone()
+        tombstones = self._db.execute(
+            f"SELECT count(*) FROM tombstones r JOIN scopes s ON s.id = r.scope_id WHERE {within}", values
+        ).fetchone()[0]
+        counted = dict(zip(("messages", "memories", "conversations", "pending_vectors"), row, strict=True))
+        return {**counted, "partitions": len(self._partitions()), "tombstones": tombstones}
+
+    def unindexed(self, embedder: str, analyzer: int, after: int, limit: int) -> Sequence[Unindexed]:
+        within, values = self._within()
+        found = self._db.execute(_UNINDEXED.format(within), [after, analyzer, embedder, *values, limit])
+        return [Unindexed(*row) for row in found]
+
+    def waiting(self, record_ids: Sequence[str], embedder: str, analyzer: int) -> Sequence[Unindexed]:
+        within, values = self._within(keyed=True)
+        return [
+            Unindexed(*row)
+            for condition, named in self._among("r.id", record_ids)
+            for row in self._db.execute(
+                _UNINDEXED.format(f"{condition} AND {within}"),
+                [0, analyzer, embedder, *named, *values, len(record_ids) * 100],
+            )
+        ]
+
+    def in_slot(self, scope: Scope, slot: str) -> Record | None:
+        exactly = " AND ".join(f"s.{part} = ?" for part in SCOPE_PARTS)
+        found = self._select(
+            f"r.partition_id = ? AND r.slot_key = ? AND r.superseded_at IS NULL AND {exactly}",
+            [self._number_of(scope.partition), rows.key_of(slot), *rows.scope_values(scope)],
+        )
+        return self._built(found)[0] if found else None
+
+    def fact(self, name: str) -> str | None:
+        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (name,)).fetchone()
+        return row[0] if row else None
+
+    def job_counts(self) -> dict[str, int]:
+        within, values = self._within_scope_of("j")
+        found = self._db.execute(f"SELECT j.status, count(*) FROM jobs j WHERE {within} GROUP BY j.status", values)
+        return dict(found.fetchall())
+
+    def due(self, now: datetime) -> bool:
+        at = to_micros(now)
+        row = self._db.execute(f"SELECT 1 FROM jobs WHERE {DUE} LIMIT 1", (at, at, at, at)).fetchone()
+        return row is not None
+
+    def jobs(self, status: JobStatus | None = None, limit: int = 100) -> Sequence[Job]:
+        within, values = self._within_scope_of("j")
+        condition = "" if status is None else "AND j.status = ?"
+        found = self._db.execute(
+            f"SELECT {rows.JOB_COLUMNS} FROM jobs j WHERE {within} {condition} ORDER BY j.id DESC LIMIT ?",
+            [*values, *([] if status is None else [status]), limit],
+        )
+        return [rows.job(row) for row in found]
+
+    def operations(self, limit: int = 100) -> Sequence[Operation]:
+        within, values = self._within_scope_of("o")
+        if self._grant.partitions is None and not self._grant.everywhere:
+            # Calls about a subject that never was have no partition, but belong to the space all the same.
+            within, values = self._within_scope_of("o", ("o.space = ?", [self._grant.scope.space]))
+        found = self._db.execute(
+            f"SELECT {rows.OPERATION_COLUMNS} FROM operations o WHERE {within} ORDER BY o.id DESC LIMIT ?",
+            [*values, limit],
+        )
+        return [rows.operation(row) for row in found]
+
+    def integrity(self, embedder: str) -> tuple[dict[str, int], Sequence[Finding]]:
+        return integrity.check(self._db, self.dialect)
+
+
+CONVERSATION_COLUMNS = tuple("name" if part == "conversation" else part for part in CONVERSATION_PARTS)
+
+
+def conversation_key(scope: Scope) -> tuple[str, ...]:
+    return tuple(getattr(scope, part) or "" for part in CONVERSATION_PARTS)
+
+
+def _listed(dialect: Dialect, wanted: ListFilter) -> tuple[str, list[Any]]:
+    conditions: list[str] = []
+    values: list[Any] = []
+
+    def where(condition: str, *given: Any) -> None:
+        conditions.append(condition)
+        values.extend(given)
+
+    if wanted.as_of is None:
+        where("r.superseded_at IS NULL")
+    else:
+        where(_KNOWN, to_micros(wanted.as_of), to_micros(wanted.as_of))
+    if wanted.valid_at is not None:
+        where(_VALID, to_micros(wanted.valid_at), to_micros(wanted.valid_at))
+    if wanted.kind is not None:
+        where("r.kind = ?", rows.MESSAGE if wanted.kind is HitKind.MESSAGE else rows.MEMORY)
+    if wanted.planes is not None:
+        named, planes = dialect.among("r.plane", sorted(wanted.planes))
+        where(f"(r.plane IS NULL OR {named})", *planes)
+    if wanted.sender is not None:
+        where("t.sender = ?", wanted.sender)
+    if wanted.source is not None:
+        where("r.source_key = ?", rows.key_of(wanted.source))
+    if wanted.status is not None:
+        where("r.status = ?", wanted.status)
+    return " AND ".join(conditions), values
+
+
+# A job from the future was queued before the clock went back: it must not wait until the clock is there again.
+# A lease that ends later than this was given by a clock that has gone back since: nobody holds it.
+_LONGEST_LEASE_MICROS = 3_600_000_000
+DUE = (
+    "status IN ('queued', 'running')"
+    " AND CASE status WHEN 'queued' THEN run_after <= ? OR created_at > ? "
+    f" ELSE lease_until <= ? OR lease_until > ? + {_LONGEST_LEASE_MICROS} END"
+)
+
+# Known at a moment: recorded by then, and not yet superseded.
+_KNOWN = "r.recorded_at <= ? AND (r.superseded_at IS NULL OR r.superseded_at > ?)"
+_VALID = "(r.valid_from IS NULL OR r.valid_from <= ?) AND (r.valid_to IS NULL OR r.valid_to > ?)"
+
+_SCOPE_ID = IndexRow._fields.index("scope_id")
+_SAID = ("sender", "source")
+_DELTA_COLUMNS = ", ".join(f"{'t' if name in _SAID else 'r'}.{name}" for name in IndexRow._fields)
+_DELTA_ROWS = (
+    f"SELECT {_DELTA_COLUMNS} FROM records r JOIN texts t ON t.number = r.number"
+    " WHERE r.partition_id = ? AND r.change > ? ORDER BY r.number"
+)
+_REMOVED = "SELECT number FROM tombstones WHERE partition_id = ? AND change > ?"
+_SCOPES = f"SELECT id, {', '.join(SCOPE_PARTS)} FROM scopes"
+_ALL_VECTORS = (
+    "SELECT number, piece, vector FROM vectors"
+    " WHERE partition_id = ? AND embedder_id = (SELECT id FROM embedders WHERE fingerprint = ?)"
+    " ORDER BY number, piece"
+)
+_CHANGED_VECTORS = (
+    "SELECT v.number, v.piece, v.vector FROM records r"
+    " JOIN vectors v ON v.partition_id = r.partition_id AND v.number = r.number"
+    " WHERE r.partition_id = ? AND r.change > ?"
+    " AND v.embedder_id = (SELECT id FROM embedders WHERE fingerprint = ?) ORDER BY v.number, v.piece"
+)
+_EVIDENCE = (
+    "SELECT e.memory_number, r.id, t.text, t.sender, r.said_at, s.conversation, t.external_id FROM evidence e"
+    " JOIN records r ON r.number = e.message_number JOIN texts t ON t.number = r.number"
+    " JOIN scopes s ON s.id = r.scope_id WHERE {} AND {} ORDER BY r.said_at, r.position"
+)
+_COUNTS = (
+    "SELECT count(*) FILTER (WHERE r.kind = 0), count(*) FILTER (WHERE r.kind = 1 AND r.superseded_at IS NULL),"
+    " count(DISTINCT r.conversation_id),"
+    " count(*) FILTER (WHERE r.embedder_id IS NULL OR r.analyzer <> ?"
+    "   OR r.embedder_id <> coalesce((SELECT id FROM embedders WHERE fingerprint = ?), 0))"
+    " FROM records r JOIN scopes s ON s.id = r.scope_id WHERE {}"
+)
+_UNINDEXED = (
+    "SELECT r.number, r.id, t.text FROM records r JOIN texts t ON t.number = r.number"
+    " JOIN scopes s ON s.id = r.scope_id WHERE r.number > ? AND (r.embedder_id IS NULL OR r.analyzer <> ?"
+    "   OR r.embedder_id <> coalesce((SELECT id FROM embedders WHERE fingerprint = ?), 0))"
+    " AND {} ORDER BY r.number LIMIT ?"
+)

@@ -1,0 +1,58 @@
+"""What is SQLite's own in the statements that the stores share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from holdfast.stores.sql.dialect import Database, insertion
+
+_TEXT_COLUMNS = ("sender", "source", "external_id", "author", "reason", "metadata", "text")
+
+
+@cache
+def _marks(count: int) -> str:
+    return ", ".join("?" * count)
+
+
+class SqliteDialect:
+    """Implements `Dialect`."""
+
+    chunk = 500
+    skip_locked = ""  # there is one writer
+    # A blank of the same length stays in its place, and so does everything around it (`docs/decisions/0004`).
+    blank_texts = "UPDATE texts SET " + ", ".join(
+        f"{column} = iif({column} IS NULL, NULL, zeroblob(length(CAST({column} AS BLOB))))" for column in _TEXT_COLUMNS
+    )
+    written = f"'text' IN ({', '.join(f'typeof(t.{column})' for column in _TEXT_COLUMNS)})"
+
+    def among(self, column: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
+        return f"{column} IN ({_marks(len(values))})", list(values)
+
+    def part_of(self, column: str, part: str) -> str:
+        return f"json_extract({column}, '$.{part}')"
+
+    def vector(self, raw: bytes) -> bytes:
+        return raw
+
+    def add_records(self, database: Any, columns: tuple[str, ...], values: Sequence[Sequence[Any]]) -> list[int]:
+        statement = insertion("records", columns)
+        first = int(database.execute(statement, values[0]).lastrowid)
+        if len(values) > 1:
+            # Nobody else writes now, so the numbers follow one another.
+            database.executemany(statement, values[1:])
+        return list(range(first, first + len(values)))
+
+    def insert(self, database: Database, table: str, columns: tuple[str, ...], values: Sequence[Sequence[Any]]) -> None:
+        if len(values) == 1:
+            database.execute(insertion(table, columns), values[0])
+        else:
+            database.executemany(insertion(table, columns), values)
+
+    def check(self, database: Database) -> list[tuple[str, str]]:
+        found = [("file", row[0]) for row in database.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
+        return found + [("foreign keys", f"a row of {row[0]}") for row in database.execute("PRAGMA foreign_key_check")]
+
+
+SQLITE = SqliteDialect()
