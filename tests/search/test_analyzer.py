@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -162,3 +167,25 @@ def test_scripts_without_spaces_are_told_by_most_of_their_letters() -> None:
     assert is_spaceless("我喜欢喝茶 tea")
     assert not is_spaceless("the word 茶 means tea")
     assert not is_spaceless("")
+
+
+@pytest.fixture
+def restless_threads() -> Iterator[None]:
+    """Threads take turns as often as they can."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(usual)
+
+
+@pytest.mark.usefixtures("restless_threads")
+def test_threads_do_not_meet_in_each_other_s_words() -> None:
+    """A stemmer keeps the word it works on inside itself; the terms must be those of one thread alone."""
+    starts, ends = ("garden", "violin", "harbour", "lantern"), ("ization", "fulness", "iveness", "ational", "ements")
+    words = ["".join(parts) for parts in itertools.product(starts, ends, map(chr, range(97, 123)), ("s", "ed", "ing"))]
+    expected = [ANALYZER.terms_of(word) for word in words]
+    shared = TextAnalyzer()
+    with ThreadPoolExecutor(4) as pool:
+        runs = [pool.submit(lambda turn=turn: [shared.terms_of(word) for word in words[turn::4]]) for turn in range(4)]
+        found = [run.result() for run in runs]
+    assert found == [expected[turn::4] for turn in range(4)]

@@ -9,10 +9,12 @@ Unicode, in time linear in its length.
 from __future__ import annotations
 
 import re
+import threading
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from hashlib import blake2b
+from typing import Any
 
 import snowballstemmer
 
@@ -68,6 +70,8 @@ class TextAnalyzer:
     def __init__(self) -> None:
         self._english = snowballstemmer.stemmer("english")
         self._russian = snowballstemmer.stemmer("russian")
+        # A stemmer works on the word inside itself: a second thread would stem half of one word and half of another.
+        self._stemming = threading.Lock()
         self._known: dict[str, tuple[int, ...]] = {}
 
     @property
@@ -134,10 +138,14 @@ class TextAnalyzer:
     def _stemmed(self, word: str) -> str:
         word = word[:MAX_WORD_CHARS].casefold()
         if _CYRILLIC.search(word):
-            return str(self._russian.stemWord(word)).replace("ё", "е")
+            return self._stem(self._russian, word).replace("ё", "е")
         if not word.isascii():
             word = unicodedata.normalize("NFC", _LATIN_MARK.sub("", unicodedata.normalize("NFD", word)))
-        return str(self._english.stemWord(word)) if word.isascii() else word
+        return self._stem(self._english, word) if word.isascii() else word
+
+    def _stem(self, stemmer: Any, word: str) -> str:
+        with self._stemming:
+            return str(stemmer.stemWord(word))
 
 
 def split_words(text: str) -> list[str]:
