@@ -231,9 +231,10 @@ def test_nothing_swallows_every_exception() -> None:
 # --- the public face ------------------------------------------------------------------------------------------------
 
 PUBLIC = [
-    "Absence", "Actor", "ActorKind", "Added", "AsyncMemory", "Component", "Draft", "Evidence", "Explanation", "Flushed",
+    "Absence", "Actor", "ActorKind", "Added", "AsyncMemory", "Component", "Copied", "Draft", "Evidence", "Explanation",
+    "Flushed",
     "ForgetPreview", "ForgetReceipt", "Hit", "HitKind", "HoldfastError", "Memory", "MemoryRecord", "Message", "Page",
-    "Plane", "Recall", "Role", "Scope", "Stats", "Status", "Trust", "Validity", "Weights", "errors", "open",
+    "Plane", "Recall", "Role", "Scope", "Stats", "Status", "Trust", "Validity", "Weights", "copy", "errors", "open",
     "open_async",
 ]  # fmt: skip
 

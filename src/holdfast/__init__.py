@@ -14,12 +14,24 @@ from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt
 from holdfast.domain.memory import Evidence, Plane, Status, Trust, Validity
 from holdfast.domain.memory import Memory as MemoryRecord
 from holdfast.domain.ranking import Weights
-from holdfast.domain.results import Absence, Added, Component, Explanation, Flushed, Hit, HitKind, Page, Recall, Stats
+from holdfast.domain.results import (
+    Absence,
+    Added,
+    Component,
+    Copied,
+    Explanation,
+    Flushed,
+    Hit,
+    HitKind,
+    Page,
+    Recall,
+    Stats,
+)
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Draft, Message, Role
 from holdfast.errors import HoldfastError
 from holdfast.library import AsyncMemory
-from holdfast.opening import open, open_async  # noqa: A004 - like codecs.open: always called as holdfast.open
+from holdfast.opening import copy, open, open_async  # noqa: A004 - like codecs.open: always called as holdfast.open
 from holdfast.sync import Memory
 
 __version__ = "0.1.0"
@@ -31,6 +43,7 @@ __all__ = [
     "Added",
     "AsyncMemory",
     "Component",
+    "Copied",
     "Draft",
     "Evidence",
     "Explanation",
@@ -53,6 +66,7 @@ __all__ = [
     "Trust",
     "Validity",
     "Weights",
+    "copy",
     "errors",
     "open",
     "open_async",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -16,8 +17,9 @@ from holdfast.domain.access import Action, Actor
 from holdfast.domain.ids import JobId
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.ranking import Weights
+from holdfast.domain.results import Copied, Examined
 from holdfast.domain.scope import EVERYWHERE, Scope
-from holdfast.errors import EmbedderMisconfigured, StoreError, StoreUnusable
+from holdfast.errors import CopyRefused, EmbedderMisconfigured, StoreError, StoreUnusable
 from holdfast.extract.rules import RuleExtractor
 from holdfast.ports import Clock, Embedder, Ids, Store, Transaction, Verb
 from holdfast.runtime.perform import Core, Request, perform
@@ -27,7 +29,11 @@ from holdfast.search.cache import ViewCache
 from holdfast.search.embedders.fake import FakeEmbedder
 from holdfast.search.ranker import PartitionSearcher
 from holdfast.settings import Settings
+from holdfast.stores.copying import copy
+from holdfast.stores.sql.archive import SqlArchive
 from holdfast.stores.sqlite import SqliteStore
+from holdfast.stores.sqlite.archive import SqliteArchive
+from holdfast.stores.sqlite.examine import examine
 
 T = TypeVar("T")
 
@@ -130,6 +136,31 @@ async def _bring_up_to_date(core: Core) -> None:
             transaction.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
 
     await core.store.write(storewide(), queue)
+
+
+def copy_store(
+    source: str, target: str, settings: Settings, *, replace: bool, tell: Callable[[int, int], None]
+) -> Copied:
+    """Copy a whole store, beneath the gate: like a migration, it is no use of the memory and leaves no operation."""
+    with closing(_archive(source, settings, create=False)) as given:
+        with closing(_archive(target, settings, create=True)) as taking:
+            if given.identity == taking.identity:
+                raise CopyRefused(f"{given.location} cannot be copied onto itself; name another target")
+            given.snapshot()
+            return copy(given, taking, replace=replace, tell=tell)
+
+
+def examine_store(location: str, settings: Settings) -> Examined | None:
+    """What is there, without opening it for use; None if nothing is."""
+    return examine(location, settings.busy_seconds)
+
+
+def without_password(location: str) -> str:
+    return location
+
+
+def _archive(location: str, settings: Settings, *, create: bool) -> SqlArchive:
+    return SqliteArchive(location, settings.busy_seconds, create=create)
 
 
 def _store(location: str, settings: Settings) -> Store:

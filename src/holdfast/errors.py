@@ -20,7 +20,8 @@
     │   ├── StoreFull              no space left; nothing was written
     │   ├── StoreCorrupt
     │   ├── StoreClosed
-    │   └── SchemaTooNew           written by a newer Holdfast
+    │   ├── SchemaTooNew           written by a newer Holdfast
+    │   └── CopyRefused            the target holds something, or the source has changed since
     ├── EmbedderError
     │   ├── EmbedderUnavailable    the model did not answer; safe to try again
     │   └── EmbedderMisconfigured
@@ -167,6 +168,12 @@ class SchemaTooNew(StoreError):
     """The store was written by a newer Holdfast."""
 
     code: ClassVar[str] = "schema_too_new"
+
+
+class CopyRefused(StoreError):
+    """The copy would destroy something, or could not be whole. Nothing was changed."""
+
+    code: ClassVar[str] = "copy_refused"
 
 
 class EmbedderError(HoldfastError):

@@ -28,6 +28,8 @@ POINTS = {
     "scrub.after": "its bytes are gone, and nobody has been told",
     "migration.before": "a step of the schema is about to begin, under its lock",
     "migration.after": "the step is made and not committed",
+    "copy.chunk.before": "rows and the note of how far the copy has come are in the target, and not committed",
+    "copy.chunk.after": "they are committed",
 }
 
 _act: Callable[[str], None] | None = None

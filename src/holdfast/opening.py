@@ -7,9 +7,10 @@ from collections.abc import Callable, Generator
 from types import TracebackType
 from typing import Any, TypedDict, Unpack
 
-from holdfast.app import open_engine
+from holdfast.app import copy_store, open_engine
 from holdfast.domain.access import LOCAL_OPERATOR, Actor
 from holdfast.domain.ranking import Weights
+from holdfast.domain.results import Copied
 from holdfast.domain.scope import Scope
 from holdfast.errors import InvalidInput
 from holdfast.library import AsyncMemory
@@ -129,3 +130,25 @@ def open(  # noqa: A001 - like codecs.open: always called as holdfast.open
 ) -> Memory:
     """`open_async` for code that is not asynchronous."""
     return Memory(Opening(location, options).opened)
+
+
+def copy(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    replace: bool = False,
+    tell: Callable[[int, int], None] | None = None,
+    settings: Settings | None = None,
+) -> Copied:
+    """Copy a whole store into another, of either engine, and prove that it arrived.
+
+    A copy that was stopped goes on where it was, as long as the source has not changed. A target that holds something
+    is refused, unless `replace` says that it is to be removed. `tell` hears of rows done, and of all.
+    """
+    return copy_store(
+        _checked_location(source),
+        _checked_location(target),
+        settings or read_settings(),
+        replace=replace,
+        tell=tell or (lambda done, total: None),
+    )

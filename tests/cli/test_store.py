@@ -56,3 +56,51 @@ def test_flush_seals_and_learns(holdfast: Holdfast) -> None:
     assert ran.code == 0
     assert "Sealed 1 message of conversation default" in ran.out
     assert holdfast("search", "Porto", "--kind", "memory", "--subject", "ana", "--json").json["hits"]
+
+
+def test_check_says_what_is_there_and_changes_nothing(holdfast: Holdfast, tmp_path: Path) -> None:
+    nothing = holdfast("store", "check")
+    assert nothing.code == 1
+    assert "store init" in nothing.out
+    assert not (tmp_path / "memory.db").exists()
+    holdfast("store", "init")
+    before = (tmp_path / "memory.db").read_bytes()
+    ready = holdfast("store", "check", "--json").json
+    assert ready["ready"] is True
+    assert ready["schema"] == ready["newest"]
+    assert "SQLite" in holdfast("store", "check").out
+    assert (tmp_path / "memory.db").read_bytes() == before
+
+
+def test_check_refuses_what_is_no_store(holdfast: Holdfast, tmp_path: Path) -> None:
+    (tmp_path / "memory.db").write_text("Mine, and long enough to be something.")
+    ran = holdfast("store", "check")
+    assert ran.code == 6
+    assert "not a Holdfast store" in ran.err
+
+
+def test_migrate_says_that_there_was_nothing_to_do(holdfast: Holdfast) -> None:
+    assert holdfast("store", "migrate").code == 6
+    holdfast("store", "init")
+    assert "up to date" in holdfast("store", "migrate").out
+    told = holdfast("store", "migrate", "--json").json
+    assert told["from"] == told["to"] > 0
+
+
+def test_copy_moves_the_store_and_refuses_to_mix(ana: Holdfast) -> None:
+    ran = ana("store", "copy", "memory.db", "other.db")
+    assert ran.code == 0
+    assert "Counts and contents agree" in ran.out
+    found = ana("search", "wine", "--subject", "ana", "--json").json
+    assert ana("search", "wine", "--subject", "ana", "--json", "--store", "other.db").json == found
+    again = ana("store", "copy", "memory.db", "other.db")
+    assert again.code == 6
+    assert "--replace" in again.err
+    assert ana("store", "copy", "memory.db", "other.db", "--replace", "--json").json["resumed"] is False
+
+
+def test_copy_without_a_source_says_so(holdfast: Holdfast, tmp_path: Path) -> None:
+    ran = holdfast("store", "copy", "nowhere.db", "other.db")
+    assert ran.code == 6
+    assert "no store at" in ran.err
+    assert not (tmp_path / "other.db").exists()

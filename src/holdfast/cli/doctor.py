@@ -17,7 +17,7 @@ import typer
 import holdfast
 from holdfast.cli.exits import ExitCode
 from holdfast.cli.machine import print_json
-from holdfast.cli.opening import MEMORY, location
+from holdfast.cli.opening import MEMORY, is_there, location, shown
 from holdfast.cli.options import Json, StoreOptions, unfolded
 from holdfast.cli.safety import on_one_line
 from holdfast.cli.words import counted
@@ -74,7 +74,8 @@ def examined(chosen: StoreOptions) -> Iterator[Check]:
     yield embedder
     if embedder.health is not Health.FAIL:
         yield from _store(path, chosen)
-    yield _disk(path)
+    if "://" not in path:
+        yield _disk(path)
 
 
 def _python() -> Check:
@@ -92,8 +93,8 @@ def _sqlite() -> Check:
 def _settings(path: str) -> Check:
     """Whether there is a key, never which."""
     now = read_settings()
-    shown = {
-        "store": path,
+    values = {
+        "store": shown(path),
         "space": now.space,
         "embedder": now.embedder,
         "embedder_url": now.embedder_url,
@@ -101,7 +102,7 @@ def _settings(path: str) -> Check:
         "busy_seconds": f"{now.busy_seconds:g}",
         "cache_bytes": f"{now.cache_bytes:,}",
     }
-    return Check("settings", Health.OK, ", ".join(f"{name} {value}" for name, value in shown.items()))
+    return Check("settings", Health.OK, ", ".join(f"{name} {value}" for name, value in values.items()))
 
 
 def _embedder(chosen: StoreOptions) -> Check:
@@ -125,17 +126,17 @@ def _store(path: str, chosen: StoreOptions) -> Iterator[Check]:
             "store", Health.WARN, ":memory: is gone when a command ends", "give the path of a file with --store"
         )
         return
-    if not Path(path).exists():
-        yield _missing(path)
-        return
     try:
+        if not is_there(path):
+            yield _missing(path)
+            return
         with holdfast.open(path, embedder=chosen.embedder, settings=read_settings(), work=False) as memory:
             found, verification = memory.stats(space=EVERYWHERE), memory.verify()
     except HoldfastError as error:
         yield Check("store", Health.FAIL, str(error))
         return
     # Opening checks the schema and brings an older one up to date.
-    yield Check("store", _writable(path), f"{path} opens, its schema is known", _how_to_write(path))
+    yield Check("store", _writable(path), f"{shown(path)} opens, its schema is known", _how_to_write(path))
     yield Check("contents", Health.OK, _contents(found))
     for finding in verification.findings:
         yield Check("integrity", Health.FAIL, f"{finding.check}: {finding.problem}", "restore the store from a backup")
@@ -145,6 +146,11 @@ def _store(path: str, chosen: StoreOptions) -> Iterator[Check]:
 
 
 def _missing(path: str) -> Check:
+    there_is_none = Check(
+        "store", Health.WARN, f"there is none at {shown(path)} yet", "`holdfast store init` creates it"
+    )
+    if "://" in path:
+        return there_is_none
     folder = Path(path).absolute().parent
     if not folder.is_dir():
         return Check(
@@ -154,10 +160,12 @@ def _missing(path: str) -> Check:
         return Check(
             "store", Health.FAIL, f"the folder {folder} cannot be written", "change its permissions, or use --store"
         )
-    return Check("store", Health.WARN, f"there is none at {path} yet", "`holdfast store init` creates it")
+    return there_is_none
 
 
 def _writable(path: str) -> Health:
+    if "://" in path:
+        return Health.OK  # else it would not have opened
     return Health.OK if os.access(path, os.W_OK) and os.access(Path(path).absolute().parent, os.W_OK) else Health.FAIL
 
 

@@ -6,8 +6,10 @@ import logging
 from pathlib import Path
 
 import holdfast
+from holdfast.app import examine_store, without_password
 from holdfast.cli.options import StoreOptions
 from holdfast.cli.words import counted
+from holdfast.domain.results import Examined
 from holdfast.errors import StoreUnusable
 from holdfast.inputs import Where
 from holdfast.settings import read_settings
@@ -20,16 +22,33 @@ def location(chosen: StoreOptions) -> str:
     return chosen.store or read_settings().store
 
 
+def shown(place: str) -> str:
+    """A location as it may be printed."""
+    return without_password(place)
+
+
+def examined(chosen: StoreOptions) -> Examined | None:
+    """What is there, before it is opened; None if nothing is."""
+    return examine_store(location(chosen), read_settings())
+
+
 def opened(chosen: StoreOptions, *, create: bool = False) -> holdfast.Memory:
     """The memory, to be used in `with`. Background work is left alone: a command that wants it done calls `drain`."""
     path = location(chosen)
     if path == MEMORY:
         raise StoreUnusable(":memory: is gone when the command ends; give the path of a file with --store")
-    if not create and "://" not in path and not Path(path).exists():
+    if not create and not is_there(path):
         raise StoreUnusable(
-            f"there is no store at {path}; name another with --store, or create it with `holdfast store init`"
+            f"there is no store at {shown(path)}; name another with --store, or create it with `holdfast store init`"
         )
     return holdfast.open(path, embedder=chosen.embedder, settings=read_settings(), work=False)
+
+
+def is_there(path: str) -> bool:
+    if "://" not in path:
+        return Path(path).exists()  # whatever it is: opening it tells
+    found = examine_store(path, read_settings())
+    return found is not None and bool(found.schema)
 
 
 def warn_of_waiting(memory: holdfast.Memory, where: Where) -> None:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import time
+from typing import Annotated
 
 import typer
 
+import holdfast
 from holdfast.cli.exits import ExitCode
 from holdfast.cli.machine import plain, print_json
-from holdfast.cli.opening import location, opened
+from holdfast.cli.opening import examined, location, opened, shown
 from holdfast.cli.options import Json, Place, StoreOptions, unfolded
-from holdfast.cli.progress import working
+from holdfast.cli.progress import progress, working
 from holdfast.cli.safety import on_one_line
 from holdfast.cli.words import counted
 from holdfast.domain.results import Stats
 from holdfast.domain.scope import EVERYWHERE
+from holdfast.settings import read_settings
 
-app = typer.Typer(help="Create, measure, check and mend the store.", rich_markup_mode=None)
+app = typer.Typer(help="Create, measure, check, move and mend the store.", rich_markup_mode=None)
 
 
 @app.callback(invoke_without_command=True)
@@ -29,16 +32,75 @@ def store(context: typer.Context) -> None:
 @unfolded
 def init(chosen: StoreOptions, as_json: Json = False) -> None:
     """Create an empty store. One that is there already is left as it is."""
-    path = location(chosen)
-    created = not Path(path).exists()
+    place = shown(location(chosen))
+    before = examined(chosen)
+    created = before is None or not before.schema
     with opened(chosen, create=True) as memory:
         embedder = memory.stats(space=EVERYWHERE).embedder
     if as_json:
-        print_json({"store": path, "created": created, "embedder": embedder})
+        print_json({"store": place, "created": created, "embedder": embedder})
     elif created:
-        print(f'Created {on_one_line(path)}. Put something in: holdfast add "I moved to Lisbon." --subject ana')
+        print(f'Created {on_one_line(place)}. Put something in: holdfast add "I moved to Lisbon." --subject ana')
     else:
-        print(f"{on_one_line(path)} is a store already; nothing was changed.")
+        print(f"{on_one_line(place)} is a store already; nothing was changed.")
+
+
+@app.command()
+@unfolded
+def check(chosen: StoreOptions, as_json: Json = False) -> None:
+    """Say what is at the place: engine, schema, size. Changes nothing. Exit code 1 if it cannot be used as it is."""
+    found = examined(chosen)
+    ready = found is not None and found.ready
+    if as_json:
+        print_json({"ready": ready, **(plain(found) if found else {"store": shown(location(chosen)), "schema": 0})})
+    elif found is None or not found.schema:
+        print(f"There is no store at {on_one_line(shown(location(chosen)))} yet; `holdfast store init` creates it.")
+    else:
+        print(f"{on_one_line(found.store)}: {found.engine}, schema {found.schema} of {found.newest},", end=" ")
+        print(f"{found.bytes / 1e6:,.1f} MB.")
+        if found.unfinished:
+            print("It is the target of a copy that is not complete; go on with it: `holdfast store copy FROM TO`.")
+        elif not ready:
+            print("Its schema is older; `holdfast store migrate` brings it up to date, and so does opening it.")
+    if not ready:
+        raise typer.Exit(ExitCode.PROBLEM)
+
+
+@app.command()
+@unfolded
+def migrate(chosen: StoreOptions, as_json: Json = False) -> None:
+    """Bring the store's schema up to date. Opening a store does so too; this does nothing else."""
+    before = examined(chosen)
+    with opened(chosen):
+        after = examined(chosen)
+    assert after is not None
+    if as_json:
+        print_json({"store": after.store, "from": before.schema if before else 0, "to": after.schema})
+    elif before is not None and before.schema == after.schema:
+        print(f"The schema of {on_one_line(after.store)} is up to date ({after.schema}).")
+    else:
+        print(f"Brought {on_one_line(after.store)} from schema {before.schema if before else 0} to {after.schema}.")
+
+
+@app.command()
+@unfolded
+def copy(
+    source: Annotated[str, typer.Argument(metavar="FROM", help="A path or a URL, such as memory.db.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="A path or a URL, such as postgresql://host/name.")],
+    replace: Annotated[bool, typer.Option("--replace", help="Remove whatever TO holds first.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Copy a whole store, between files and PostgreSQL as well, and prove that it arrived. Goes on where it stopped."""
+    started = time.monotonic()
+    with progress("copying", quiet=as_json) as advance:
+        copied = holdfast.copy(source, target, replace=replace, tell=advance, settings=read_settings())
+    seconds = time.monotonic() - started
+    if as_json:
+        print_json({"from": shown(source), "to": shown(target), **plain(copied), "seconds": round(seconds, 3)})
+        return
+    went = "Went on and copied" if copied.resumed else "Copied"
+    print(f"{went} {counted(copied.records, 'record')} ({counted(copied.rows, 'row')}) in {seconds:,.1f} s.", end=" ")
+    print("Counts and contents agree.")
 
 
 @app.command()
@@ -49,11 +111,11 @@ def stats(place: Place, chosen: StoreOptions, as_json: Json = False) -> None:
     with opened(chosen) as memory:
         found = memory.stats(**where)
     if as_json:
-        print_json({"store": location(chosen), **plain(found)})
+        print_json({"store": shown(location(chosen)), **plain(found)})
         return
     from holdfast.cli import render
 
-    render.show_facts(render.console(), {"store": location(chosen), **facts(found)})
+    render.show_facts(render.console(), {"store": shown(location(chosen)), **facts(found)})
     if found.pending_vectors:
         print("Those without vectors are found by words only; `holdfast store flush` makes the vectors.")
 
@@ -79,7 +141,7 @@ def verify(chosen: StoreOptions, as_json: Json = False) -> None:
     with opened(chosen) as memory:
         verification = memory.verify()
     if as_json:
-        print_json({"store": location(chosen), "ok": verification.ok, **plain(verification)})
+        print_json({"store": shown(location(chosen)), "ok": verification.ok, **plain(verification)})
     else:
         for finding in verification.findings:
             print(on_one_line(f"damaged: {finding.check}: {finding.problem}"))

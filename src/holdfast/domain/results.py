@@ -170,4 +170,33 @@ class Rebuilt:
     pending_vectors: int
 
 
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What a copy moved: records among all rows. `resumed` if it went on where an earlier one had stopped."""
+
+    records: int
+    rows: int
+    resumed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """A store as it is found, before anything in it is opened or changed.
+
+    `schema` is 0 where there is none yet, `newest` the one that this Holdfast makes. A store that is `unfinished` is
+    the target of a copy that has not ended.
+    """
+
+    store: str
+    engine: str
+    schema: int
+    newest: int
+    unfinished: bool
+    bytes: int
+
+    @property
+    def ready(self) -> bool:
+        return self.schema == self.newest and not self.unfinished
+
+
 AnyId = MessageId | MemoryId

@@ -7,6 +7,7 @@ import sqlite3
 from pathlib import Path
 
 from holdfast.errors import StoreReadOnly, StoreUnusable
+from holdfast.stores.sql.archive import refuse_unfinished
 from holdfast.stores.sqlite.errors import translating
 from holdfast.stores.sqlite.schema import check_ours, migrate
 from holdfast.stores.sqlite.waiting import patiently
@@ -28,16 +29,18 @@ def connect(location: str, busy_seconds: float) -> sqlite3.Connection:
     return connection
 
 
-def open_store(location: str, busy_seconds: float) -> sqlite3.Connection:
-    """The writer's connection, its schema up to date."""
+def open_store(location: str, busy_seconds: float, *, whole: bool = True) -> sqlite3.Connection:
+    """The writer's connection, its schema up to date. A store that a copy has only begun to fill is not `whole`."""
     if location != MEMORY:
-        _check_path(Path(location))
+        check_path(Path(location))
     with translating(location):
         connection = connect(location, busy_seconds)
         try:
             check_ours(connection, location)
             _use_wal(connection, busy_seconds)
             migrate(connection, location, busy_seconds)
+            if whole:
+                refuse_unfinished(connection, location)
             # From here on the writer waits in its own way (`waiting`).
             connection.execute("PRAGMA busy_timeout = 0")
         except BaseException:
@@ -53,7 +56,7 @@ def _use_wal(connection: sqlite3.Connection, busy_seconds: float) -> None:
     connection.execute("PRAGMA synchronous = FULL")
 
 
-def _check_path(path: Path) -> None:
+def check_path(path: Path) -> None:
     if path.is_dir():
         raise StoreUnusable(f"{path} is a directory; give the path of a file in it, such as {path / 'memory.db'}")
     if not path.parent.is_dir():

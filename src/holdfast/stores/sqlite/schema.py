@@ -24,13 +24,13 @@ def migrations() -> list[tuple[int, str]]:
 def migrate(connection: sqlite3.Connection, location: str, busy_seconds: float) -> int:
     """Apply what is missing, each step in one transaction; the schema's version."""
     newest = migrations()[-1][0]
-    if _check(connection, location, newest) == newest:
+    if checked_version(connection, location, newest) == newest:
         return newest
     for version, script in migrations():
         begin_immediate(connection, busy_seconds)
         try:
             # Another process may have been faster.
-            if _check(connection, location, newest) < version:
+            if checked_version(connection, location, newest) < version:
                 reach("migration.before")
                 for statement in _statements(script):
                     connection.execute(statement)
@@ -56,7 +56,8 @@ def check_ours(connection: sqlite3.Connection, location: str) -> None:
         )
 
 
-def _check(connection: sqlite3.Connection, location: str, newest: int) -> int:
+def checked_version(connection: sqlite3.Connection, location: str, newest: int) -> int:
+    """The schema's version, 0 for a new file."""
     check_ours(connection, location)
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version > newest:

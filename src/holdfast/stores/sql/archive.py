@@ -1,0 +1,153 @@
+"""A whole store as rows, to be moved: what `stores.copying` asks of one that keeps its tables in a database."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from holdfast.errors import CopyRefused, StoreUnusable
+from holdfast.failpoints import reach
+from holdfast.stores.copying import TABLES, Key, Row, Table
+from holdfast.stores.sql.dialect import Database, Dialect
+
+# In `meta`, while the store is the target of a copy that is not complete.
+_NOTE = "copy"
+# A table has a new line here for each way in which it can change.
+_STATE = (
+    "SELECT id, change FROM partitions ORDER BY id",
+    "SELECT count(*), max(id) FROM operations",
+    "SELECT status, count(*), max(id), sum(token), sum(done) FROM jobs GROUP BY status ORDER BY status",
+    "SELECT count(*), max(recorded_at) FROM answers",
+    f"SELECT key, value FROM meta WHERE key <> '{_NOTE}' ORDER BY key",
+)
+
+
+def refuse_unfinished(database: Database, location: str) -> None:
+    """Half a store must not be taken for a whole one."""
+    if is_unfinished(database):
+        raise StoreUnusable(
+            f"{location} is the target of a copy that is not complete; go on with it: `holdfast store copy FROM TO`"
+        )
+
+
+def is_unfinished(database: Database) -> bool:
+    return _note(database) is not None
+
+
+def _note(database: Database) -> str | None:
+    row = database.execute("SELECT value FROM meta WHERE key = ?", (_NOTE,)).fetchone()
+    return row[0] if row else None
+
+
+class SqlArchive(ABC):
+    """Implements `copying.Target` on one connection that nobody else uses."""
+
+    def __init__(self, database: Database, dialect: Dialect, location: str) -> None:
+        self._db = database
+        self._dialect = dialect
+        self._location = location
+
+    @property
+    def location(self) -> str:
+        return self._location
+
+    @property
+    @abstractmethod
+    def identity(self) -> tuple[object, ...]: ...
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    @abstractmethod
+    def snapshot(self) -> None:
+        """From now on, read what is there at this moment."""
+
+    @abstractmethod
+    def _translating(self) -> AbstractContextManager[None]:
+        """The database's errors in Holdfast's words."""
+
+    @abstractmethod
+    def _committing(self) -> AbstractContextManager[None]:
+        """One durable transaction, its errors in Holdfast's words."""
+
+    @abstractmethod
+    def _empty(self, tables: Sequence[str]) -> None:
+        """Within a transaction: remove all rows of the tables, which are in the order of what refers to them."""
+
+    @abstractmethod
+    def _wipe(self) -> None:
+        """Outside any transaction: leave no byte of what was removed."""
+
+    @abstractmethod
+    def _go_on_from(self, highest: int) -> None:
+        """Within a transaction: give new records numbers above this one, and other rows such that nobody has."""
+
+    # --- reading ---
+
+    def _select(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
+        with self._translating():
+            return self._db.execute(statement, values).fetchall()
+
+    def state(self) -> str:
+        found = [[tuple(row) for row in self._select(statement)] for statement in _STATE]
+        return hashlib.blake2b(repr(found).encode(), digest_size=16).hexdigest()
+
+    def count(self, table: Table) -> int:
+        return int(self._select(f"SELECT count(*) FROM {table.name} AS t WHERE {_copied(table)}")[0][0])
+
+    def rows(self, table: Table, after: Key | None, limit: int) -> list[Row]:
+        key = ", ".join(table.columns[: table.keys])
+        condition, values = _copied(table), [*(after or ())]
+        if after is not None:
+            condition += f" AND ({key}) > ({', '.join('?' * table.keys)})"
+        columns = ", ".join(table.columns)
+        return self._select(
+            f"SELECT {columns} FROM {table.name} AS t WHERE {condition} ORDER BY {key} LIMIT {limit:d}", values
+        )
+
+    def occupied(self) -> bool:
+        return bool(self._select("SELECT count(*) FROM partitions")[0][0])
+
+    # --- writing ---
+
+    def note(self) -> str | None:
+        with self._translating():
+            return _note(self._db)
+
+    def put(self, table: Table, rows: Sequence[Row], before: str, note: str) -> None:
+        with self._committing():
+            changed = self._db.execute("UPDATE meta SET value = ? WHERE key = ? AND value = ?", (note, _NOTE, before))
+            if changed.rowcount != 1:
+                raise CopyRefused(f"another copy to {self._location} is under way; wait for it to end")
+            self._dialect.insert(self._db, table.name, table.columns, [self._bound(table, row) for row in rows])
+            reach("copy.chunk.before")
+        reach("copy.chunk.after")
+
+    def _bound(self, table: Table, row: Row) -> Sequence[Any]:
+        # The vector is the last column of its table.
+        return (*row[:-1], self._dialect.vector(row[-1])) if table.name == "vectors" else row
+
+    def clear(self, note: str) -> None:
+        with self._committing():
+            self._empty([table.name for table in reversed(TABLES)])
+            self._db.execute("INSERT INTO meta (key, value) VALUES (?, ?)", (_NOTE, note))
+        self._wipe()
+
+    def complete(self) -> None:
+        with self._committing():
+            highest = max(
+                int(self._db.execute(f"SELECT coalesce(max(number), 0) FROM {table}").fetchone()[0])
+                for table in ("records", "tombstones")
+            )
+            self._go_on_from(highest)
+            self._db.execute("DELETE FROM meta WHERE key = ?", (_NOTE,))
+
+
+def _copied(table: Table) -> str:
+    if table.name == "texts":
+        # What is left of a forgotten record is blank, and nothing to keep.
+        return "EXISTS (SELECT 1 FROM records r WHERE r.number = t.number)"
+    return f"key <> '{_NOTE}'" if table.name == "meta" else "1 = 1"

@@ -1,0 +1,66 @@
+"""A file as a whole, to be moved."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+
+from holdfast.errors import StoreUnusable
+from holdfast.stores.sql.archive import SqlArchive
+from holdfast.stores.sqlite.connection import MEMORY, open_store
+from holdfast.stores.sqlite.dialect import SQLITE
+from holdfast.stores.sqlite.errors import translating
+from holdfast.stores.sqlite.waiting import begin_immediate
+
+
+class SqliteArchive(SqlArchive):
+    def __init__(self, location: str, busy_seconds: float, *, create: bool) -> None:
+        if location == MEMORY:
+            raise StoreUnusable(":memory: is gone when the copy ends; give the path of a file")
+        if not create and not os.path.exists(location):
+            raise StoreUnusable(f"there is no store at {location}; give the path of one")
+        self._connection = open_store(location, busy_seconds, whole=False)
+        self._busy_seconds = busy_seconds
+        super().__init__(self._connection, SQLITE, location)
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        found = os.stat(self.location)
+        return "sqlite", found.st_dev, found.st_ino
+
+    def snapshot(self) -> None:
+        with self._translating():
+            self._connection.execute("BEGIN")
+            self._connection.execute("SELECT count(*) FROM meta").fetchone()
+
+    def _translating(self) -> AbstractContextManager[None]:
+        return translating(self.location)
+
+    @contextmanager
+    def _committing(self) -> Iterator[None]:
+        with self._translating():
+            begin_immediate(self._connection, self._busy_seconds)
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def _empty(self, tables: Sequence[str]) -> None:
+        for table in tables:
+            self._connection.execute(f"DELETE FROM {table}")
+
+    def _wipe(self) -> None:
+        with self._translating():
+            self._connection.execute("VACUUM")
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _go_on_from(self, highest: int) -> None:
+        self._connection.execute("DELETE FROM sqlite_sequence WHERE name = 'records'")
+        self._connection.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('records', ?)", (highest,))
+
+    def close(self) -> None:
+        self._connection.close()

@@ -1,0 +1,285 @@
+"""A store moves whole, however often the move is stopped, and never into something that is in use."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from holdfast import failpoints
+from holdfast.app import _archive
+from holdfast.errors import CopyRefused, HoldfastError, StoreCorrupt, StoreUnusable
+from holdfast.settings import read_settings
+from holdfast.stores import copying
+from holdfast.stores.copying import TABLES
+
+FORGOTTEN = "The code of the safe is a canary."
+
+
+def fill(location: str, subjects: int = 3) -> None:
+    """Something in every table."""
+    with holdfast.open(location, embedder="fake", work=False) as memory:
+        for number in range(subjects):
+            who = f"subject-{number}"
+            said = memory.add(
+                [{"text": f"I live in town {number} 🏙", "id": "a", "metadata": {"k": "ü"}}, "It rains."],
+                subject=who,
+                conversation="c",
+                idempotency_key="once",
+                source="diary",
+            )
+            fact = memory.remember(f"Lives in town {number}.", subject=who, evidence=[said.message_ids[0]])
+            memory.correct(fact.id, f"Lives in village {number}.", subject=who, reason="moved")
+            memory.flush(subject=who, conversation="c")
+        gone = memory.add(FORGOTTEN, subject="subject-0", conversation="d")
+        memory.forget(gone.message_ids[0], subject="subject-0")
+        memory.drain()
+        memory.add("Not yet worked on.", subject="subject-1", conversation="c")
+        memory.flush(subject="subject-1", conversation="c")
+
+
+def contents(location: str) -> dict[str, list[tuple[object, ...]]]:
+    with closing(_archive(location, read_settings(), create=False)) as archive:
+        return {table.name: [tuple(row) for row in archive.rows(table, None, 1_000_000)] for table in TABLES}
+
+
+def found(location: str) -> list[tuple[str, float]]:
+    with holdfast.open(location, embedder="fake", work=False) as memory:
+        assert memory.verify().ok
+        hits = [hit for who in range(3) for hit in memory.search("town village rain", subject=f"subject-{who}")]
+        return [(hit.id, hit.score) for hit in hits]
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> str:
+    location = str(tmp_path / "source.db")
+    fill(location)
+    return location
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> str:
+    return str(tmp_path / "target.db")
+
+
+@pytest.fixture
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copying, "CHUNK", 3)
+
+
+@pytest.fixture
+def disarmed() -> Iterator[None]:
+    yield
+    failpoints.arm(None)
+
+
+def test_every_table_is_copied_or_said_to_be_derived(source: str) -> None:
+    with closing(sqlite3.connect(source)) as connection:
+        tables = {
+            name: tuple(column[1] for column in connection.execute(f"PRAGMA table_info({name})"))
+            for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            if not name.startswith("sqlite_")
+        }
+    copied = {table.name: table.columns for table in TABLES}
+    assert {name: tables[name] for name in tables if name not in copying.DERIVED} == copied
+
+
+def test_the_fixture_fills_every_table(source: str) -> None:
+    assert not [name for name, rows in contents(source).items() if not rows]
+
+
+def test_a_copy_holds_the_same_and_answers_the_same(source: str, target: str) -> None:
+    before = contents(source)
+    copied = holdfast.copy(source, target)
+    assert copied.records == len(before["records"])
+    assert copied.rows == sum(len(rows) for rows in before.values())
+    assert not copied.resumed
+    assert contents(target) == before
+    assert found(target) == found(source)
+
+
+def test_what_was_forgotten_does_not_travel(source: str, target: str) -> None:
+    holdfast.copy(source, target)
+    left = b"".join(path.read_bytes() for path in Path(target).parent.glob("target.db*"))
+    assert FORGOTTEN.encode() not in left
+
+
+def test_new_records_get_numbers_that_none_has_had(source: str, target: str) -> None:
+    with holdfast.open(source, embedder="fake", work=False) as memory:
+        gone = memory.add("The last of all.", subject="subject-2")
+        memory.forget(gone.message_ids[0], subject="subject-2")
+    holdfast.copy(source, target)
+    with holdfast.open(target, embedder="fake", work=False) as memory:
+        memory.add("The first after the copy.", subject="subject-2")
+        assert memory.verify().ok
+
+
+def test_a_target_that_holds_something_is_refused_unless_told(source: str, target: str) -> None:
+    fill(target, subjects=1)
+    with pytest.raises(CopyRefused, match="--replace"):
+        holdfast.copy(source, target)
+    holdfast.copy(source, target, replace=True)
+    assert contents(target) == contents(source)
+
+
+def test_replacing_leaves_no_byte_of_what_was_there(source: str, target: str) -> None:
+    with holdfast.open(target, embedder="fake", work=False) as memory:
+        memory.add(["Nobody must ever read this canary again."] * 50, subject="x")
+    holdfast.copy(source, target, replace=True)
+    left = b"".join(path.read_bytes() for path in Path(target).parent.glob("target.db*"))
+    assert b"ever read this canary" not in left
+
+
+def test_an_empty_store_is_no_obstacle(source: str, target: str) -> None:
+    with holdfast.open(target, embedder="fake", work=False) as memory:
+        memory.stats()
+    holdfast.copy(source, target)
+    assert contents(target) == contents(source)
+
+
+class Stopped(Exception):
+    """Stands for whatever stops a copy."""
+
+
+def stop_at(point: str, passage: int) -> None:
+    passed = 0
+
+    def act(reached: str) -> None:
+        nonlocal passed
+        if reached == point:
+            passed += 1
+            if passed == passage:
+                raise Stopped
+
+    failpoints.arm(act)
+
+
+@pytest.mark.usefixtures("small_chunks", "disarmed")
+@pytest.mark.parametrize("point", ["copy.chunk.before", "copy.chunk.after"])
+def test_a_copy_that_stops_at_every_chunk_still_arrives(source: str, target: str, point: str) -> None:
+    stops, copied = 0, None
+    while copied is None:
+        stop_at(point, 2)
+        try:
+            copied = holdfast.copy(source, target)
+        except Stopped:
+            stops += 1
+            with pytest.raises(StoreUnusable, match="not complete"):
+                holdfast.open(target, embedder="fake")
+    assert stops > 10
+    assert copied.resumed
+    assert contents(target) == contents(source)
+    assert found(target) == found(source)
+
+
+@pytest.mark.usefixtures("small_chunks", "disarmed")
+def test_a_source_that_changed_meanwhile_is_noticed(source: str, target: str) -> None:
+    stop_at("copy.chunk.after", 5)
+    with pytest.raises(Stopped):
+        holdfast.copy(source, target)
+    failpoints.arm(None)
+    with holdfast.open(source, embedder="fake", work=False) as memory:
+        memory.add("Something new.", subject="subject-0")
+    with pytest.raises(CopyRefused, match="has changed"):
+        holdfast.copy(source, target)
+    holdfast.copy(source, target, replace=True)
+    assert contents(target) == contents(source)
+
+
+@pytest.mark.usefixtures("small_chunks", "disarmed")
+def test_what_is_written_during_a_copy_is_not_half_in_it(source: str, target: str) -> None:
+    before = contents(source)
+
+    def act(reached: str) -> None:
+        if reached == "copy.chunk.after":
+            failpoints.arm(None)
+            with holdfast.open(source, embedder="fake", work=False) as memory:
+                memory.add("In the middle of it.", subject="subject-0", conversation="c")
+
+    failpoints.arm(act)
+    holdfast.copy(source, target)
+    assert contents(target) == before
+    with holdfast.open(target, embedder="fake", work=False) as memory:
+        assert memory.verify().ok
+
+
+@pytest.mark.usefixtures("small_chunks", "disarmed")
+def test_two_copies_into_one_target_do_not_mix(source: str, target: str) -> None:
+    def act(reached: str) -> None:
+        if reached == "copy.chunk.after":
+            failpoints.arm(None)
+            holdfast.copy(source, target)
+
+    failpoints.arm(act)
+    with pytest.raises(CopyRefused, match="under way"):
+        holdfast.copy(source, target)
+    assert contents(target) == contents(source)
+
+
+@pytest.mark.usefixtures("small_chunks", "disarmed")
+def test_what_arrives_changed_is_not_called_a_copy(source: str, target: str) -> None:
+    stop_at("copy.chunk.after", 25)
+    with pytest.raises(Stopped):
+        holdfast.copy(source, target)
+    failpoints.arm(None)
+    with closing(sqlite3.connect(target, isolation_level=None)) as connection:
+        assert connection.execute("UPDATE texts SET text = text || '!'").rowcount
+    with pytest.raises(StoreCorrupt, match="of texts"):
+        holdfast.copy(source, target)
+    with pytest.raises(StoreUnusable, match="not complete"):
+        holdfast.open(target, embedder="fake")
+
+
+def test_a_store_is_not_copied_onto_itself(source: str, tmp_path: Path) -> None:
+    before = contents(source)
+    (tmp_path / "alias.db").symlink_to(source)
+    for same in (source, str(tmp_path / "alias.db")):
+        with pytest.raises(CopyRefused, match="itself"):
+            holdfast.copy(source, same, replace=True)
+    assert contents(source) == before
+
+
+def test_places_that_cannot_be_copied_are_refused_and_nothing_is_made(source: str, target: str, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("Mine, and long enough to be something.")
+    for wrong in (str(tmp_path / "nowhere.db"), ":memory:", str(tmp_path), str(tmp_path / "notes.txt")):
+        with pytest.raises(HoldfastError):
+            holdfast.copy(wrong, target)
+        assert not Path(target).exists()
+    for wrong in (":memory:", str(tmp_path), str(tmp_path / "notes.txt"), str(tmp_path / "no" / "folder.db")):
+        with pytest.raises(HoldfastError):
+            holdfast.copy(source, wrong)
+
+
+def test_a_copy_that_is_killed_again_and_again_arrives(source: str, target: str) -> None:
+    script = (
+        "import os, signal, sys, holdfast\n"
+        "from holdfast import failpoints\n"
+        "from holdfast.stores import copying\n"
+        "copying.CHUNK = 3\n"
+        "passed = [0]\n"
+        "def act(point):\n"
+        "    if point == sys.argv[3]:\n"
+        "        passed[0] += 1\n"
+        "        if passed[0] == 5: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "failpoints.arm(act)\n"
+        "holdfast.copy(sys.argv[1], sys.argv[2])\n"
+    )
+    kills = 0
+    for attempt in range(100):
+        point = ("copy.chunk.before", "copy.chunk.after")[attempt % 2]
+        ended = subprocess.run([sys.executable, "-c", script, source, target, point], timeout=60, env=os.environ)
+        if ended.returncode == 0:
+            break
+        assert ended.returncode == -signal.SIGKILL
+        kills += 1
+    assert kills >= 5
+    assert contents(target) == contents(source)
+    assert found(target) == found(source)
