@@ -20,11 +20,12 @@ from holdfast.settings import Settings
 
 ROOT = Path(holdfast.__file__).parent
 MODULES = {path.relative_to(ROOT).as_posix().removesuffix(".py"): path for path in sorted(ROOT.rglob("*.py"))}
-CORE = {"errors", "domain", "failpoints"}
+CORE = {"errors", "domain", "failpoints", "loops"}
 # What a room may import besides itself. `errors ← domain ← ports ← runtime ← edges`; only `app` sees everything.
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "failpoints": set(),
+    "loops": set(),
     "domain": {"errors"},
     "ports": CORE,
     "runtime": {*CORE, "ports"},
@@ -35,7 +36,7 @@ ALLOWED: dict[str, set[str]] = {
     "settings": {"errors"},
     "inputs": {*CORE, "ports"},
     "library": {*CORE, "ports", "inputs", "runtime"},
-    "sync": {"errors", "library"},
+    "sync": {"errors", "library", "loops"},
     "opening": {*CORE, "ports", "app", "library", "settings", "sync"},
     "cli": {*CORE, "holdfast", "settings", "app", "library", "ports", "inputs", "opening", "sync"},
 }

@@ -53,7 +53,8 @@ class TimeOrderedIds:
 class Engine:
     """Implements `ports.Service` on a store: the runtime, and a worker beside it."""
 
-    def __init__(self, core: Core, worker: Worker) -> None:
+    def __init__(self, core: Core, worker: Worker, *, loopless: bool = False) -> None:
+        self.loopless = loopless
         self._core = core
         self._worker = worker
         self._task: asyncio.Task[None] | None = None
@@ -116,7 +117,9 @@ async def open_engine(
     except BaseException:
         await store.close()
         raise
-    engine = Engine(core, worker)
+    # A clock or ids of somebody else's may not be meant for several threads.
+    own = clock is None and new_ids is None
+    engine = Engine(core, worker, loopless=own and all(getattr(part, "loopless", False) for part in (store, chosen)))
     if work:
         engine.start_worker()
     return engine

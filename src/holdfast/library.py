@@ -71,6 +71,11 @@ class AsyncMemory:
         self._actor = actor
         self._space = space
 
+    @property
+    def _loopless(self) -> bool:
+        """Whether adding, remembering and reading need no event loop."""
+        return self._service.loopless
+
     async def __aenter__(self) -> Self:
         return self
 

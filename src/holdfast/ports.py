@@ -481,7 +481,14 @@ class Verb(Protocol[T_co]):
 
 
 class Service(Protocol):
-    """What every edge calls."""
+    """What every edge calls.
+
+    If it is `loopless`, calls that only read or write records need no event loop: without one they block their thread.
+    A store or an embedder says so of itself by an attribute of that name, if it is so.
+    """
+
+    @property
+    def loopless(self) -> bool: ...
 
     async def perform(self, actor: Actor, action: Action, make: Callable[[], Verb[T]], *, space: str) -> T:
         """Make the request and carry it out. One that cannot even be made leaves its audit row too, in `space`."""

@@ -17,6 +17,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from holdfast.errors import StoreClosed
 from holdfast.library import AsyncMemory
+from holdfast.loops import over_in_one_step, running
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -38,6 +39,12 @@ class Portal:
         """Whether its thread is in this process, and not in one that this was forked from."""
         return os.getpid() == self._process
 
+    def run_here(self, work: Coroutine[Any, Any, R]) -> R:
+        """Run what needs no event loop in the calling thread; the way to the loop and back would cost more than it."""
+        self._check_here(work)
+        # Its own loop would be taken for ours.
+        return over_in_one_step(work) if running() is None else self.run(work)
+
     def run(self, work: Coroutine[Any, Any, R]) -> R:
         future = self._submit(work)
         try:
@@ -47,15 +54,18 @@ class Portal:
             raise
 
     def _submit(self, work: Coroutine[Any, Any, R]) -> Future[R]:
-        if not self.here:
-            # Threads do not survive a fork: nobody would ever answer.
-            work.close()
-            raise StoreClosed("this memory was opened before the process forked; open it again in this one")
+        self._check_here(work)
         with self._door:
             if not self._closed:
                 return asyncio.run_coroutine_threadsafe(work, self._loop)
         work.close()
         raise StoreClosed("this memory was closed; open it again")
+
+    def _check_here(self, work: Coroutine[Any, Any, Any]) -> None:
+        if not self.here:
+            # Threads do not survive a fork: nobody would ever answer.
+            work.close()
+            raise StoreClosed("this memory was opened before the process forked; open it again in this one")
 
     def close(self) -> None:
         """Let nobody in any more, wait for those who are in, and end the thread."""
@@ -85,6 +95,18 @@ def _blocking(
     return call
 
 
+def _at_once(
+    method: Callable[Concatenate[AsyncMemory, P], Coroutine[Any, Any, R]],
+) -> Callable[Concatenate[Memory, P], R]:
+    """The same for what needs no event loop, if store and embedder need none either."""
+
+    def call(self: Memory, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self._run_short(method(self._memory, *args, **kwargs))
+
+    functools.update_wrapper(call, method)
+    return call
+
+
 class Memory:
     """One memory, for code that is not asynchronous. See `AsyncMemory` for what each method does."""
 
@@ -95,18 +117,19 @@ class Memory:
         except BaseException:
             self._portal.close()
             raise
+        self._run_short = self._portal.run_here if self._memory._loopless else self._portal.run
         _open[self._portal] = self._memory
 
-    add = _blocking(AsyncMemory.add)
+    add = _at_once(AsyncMemory.add)
     flush = _blocking(AsyncMemory.flush)
-    search = _blocking(AsyncMemory.search)
-    explain = _blocking(AsyncMemory.explain)
-    recall = _blocking(AsyncMemory.recall)
-    get = _blocking(AsyncMemory.get)
-    list = _blocking(AsyncMemory.list)
-    history = _blocking(AsyncMemory.history)
-    remember = _blocking(AsyncMemory.remember)
-    correct = _blocking(AsyncMemory.correct)
+    search = _at_once(AsyncMemory.search)
+    explain = _at_once(AsyncMemory.explain)
+    recall = _at_once(AsyncMemory.recall)
+    get = _at_once(AsyncMemory.get)
+    list = _at_once(AsyncMemory.list)
+    history = _at_once(AsyncMemory.history)
+    remember = _at_once(AsyncMemory.remember)
+    correct = _at_once(AsyncMemory.correct)
     forget_preview = _blocking(AsyncMemory.forget_preview)
     forget = _blocking(AsyncMemory.forget)
     jobs = _blocking(AsyncMemory.jobs)

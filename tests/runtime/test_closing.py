@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
 
 import pytest
 
 import holdfast
 from holdfast.domain.jobs import JobStatus
+from holdfast.ports import Transaction
+from holdfast.runtime.perform import Core
+from holdfast.runtime.worker import Worker, storewide
 
 
 @pytest.mark.parametrize("turns", range(12))
@@ -30,6 +34,50 @@ def test_closing_right_after_work_was_queued_ends(tmp_path: Path, turns: int) ->
         assert not memory.jobs(status=JobStatus.RUNNING, space="*")
         memory.drain()
         assert [fact.text for fact in memory.list(kind="memory").items] == ["ana lives in Lisbon."]
+
+
+class Gate:
+    """Work that keeps the writer until it is let go."""
+
+    def __init__(self) -> None:
+        self.reached, self.open = threading.Event(), threading.Event()
+
+    def __call__(self, transaction: Transaction) -> None:
+        self.reached.set()
+        assert self.open.wait(30)
+
+
+def test_a_claim_that_was_under_way_when_the_worker_was_cancelled_is_given_back(tmp_path: Path) -> None:
+    """Begun, but not yet carried out: the writer took it into a batch, behind something slow."""
+    first, second = Gate(), Gate()
+
+    async def cut_off(core: Core) -> None:
+        worker = Worker(core)
+        ahead = asyncio.create_task(core.store.write(storewide(), first))
+        await asyncio.to_thread(first.reached.wait, 30)
+        behind = asyncio.create_task(core.store.write(storewide(), second))
+        working = asyncio.create_task(worker.run())
+        while not worker._claiming:  # noqa: ASYNC110 - the worker tells nobody
+            await asyncio.sleep(0.001)
+        first.open.set()
+        await asyncio.to_thread(second.reached.wait, 30)
+        worker.stop()
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+        threading.Timer(0.1, second.open.set).start()
+        await worker.release()
+        await asyncio.gather(ahead, behind)
+
+    async def queued_and_cut_off() -> None:
+        async with holdfast.open_async(tmp_path / "memory.db", embedder="fake", work=False) as memory:
+            await memory.add("I live in Lisbon.", subject="ana")
+            await memory.flush(subject="ana")
+            async with asyncio.timeout(60):
+                await cut_off(memory._service._core)
+            assert not await memory.jobs(status=JobStatus.RUNNING, space="*")
+            assert len(await memory.jobs(status=JobStatus.QUEUED, space="*")) == 1
+
+    asyncio.run(queued_and_cut_off())
 
 
 def test_a_store_that_was_opened_by_a_relative_path_stays_where_it_was(

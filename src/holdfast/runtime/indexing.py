@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +12,7 @@ from holdfast.domain.access import Grant
 from holdfast.domain.ranking import FloatArray
 from holdfast.errors import EmbedderMisconfigured
 from holdfast.failpoints import reach
+from holdfast.loops import aside
 from holdfast.ports import Analysis, Indexed, Purpose, Reader, Transaction, Unindexed
 from holdfast.runtime.perform import Core
 
@@ -42,7 +42,7 @@ async def entries(core: Core, texts: Sequence[str]) -> list[Entry]:
 async def analyzed(core: Core, texts: Sequence[str]) -> list[Analysis]:
     if sum(map(len, texts)) <= _INLINE_CHARS:
         return [core.analyzer.analyze(text) for text in texts]
-    return await asyncio.to_thread(lambda: [core.analyzer.analyze(text) for text in texts])
+    return await aside(lambda: [core.analyzer.analyze(text) for text in texts])
 
 
 async def embedded(core: Core, analyses: Sequence[Analysis]) -> list[tuple[bytes, ...]]:

@@ -31,6 +31,8 @@ R = TypeVar("R")
 
 # The caller's doing, not ours.
 _REFUSALS = (AccessDenied, InvalidInput, NotFound, Conflict)
+# Somebody did not want to wait any longer. A call without an event loop is interrupted in its own thread.
+_CUT_OFF = (asyncio.CancelledError, KeyboardInterrupt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ async def perform(core: Core, actor: Actor, action: Action, make: Callable[[], R
             result = await core.store.write(grant, lambda transaction: _applied(verb, transaction, prepared, entry))
         else:
             result = await _read(core, grant, verb, prepared, entry)
-    except (Exception, asyncio.CancelledError) as error:
+    except (Exception, *_CUT_OFF) as error:
         refused = isinstance(error, _REFUSALS)
         await core.store.audit(entry.row(Outcome.REFUSED if refused else Outcome.FAILED, error=error))
         raise
@@ -151,6 +153,6 @@ async def _read(core: Core, grant: Grant, verb: Request[P, R], prepared: P, entr
 def _code(error: BaseException | None) -> str | None:
     if error is None:
         return None
-    if isinstance(error, asyncio.CancelledError):
+    if isinstance(error, _CUT_OFF):
         return "cancelled"
     return error.code if isinstance(error, HoldfastError) else "internal_error"

@@ -58,6 +58,7 @@ class Worker:
         self._wake = asyncio.Event()
         self._at_work = asyncio.Lock()
         self._current: Job | None = None
+        self._claiming = False
         self._stopping = False
         self._reached = (0, 0)  # how far the current job has come, of how much
         self._handlers: dict[JobKind, Callable[[Job], Awaitable[_Effect]]] = {
@@ -122,13 +123,21 @@ class Worker:
             reach("job.claim.after")
             return self._current
 
-        return await self._core.store.write(storewide(), take)
+        self._claiming = True
+        claimed = await self._core.store.write(storewide(), take)
+        self._claiming = False
+        return claimed
 
     async def release(self) -> None:
         """Give back what this worker was at when it was stopped, so that nobody has to wait for its lease."""
-        job = self._current
-        if job is not None:
-            await self._core.store.write(storewide(), lambda transaction: transaction.release(job))
+
+        def give_back(transaction: Transaction) -> None:
+            # Read here, after a claim that was under way: nobody awaits its answer any more.
+            if self._current is not None:
+                transaction.release(self._current)
+
+        if self._current is not None or self._claiming:
+            await self._core.store.write(storewide(), give_back)
 
     async def _do(self, job: Job) -> None:
         self._reached = (job.done, job.total)

@@ -35,6 +35,10 @@ class FakeEmbedder:
     def local(self) -> bool:
         return self._local
 
+    @property
+    def loopless(self) -> bool:
+        return self._local and type(self).embed is FakeEmbedder.embed
+
     async def embed(self, texts: Sequence[str], purpose: Purpose) -> FloatArray:
         return self.vectors(texts)
 

@@ -7,7 +7,6 @@ gives the same vector on every machine.
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -20,6 +19,7 @@ from tokenizers import Tokenizer
 
 from holdfast.domain.ranking import FloatArray
 from holdfast.errors import EmbedderMisconfigured
+from holdfast.loops import aside
 from holdfast.ports import Purpose
 
 STATIC_PREFIX = "static:"
@@ -58,10 +58,14 @@ class StaticEmbedder:
     def local(self) -> bool:
         return True
 
+    @property
+    def loopless(self) -> bool:
+        return type(self).embed is StaticEmbedder.embed
+
     async def embed(self, texts: Sequence[str], purpose: Purpose) -> FloatArray:
         if sum(map(len, texts)) <= _INLINE_CHARS:
             return self.vectors(texts)
-        return await asyncio.to_thread(self.vectors, texts)
+        return await aside(lambda: self.vectors(texts))
 
     async def close(self) -> None:
         return None

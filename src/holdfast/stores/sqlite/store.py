@@ -18,9 +18,11 @@ from typing import Any, TypeVar, cast
 from holdfast.domain.access import Grant
 from holdfast.domain.operations import Operation
 from holdfast.errors import StoreClosed
+from holdfast.loops import aside
 from holdfast.ports import Reader, Transaction
 from holdfast.stores.sqlite.connection import MEMORY, connect, open_store
 from holdfast.stores.sqlite.errors import translating
+from holdfast.stores.sqlite.pending import Pending
 from holdfast.stores.sqlite.reader import SqliteReader
 from holdfast.stores.sqlite.writer import Writer
 
@@ -32,7 +34,9 @@ _SCRUB_STEP = 0.01
 
 
 class SqliteStore:
-    """Implements `ports.Store`."""
+    """Implements `ports.Store`. Reading, writing and auditing suspend on an event loop, and block without one."""
+
+    loopless = True
 
     def __init__(self, location: str, *, busy_seconds: float = BUSY_SECONDS) -> None:
         self._location = location
@@ -50,11 +54,11 @@ class SqliteStore:
         return cast(T, await self._readers.run(functools.partial(_read, grant, work)))
 
     async def write(self, grant: Grant, work: Callable[[Transaction], T]) -> T:
-        return cast(T, await asyncio.wrap_future(self._writer.submit(grant, work)))
+        return cast(T, await self._writer.submit(grant, work))
 
     async def audit(self, operation: Operation) -> None:
         if not self._writer.audit(operation):
-            await asyncio.to_thread(self._writer.wait_for_room)
+            await aside(self._writer.wait_for_room)
 
     async def scrub(self) -> bool:
         """Move the log into the file and cut it to nothing: deleted bytes are overwritten in both."""
@@ -88,15 +92,22 @@ class _ReaderPool:
         self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="holdfast-reader")
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        pending = Pending()
         with self._lock:
             if self._closed:
                 raise StoreClosed("this memory was closed; open it again")
-            future = self._threads.submit(self._call, work)
-        return await asyncio.wrap_future(future)
+            self._threads.submit(self._answer, pending, work)
+        return cast(T, await pending)
 
-    def _call(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        with translating(self._location):
-            return work(self._connection())
+    def _answer(self, pending: Pending, work: Callable[[sqlite3.Connection], Any]) -> None:
+        if pending.unwanted:
+            return
+        try:
+            with translating(self._location):
+                pending.outcome = work(self._connection())
+        except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
+            pending.error = error
+        Pending.tell((pending,))
 
     def _connection(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._own, "connection", None)

@@ -1,8 +1,8 @@
-"""The one writer: a thread that takes whatever is queued into one commit, a savepoint per request.
+"""The one writer: a thread that takes whatever is queued into one commit, a savepoint per request if there are several.
 
-A request is answered only after the commit that holds it reached the disk. A request that fails is rolled back to its
-savepoint and spoils nobody else's. Audit rows of reads and refusals ride along with the next commit, or are committed
-on their own within `AUDIT_SECONDS`.
+A request is answered only after the commit that holds it reached the disk. A request that fails is rolled back alone
+and spoils nobody else's. Audit rows of reads and refusals ride along with the next commit, or are committed on their
+own within `AUDIT_SECONDS`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.domain.access import Grant
@@ -24,6 +23,7 @@ from holdfast.errors import StoreBusy, StoreClosed
 from holdfast.failpoints import reach
 from holdfast.stores.sql.known import Known
 from holdfast.stores.sqlite.errors import is_busy, translated
+from holdfast.stores.sqlite.pending import Pending
 from holdfast.stores.sqlite.transaction import SqliteTransaction, record_operation
 from holdfast.stores.sqlite.waiting import begin_immediate
 
@@ -36,13 +36,13 @@ log = logging.getLogger("holdfast.store")
 _UNWRITABLE = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.InterfaceError, sqlite3.DataError, ValueError)
 
 
-@dataclass(slots=True)
-class _Request:
-    grant: Grant
-    work: Callable[[SqliteTransaction], Any]
-    future: Future[Any] = field(default_factory=Future)
-    outcome: Any = None
-    error: BaseException | None = None
+class _Request(Pending):
+    __slots__ = ("grant", "work")
+
+    def __init__(self, grant: Grant, work: Callable[[SqliteTransaction], Any]) -> None:
+        super().__init__()
+        self.grant = grant
+        self.work = work
 
 
 class _Wake:
@@ -72,10 +72,10 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="holdfast-writer", daemon=True)
         self._thread.start()
 
-    def submit(self, grant: Grant, work: Callable[[SqliteTransaction], Any]) -> Future[Any]:
+    def submit(self, grant: Grant, work: Callable[[SqliteTransaction], Any]) -> Pending:
         request = _Request(grant, work)
         self._put(request)
-        return request.future
+        return request
 
     def call(self, work: Callable[[sqlite3.Connection], Any]) -> Future[Any]:
         """Run something on the connection between two commits."""
@@ -148,7 +148,7 @@ class Writer:
                 return batch, errands, True
             if isinstance(item, _Errand):
                 errands.append(item)
-            elif isinstance(item, _Request) and item.future.set_running_or_notify_cancel():
+            elif isinstance(item, _Request) and not item.unwanted:
                 batch.append(item)
             if len(batch) >= MAX_BATCH or errands:
                 break
@@ -187,22 +187,21 @@ class Writer:
             for request in batch:
                 self._commit([request])
             return
-        for request in batch:
-            if request.error is None:
-                request.future.set_result(request.outcome)
-            else:
-                request.future.set_exception(request.error)
+        Pending.tell(batch)
 
     def _attempt(self, batch: Sequence[_Request]) -> bool:
         """One transaction. False if SQLite gave up the whole of it because of one request among several."""
         audits = list(self._audits)
         try:
             begin_immediate(self._db, self._busy_seconds)
-            for request in batch:
-                self._serve(request)
-                if not self._db.in_transaction:
-                    # `_serve` has dropped what was learned: the whole of it is rolled back.
-                    return len(batch) == 1
+            if len(batch) == 1:
+                self._serve_alone(batch[0])
+            elif not self._serve_together(batch):
+                return False
+            if not self._db.in_transaction:
+                if not audits:
+                    return True
+                begin_immediate(self._db, self._busy_seconds)
             self._record(audits)
             reach("commit.before")
             self._db.execute("COMMIT")
@@ -230,6 +229,25 @@ class Writer:
                 log.exception("the audit row %s cannot be written", operation.id)
         reach("audit.after")
 
+    def _serve_alone(self, request: _Request) -> None:
+        """Without a savepoint: if it fails, the transaction ends, for there is nothing else in it."""
+        request.error = None
+        try:
+            request.outcome = request.work(SqliteTransaction(self._db, request.grant, self._known))
+        except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
+            request.error = _in_our_words(error, self._location)
+            self._known.drop()
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+
+    def _serve_together(self, batch: Sequence[_Request]) -> bool:
+        """False if SQLite gave up the whole transaction; then `_serve` has dropped what was learned in it."""
+        for request in batch:
+            self._serve(request)
+            if not self._db.in_transaction:
+                return False
+        return True
+
     def _serve(self, request: _Request) -> None:
         request.error = None
         self._db.execute("SAVEPOINT request")
@@ -245,15 +263,20 @@ class Writer:
             self._db.execute("RELEASE request")
 
     def _forget_audits(self, count: int) -> None:
-        with self._lock:
-            for _ in range(count):
-                self._audits.popleft()
-            self._room.set()
         self._audit_due = None
+        if count:
+            with self._lock:
+                for _ in range(count):
+                    self._audits.popleft()
+                self._room.set()
 
     def _fail(self, batch: Sequence[_Request], error: BaseException) -> None:
         for request in batch:
-            request.future.set_exception(_in_our_words(error, self._location))
+            # What a request failed with alone says more than what became of others' audit rows after it. Among several,
+            # it may have failed because of what is now undone.
+            if request.error is None or len(batch) > 1:
+                request.error = _in_our_words(error, self._location)
+        Pending.tell(batch)
 
 
 def _in_our_words(error: BaseException, location: str) -> BaseException:

@@ -1,0 +1,176 @@
+"""The one writer: who waits for it and how they are told, what fails alone, and what is never begun."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openers import EVERYTHING
+
+from holdfast.domain.access import LOCAL_OPERATOR, Action
+from holdfast.domain.ids import OperationId
+from holdfast.domain.operations import Operation, Outcome
+from holdfast.domain.scope import Scope
+from holdfast.loops import over_in_one_step
+from holdfast.ports import Transaction
+from holdfast.stores.sqlite import SqliteStore
+from holdfast.testing.fakes import FixedClock
+
+PATIENCE = 30.0
+
+
+@contextmanager
+def occupied(store: SqliteStore) -> Iterator[None]:
+    """Within this, the writer is busy with something else, and whatever comes is queued."""
+    busy, free = threading.Event(), threading.Event()
+
+    def work(transaction: Transaction) -> None:
+        busy.set()
+        assert free.wait(PATIENCE)
+
+    thread = threading.Thread(target=lambda: over_in_one_step(store.write(EVERYTHING, work)))
+    thread.start()
+    assert busy.wait(PATIENCE)
+    try:
+        yield
+    finally:
+        free.set()
+        thread.join()
+
+
+def fact(name: str) -> Callable[[Transaction], str]:
+    def work(transaction: Transaction) -> str:
+        transaction.put_fact(name, "there")
+        return name
+
+    return work
+
+
+def failing(name: str) -> Callable[[Transaction], str]:
+    def work(transaction: Transaction) -> str:
+        transaction.put_fact(name, "there")
+        raise ValueError(name)
+
+    return work
+
+
+def known(store: SqliteStore, *names: str) -> list[str]:
+    """Those of the facts that are there; asked without an event loop."""
+    return [name for name in names if over_in_one_step(store.read(EVERYTHING, lambda r, n=name: r.fact(n)))]
+
+
+def operation(name: str) -> Operation:
+    return Operation(
+        OperationId(name), LOCAL_OPERATOR, Action.SEARCH, Scope(), Outcome.SUCCEEDED, None, 0, FixedClock().now(), 1
+    )
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    opened = SqliteStore(str(tmp_path / "memory.db"))
+    yield opened
+    asyncio.run(opened.close())
+
+
+class CountingLoop(asyncio.SelectorEventLoop):
+    """Counts how often another thread woke it."""
+
+    woken = 0
+
+    def call_soon_threadsafe(self, *args: Any, **kwargs: Any) -> asyncio.Handle:
+        self.woken += 1
+        return super().call_soon_threadsafe(*args, **kwargs)
+
+
+def test_all_that_one_commit_answers_on_a_loop_is_told_in_one_wake_up(store: SqliteStore) -> None:
+    async def many() -> list[str]:
+        with occupied(store):
+            tasks = [asyncio.create_task(store.write(EVERYTHING, fact(f"f{number}"))) for number in range(50)]
+            await asyncio.sleep(0)
+        return await asyncio.gather(*tasks)
+
+    loop = CountingLoop()
+    try:
+        assert loop.run_until_complete(many()) == [f"f{number}" for number in range(50)]
+        assert loop.woken == 1
+    finally:
+        loop.close()
+
+
+def test_loops_and_threads_that_wait_for_one_commit_all_get_their_own_answer(store: SqliteStore) -> None:
+    answers: dict[str, object] = {}
+    queued = threading.Barrier(5)
+
+    def blocking(name: str) -> None:
+        queued.wait(PATIENCE)
+        answers[name] = over_in_one_step(store.write(EVERYTHING, fact(name)))
+
+    def looping(name: str) -> None:
+        async def both() -> list[str | BaseException]:
+            queued.wait(PATIENCE)
+            return await asyncio.gather(
+                store.write(EVERYTHING, fact(name)), store.write(EVERYTHING, failing("bad")), return_exceptions=True
+            )
+
+        good, bad = asyncio.run(both())
+        answers[name] = good if repr(bad) == "ValueError('bad')" else bad
+
+    with occupied(store):
+        threads = [
+            threading.Thread(target=target, args=(f"{target.__name__} {number}",))
+            for target in (blocking, looping)
+            for number in range(2)
+        ]
+        for thread in threads:
+            thread.start()
+        queued.wait(PATIENCE)
+    for thread in threads:
+        thread.join()
+    names = ["blocking 0", "blocking 1", "looping 0", "looping 1"]
+    assert answers == {name: name for name in names}
+    assert known(store, *names, "bad") == names
+
+
+def test_a_request_that_fails_alone_leaves_nothing_and_the_audit_rows_of_others_stay(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    for number in range(3):
+        over_in_one_step(store.audit(operation(f"op_{number}")))
+        with pytest.raises(ValueError, match="alone"):
+            over_in_one_step(store.write(EVERYTHING, failing("alone")))
+    over_in_one_step(store.write(EVERYTHING, lambda transaction: None))
+    rows = over_in_one_step(store.read(EVERYTHING, lambda reader: reader.operations()))
+    assert sorted(row.id for row in rows) == ["op_0", "op_1", "op_2"]
+    assert known(store, "alone") == []
+
+
+def test_a_request_that_was_cancelled_before_it_began_is_not_carried_out(store: SqliteStore) -> None:
+    async def cancelled() -> None:
+        with occupied(store):
+            task = asyncio.create_task(store.write(EVERYTHING, fact("unwanted")))
+            await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(cancelled())
+    assert known(store, "unwanted") == []
+
+
+def test_a_loop_that_was_closed_meanwhile_does_not_stop_the_writer(store: SqliteStore) -> None:
+    loop = asyncio.new_event_loop()
+    with occupied(store):
+        task = loop.create_task(store.write(EVERYTHING, fact("orphaned")))
+        loop.call_soon(loop.stop)
+        loop.run_forever()
+        loop.close()
+    assert over_in_one_step(store.write(EVERYTHING, fact("after"))) == "after"
+    assert known(store, "orphaned", "after") == ["orphaned", "after"]
+    assert not task.done()
+    task.get_coro().close()
+    task._log_destroy_pending = False
