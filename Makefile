@@ -9,7 +9,7 @@ EVAL ?= $(or $(HOLDFAST_EVAL),../shared/eval)
 UV := $(shell command -v uv 2>/dev/null)
 INSTALL = $(if $(UV),$(UV) pip install --quiet --python $(1)/bin/python,$(1)/bin/python -m pip install --quiet --disable-pip-version-check)
 
-.PHONY: serve test check format bench soak lock clean
+.PHONY: serve test check format bench bench-retrieval bench-engine soak lock clean
 
 serve: $(VENV)/.installed
 	$(BIN)/holdfast demo
@@ -31,9 +31,14 @@ soak: $(VENV)/.tests
 	HOLDFAST_EVAL=$(EVAL) HOLDFAST_KILLS=1000 HOLDFAST_EXAMPLES=5000 HOLDFAST_LAYOUTS=100 HOLDFAST_TEXTS=20000 \
 	HOLDFAST_OPERATIONS=2000 HOLDFAST_TEST_MESSAGES=100000 $(BIN)/python -m pytest tests/reliability tests/library/test_bad_input.py
 
-bench: $(BENCH)/.installed
+# Tables on standard output; results and logs in bench/results. `python -m bench.publish` puts them into the docs.
+bench: bench-retrieval bench-engine
+
+bench-retrieval: $(BENCH)/.installed
 	HOLDFAST_EVAL=$(EVAL) $(BENCH)/bin/python -m bench.retrieval --embedder static
 	HOLDFAST_EVAL=$(EVAL) $(BENCH)/bin/python -m bench.retrieval --embedder onnx
+
+bench-engine: $(BENCH)/.installed
 	$(BENCH)/bin/python -m bench.engine
 
 # The locks name versions and hashes, never a host.

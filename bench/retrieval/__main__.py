@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.retrieval import datasets, measure, report, scoring
 from bench.retrieval.embedders import Model, OnnxModel, StaticModel, Vectors
-from bench.retrieval.systems import SYSTEMS
+from bench.retrieval.systems import DEFAULT, SYSTEMS
 from bench.retrieval.systems.protocol import Setup
 
 _DATASETS = ("locomo", "memdaily")
@@ -76,7 +76,7 @@ def _options(arguments: Sequence[str] | None) -> Options:
     default_data = Path(os.environ.get("HOLDFAST_EVAL", "../shared/eval"))
     parser = argparse.ArgumentParser("python -m bench.retrieval", description="Measure retrieval: bench/README.md.")
     parser.add_argument("--data", type=Path, default=default_data, help="directory of the evaluation data")
-    parser.add_argument("--systems", type=_system_names, default=tuple(SYSTEMS), help="such as holdfast,mem0")
+    parser.add_argument("--systems", type=_system_names, default=DEFAULT, help="such as holdfast,mem0")
     parser.add_argument("--datasets", type=_names, default=_DATASETS, help="such as locomo,memdaily")
     parser.add_argument("--embedder", choices=("static", "onnx"), default="onnx")
     parser.add_argument("--output", type=Path, default=Path("bench/results"))

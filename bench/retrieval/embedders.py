@@ -7,7 +7,7 @@ and kept on disk, so that a difference between systems is never a difference bet
 import hashlib
 import importlib.util
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -116,6 +116,9 @@ class Vectors:
         if vector is None:
             vector = self._known[text] = self._stored(text)
         return vector
+
+    def many(self, texts: Sequence[str]) -> list[FloatArray]:
+        return [self.of(text) for text in texts]
 
     def close(self) -> None:
         self._disk.close()

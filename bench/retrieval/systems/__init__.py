@@ -7,6 +7,7 @@ from bench.retrieval.systems.holdfast import Holdfast, HoldfastPlain
 from bench.retrieval.systems.lancedb import LanceDB
 from bench.retrieval.systems.langgraph import LangGraph
 from bench.retrieval.systems.mem0 import Mem0
+from bench.retrieval.systems.memsearch import MemSearch
 from bench.retrieval.systems.plain import Plain
 from bench.retrieval.systems.protocol import Setup, System
 
@@ -17,5 +18,8 @@ SYSTEMS: dict[str, Callable[[Setup], System]] = {
     "langgraph": LangGraph,
     "chroma": Chroma,
     "lancedb": LanceDB,
+    "memsearch": MemSearch,
     "plain": Plain,
 }
+# memsearch takes about a second to make a collection, and more than all others together to search them: only if named.
+DEFAULT = tuple(name for name in SYSTEMS if name != "memsearch")

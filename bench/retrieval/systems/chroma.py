@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
+from bench import peers
 from bench.retrieval.datasets import Record
 from bench.retrieval.systems.protocol import Hit, Setup
 
@@ -12,24 +13,14 @@ class Chroma:
     embeds_itself = False
 
     def __init__(self, setup: Setup) -> None:
-        import chromadb
-        from chromadb.config import Settings
-
         self.name = f"Chroma {version('chromadb')}"
         self.embedder_name = setup.vectors.name
         self._vectors = setup.vectors
-        self._client: Any = chromadb.PersistentClient(
-            path=str(setup.directory), settings=Settings(anonymized_telemetry=False)
-        )
+        self._client: Any = peers.chroma(setup.directory)
         self._collections: dict[str, Any] = {}
 
     def add(self, scope: str, records: Sequence[Record]) -> None:
-        self._collections[scope] = self._client.create_collection(
-            f"scope-{len(self._collections)}",
-            configuration={"hnsw": {"space": "cosine"}},
-            # Without this, Chroma would fetch a model of its own.
-            embedding_function=None,
-        )
+        self._collections[scope] = peers.chroma_collection(self._client, f"scope-{len(self._collections)}")
         self._collections[scope].add(
             ids=[record.id for record in records],
             embeddings=[self._vectors.of(record.text) for record in records],

@@ -3,11 +3,11 @@
 One table per scope. The full-text index has its default settings (English stemming and stop words).
 """
 
-import os
 from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
+from bench import peers
 from bench.retrieval.datasets import Record
 from bench.retrieval.systems.protocol import Hit, Setup
 
@@ -16,18 +16,10 @@ class LanceDB:
     embeds_itself = False
 
     def __init__(self, setup: Setup) -> None:
-        # At its default level every hybrid search logs two notices about columns of the future.
-        os.environ.setdefault("LANCEDB_LOG", "error")
-        import lancedb
-        from lancedb.index import FTS
-        from lancedb.rerankers import RRFReranker
-
+        self._database: Any = peers.lancedb(setup.directory)
         self.name = f"LanceDB {version('lancedb')} hybrid"
         self.embedder_name = setup.vectors.name
         self._vectors = setup.vectors
-        self._database: Any = lancedb.connect(str(setup.directory))
-        self._full_text: Any = FTS()
-        self._reranker: Any = RRFReranker()
         self._tables: dict[str, Any] = {}
 
     def add(self, scope: str, records: Sequence[Record]) -> None:
@@ -45,12 +37,12 @@ class LanceDB:
                 for record in records
             ],
         )
-        table.create_index("text", config=self._full_text)
+        peers.lancedb_full_text(table)
         self._tables[scope] = table
 
     def search(self, scope: str, query: str, k: int) -> list[Hit]:
-        search = self._tables[scope].search(query_type="hybrid").vector(self._vectors.of(query)).text(query)
-        rows = search.distance_type("cosine").rerank(self._reranker).limit(k).select(["id", "text"]).to_list()
+        search = peers.lancedb_hybrid(self._tables[scope], query, self._vectors.of(query))
+        rows = search.limit(k).select(["id", "text"]).to_list()
         return [Hit(row["id"], row["text"]) for row in rows]
 
     def close(self) -> None:

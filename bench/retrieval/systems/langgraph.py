@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
+from bench import peers
 from bench.retrieval.datasets import Record
-from bench.retrieval.embedders import Vectors
 from bench.retrieval.systems.protocol import Hit, Setup
 
 
@@ -17,9 +17,7 @@ class LangGraph:
 
         self.name = f"LangGraph {version('langgraph')} InMemoryStore"
         self.embedder_name = setup.vectors.name
-        self._store: Any = InMemoryStore(
-            index={"dims": setup.vectors.dims, "embed": _embed_function(setup.vectors), "fields": ["text"]}
-        )
+        self._store: Any = InMemoryStore(index=peers.langgraph_index(setup.vectors))
 
     def add(self, scope: str, records: Sequence[Record]) -> None:
         for record in records:
@@ -36,10 +34,3 @@ class LangGraph:
 
     def close(self) -> None:
         """The store lives in memory only."""
-
-
-def _embed_function(vectors: Vectors) -> Any:
-    def embed(texts: Sequence[str]) -> list[list[float]]:
-        return [vectors.of(text).tolist() for text in texts]
-
-    return embed

@@ -1,0 +1,64 @@
+"""A task in a fresh process: its memory is its own, its caches are empty, and it can be given up.
+
+    python -m bench.engine.child TASK ARGUMENTS RESULT
+
+The arguments are JSON; the result goes into a file, because peers print what they like.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+# Numbers, texts and lists of them; a task's result is read again by those who asked for the task.
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Why there is no result."""
+
+    reason: str
+
+
+def fresh(task: str, log: Path, patience_seconds: float, **arguments: object) -> Json | Failed:
+    """The task's result, or why there is none. It never raises for what the task does; what it says goes into a log."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        result = Path(folder) / "result.json"
+        command = [sys.executable, "-m", "bench.engine.child", task, json.dumps(arguments, default=str), str(result)]
+        try:
+            with log.open("ab") as said:
+                done = subprocess.run(command, stdout=said, stderr=said, timeout=patience_seconds, check=False)
+        except subprocess.TimeoutExpired:
+            return Failed(f"gave up after {patience_seconds:.0f} s")
+        if not result.exists():
+            return Failed(f"ended with {done.returncode}")
+        answer: Json = json.loads(result.read_text(encoding="utf-8"))
+    return Failed(str(answer["error"])) if "error" in answer else answer
+
+
+def main() -> None:
+    task, arguments, result = sys.argv[1:]
+    try:
+        answer = _tasks()[task](**json.loads(arguments))
+    except Exception as error:  # noqa: BLE001 - a peer's failure is a result
+        traceback.print_exc()
+        answer = {"error": f"{type(error).__name__}: {error}"[:160]}
+    Path(result).write_text(json.dumps(answer), encoding="utf-8")
+
+
+def _tasks() -> dict[str, Callable[..., Json]]:
+    from bench.engine import comparison, scale
+
+    return {**comparison.TASKS, **scale.TASKS}
+
+
+if __name__ == "__main__":
+    main()

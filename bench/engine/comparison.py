@@ -1,0 +1,183 @@
+"""Every system with the same records, one after the other: adding, searching one user's, disk and memory.
+
+First batches, then one at a time, so that this rate is that of a store that has content. A system that runs out of time
+is filled up in batches, untimed, so that all are searched at the same size. Threads come last, with records of their
+own: not every system survives them, which a search afterwards tells.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+from bench.engine import clock, machine, postgres, probe
+from bench.engine.child import Json
+from bench.engine.corpus import Corpus
+from bench.engine.systems import ON_POSTGRES, SYSTEMS
+from bench.engine.systems.protocol import TOP_K, Place, System
+from bench.engine.vectors import RunEmbedder
+
+BATCH = 100
+THREADS = 8
+# Of a hundred users, how many are added how.
+_IN_BATCHES, _ONE_BY_ONE = 90, 10
+# And how many more come from threads.
+_FROM_THREADS = 20
+_SEARCHED_USERS = 10
+_SEARCHES = 300
+
+Item = tuple[str, list[str]]
+
+
+def measure(system: str, directory: str, url: str, records: int, limit_seconds: float) -> Json:
+    """Add, then search, in one process."""
+    embedder = RunEmbedder()
+    place = Place(Path(directory), url, embedder)
+    # A new database on PostgreSQL is not empty: it has a catalogue of its own.
+    empty = _disk(system, place)
+    opened = SYSTEMS[system](place)
+    plan = _Plan(records // 100)
+    adds = _adds(opened, plan, place, limit_seconds)
+    started = time.perf_counter()
+    opened.settle()
+    settled = time.perf_counter() - started
+    searches = _searches(opened, plan, embedder, limit_seconds)
+    resident = machine.resident_bytes()
+    disk = _disk(system, place) - empty
+    threads = _threads(opened, plan, embedder, limit_seconds)
+    opened.close()
+    return {
+        "name": opened.name,
+        "note": opened.note,
+        "records": records,
+        **adds,
+        "settle_seconds": settled,
+        **searches,
+        "resident_bytes": resident,
+        "disk_bytes": disk,
+        "threads": threads,
+    }
+
+
+def reopen(system: str, directory: str, url: str, records: int) -> Json:
+    """What a new process pays: opening, the first search, and memory."""
+    embedder = RunEmbedder()
+    plan = _Plan(records // 100)
+    [query] = plan.queries(1)
+    embedder.prepare([query])
+    started = time.perf_counter()
+    opened = SYSTEMS[system](Place(Path(directory), url, embedder))
+    ready = time.perf_counter()
+    found = opened.search(plan.user(0), query)
+    answered = time.perf_counter()
+    resident = machine.resident_bytes()
+    opened.close()
+    return {
+        "open_ms": 1000 * (ready - started),
+        "first_ms": 1000 * (answered - ready),
+        "found": found,
+        "resident_bytes": resident,
+    }
+
+
+class _Plan:
+    """Which texts go to whom."""
+
+    def __init__(self, each: int) -> None:
+        self._each = each
+        self._corpus = Corpus(seed=10)
+
+    def user(self, number: int) -> str:
+        return f"user-{number}"
+
+    def batches(self) -> list[Item]:
+        return self.in_batches(0, _IN_BATCHES)
+
+    def one_by_one(self) -> list[Item]:
+        return self._alternating(_IN_BATCHES, _ONE_BY_ONE)
+
+    def from_threads(self) -> list[Item]:
+        return self._alternating(_IN_BATCHES + _ONE_BY_ONE, _FROM_THREADS)
+
+    def in_batches(self, first: int, users: int) -> list[Item]:
+        numbers = range(first, first + users)
+        return [(self.user(n), texts) for n in numbers for texts in self._corpus.batches(self._each, BATCH)]
+
+    def queries(self, count: int) -> list[str]:
+        return Corpus(seed=11).queries(count)
+
+    def _alternating(self, first: int, users: int) -> list[Item]:
+        """One text at a time, each for another user than the one before."""
+        return [(self.user(first + n % users), [self._corpus.text()]) for n in range(users * self._each)]
+
+
+def _adds(system: System, plan: _Plan, place: Place, limit_seconds: float) -> Json:
+    def work(item: Item) -> None:
+        system.add(*item)
+
+    batches, singles = plan.batches(), plan.one_by_one()
+    # Opening is over when the first record is in: some make their tables only then.
+    work(batches.pop(0))
+    each = len(batches[0][1])
+    in_batches = clock.rate(work, batches, limit_seconds, each=each)
+    for item in batches[in_batches.count // each :]:
+        work(item)
+    before = probe.sqlite_commits(place.directory)
+    one = clock.rate(work, singles, limit_seconds)
+    after = probe.sqlite_commits(place.directory)
+    for user, texts in _merged(singles[one.count :]).items():
+        work((user, texts))
+    return {"batches": _rate(in_batches), "one": _rate(one), "commits_before": before, "commits_after": after}
+
+
+def _threads(system: System, plan: _Plan, embedder: RunEmbedder, limit_seconds: float) -> Json:
+    items = plan.from_threads()
+    try:
+        done = clock.rate_from_threads(lambda item: system.add(*item), items, limit_seconds, THREADS)
+    except Exception as error:  # noqa: BLE001 - a peer that cannot is shown as such
+        return {"failed": _said(error)}
+    [query] = plan.queries(1)
+    embedder.prepare([query])
+    try:
+        for user in dict(items):
+            system.search(user, query)
+    except Exception as error:  # noqa: BLE001 - as above
+        return {**_rate(done), "broken": _said(error)}
+    return _rate(done)
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".strip()[:120]
+
+
+def _merged(items: list[Item]) -> dict[str, list[str]]:
+    texts: dict[str, list[str]] = {}
+    for user, given in items:
+        texts.setdefault(user, []).extend(given)
+    return texts
+
+
+def _searches(system: System, plan: _Plan, embedder: RunEmbedder, limit_seconds: float) -> Json:
+    queries = plan.queries(_SEARCHES)
+    embedder.prepare(queries)
+    chance = random.Random(12)
+    asked = [(plan.user(chance.randrange(_SEARCHED_USERS)), query) for query in queries]
+    for user in range(_SEARCHED_USERS):
+        system.search(plan.user(user), queries[user])
+    found: list[int] = []
+    warm = clock.times(lambda ask: found.append(system.search(*ask)), asked, limit_seconds)
+    return {"warm": asdict(warm), "found": sum(found) / len(found) / TOP_K, "surprises": embedder.surprises}
+
+
+def _rate(done: clock.Rate) -> Json:
+    return {**asdict(done), "per_second": done.per_second}
+
+
+def _disk(system: str, place: Place) -> int:
+    return postgres.size_bytes(place.url) if system in ON_POSTGRES else machine.disk_bytes(place.directory)
+
+
+TASKS: dict[str, Callable[..., Json]] = {"measure": measure, "reopen": reopen}

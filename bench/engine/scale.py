@@ -1,0 +1,149 @@
+"""Holdfast alone, at sizes that its peers here are not asked to bear: filling, searching, growing, memory.
+
+Subjects of a hundred records each, and one large one. Searches go through the async API, adds through both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+
+import holdfast
+from bench.engine import clock, machine
+from bench.engine.child import Json
+from bench.engine.corpus import Corpus
+from bench.engine.systems.protocol import TOP_K
+from bench.engine.vectors import RunEmbedder
+
+EACH = 100
+LARGE = "large"
+EVERYTHING = ""
+AT_ONCE = 8
+_LARGE_BATCH = 1_000
+_SEARCHED = 10
+
+
+def fill(location: str, first: int, subjects: int, large: int) -> Json:
+    """Add `subjects` subjects from number `first` on, and `large` records to the large one. Gives the rate."""
+    return asyncio.run(_fill(location, first, subjects, large))
+
+
+async def _fill(location: str, first: int, subjects: int, large: int) -> Json:
+    # Another seed for each step, so that no text comes again.
+    corpus = Corpus(seed=1_000_000 + first)
+    async with holdfast.open_async(location, embedder=RunEmbedder(), work=False) as memory:
+        waiting = [(f"subject-{number}", EACH) for number in range(first, first + subjects)]
+        waiting += [(LARGE, _LARGE_BATCH)] * (large // _LARGE_BATCH)
+        seconds = 0.0
+        while waiting:
+            now, waiting = waiting[:AT_ONCE], waiting[AT_ONCE:]
+            texts = [(subject, corpus.texts(count)) for subject, count in now]
+            started = time.perf_counter()
+            await asyncio.gather(*(memory.add(given, subject=subject) for subject, given in texts))
+            seconds += time.perf_counter() - started
+    records = subjects * EACH + large
+    return {"records": records, "seconds": seconds, "per_second": records / seconds if seconds else 0.0}
+
+
+def warm(location: str, subjects: int, rounds: dict[str, int], limit_seconds: float) -> Json:
+    """Searches in partitions that were searched before, and what the process holds in memory meanwhile."""
+    return asyncio.run(_warm(location, subjects, rounds, limit_seconds))
+
+
+async def _warm(location: str, subjects: int, rounds: dict[str, int], limit_seconds: float) -> Json:
+    embedder = RunEmbedder()
+    resident = {"started": machine.resident_bytes()}
+    found: Json = {}
+    async with holdfast.open_async(location, embedder=embedder, work=False) as memory:
+        resident["opened"] = machine.resident_bytes()
+        some = random.Random(3).sample(range(subjects), min(_SEARCHED, subjects))
+        places = {"small": [f"subject-{number}" for number in some], LARGE: [LARGE], "everything": [EVERYTHING]}
+        for place, count in rounds.items():
+            found[place] = asdict(await _searched(memory, embedder, places[place], count, limit_seconds))
+            resident[place] = machine.resident_bytes()
+    return {**found, "resident": resident, "surprises": embedder.surprises}
+
+
+async def _searched(
+    memory: holdfast.AsyncMemory, embedder: RunEmbedder, subjects: list[str], rounds: int, limit_seconds: float
+) -> clock.Spread:
+    queries = Corpus(seed=5).queries(rounds)
+    embedder.prepare(queries)
+    for subject in subjects:
+        await _search(memory, subject, queries[0])
+    asked = [(subjects[number % len(subjects)], query) for number, query in enumerate(queries)]
+    return await clock.async_times(lambda ask: _search(memory, *ask), asked, limit_seconds)
+
+
+async def _search(memory: holdfast.AsyncMemory, subject: str, query: str) -> int:
+    """In a subject's partition, or in everything."""
+    if subject == EVERYTHING:
+        return len(await memory.search(query, top_k=TOP_K))
+    return len(await memory.search(query, subject=subject, top_k=TOP_K))
+
+
+def cold(location: str, places: list[str]) -> Json:
+    """The first search of each place, in a process that has just opened the store."""
+    return asyncio.run(_cold(location, places))
+
+
+async def _cold(location: str, places: list[str]) -> Json:
+    embedder = RunEmbedder()
+    queries = Corpus(seed=6).queries(len(places))
+    embedder.prepare(queries)
+    started = time.perf_counter()
+    memory = await holdfast.open_async(location, embedder=embedder, work=False)
+    opened = time.perf_counter() - started
+    taken = []
+    for place, query in zip(places, queries, strict=True):
+        started = time.perf_counter()
+        await _search(memory, place, query)
+        taken.append(1000 * (time.perf_counter() - started))
+    await memory.close()
+    return {"open_ms": 1000 * opened, "taken_ms": taken, "surprises": embedder.surprises}
+
+
+def adds(location: str, subject: str, count: int, limit_seconds: float) -> Json:
+    """Rates of adding to one subject: one at a time through both APIs, several at once, and in batches."""
+    corpus = Corpus(seed=20)
+    embedder = RunEmbedder()
+    with holdfast.open(location, embedder=embedder, work=False) as memory:
+        memory.add(corpus.text(), subject=subject)
+        one = clock.rate(lambda text: memory.add(text, subject=subject), corpus.texts(count), limit_seconds)
+        batches = list(corpus.batches(10 * count, 100))
+        many = clock.rate(lambda texts: memory.add(texts, subject=subject), batches, limit_seconds, each=100)
+    one_async, at_once = asyncio.run(_async_adds(location, embedder, subject, corpus.texts(count), limit_seconds))
+    return {
+        "one": one.per_second,
+        "batches": many.per_second,
+        "one_async": one_async.per_second,
+        "at_once_async": at_once.per_second,
+    }
+
+
+async def _async_adds(
+    location: str, embedder: RunEmbedder, subject: str, texts: list[str], limit_seconds: float
+) -> tuple[clock.Rate, clock.Rate]:
+    async with holdfast.open_async(location, embedder=embedder, work=False) as memory:
+
+        async def run(given: Iterable[str]) -> int:
+            done = 0
+            for text in given:
+                await memory.add(text, subject=subject)
+                done += 1
+                if time.perf_counter() - started > limit_seconds:
+                    break
+            return done
+
+        started = time.perf_counter()
+        one = clock.Rate(await run(texts), time.perf_counter() - started, len(texts))
+        shared = iter(texts)
+        started = time.perf_counter()
+        done = sum(await asyncio.gather(*(run(shared) for _ in range(AT_ONCE))))
+        return one, clock.Rate(done, time.perf_counter() - started, len(texts))
+
+
+TASKS: dict[str, Callable[..., Json]] = {"fill": fill, "warm": warm, "cold": cold, "adds": adds}
