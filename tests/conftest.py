@@ -10,6 +10,7 @@ import pytest
 
 import holdfast
 from holdfast.search.embedders.static import StaticEmbedder
+from postgres import AnyServer, serving
 from probes import SteppingClock
 
 
@@ -48,3 +49,17 @@ def meaningful(tmp_path: Path, static_embedder: StaticEmbedder) -> Iterator[hold
 def runner() -> Iterator[asyncio.Runner]:
     with asyncio.Runner() as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[AnyServer]:
+    """The PostgreSQL of this test session (`postgres.py`)."""
+    yield from serving()
+
+
+@pytest.fixture
+def postgres_url(postgres: AnyServer) -> Iterator[str]:
+    """An empty store of the test's own on it."""
+    url = postgres.store_url()
+    yield url
+    postgres.drop(url)

@@ -16,6 +16,7 @@ from holdfast.domain import ids
 from holdfast.domain.access import Action, Actor
 from holdfast.domain.ids import JobId
 from holdfast.domain.jobs import JobKind, NewJob
+from holdfast.domain.location import shown
 from holdfast.domain.ranking import Weights
 from holdfast.domain.results import Copied, Examined
 from holdfast.domain.scope import EVERYWHERE, Scope
@@ -168,9 +169,21 @@ def _archive(location: str, settings: Settings, *, create: bool) -> SqlArchive:
 
 def _store(location: str, settings: Settings) -> Store:
     if "://" in location:
-        scheme = location.partition("://")[0]
-        raise StoreUnusable(f"{scheme}:// stores are not supported yet; give the path of a file")
+        return _server_store(location, settings)
     return SqliteStore(location, busy_seconds=settings.busy_seconds)
+
+
+def _server_store(location: str, settings: Settings) -> Store:
+    scheme = location.partition("://")[0]
+    if scheme not in ("postgresql", "postgres"):
+        raise StoreUnusable(f"{scheme}:// is no store; give the path of a file, or a postgresql:// URL")
+    try:
+        from holdfast.stores.postgres import PostgresStore
+    except ImportError as error:
+        raise StoreUnusable(
+            f"{shown(location)} needs psycopg; install it with: pip install 'holdfast[postgres]'"
+        ) from error
+    return PostgresStore(location, busy_seconds=settings.busy_seconds, connections=settings.postgres_connections)
 
 
 def _embedder(named: str | None, settings: Settings) -> Embedder:

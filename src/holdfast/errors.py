@@ -16,6 +16,8 @@
     ├── StoreError
     │   ├── StoreBusy              another writer held the store for too long; safe to try again
     │   ├── StoreUnusable          not a store, a directory, unreadable
+    │   ├── StoreUnavailable       the database server does not answer; safe to try again
+    │   ├── OutcomeUnknown         the connection was lost while a write was being committed
     │   ├── StoreReadOnly
     │   ├── StoreFull              no space left; nothing was written
     │   ├── StoreCorrupt
@@ -138,6 +140,18 @@ class StoreUnusable(StoreError):
     """There is no usable store at this place."""
 
     code: ClassVar[str] = "store_unusable"
+
+
+class StoreUnavailable(StoreError):
+    """The database server does not answer. Nothing was written; trying again is safe."""
+
+    code: ClassVar[str] = "store_unavailable"
+
+
+class OutcomeUnknown(StoreError):
+    """The connection was lost while a write was being committed, and whether it was cannot be found out."""
+
+    code: ClassVar[str] = "outcome_unknown"
 
 
 class StoreReadOnly(StoreError):

@@ -72,7 +72,9 @@ class Opening:
 
 def _checked_location(location: object) -> str:
     if not isinstance(location, str | os.PathLike):
-        raise InvalidInput("location", f"expected a path or :memory:, got {type(location).__name__}")
+        raise InvalidInput(
+            "location", f"expected a path, a postgresql:// URL or :memory:, got {type(location).__name__}"
+        )
     path = os.fspath(location)
     try:
         usable = isinstance(path, str) and b"\0" not in os.fsencode(path)
@@ -118,9 +120,9 @@ def _has(given: object, names: tuple[str, ...]) -> bool:
 def open_async(location: str | os.PathLike[str] = "memory.db", **options: Unpack[Options]) -> Opening:
     """Open or create a memory.
 
-    `location` is a path, or ":memory:". `embedder` is "static" (the default: no key, no network), "onnx:<directory>",
-    "openai:<model>", or one of your own. `weights` tune the ranking. `space` is the tenant that calls work in, `actor`
-    who is calling. `work=False` leaves background work to other processes.
+    `location` is a path, ":memory:", or a "postgresql://" URL. `embedder` is "static" (the default: no key, no
+    network), "onnx:<directory>", "openai:<model>", or one of your own. `weights` tune the ranking. `space` is the
+    tenant that calls work in, `actor` who is calling. `work=False` leaves background work to other processes.
     """
     return Opening(location, options)
 

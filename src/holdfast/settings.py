@@ -13,7 +13,9 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="HOLDFAST_", extra="ignore")
 
-    store: str = Field(default="memory.db", description="Where the command line keeps its memory: a path.")
+    store: str = Field(
+        default="memory.db", description="Where the command line keeps its memory: a path, or a postgresql:// URL."
+    )
     space: str = Field(default="default", description="The space that calls work in unless they name one.")
     embedder: str = Field(
         default="static",
@@ -23,7 +25,14 @@ class Settings(BaseSettings):
         default="https://api.openai.com/v1", description="The OpenAI-compatible endpoint that openai:<model> calls."
     )
     embedder_key: SecretStr | None = Field(default=None, description="The key for that endpoint, if it needs one.")
-    busy_seconds: float = Field(default=15.0, gt=0, description="How long to wait for another process's write lock.")
+    busy_seconds: float = Field(
+        default=15.0,
+        gt=0,
+        description="How long to wait for another process's write lock, or for a lost server to come back.",
+    )
+    postgres_connections: int = Field(
+        default=8, ge=2, le=100, description="How many connections a process may open to PostgreSQL."
+    )
     cache_bytes: int = Field(
         default=512 * 1024 * 1024,
         gt=0,

@@ -511,8 +511,8 @@ def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_another_kind_of_store_is_refused_clearly() -> None:
-    with pytest.raises(StoreUnusable, match="postgres"):
-        holdfast.open("postgres://localhost/memory", embedder="fake")
+    with pytest.raises(StoreUnusable, match="mysql:// is no store; give the path of a file, or a postgresql:// URL"):
+        holdfast.open("mysql://localhost/memory", embedder="fake")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write to read-only files")

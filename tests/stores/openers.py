@@ -10,8 +10,11 @@ from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
+from holdfast import failpoints
 from holdfast.domain.access import SYSTEM, Action, authorize
 from holdfast.domain.scope import EVERYWHERE, Scope
+from holdfast.stores.postgres import PostgresStore
+from holdfast.stores.postgres import schema as server_schema
 from holdfast.stores.sqlite import SqliteStore, schema
 
 EVERYTHING = authorize(SYSTEM, Action.WORK, Scope(space=EVERYWHERE))
@@ -55,3 +58,43 @@ def killed_within_a_migration(path: str) -> None:
     schema._statements = statements
     schema.migrations = lambda: [*steps, (newer, "CREATE TABLE extra (value TEXT);\n" * 2)]
     SqliteStore(path)
+
+
+def used(url: str, busy_seconds: float = 15) -> None:
+    """The same for a store on a server."""
+
+    async def whole() -> None:
+        store = PostgresStore(url, busy_seconds=busy_seconds)
+        try:
+            await store.write(EVERYTHING, lambda t: t.put_fact("used", "yes"))
+            assert await store.read(EVERYTHING, lambda r: r.fact("used")) == "yes"
+        finally:
+            await store.close()
+
+    asyncio.run(whole())
+
+
+def use_all(urls: Sequence[str], start: Barrier, answers: Queue[str]) -> None:
+    """Open each store at the same moment as the other processes do."""
+    try:
+        for url in urls:
+            start.wait(60)
+            used(url)
+    except BaseException as error:  # noqa: BLE001 - told to the parent
+        answers.put(repr(error))
+    else:
+        answers.put("opened")
+
+
+def killed_within_a_server_migration(url: str) -> None:
+    """Open it with one migration more, and die half way through that."""
+    steps = server_schema.migrations()
+    newer = steps[-1][0] + 1
+    server_schema.migrations = lambda: [*steps, (newer, "CREATE TABLE extra (value TEXT);")]
+
+    def die(point: str) -> None:
+        if point == "migration.after":
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    failpoints.arm(die)
+    PostgresStore(url)

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, Protocol
 
+from holdfast.ports import VectorRow
+
 
 class Rows(Protocol):
     """What a statement gave. A database on a network may wait for it only when it is looked at."""
@@ -58,7 +60,15 @@ class Dialect(Protocol):
     def vector(self, raw: bytes) -> Any:
         """A vector as it is bound."""
 
-    def add_records(self, database: Database, columns: tuple[str, ...], values: Sequence[Sequence[Any]]) -> list[int]:
+    def vectors(self, found: Sequence[Sequence[Any]]) -> list[VectorRow]:
+        """(number, piece, vector) as they were read, in the form of the port."""
+
+    def draw(self, database: Database, count: int) -> Any:
+        """Ask for the numbers of so many records to come, where they are given out beforehand."""
+
+    def add_records(
+        self, database: Database, drawn: Any, columns: tuple[str, ...], values: Sequence[Sequence[Any]]
+    ) -> list[int]:
         """Insert rows of `records`; the numbers that they got, in order."""
 
     def insert(

@@ -66,7 +66,9 @@ class JobTable(SqlReader):
         self._held(job, "lease_until = ?, done = ?, total = ?", to_micros(now + lease), done, total)
 
     def finish(self, job: Job, status: JobStatus, now: datetime, error: str | None = None) -> None:
-        self._held(job, "status = ?, finished_at = ?, lease_until = NULL, error = ?", status, to_micros(now), error)
+        # The words of somebody else's error, which not every database can keep as they are.
+        told = None if error is None else error.replace("\x00", "")
+        self._held(job, "status = ?, finished_at = ?, lease_until = NULL, error = ?", status, to_micros(now), told)
 
     def release(self, job: Job) -> None:
         self._db.execute(

@@ -9,7 +9,7 @@ from holdfast.domain.access import Grant
 from holdfast.domain.scope import SCOPE_PARTS, Partition, Scope
 from holdfast.errors import AccessDenied
 from holdfast.stores.sql import rows
-from holdfast.stores.sql.dialect import Database, insertion
+from holdfast.stores.sql.dialect import Database, Rows, insertion
 from holdfast.stores.sql.jobs import JobTable
 from holdfast.stores.sql.known import Known
 from holdfast.stores.sql.reader import CONVERSATION_COLUMNS, conversation_key
@@ -22,10 +22,14 @@ class Places(JobTable):
     def __init__(self, database: Database, grant: Grant, known: Known | None = None) -> None:
         super().__init__(database, grant)
         self._known = Known() if known is None else known
-        self._changes: dict[int, int] = {}
+        self._changes: dict[int, int | Rows] = {}
 
-    def enter(self, partition: Partition) -> None:
-        """Before the first look at a partition that this write goes to: whoever else writes there comes after."""
+    def enter(self, partition: Partition) -> bool:
+        """Before the first look at a partition that this write goes to: whoever else writes there comes after.
+
+        Whether it had to be waited for: then what was read before may have changed.
+        """
+        return False
 
     def _partition_rows(self) -> Iterable[Sequence[Any]]:
         if self._grant.partitions is None:
@@ -93,11 +97,17 @@ class Places(JobTable):
         assert number is not None
         return number
 
+    def _touch(self, partition: int) -> None:
+        """Move the partition's change number, once; `_change` looks at what came of it."""
+        if partition not in self._changes:
+            self._changes[partition] = self._db.execute(
+                "UPDATE partitions SET change = change + 1 WHERE id = ? RETURNING change", (partition,)
+            )
+
     def _change(self, partition: int) -> int:
         """This transaction's change number of the partition."""
-        if partition not in self._changes:
-            row = self._db.execute(
-                "UPDATE partitions SET change = change + 1 WHERE id = ? RETURNING change", (partition,)
-            ).fetchone()
-            self._changes[partition] = int(row[0])
-        return self._changes[partition]
+        self._touch(partition)
+        change = self._changes[partition]
+        if not isinstance(change, int):
+            change = self._changes[partition] = int(change.fetchone()[0])
+        return change

@@ -14,7 +14,7 @@ from holdfast.domain.operations import Operation
 from holdfast.domain.results import Finding, HitKind, Record
 from holdfast.domain.scope import CONVERSATION_PARTS, SCOPE_PARTS, Partition, Scope
 from holdfast.domain.times import from_micros, to_micros
-from holdfast.ports import Answer, Delta, IndexRow, ListFilter, Unindexed, VectorRow
+from holdfast.ports import Answer, Delta, IndexRow, ListFilter, Unindexed
 from holdfast.stores.sql import integrity, rows
 from holdfast.stores.sql.dialect import Dialect, Rows
 from holdfast.stores.sql.doom import DoomReader
@@ -46,7 +46,7 @@ class SqlReader(DoomReader):
         return Delta(
             change=self.change_of(partition),
             rows=[IndexRow._make(row) for row in found],
-            vectors=[VectorRow._make(row) for row in vectors.fetchall()],
+            vectors=self.dialect.vectors(vectors.fetchall()),
             removed=[row[0] for row in removed],
             scopes=self._scopes({row[_SCOPE_ID] for row in found}),
         )

@@ -11,7 +11,7 @@ from holdfast.domain.ids import MessageId
 from holdfast.domain.memory import Status, Trust
 from holdfast.domain.operations import Operation
 from holdfast.domain.results import Record
-from holdfast.domain.scope import Partition, Scope
+from holdfast.domain.scope import Partition, PartitionKind, Scope
 from holdfast.domain.times import to_micros
 from holdfast.errors import DuplicateId, NotFound, RevisionConflict
 from holdfast.ports import Answer, Indexed, NewMessage, NewRevision, NewTurn, StoredMessages
@@ -92,10 +92,14 @@ class SqlTransaction(Burial):
         embedder: str,
         analyzer: int,
     ) -> None:
-        (position,) = self._db.execute(
+        # All asked before any is looked at: on a network they travel together.
+        self._touch(partition)
+        taken = self._db.execute(
             "UPDATE conversations SET next_position = next_position + ? WHERE id = ? RETURNING next_position - ?",
             (len(messages), conversation, len(messages)),
-        ).fetchone()
+        )
+        drawn = self.dialect.draw(self._db, len(messages))
+        (position,) = taken.fetchone()
         shared = {
             "partition_id": partition,
             "change": self._change(partition),
@@ -120,9 +124,9 @@ class SqlTransaction(Burial):
             }
             said = (message.sender, turn.source, message.external_id, None, None)
             entries.append((shared | own, said, message))
-        self._insert(entries, self._embedder_id(embedder), analyzer)
+        self._insert(entries, drawn, self._embedder_id(embedder), analyzer)
 
-    def _insert(self, entries: Sequence[_Entry], embedder_id: int, analyzer: int) -> list[int]:
+    def _insert(self, entries: Sequence[_Entry], drawn: Any, embedder_id: int, analyzer: int) -> list[int]:
         """Records with their texts and vectors; their numbers."""
         made = [
             _BLANK
@@ -137,7 +141,7 @@ class SqlTransaction(Burial):
             for values, _, new in entries
         ]
         numbers = self.dialect.add_records(
-            self._db, _COLUMNS, [[values[column] for column in _COLUMNS] for values in made]
+            self._db, drawn, _COLUMNS, [[values[column] for column in _COLUMNS] for values in made]
         )
         self.dialect.insert(
             self._db,
@@ -178,6 +182,8 @@ class SqlTransaction(Burial):
 
     def add_revision(self, revision: NewRevision, embedder: str, analyzer: int) -> int:
         partition = self._partition_id(revision.scope.partition)
+        self._touch(partition)
+        drawn = self.dialect.draw(self._db, 1)
         change = self._change(partition)
         number = 1 if revision.supersedes is None else self._superseded(revision, partition, change)
         recorded_at = to_micros(revision.recorded_at)
@@ -199,7 +205,7 @@ class SqlTransaction(Burial):
             "valid_to": rows.micros(revision.validity.until),
         }
         said = (None, revision.source, None, revision.author, revision.reason)
-        (record,) = self._insert([(values, said, revision)], self._embedder_id(embedder), analyzer)
+        (record,) = self._insert([(values, said, revision)], drawn, self._embedder_id(embedder), analyzer)
         self._link(record, revision.evidence)
         return number
 
@@ -292,14 +298,24 @@ class SqlTransaction(Burial):
 
     def _places_of(self, numbers: Sequence[int]) -> dict[int, int]:
         """The partition of each record that is still there."""
+        found = self._placed_records(numbers)
+        homes = {Partition(space, PartitionKind(kind), owner) for _, _, space, kind, owner in found}
+        waited = [self.enter(partition) for partition in sorted(homes)]
+        if any(waited):
+            found = self._placed_records(numbers)
+        return {row[0]: row[1] for row in found}
+
+    def _placed_records(self, numbers: Sequence[int]) -> list[Any]:
         reach, values = self._reach(keyed=True)
-        return {
-            number: partition
+        return [
+            row
             for condition, named in self._among("r.number", numbers)
-            for number, partition in self._db.execute(
-                f"SELECT r.number, r.partition_id FROM records r WHERE {condition} AND {reach}", [*named, *values]
+            for row in self._db.execute(
+                "SELECT r.number, p.id, p.space, p.kind, p.owner FROM records r"
+                f" JOIN partitions p ON p.id = r.partition_id WHERE {condition} AND {reach}",
+                [*named, *values],
             )
-        }
+        ]
 
     def mark_stale(self) -> int:
         reach, values = self._reach()

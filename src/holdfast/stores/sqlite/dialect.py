@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from holdfast.ports import VectorRow
 from holdfast.stores.sql.dialect import Database, insertion
 
 _TEXT_COLUMNS = ("sender", "source", "external_id", "author", "reason", "metadata", "text")
@@ -36,7 +37,15 @@ class SqliteDialect:
     def vector(self, raw: bytes) -> bytes:
         return raw
 
-    def add_records(self, database: Any, columns: tuple[str, ...], values: Sequence[Sequence[Any]]) -> list[int]:
+    def vectors(self, found: Sequence[Sequence[Any]]) -> list[VectorRow]:
+        return [VectorRow._make(row) for row in found]
+
+    def draw(self, database: Database, count: int) -> None:
+        """Numbers come with the rows."""
+
+    def add_records(
+        self, database: Any, drawn: None, columns: tuple[str, ...], values: Sequence[Sequence[Any]]
+    ) -> list[int]:
         statement = insertion("records", columns)
         first = int(database.execute(statement, values[0]).lastrowid)
         if len(values) > 1:

@@ -1,0 +1,134 @@
+"""Making connections, each set up the same way, and waiting for a server that is away for a moment."""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from typing import Any
+
+import psycopg
+
+from holdfast.errors import StoreError, StoreReadOnly
+from holdfast.stores.postgres import schema
+from holdfast.stores.postgres.errors import passing, translated, unreached
+from holdfast.stores.postgres.location import Place
+from holdfast.stores.postgres.session import Session, adapt
+
+# Of one attempt: a server that does not answer by then is as good as down.
+CONNECT_SECONDS = 10.0
+# A client that has stopped in the middle of a transaction must not hold its locks for good.
+_IDLE_SECONDS = 300
+log = logging.getLogger("holdfast.store")
+
+_SET_UP = (
+    "SELECT set_config('search_path', %s, false), set_config('lock_timeout', %s, false),"
+    " set_config('idle_in_transaction_session_timeout', %s, false), set_config('jit', 'off', false),"
+    " set_config('client_min_messages', 'warning', false),"
+    # What is acknowledged is durable, whatever the server's default is.
+    " set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'"
+    " ELSE current_setting('synchronous_commit') END, false), pg_is_in_recovery()"
+)
+_TIMELINE = "SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8)"
+
+
+class Patience:
+    """A bounded time to try again in, in steps that grow and differ."""
+
+    def __init__(self, seconds: float) -> None:
+        self._deadline = time.monotonic() + seconds
+        self._step = 0.005
+
+    def more(self) -> bool:
+        """Wait a little; False if there is no time left."""
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            return False
+        time.sleep(min(left, self._step * random.uniform(0.5, 1.5)))  # noqa: S311 - spreads the waiters, guards nothing
+        self._step = min(self._step * 2, 0.5)
+        return True
+
+
+class Connector:
+    """Opens sessions on one place."""
+
+    def __init__(self, place: Place, busy_seconds: float) -> None:
+        self.place = place
+        self.busy_seconds = busy_seconds
+        self._path = ""
+
+    def prepare(self) -> None:
+        """Check the server and bring its schema up to date. A server that is down is told at once, not waited for."""
+        connection = self._connected(Patience(self.busy_seconds), patient=False)
+        try:
+            schema.prepare(connection, self.place)
+            home = schema.vector_home(connection)
+            self._path = f'"{self.place.schema}"' + (f', "{home[1]}"' if home else "")
+            self._warn(connection)
+        except psycopg.Error as error:
+            raise translated(error, self.place) from error
+        finally:
+            connection.close()
+
+    def session(self, patience: Patience | None = None) -> Session:
+        """A new one. A server that is away is waited for."""
+        patience = patience or Patience(self.busy_seconds)
+        while True:
+            connection = self._connected(patience, patient=True)
+            try:
+                return self._set_up(connection)
+            except psycopg.Error as error:
+                connection.close()
+                if not patience.more():
+                    raise translated(error, self.place) from error
+            except StoreReadOnly:
+                connection.close()
+                if not patience.more():
+                    raise
+
+    def _connected(self, patience: Patience, *, patient: bool) -> psycopg.Connection[Any]:
+        while True:
+            try:
+                connection = psycopg.connect(self.place.conninfo, autocommit=True)
+            except psycopg.Error as error:
+                ours: StoreError = unreached(error, self.place)
+                # A server that is just starting is waited for by everybody.
+                worth_it = passing(ours) and (patient or "starting" in str(ours))
+                if not worth_it or not patience.more():
+                    raise ours from None
+            else:
+                connection.execute("SELECT set_config('lock_timeout', %s, false)", (self._lock_timeout,))
+                return connection
+
+    @property
+    def _lock_timeout(self) -> str:
+        return str(max(1, int(self.busy_seconds * 1000)))
+
+    def _set_up(self, connection: psycopg.Connection[Any]) -> Session:
+        values = (self._path, self._lock_timeout, str(_IDLE_SECONDS * 1000))
+        row = connection.execute(_SET_UP, values).fetchone()
+        assert row is not None
+        if row[-1]:
+            raise StoreReadOnly(
+                f"{self.place.shown} is a replica, which takes no writes; give the address of the primary, or all"
+                " addresses with target_session_attrs=read-write"
+            )
+        timeline = _timeline(connection)
+        adapt(connection)
+        return Session(connection, self.place.schema, timeline)
+
+    def _warn(self, connection: psycopg.Connection[Any]) -> None:
+        row = connection.execute("SELECT current_setting('fsync')").fetchone()
+        if row is not None and row[0] == "off":
+            log.warning("%s runs with fsync = off: what it acknowledges is lost with the power", self.place.shown)
+
+
+def _timeline(connection: psycopg.Connection[Any]) -> str | None:
+    """Not every kin of PostgreSQL knows what this is."""
+    try:
+        row = connection.execute(_TIMELINE).fetchone()
+    except psycopg.Error:
+        if connection.closed:
+            raise
+        return None
+    return str(row[0]) if row else None

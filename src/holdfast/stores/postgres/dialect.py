@@ -1,0 +1,84 @@
+"""What is PostgreSQL's own in the statements that the stores share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from holdfast.ports import VectorRow
+from holdfast.stores.postgres.session import HalfVector
+from holdfast.stores.sql.dialect import Database, Rows, insertion
+
+_HEADER = 4  # dimensions and a reserved field, 16 bits each
+
+
+class PostgresDialect:
+    """Implements `Dialect`."""
+
+    chunk = 5_000
+    skip_locked = " FOR UPDATE SKIP LOCKED"
+    blank_texts = "DELETE FROM texts"
+    written = "TRUE"
+
+    def among(self, column: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
+        first = values[0] if values else 0
+        kind = "bigint" if isinstance(first, int) else "bytea" if isinstance(first, bytes) else "text"
+        return f"{column} = ANY (?::{kind}[])", [list(values)]
+
+    def part_of(self, column: str, part: str) -> str:
+        return f"({column}::jsonb ->> '{part}')"
+
+    def vector(self, raw: bytes) -> HalfVector:
+        """Little-endian halves, as pgvector takes them: big-endian, after their number."""
+        swapped = np.frombuffer(raw, "<u2").byteswap().tobytes()
+        return HalfVector((len(raw) // 2).to_bytes(2, "big") + b"\0\0" + swapped)
+
+    def vectors(self, found: Sequence[Sequence[Any]]) -> list[VectorRow]:
+        """All of them turned at once: a large partition has very many."""
+        whole = b"".join([row[2][_HEADER:] for row in found])
+        turned = np.frombuffer(whole, "<u2").byteswap().tobytes()
+        made, start = [], 0
+        for number, piece, vector in found:
+            end = start + len(vector) - _HEADER
+            made.append(VectorRow(number, piece, turned[start:end]))
+            start = end
+        return made
+
+    def draw(self, database: Database, count: int) -> Rows:
+        return database.execute("SELECT nextval('records_number_seq') FROM generate_series(1, ?)", (count,))
+
+    def add_records(
+        self, database: Database, drawn: Any, columns: tuple[str, ...], values: Sequence[Sequence[Any]]
+    ) -> list[int]:
+        numbers = [int(row[0]) for row in drawn.fetchall()]
+        self.insert(
+            database,
+            "records",
+            ("number", *columns),
+            [(number, *row) for number, row in zip(numbers, values, strict=True)],
+        )
+        return numbers
+
+    def insert(self, database: Database, table: str, columns: tuple[str, ...], values: Sequence[Sequence[Any]]) -> None:
+        if len(values) == 1:
+            database.execute(insertion(table, columns), values[0])
+        else:
+            database.executemany(insertion(table, columns), values)
+
+    def check(self, database: Database) -> list[tuple[str, str]]:
+        found = database.execute(
+            "SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid"
+            " WHERE NOT i.indisvalid AND c.relnamespace = current_schema()::regnamespace"
+        )
+        damaged = database.execute(
+            "SELECT checksum_failures FROM pg_stat_database"
+            " WHERE datname = current_database() AND checksum_failures > 0"
+        )
+        return [("indexes", f"{name} is not valid") for (name,) in found] + [
+            ("pages", f"the server met {count} damaged pages") for (count,) in damaged
+        ]
+
+
+POSTGRES = PostgresDialect()

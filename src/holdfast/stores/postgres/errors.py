@@ -1,0 +1,136 @@
+"""PostgreSQL's errors, in Holdfast's words. Translated where they are met, the cause kept."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum, auto
+
+import psycopg
+
+from holdfast.errors import (
+    StoreBusy,
+    StoreCorrupt,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnavailable,
+    StoreUnusable,
+)
+from holdfast.stores.postgres.location import Place
+
+
+class Kind(Enum):
+    """What an error means for the transaction it ended."""
+
+    LOST = auto()  # the connection is gone, or leads to a server that takes no writes any more
+    CONFLICT = auto()  # another transaction was in the way: the same work may succeed now
+    REFUSED = auto()  # the statement itself
+
+
+_LOST = re.compile(r"08...|57P0[1235]|25P0[34]|25006")
+_CONFLICT = re.compile(r"40001|40P01|55P03")
+
+
+def kind_of(error: psycopg.Error, connection: psycopg.Connection | None = None) -> Kind:
+    state = error.sqlstate or ""
+    if _LOST.fullmatch(state) or (connection is not None and (connection.closed or connection.broken)):
+        return Kind.LOST
+    if not state and isinstance(error, psycopg.OperationalError):
+        return Kind.LOST
+    return Kind.CONFLICT if _CONFLICT.fullmatch(state) else Kind.REFUSED
+
+
+def translated(error: psycopg.Error, place: Place) -> StoreError:
+    """What went wrong with a statement. Nothing of its transaction is in the store."""
+    state, where = error.sqlstate or "", place.shown
+    told = place.hidden((error.diag.message_primary or str(error)).strip().splitlines()[0])
+    if state == "25006":
+        return StoreReadOnly(
+            f"{where} takes no writes: it is a replica, or set to read only; give the address of the primary, or all"
+            " addresses with target_session_attrs=read-write"
+        )
+    if kind_of(error) is Kind.LOST:
+        return StoreUnavailable(f"the connection to {where} was lost ({told}); nothing was changed, try again")
+    if kind_of(error) is Kind.CONFLICT:
+        return StoreBusy(f"{where} is being written by others ({told}); nothing was changed, try again")
+    for pattern, made in _STATES.items():
+        if re.fullmatch(pattern, state):
+            kind, advice = made
+            return kind(f"{where}: {told}; {advice}")
+    return StoreError(f"{where}: {told}; nothing was changed")
+
+
+_STATES: dict[str, tuple[type[StoreError], str]] = {
+    "53100|58030|53400": (StoreFull, "nothing was changed, make room on the server's disk and try again"),
+    "53300": (StoreBusy, "nothing was changed; let the server take more connections"),
+    "57014|53200": (StoreBusy, "nothing was changed, try again"),
+    "XX00[12]": (StoreCorrupt, "restore the database from a backup, or run `holdfast store verify` on it"),
+    "42501": (StoreUnusable, "give this user the rights that docs/how-to/run-on-postgresql.md lists"),
+    "42P01|3F000": (StoreUnusable, "the store's tables are gone; open it anew"),
+}
+
+
+# What libpq says of a connection that cannot be made. There is no code for it, only words; where a server speaks
+# another language, its own words are passed on.
+_UNREACHED: list[tuple[str, type[StoreError], str]] = [
+    (
+        r"translate host name|failed to resolve host|Name or service not known|nodename nor servname",
+        StoreUnavailable,
+        "its host name is unknown; check the spelling, and that this machine can resolve it",
+    ),
+    (
+        r"password authentication failed|no password supplied|SCRAM|role \".*\" does not exist",
+        StoreUnusable,
+        "it refuses this user or password; check both in the URL",
+    ),
+    (
+        r"no pg_hba\.conf entry|pg_hba\.conf rejects",
+        StoreUnusable,
+        "it accepts no such connection from here; add this user, database and address to pg_hba.conf",
+    ),
+    (
+        r"database \".*\" does not exist",
+        StoreUnusable,
+        "there is no such database on it; create it with `createdb`, or name another",
+    ),
+    (
+        r"too many clients|remaining connection slots|too many connections",
+        StoreBusy,
+        "it has no connection left; raise max_connections (or the user's limit) on the server, or lower"
+        " HOLDFAST_POSTGRES_CONNECTIONS",
+    ),
+    (
+        r"starting up|shutting down|not yet accepting connections|recovery mode",
+        StoreUnavailable,
+        "it is starting or stopping; try again",
+    ),
+    (
+        r"session is read-only|not accepting connections for writes|read-write",
+        StoreReadOnly,
+        "no server of these takes writes; wait until one is promoted, or give the primary's address",
+    ),
+    (
+        r"Connection refused|No such file|No route|unreachable|timeout expired|timed out",
+        StoreUnavailable,
+        "nothing answers there; check host and port, and that the server is up",
+    ),
+    (r"SSL|certificate", StoreUnusable, "its encryption does not fit; check sslmode and the certificates in the URL"),
+]
+
+
+def unreached(error: psycopg.Error, place: Place) -> StoreError:
+    """Why no connection could be made."""
+    told = place.hidden(" ".join(str(error).split()))
+    for pattern, kind, advice in _UNREACHED:
+        if re.search(pattern, told):
+            return kind(f"{place.shown} cannot be opened: {advice} ({_brief(told)})")
+    return StoreUnavailable(f"{place.shown} cannot be opened: {_brief(told)}; check the URL and the server")
+
+
+def _brief(told: str) -> str:
+    return told if len(told) <= 300 else f"{told[:297]}..."
+
+
+def passing(error: StoreError) -> bool:
+    """Whether a connection that could not be made may be made a moment later."""
+    return isinstance(error, StoreUnavailable | StoreBusy | StoreReadOnly)

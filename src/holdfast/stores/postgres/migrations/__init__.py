@@ -1,0 +1,1 @@
+"""The steps of the schema, numbered from one. Never changed once released."""

@@ -1,0 +1,153 @@
+"""A database on a server, for several processes at once: readers in threads, each on a snapshot; lanes that write."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar, cast
+
+import psycopg
+
+from holdfast.domain.access import Grant
+from holdfast.domain.operations import Operation
+from holdfast.errors import StoreClosed
+from holdfast.ports import Reader, Transaction
+from holdfast.stores.postgres.connection import CONNECT_SECONDS, Connector, Patience
+from holdfast.stores.postgres.errors import Kind, kind_of, translated
+from holdfast.stores.postgres.location import place_of
+from holdfast.stores.postgres.reader import PostgresReader
+from holdfast.stores.postgres.session import Session
+from holdfast.stores.postgres.writer import Writers
+
+T = TypeVar("T")
+BUSY_SECONDS = 15.0
+CONNECTIONS = 8
+SCRUB_SECONDS = 10.0
+_SCRUB_STEP = 0.05
+_BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+_VACUUM = b"VACUUM (VERBOSE) texts, vectors, evidence, records"
+_REMAINING = re.compile(r"(\d+) (?:are )?dead but not yet removable|(\d+) dead row versions cannot be removed yet")
+
+
+class PostgresStore:
+    """Implements `ports.Store`."""
+
+    def __init__(self, location: str, *, busy_seconds: float = BUSY_SECONDS, connections: int = CONNECTIONS) -> None:
+        place = place_of(location, min(CONNECT_SECONDS, busy_seconds))
+        self._location = place.shown
+        connector = Connector(place, busy_seconds)
+        connector.prepare()
+        lanes = max(1, connections // 3)
+        self._writers = Writers(connector, lanes)
+        self._readers = _Readers(connector, max(1, connections - lanes))
+
+    @property
+    def location(self) -> str:
+        return self._location
+
+    async def read(self, grant: Grant, work: Callable[[Reader], T]) -> T:
+        return cast(T, await asyncio.wrap_future(self._readers.submit(lambda session: _read(session, grant, work))))
+
+    async def write(self, grant: Grant, work: Callable[[Transaction], T]) -> T:
+        return cast(T, await asyncio.wrap_future(self._writers.submit(grant, work)))
+
+    async def audit(self, operation: Operation) -> None:
+        if not self._writers.audit(operation):
+            await asyncio.to_thread(self._writers.wait_for_room)
+
+    async def scrub(self) -> bool:
+        """Vacuum what forgetting deletes from. False while somebody's older snapshot still sees it."""
+        self._writers.check_open()
+        deadline = asyncio.get_running_loop().time() + SCRUB_SECONDS
+        while not await asyncio.wrap_future(self._readers.submit(_vacuumed)):
+            if asyncio.get_running_loop().time() >= deadline:
+                return False
+            await asyncio.sleep(_SCRUB_STEP)
+        return True
+
+    async def close(self) -> None:
+        """Finish what was accepted, then close every connection."""
+        self._readers.close()
+        # Not in a thread of the pool: when the interpreter ends, there are no more of those.
+        for ended in self._writers.close():
+            await asyncio.wrap_future(ended)
+        self._writers.join()
+
+
+class _Readers:
+    """Threads with a connection each, made when it is first needed."""
+
+    def __init__(self, connector: Connector, threads: int) -> None:
+        self._connector = connector
+        self._own = threading.local()
+        self._lock = threading.Lock()
+        self._opened: set[Session] = set()
+        self._closed = False
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="holdfast-reader")
+
+    def submit(self, work: Callable[[Session], Any]) -> Future[Any]:
+        with self._lock:
+            if self._closed:
+                raise StoreClosed("this memory was closed; open it again")
+            return self._threads.submit(self._call, work)
+
+    def _call(self, work: Callable[[Session], Any]) -> Any:
+        """Nothing was changed, so that whatever the loss of a connection ended is done again on another."""
+        patience = Patience(self._connector.busy_seconds)
+        while True:
+            session = self._session(patience)
+            try:
+                return work(session)
+            except psycopg.Error as error:
+                kind = kind_of(error, session.connection)
+                if kind is Kind.LOST:
+                    self._discard(session)
+                if kind is Kind.REFUSED or not patience.more():
+                    raise translated(error, self._connector.place) from error
+
+    def _session(self, patience: Patience) -> Session:
+        session: Session | None = getattr(self._own, "session", None)
+        if session is None or session.connection.closed:
+            session = self._own.session = self._connector.session(patience)
+            with self._lock:
+                self._opened.add(session)
+        return session
+
+    def _discard(self, session: Session) -> None:
+        self._own.session = None
+        with self._lock:
+            self._opened.discard(session)
+        session.close()
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+        self._threads.shutdown(wait=True)
+        for session in self._opened:
+            session.close()
+
+
+def _read(session: Session, grant: Grant, work: Callable[[Reader], Any]) -> Any:
+    with session.transaction(_BEGIN):
+        result = work(PostgresReader(session, grant))
+        session.execute("ROLLBACK")
+        return result
+
+
+def _vacuumed(session: Session) -> bool:
+    """Whether nothing that is deleted is left in the tables."""
+    told: list[str] = []
+
+    def note(diagnostic: psycopg.errors.Diagnostic) -> None:
+        told.append(f"{diagnostic.message_primary or ''} {diagnostic.message_detail or ''}")
+
+    session.connection.add_notice_handler(note)
+    try:
+        session.connection.execute(_VACUUM)
+    finally:
+        session.connection.remove_notice_handler(note)
+    remaining = [int(found) for text in told for match in _REMAINING.findall(text) for found in match if found]
+    return not any(remaining)

