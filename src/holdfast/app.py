@@ -160,7 +160,7 @@ def examine_store(location: str, settings: Settings) -> Examined | None:
 
 
 def without_password(location: str) -> str:
-    return location
+    return shown(location)
 
 
 def _archive(location: str, settings: Settings, *, create: bool) -> SqlArchive:
