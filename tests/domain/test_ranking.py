@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.ranking import (
+    LEADERS,
     MATCHING,
     MEANING,
     PARTS,
@@ -20,9 +21,11 @@ from holdfast.domain.ranking import (
     bm25_idf,
     combined,
     effective,
+    leading,
     normalized,
     rank_of,
     saturated,
+    uphold,
     window_cosines,
     words_match,
 )
@@ -221,3 +224,56 @@ def test_the_only_candidate_scores_by_how_well_it_matches() -> None:
 def test_nothing_in_common_scores_nothing() -> None:
     raw = raw_of(vector=[0.0, 0.0])
     assert combined(raw, normalized(raw), effective(Weights(), Traits())).scores.tolist() == [0, 0]
+
+
+def led(scores: FloatArray) -> list[float]:
+    rows, how_far = leading(scores)
+    return [dict(zip(rows.tolist(), how_far.tolist(), strict=True)).get(at, 0.0) for at in range(len(scores))]
+
+
+def test_the_best_lead_a_tenth_less_for_each_place() -> None:
+    scores = np.arange(30, 0, -1).astype(np.float32) / 30
+    assert led(scores) == pytest.approx([max(1 - place / LEADERS, 0) for place in range(30)])
+
+
+def test_where_many_are_the_best_none_leads() -> None:
+    assert led(np.ones(50, np.float32)) == [0.0] * 50
+    assert led(floats(0, 0, 0)) == [0.0] * 3
+    assert led(floats(1, 1, 0)) == pytest.approx([0.9, 0.9, 0])
+
+
+@given(st.lists(st.sampled_from([0.0, 0.1, 0.5, 0.500000001, 0.9, 1.0]), min_size=1, max_size=60), st.randoms())
+def test_who_leads_does_not_depend_on_the_order(given_scores: list[float], chance) -> None:  # type: ignore[no-untyped-def]
+    order = list(range(len(given_scores)))
+    chance.shuffle(order)
+    scores = np.array(given_scores, np.float32)
+    assert [led(scores)[at] for at in order] == led(scores[order])
+
+
+def test_a_record_that_leads_is_not_held_back_by_its_surroundings() -> None:
+    """An aside matches by its own meaning; another record only stands beside something that holds a common word."""
+    weights = effective(Weights(), Traits(people=2, mean_length=20))
+    raw = raw_of(vector=[0.9, 0.3, 0.2], window_words=[0.0, 0.3, 0.1], session_words=[0.0, 0.3, 0.3])
+    even = normalized(raw)
+    before = weights @ even
+    uphold(even, weights, 0.7)
+    after = weights @ even
+    assert before[1] > before[0]
+    assert after[0] > after[1]
+
+
+def test_what_nobody_has_is_not_given_to_leaders() -> None:
+    weights = effective(Weights(), Traits())
+    raw = raw_of(vector=[0.9, 0.3], window_words=[0.0, 0.0], session_words=[0.2, 0.2])
+    even = normalized(raw)
+    before = even.copy()
+    uphold(even, weights, 1.0)
+    assert (even == before).all()
+
+
+def test_lead_is_a_share() -> None:
+    for wrong in (-0.1, 1.1, float("nan")):
+        with pytest.raises(InvalidInput, match="lead"):
+            Weights(lead=wrong)
+    assert Weights.plain().lead == 0
+    assert Weights(lead=0.3).without(Part.DATE).lead == 0.3

@@ -55,12 +55,16 @@ VECTOR_AT, WORDS_AT = PARTS.index(Part.VECTOR), PARTS.index(Part.WORDS)
 # The parts of meaning and of words: the record's own first, then those of what is around it.
 MEANING = (Part.VECTOR, Part.WINDOW_VECTOR, Part.SESSION_VECTOR)
 MATCHING = (Part.WORDS, Part.WINDOW_WORDS, Part.SESSION_WORDS)
+MEANING_AT, MATCHING_AT = ([PARTS.index(part) for part in arm] for arm in (MEANING, MATCHING))
+AROUND_AT = MEANING_AT[1:] + MATCHING_AT[1:]
 
 # The weights are for messages of this mean length, in terms. Longer texts say more themselves and need what is around
 # them less: half as much where they are longer by the sum of both.
 MESSAGE_TERMS, ENOUGH_TERMS = 30.0, 100.0
 # As many words that no other record holds are a good match; the weights of words are for one.
 GOOD_TERMS, LEAST_MATCH = 3.0, 0.05
+# So many of the best by their own meaning, and by their own words, lead: a first page.
+LEADERS = 10
 # How far vectors are trusted that are averages of token vectors, and any in a script without spaces: most models know
 # it as single characters, which the words hold better.
 STATIC_TRUST, SPACELESS_TRUST = 0.6, 0.02
@@ -82,6 +86,9 @@ class Weights:
     date           it was said at the date that the query names
     own_words      the query is in the first person, and the record is the user's own
 
+    `lead` is not a part: as much of window and session is credited to the record that leads by its own meaning or words
+    alone, if they match less (see `uphold`).
+
     `adaptive` weights follow what the records are like and how well the words match (see `effective`); others hold as
     they are.
     """
@@ -97,6 +104,7 @@ class Weights:
     statement: float = 0.30
     date: float = 0.50
     own_words: float = 0.15
+    lead: float = 0.7
     adaptive: bool = True
 
     def __post_init__(self) -> None:
@@ -104,16 +112,18 @@ class Weights:
             checked_real(self.of(part), part)
             if self.of(part) < 0:
                 raise InvalidInput(part, f"a weight is 0 or more, not {self.of(part)}")
+        if not 0 <= checked_real(self.lead, "lead") <= 1:
+            raise InvalidInput("lead", f"is from 0 to 1, not {self.lead}")
 
     @classmethod
     def plain(cls, vector: float = 0.7, words: float = 0.3) -> Weights:
         """The hybrid of meaning and words alone."""
         off = {part.value: 0.0 for part in PARTS}
-        return cls(**{**off, Part.VECTOR.value: vector, Part.WORDS.value: words}, adaptive=False)
+        return cls(**{**off, Part.VECTOR.value: vector, Part.WORDS.value: words}, lead=0.0, adaptive=False)
 
     def without(self, *parts: Part) -> Weights:
         kept = {part.value: 0.0 if part in parts else self.of(part) for part in PARTS}
-        return Weights(**kept, adaptive=self.adaptive)
+        return Weights(**kept, lead=self.lead, adaptive=self.adaptive)
 
     def of(self, part: Part) -> float:
         value: float = getattr(self, part.value)
@@ -169,6 +179,35 @@ def normalized(scores: FloatArray) -> FloatArray:
     scale = np.divide(1, spread, out=np.zeros_like(spread), where=spread > 1e-9)
     even: FloatArray = (scores - low) * scale
     return even
+
+
+def leading(scores: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Which lead, and how far: 1 for the best, a tenth less for each place after it.
+
+    Equals share the last of their places, so that where many are the best, none leads.
+    """
+    among = min(LEADERS + 1, len(scores))
+    least = np.partition(scores, len(scores) - among)[len(scores) - among]
+    rows = np.flatnonzero((scores >= least - 10.0**-SCORE_DIGITS) & (scores > 0))
+    keys = np.round(scores[rows], SCORE_DIGITS)
+    places = len(keys) - 1 - np.searchsorted(np.sort(keys), keys, "left")
+    return rows, np.maximum(1 - places / LEADERS, 0).astype(np.float32)
+
+
+def uphold(even: FloatArray, weights: FloatArray, lead: float) -> None:
+    """Raise, in place, what is around the leaders to match at least as far as they lead.
+
+    A remark in a conversation about something else has nothing around it that matches; were it not for this, any row
+    amid a weak match of the other kind would pass it. Vectors that count less than words uphold less, too.
+    """
+    meaning, matching = float(weights[MEANING_AT].sum()), float(weights[MATCHING_AT].sum())
+    trust = min(meaning / matching, 1.0) if matching else 1.0
+    # A part on which all are equal says nothing, of leaders neither.
+    around = [at for at in AROUND_AT if weights[at] and even[at].any()]
+    for arm, share in ((VECTOR_AT, trust), (WORDS_AT, 1.0)):
+        rows, led = leading(even[arm])
+        for at in around:
+            even[at, rows] = np.maximum(even[at, rows], np.float32(lead * share) * led)
 
 
 def best_first(scores: FloatArray, numbers: IntArray, limit: int) -> IntArray:

@@ -25,6 +25,7 @@ from holdfast.domain.ranking import (
     effective,
     normalized,
     rank_of,
+    uphold,
     words_match,
 )
 from holdfast.domain.scope import Scope
@@ -93,7 +94,7 @@ class PartitionSearcher:
         if not len(found.numbers):
             return Ranked((), 0, described, why_absent=absent)
         weights = effective(self._weights, self._traits(seen, participants, understood, found.best_words))
-        return _ranked(found, weights, wanted, described, target, absent)
+        return _ranked(found, weights, self._weights.lead, wanted, described, target, absent)
 
     def _views(self, reader: Reader) -> list[PartitionView]:
         return [self._cache.view(reader, partition, self._embedder) for partition in reader.partitions()]
@@ -133,6 +134,7 @@ def _candidates(
 def _ranked(
     found: _Candidates,
     weights: FloatArray,
+    lead: float,
     wanted: Wanted,
     described: dict[str, str],
     target: int | None,
@@ -141,6 +143,8 @@ def _ranked(
     even = np.zeros_like(found.raw)
     used = weights > 0
     even[used] = normalized(found.raw[used])
+    if lead:
+        uphold(even, weights, lead)
     result = combined(found.raw, even, weights)
     scores = result.scores
     matching = (found.raw[_MATCHING] != 0).any(axis=0)
