@@ -1,0 +1,212 @@
+"""What a store was promised, and a check that holds it to that.
+
+The `Ledger` keeps what `writers` told, over all runs on one store. What they were told to be done is there; what was
+under way when they died is there as a whole or not at all; indexes made anew are what they were.
+
+Nothing here knows which store it is.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import holdfast
+from faults.places import Place
+from holdfast.domain.access import SYSTEM, Action, authorize
+from holdfast.domain.memory import Memory, Plane
+from holdfast.domain.operations import Outcome
+from holdfast.domain.results import Record
+from holdfast.domain.scope import EVERYWHERE, Scope
+from holdfast.library import AsyncMemory
+from holdfast.ports import ListFilter, Store
+
+EVERYTHING = authorize(SYSTEM, Action.WORK, Scope(space=EVERYWHERE))
+# Beyond the lease of any job that a dead worker held.
+_AHEAD = timedelta(minutes=2)
+
+
+class LaterClock:
+    """The time, a little later: leases of the dead have run out."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + _AHEAD
+
+
+# --- what must be there -----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Ledger:
+    """Everything that was promised about one store, and everything that was under way when a writer died."""
+
+    messages: dict[str, str] = field(default_factory=dict)  # id to text
+    memories: dict[str, list[str]] = field(default_factory=dict)  # id to the texts of its revisions
+    subjects: dict[str, str] = field(default_factory=dict)  # id to subject
+    forgotten: list[tuple[str, str]] = field(default_factory=list)  # subject and text
+    done: Counter[str] = field(default_factory=Counter)  # how often each verb has happened
+    uncertain: Counter[str] = field(default_factory=Counter)  # of verbs that leave nothing to be seen
+
+    def note(self, said: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Take in what a writer said; the calls that were not acknowledged."""
+        under_way: dict[str, dict[str, Any]] = {}
+        for line in said:
+            if "do" in line:
+                under_way[line["key"]] = line
+            elif "done" in line:
+                self._happened(under_way.pop(line["done"]), line["ids"])
+        return list(under_way.values())
+
+    def _happened(self, call: dict[str, Any], ids: list[str]) -> None:
+        verb = call["do"]
+        self.done[verb] += 1
+        if verb == "add":
+            self.messages.update(zip(ids, call["texts"], strict=True))
+        elif verb == "remember":
+            self.memories[ids[0]] = [call["text"]]
+        elif verb == "correct":
+            self.memories[call["id"]].append(call["text"])
+        elif verb == "forget":
+            for record_id in call["ids"]:
+                texts = [self.messages.pop(record_id)] if record_id in self.messages else self.memories.pop(record_id)
+                self.forgotten += [(call["subject"], text) for text in texts]
+        for record_id in ids:
+            self.subjects[record_id] = call["subject"]
+
+    def settle(self, call: dict[str, Any], kept: Kept) -> None:
+        """Decide whether a call that nobody acknowledged has happened: as a whole, or not at all."""
+        verb = call["do"]
+        if verb == "add":
+            ids = [kept.by_text.get(text) for text in call["texts"]]
+            assert len({found is None for found in ids}) == 1, f"half of a batch is visible: {call} {ids}"
+            if ids[0] is not None:
+                self._happened(call, [str(found) for found in ids])
+        elif verb == "remember":
+            if found := kept.by_text.get(call["text"]):
+                self._happened(call, [found])
+        elif verb == "correct":
+            texts = kept.histories.get(call["id"], [])
+            assert texts in (before := self.memories[call["id"]], [*before, call["text"]]), f"{call} {texts}"
+            if texts[-1] == call["text"]:
+                self._happened(call, [call["id"]])
+        elif verb == "forget":
+            there = {record_id in kept.records for record_id in call["ids"]}
+            assert len(there) == 1, f"half of a forget is visible: {call}"
+            if there == {False}:
+                self._happened(call, [])
+        else:
+            self.uncertain[verb] += 1
+
+    # --- holding a store to it ---
+
+    async def check(self, place: Place, under_way: list[dict[str, Any]], chance: random.Random) -> None:
+        async with place.store() as store:
+            kept = await Kept.of(store)
+            for call in under_way:
+                self.settle(call, kept)
+            self._check_records(kept)
+            self._check_operations(kept)
+            async with holdfast.open_async(place.location, embedder="fake", work=False, clock=LaterClock()) as memory:
+                verified = await memory.verify()
+                assert verified.ok, verified.findings
+                # Found at once, and among the best as soon as the vectors that a dead worker owes are made.
+                await self._check_search(memory, chance, top_k=1_000)
+                await memory.drain()
+                await self._check_search(memory, chance, top_k=20)
+                await check_rebuild(memory, store, chance, sorted(self.messages.values()))
+                self.done["rebuild"] += 1
+                # Once more: making the indexes anew must not be what mends or breaks a store.
+                verified = await memory.verify()
+                assert verified.ok, verified.findings
+
+    def _check_records(self, kept: Kept) -> None:
+        messages = {key: each.text for key, each in kept.records.items() if not isinstance(each, Memory)}
+        assert messages == self.messages
+        written = {key: texts for key, texts in kept.histories.items() if not kept.is_extracted(key)}
+        assert written == self.memories
+        for record_id, record in kept.records.items():
+            if isinstance(record, Memory):
+                # What was extracted rests on messages that are there.
+                assert bool(record.evidence) == kept.is_extracted(record_id)
+            else:
+                assert dict(record.metadata) == {"k": record.external_id.rpartition("x")[0]}  # type: ignore[union-attr]
+
+    def _check_operations(self, kept: Kept) -> None:
+        """Every write that is there has its row, and every row its write."""
+        for verb in ("add", "remember", "correct", "forget"):
+            assert kept.succeeded[verb] == self.done[verb], f"{verb}: {kept.succeeded[verb]} {self.done[verb]}"
+        for verb in ("flush", "rebuild"):
+            assert self.done[verb] <= kept.succeeded[verb] <= self.done[verb] + self.uncertain[verb]
+
+    async def _check_search(self, memory: AsyncMemory, chance: random.Random, top_k: int) -> None:
+        current = [*self.messages.items(), *((key, texts[-1]) for key, texts in self.memories.items())]
+        for record_id, text in chance.sample(current, min(3, len(current))):
+            hits = await memory.search(text, subject=self.subjects[record_id], top_k=top_k)
+            assert record_id in [hit.id for hit in hits]
+        for subject, text in chance.sample(self.forgotten, min(3, len(self.forgotten))):
+            assert text not in [hit.text for hit in await memory.search(text, subject=subject, top_k=top_k)]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a store holds, read through its port."""
+
+    records: dict[str, Record]
+    histories: dict[str, list[str]]
+    succeeded: Counter[str]
+
+    @property
+    def by_text(self) -> dict[str, str]:
+        return {record.text: record_id for record_id, record in self.records.items()}
+
+    def is_extracted(self, record_id: str) -> bool:
+        record = self.records[record_id]
+        return isinstance(record, Memory) and record.author.startswith("extractor:")
+
+    @classmethod
+    async def of(cls, store: Store) -> Kept:
+        wanted = ListFilter(planes=frozenset(Plane))
+        records: dict[str, Record] = {
+            record.id: record for record in await store.read(EVERYTHING, lambda r: r.page(wanted, None, 1_000_000))
+        }
+        memories = [record_id for record_id, record in records.items() if isinstance(record, Memory)]
+        histories = await store.read(
+            EVERYTHING,
+            lambda r: {record_id: [each.text for each in r.revisions(record_id)] for record_id in memories},
+        )
+        rows = await store.read(EVERYTHING, lambda r: r.operations(1_000_000))
+        return cls(records, histories, Counter(str(row.action) for row in rows if row.outcome is Outcome.SUCCEEDED))
+
+
+async def check_rebuild(memory: AsyncMemory, store: Store, chance: random.Random, queries: list[str]) -> None:
+    """Indexes are derived: made anew from the texts, they are what they were, and find the same.
+
+    No vector may be owed any more.
+    """
+    asked = chance.sample(queries, min(3, len(queries)))
+    before = await _indexes(store), [await _answers(memory, query) for query in asked]
+    rebuilt = await memory.rebuild()
+    assert rebuilt.pending_vectors == 0
+    # The second view has grown over the rebuild, from what changed; the first was made at once.
+    assert (await _indexes(store), [await _answers(memory, query) for query in asked]) == before
+
+
+async def _indexes(store: Store) -> dict[str, tuple[set[object], set[object]]]:
+    fingerprint = "fake:64:1"
+    return await store.read(
+        EVERYTHING,
+        lambda r: {
+            str(partition): (set(found.rows), set(found.vectors))
+            for partition in r.partitions()
+            for found in [r.delta(partition, 0, fingerprint)]
+        },
+    )
+
+
+async def _answers(memory: AsyncMemory, query: str) -> list[tuple[str, float]]:
+    return [(hit.id, round(hit.score, 4)) for hit in await memory.search(query, top_k=30)]
+

@@ -1,0 +1,194 @@
+"""Processes that cost little to start, and to kill.
+
+A `Zygote` is a process that has everything imported and no threads; it forks one child per order. A child calls a
+function of a module that it finds by name, with `tell` as its first argument: each thing told is a line to the parent,
+written at once, so what was told before a kill is known after it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import select
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+Tell = Callable[..., None]
+Line = dict[str, Any]
+PATIENCE_SECONDS = 120.0
+_LARGEST_ORDER = 1 << 16
+_IMPORTED = ("holdfast.app", "holdfast.library", "faults.writers")
+
+
+class Child:
+    """A process that does what it was told to, and says so."""
+
+    def __init__(self, read_fd: int) -> None:
+        self._fd = read_fd
+        self._buffer = b""
+        self._open = True
+        self.status: int | None = None
+        self.pid = int(self._line()["pid"])
+
+    def lines(self) -> Iterator[Line]:
+        """What it tells, until it has ended."""
+        while self.status is None:
+            line = self._line()
+            if "ended" in line:
+                self.status = int(line["ended"])
+                self._close()
+            else:
+                yield line
+
+    def wait(self) -> list[Line]:
+        """Everything that it still tells."""
+        return list(self.lines())
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+
+    @property
+    def killed(self) -> bool:
+        assert self.status is not None, "it is still running"
+        return os.WIFSIGNALED(self.status) and os.WTERMSIG(self.status) == signal.SIGKILL
+
+    @property
+    def succeeded(self) -> bool:
+        return self.status == 0
+
+    def _line(self) -> Line:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while b"\n" not in self._buffer:
+            ready, _, _ = select.select([self._fd], [], [], max(0.0, deadline - time.monotonic()))
+            assert ready, "the process does not get on"
+            chunk = os.read(self._fd, 1 << 16)
+            assert chunk, "the zygote died"
+            self._buffer += chunk
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        found: Line = json.loads(line)
+        return found
+
+    def _close(self) -> None:
+        if self._open:
+            os.close(self._fd)
+            self._open = False
+
+
+class Zygote:
+    """The parent's end of it."""
+
+    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+        here = Path(__file__).parents[1]
+        paths = os.pathsep.join([str(here), str(here / "reliability"), *(path for path in sys.path if path)])
+        # A library that starts threads when it is loaded could not be forked.
+        quiet = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": paths}
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "faults.zygote", str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            env={**os.environ, **quiet, **(environment or {})},
+        )
+        theirs.close()
+        self._children: list[Child] = []
+
+    @classmethod
+    @contextlib.contextmanager
+    def opened(cls, environment: Mapping[str, str] | None = None) -> Iterator[Zygote]:
+        zygote = cls(environment)
+        try:
+            yield zygote
+        finally:
+            zygote.close()
+
+    def start(self, call: str, **arguments: Any) -> Child:
+        """Call `module:function` with these arguments, which must be JSON, in a process of its own."""
+        reading, writing = os.pipe()
+        order = json.dumps({"call": call, "arguments": arguments}).encode()
+        assert len(order) < _LARGEST_ORDER
+        socket.send_fds(self._socket, [order], [writing])
+        os.close(writing)
+        child = Child(reading)
+        self._children = [each for each in self._children if each.status is None] + [child]
+        return child
+
+    def run(self, call: str, **arguments: Any) -> list[Line]:
+        """The same, to its end, which must be a good one; what it told."""
+        child = self.start(call, **arguments)
+        told = child.wait()
+        assert child.succeeded, f"{call} ended with {child.status}: see its traceback above"
+        return told
+
+    def close(self) -> None:
+        for child in self._children:
+            if child.status is None:
+                with contextlib.suppress(ProcessLookupError):
+                    child.kill()
+                child._close()
+        self._socket.close()
+        self._process.kill()
+        self._process.wait()
+
+
+# --- in the zygote ----------------------------------------------------------------------------------------------------
+
+
+def _serve(orders: socket.socket) -> None:
+    for name in _IMPORTED:
+        importlib.import_module(name)
+    waiting: dict[int, tuple[int, int]] = {}  # from the handle of a child to its id, and to where its lines go
+    with selectors.DefaultSelector() as selector:
+        selector.register(orders, selectors.EVENT_READ)
+        while True:
+            for key, _ in selector.select():
+                if key.fd == orders.fileno():
+                    order, fds, _, _ = socket.recv_fds(orders, _LARGEST_ORDER, 1)
+                    if not order:
+                        return
+                    pid = _forked(json.loads(order), fds[0])
+                    handle = os.pidfd_open(pid)
+                    waiting[handle] = (pid, fds[0])
+                    selector.register(handle, selectors.EVENT_READ)
+                else:
+                    selector.unregister(key.fd)
+                    pid, fd = waiting.pop(key.fd)
+                    _, status = os.waitpid(pid, 0)
+                    # After its death: behind everything that it told.
+                    with contextlib.suppress(BrokenPipeError):
+                        _tell(fd, ended=status)
+                    os.close(fd)
+                    os.close(key.fd)
+
+
+def _forked(order: dict[str, Any], fd: int) -> int:
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 1
+    try:
+        _tell(fd, pid=os.getpid())
+        module, _, function = order["call"].partition(":")
+        getattr(importlib.import_module(module), function)(lambda **line: _tell(fd, **line), **order["arguments"])
+        code = 0
+    except BaseException:  # noqa: BLE001 - told to whoever reads the output
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def _tell(fd: int, **line: Any) -> None:
+    # One write of less than PIPE_BUF bytes is never torn, whichever thread it comes from.
+    os.write(fd, (json.dumps(line) + "\n").encode())
+
+
+if __name__ == "__main__":
+    _serve(socket.socket(fileno=int(sys.argv[1])))

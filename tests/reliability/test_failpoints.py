@@ -1,0 +1,52 @@
+"""A process killed at each named point of the product leaves a store that is whole."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import random
+from pathlib import Path
+
+import pytest
+from faults.ledger import Ledger
+from faults.places import Place
+from faults.writers import killed_at
+from faults.zygote import Zygote
+
+import holdfast
+from holdfast.failpoints import POINTS
+
+# At which passages of each point. A store is brought to the newest schema once.
+PASSAGES = {"migration": (1,)}
+USUAL_PASSAGES = (1, 2, 5)
+
+
+def reached_by(source: Path) -> list[str]:
+    """The points that a module says are reached."""
+    calls = [node for node in ast.walk(ast.parse(source.read_text("utf-8"))) if isinstance(node, ast.Call)]
+    return [
+        node.args[0].value  # type: ignore[union-attr, misc]
+        for node in calls
+        if isinstance(node.func, ast.Name) and node.func.id == "reach"
+    ]
+
+
+def test_every_point_is_listed_and_every_listed_point_is_somewhere() -> None:
+    root = Path(holdfast.__file__).parent
+    assert {point for source in root.rglob("*.py") for point in reached_by(source)} == set(POINTS)
+    assert all(sentence for sentence in POINTS.values())
+
+
+def test_points_come_in_pairs() -> None:
+    """A place is worth a kill on either side of it."""
+    assert {point.removesuffix(".before") for point in POINTS if point.endswith(".before")} == {
+        point.removesuffix(".after") for point in POINTS if point.endswith(".after")
+    }
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_writer_killed_at_a_point_loses_nothing(place: Place, zygote: Zygote, point: str) -> None:
+    chance, ledger = random.Random(point), Ledger()
+    for passage in PASSAGES.get(point.partition(".")[0], USUAL_PASSAGES):
+        told = killed_at(zygote, place.location, str(passage), chance, point, passage)
+        asyncio.run(ledger.check(place, ledger.note(told), chance))
