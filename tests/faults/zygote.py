@@ -7,6 +7,7 @@ written at once, so what was told before a kill is known after it.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import importlib
 import json
@@ -17,17 +18,19 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import holdfast
+
 Tell = Callable[..., None]
 Line = dict[str, Any]
 PATIENCE_SECONDS = 120.0
 _LARGEST_ORDER = 1 << 16
-_IMPORTED = ("holdfast.app", "holdfast.library", "faults.writers")
 
 
 class Child:
@@ -143,8 +146,7 @@ class Zygote:
 
 
 def _serve(orders: socket.socket) -> None:
-    for name in _IMPORTED:
-        importlib.import_module(name)
+    _warm_up()
     waiting: dict[int, tuple[int, int]] = {}  # from the handle of a child to its id, and to where its lines go
     with selectors.DefaultSelector() as selector:
         selector.register(orders, selectors.EVENT_READ)
@@ -169,15 +171,31 @@ def _serve(orders: socket.socket) -> None:
                     os.close(key.fd)
 
 
+def _warm_up() -> None:
+    """Whatever is imported, compiled or filled on first use is so before the first fork. It leaves no thread."""
+
+    async def whole() -> None:
+        async with holdfast.open_async(":memory:", embedder="fake", work=False) as memory:
+            await memory.add("I live in Lisbon.", subject="ana")
+            await memory.flush(subject="ana")
+            await memory.drain()
+            await memory.search("Where does Ana live?", subject="ana")
+            await memory.forget(subject="ana")
+
+    asyncio.run(whole())
+    assert threading.active_count() == 1
+
+
 def _forked(order: dict[str, Any], fd: int) -> int:
+    module, _, function = order["call"].partition(":")
+    found = getattr(importlib.import_module(module), function)
     pid = os.fork()
     if pid:
         return pid
     code = 1
     try:
         _tell(fd, pid=os.getpid())
-        module, _, function = order["call"].partition(":")
-        getattr(importlib.import_module(module), function)(lambda **line: _tell(fd, **line), **order["arguments"])
+        found(lambda **line: _tell(fd, **line), **order["arguments"])
         code = 0
     except BaseException:  # noqa: BLE001 - told to whoever reads the output
         traceback.print_exc()

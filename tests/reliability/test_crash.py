@@ -7,6 +7,7 @@ import os
 import random
 
 import pytest
+
 from faults.ledger import Ledger
 from faults.places import Place
 from faults.writers import killed_at_random

@@ -8,12 +8,12 @@ import random
 from pathlib import Path
 
 import pytest
+
+import holdfast
 from faults.ledger import Ledger
 from faults.places import Place
 from faults.writers import killed_at
 from faults.zygote import Zygote
-
-import holdfast
 from holdfast.failpoints import POINTS
 
 # At which passages of each point. A store is brought to the newest schema once.

@@ -1,0 +1,148 @@
+"""Disks that fail: a shim that fails the k-th call on files below a folder, and a disk of a given size.
+
+The shim (`shim.c`) is compiled when it is first needed, and loaded into a process by `Shim.environment`. It is armed and
+disarmed by code, from the process itself or from its parent: both see the same page of memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import mmap
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntFlag
+from pathlib import Path
+
+from faults.needs import missing
+
+_PATH_MAX = 4096
+_MODES = {"off": 0, "count": 1, "fail": 2}
+
+
+class Call(IntFlag):
+    """The kinds of calls that can fail. The numbers are the shim's."""
+
+    WRITE = 1
+    SYNC = 2
+    TRUNCATE = 4
+    OPEN = 8
+    REMOVE = 16
+    RENAME = 32
+    READ = 64
+    ANY = 127
+
+
+@dataclass(frozen=True)
+class Fault:
+    """How a call fails, and whether those after it do too, until somebody sees to it."""
+
+    calls: Call
+    error: int = 0  # an errno; 0: half of what was given is written
+    sticky: bool = False
+    later: int = 0  # with which errno those after it fail; the same unless given
+
+
+FAULTS = {
+    "EIO once": Fault(Call.ANY, errno.EIO),
+    "EIO from then on": Fault(Call.ANY & ~Call.READ, errno.EIO, sticky=True),
+    "ENOSPC from then on": Fault(Call.WRITE | Call.TRUNCATE | Call.OPEN, errno.ENOSPC, sticky=True),
+    "a short write": Fault(Call.WRITE),
+    "a short write, then ENOSPC": Fault(Call.WRITE, sticky=True, later=errno.ENOSPC),
+}
+
+
+class _Control(ctypes.Structure):
+    _fields_ = [
+        ("mode", ctypes.c_uint32),
+        ("kinds", ctypes.c_uint32),
+        ("at", ctypes.c_uint32),
+        ("sticky", ctypes.c_uint32),
+        ("error", ctypes.c_int32),
+        ("later", ctypes.c_int32),
+        ("calls", ctypes.c_uint32),
+        ("failed", ctypes.c_uint32),
+        ("folder", ctypes.c_char * _PATH_MAX),
+    ]
+
+
+class Shim:
+    """The shared page. Make it once with `made`, and by its path in every process that it is loaded into."""
+
+    def __init__(self, control: Path) -> None:
+        self._path = control
+        with control.open("r+b") as file:
+            self._page = mmap.mmap(file.fileno(), ctypes.sizeof(_Control))
+        self._control = _Control.from_buffer(self._page)
+
+    @classmethod
+    def made(cls, folder: Path) -> Shim:
+        (folder / "control").write_bytes(bytes(ctypes.sizeof(_Control)))
+        _compiled(folder)
+        return cls(folder / "control")
+
+    @property
+    def path(self) -> str:
+        return str(self._path)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Loads it into a process."""
+        return {"LD_PRELOAD": str(self._path.parent / "shim.so"), "FAULTS_CONTROL": self.path}
+
+    def count(self, folder: str, calls: Call) -> None:
+        """From now on, count these calls on files below the folder."""
+        self._arm("count", folder, Fault(calls), 0)
+
+    def fail(self, folder: str, fault: Fault, at: int) -> None:
+        """From now on, count them, and fail the given one."""
+        self._arm("fail", folder, fault, at)
+
+    def _arm(self, mode: str, folder: str, fault: Fault, at: int) -> None:
+        control = self._control
+        control.mode = _MODES["off"]
+        control.folder = os.path.realpath(folder).encode()
+        control.kinds, control.at, control.sticky = int(fault.calls), at, fault.sticky
+        control.error, control.later = fault.error, fault.later or fault.error
+        control.calls = control.failed = 0
+        control.mode = _MODES[mode]
+
+    def disarm(self) -> tuple[int, int]:
+        """How many calls there were, and how many failed."""
+        self._control.mode = _MODES["off"]
+        return self._control.calls, self._control.failed
+
+
+def _compiled(folder: Path) -> None:
+    compiler = shutil.which("cc")
+    if compiler is None:
+        missing("a C compiler, to build the shim that fails calls")
+    source = Path(__file__).with_name("shim.c")
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", "-O1", "-o", str(folder / "shim.so"), str(source), "-ldl"],
+        check=True,
+        timeout=60,
+    )
+
+
+@contextlib.contextmanager
+def of_size(folder: Path, mebibytes: int) -> Iterator[Path]:
+    """A disk that holds no more than that, mounted on a new folder."""
+    disk = folder / "disk"
+    disk.mkdir()
+    ended = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={mebibytes}m,mode=777", "tmpfs", str(disk)],
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    if ended.returncode:
+        missing(f"the right to mount a small disk ({ended.stderr.decode().strip()})")
+    try:
+        yield disk
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=True, timeout=60)

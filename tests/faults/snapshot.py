@@ -1,0 +1,48 @@
+"""All that a store holds, as one value to compare: what was said and learned, and nothing that differs by chance.
+
+Ids and the moments of recording differ between two runs of the same calls; so records are named by what they say.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faults.ledger import EVERYTHING
+from holdfast.domain.memory import Memory, Plane
+from holdfast.domain.results import Record
+from holdfast.ports import ListFilter, Reader, Store
+
+Snapshot = frozenset[tuple[Any, ...]]
+
+
+async def snapshot(store: Store) -> Snapshot:
+    return await store.read(EVERYTHING, _taken)
+
+
+def _taken(reader: Reader) -> Snapshot:
+    records = reader.page(ListFilter(planes=frozenset(Plane)), None, 1_000_000)
+    messages = {record.id: record.text for record in records if not isinstance(record, Memory)}
+    held: list[tuple[Any, ...]] = []
+    for record in records:
+        if isinstance(record, Memory):
+            held += [_learned(each, messages, record) for each in reader.revisions(record.id)]
+        else:
+            sealed = record.id not in reader.unsealed(record.scope)
+            held.append(("message", *_common(record), record.sender, record.role, record.position, sealed))
+    assert len(set(held)) == len(held), "two records say the same: the snapshot would hide one"
+    return frozenset(held)
+
+
+def _learned(revision: Record, messages: dict[str, str], current: Memory) -> tuple[Any, ...]:
+    assert isinstance(revision, Memory)
+    evidence = tuple(sorted(messages[link.message_id] for link in revision.evidence))
+    validity = (revision.validity.since, revision.validity.until)
+    newest = revision.superseded_at is None
+    assert newest == (revision.revision == current.revision)
+    told = (revision.plane, revision.status, revision.trust, revision.author, revision.reason)
+    return ("memory", *_common(revision), revision.revision, newest, *told, validity, evidence)
+
+
+def _common(record: Record) -> tuple[Any, ...]:
+    scope = tuple(sorted(record.scope.given().items()))
+    return (record.text, scope, tuple(sorted(record.metadata.items())), record.source)
