@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -76,7 +77,7 @@ def prepare(tell: Tell, folder: str) -> None:
             await memory.remember("Ana likes tea.", subject="ana")
         async with _opening(f"{folder}/closed.db", 200, local=False) as memory:
             await memory.add([f"still to be indexed, {number}" for number in range(5)], subject="eve")
-        Path(f"{folder}/crashed.db").write_bytes(Path(f"{folder}/closed.db").read_bytes())
+        shutil.copy(f"{folder}/closed.db", f"{folder}/crashed.db")
         async with _opening(f"{folder}/crashed.db", 500) as memory:
             await memory.remember("Learned before the crash.", subject="ana")
             tell(prepared=True)

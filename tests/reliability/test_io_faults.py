@@ -99,8 +99,9 @@ def _looked(place: SqlitePlace, *, thoroughly: bool = True) -> tuple[Snapshot, S
 
 
 def _cases(fault: str, calls: int) -> Iterator[tuple[int, bool]]:
-    """Which call fails, and whether the process dies after it. Every call in any case; each in both ways where it counts
-    most, and everywhere in the long run.
+    """Which call fails, and whether the process dies after it.
+
+    Every call fails in any case; with and without dying where it counts most, and everywhere in the long run.
     """
     for at in range(1, calls + 1):
         if EVERYTHING or fault == "EIO once":
