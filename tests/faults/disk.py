@@ -1,7 +1,7 @@
 """Disks that fail: a shim that fails the k-th call on files below a folder, and a disk of a given size.
 
-The shim (`shim.c`) is compiled when it is first needed, and loaded into a process by `Shim.environment`. It is armed and
-disarmed by code, from the process itself or from its parent: both see the same page of memory.
+The shim (`shim.c`) is compiled when it is first needed, and loaded into a process by `Shim.environment`. It is armed
+and disarmed by code, from the process itself or from its parent: both see the same page of memory.
 """
 
 from __future__ import annotations

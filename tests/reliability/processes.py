@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import os
 import random
 import signal
@@ -87,3 +88,22 @@ def forget_and_die(path: str, record_ids: list[str]) -> None:
     SqliteStore.scrub = die  # type: ignore[method-assign]
     with holdfast.open(path, embedder=Plain(), work=False) as memory:
         memory.forget(record_ids, subject="ana")
+
+
+def open_add_and_close(path: str) -> None:
+    with holdfast.open(path, embedder="fake", work=False) as memory:
+        memory.add("said by another process", subject="ana")
+
+
+def open_twice_and_die(path: str) -> None:
+    """Open the file twice, let another process come and go, write through both, and be killed."""
+    opened = [holdfast.open(path, embedder="fake", work=False) for _ in range(2)]
+    for number, memory in enumerate(opened):
+        memory.add(f"before {number}", subject="ana")
+    other = multiprocessing.get_context("spawn").Process(target=open_add_and_close, args=(path,))
+    other.start()
+    other.join(60)
+    assert other.exitcode == 0
+    for number, memory in enumerate(opened):
+        memory.add(f"acknowledged {number}", subject="ana")
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import signal
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -63,6 +64,20 @@ def _everything(memory: holdfast.Memory) -> list[Any]:
         cursor = page.next_cursor
         if cursor is None:
             return found
+
+
+def test_a_process_that_opens_a_file_twice_keeps_its_locks_on_it(tmp_path: Path) -> None:
+    """Closing a file gives up the locks that the process's SQLite has on it: then others take its log away."""
+    path = str(tmp_path / "memory.db")
+    process = multiprocessing.get_context("spawn").Process(target=processes.open_twice_and_die, args=(path,))
+    process.start()
+    process.join(120)
+    assert process.exitcode == -signal.SIGKILL
+    with holdfast.open(path, embedder="fake", work=False) as memory:
+        assert [record.text for record in memory.list(subject="ana").items] == [
+            "acknowledged 1", "acknowledged 0", "said by another process", "before 1", "before 0",
+        ]  # fmt: skip
+        assert memory.verify().ok
 
 
 # --- a lock that is held for long -------------------------------------------------------------------------------------

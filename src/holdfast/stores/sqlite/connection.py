@@ -13,7 +13,6 @@ from holdfast.stores.sqlite.schema import check_ours, migrate
 from holdfast.stores.sqlite.waiting import patiently
 
 MEMORY = ":memory:"
-_SQLITE = b"SQLite format 3\x00"
 
 
 def connect(location: str, busy_seconds: float) -> sqlite3.Connection:
@@ -57,6 +56,13 @@ def _use_wal(connection: sqlite3.Connection, busy_seconds: float) -> None:
 
 
 def check_path(path: Path) -> None:
+    try:
+        _check_path(path)
+    except OSError as error:
+        raise StoreUnusable(f"{path} cannot be looked at: {error.strerror}; check the path and its disk") from error
+
+
+def _check_path(path: Path) -> None:
     if path.is_dir():
         raise StoreUnusable(f"{path} is a directory; give the path of a file in it, such as {path / 'memory.db'}")
     if not path.parent.is_dir():
@@ -66,11 +72,7 @@ def check_path(path: Path) -> None:
     # A store that cannot be written could not keep its audit trail either.
     if path.exists() and not os.access(path, os.W_OK):
         raise StoreReadOnly(f"{path} cannot be written; check the permissions of the file, or open a copy of it")
-    # SQLite takes a file of less than a page for an empty database, and would write over somebody's notes.
-    if path.is_file() and _head(path) not in (b"", _SQLITE):
+    # SQLite refuses what is no database, but for a file of one byte, which it takes for an empty one. The file is not
+    # read here to see: when a process closes a file, the locks that its SQLite holds on it are gone.
+    if path.is_file() and path.stat().st_size == 1:
         raise StoreUnusable(f"{path} is not a Holdfast store; give the path of one, or of a new file")
-
-
-def _head(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(len(_SQLITE))
