@@ -105,6 +105,7 @@ class Ledger:
     # --- holding a store to it ---
 
     async def check(self, place: Place, under_way: list[dict[str, Any]], chance: random.Random) -> None:
+        place.settle()
         async with place.store() as store:
             kept = await Kept.of(store)
             for call in under_way:

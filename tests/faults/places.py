@@ -7,31 +7,36 @@ A test that takes the fixture `place` runs on every kind. Nothing in it knows wh
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Iterator
+import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Protocol
 
 from holdfast.ports import Store
+from holdfast.stores.postgres import PostgresStore
 from holdfast.stores.sqlite import SqliteStore
+from postgres import AnyServer
+
+KINDS = ("sqlite", "postgres")
+_PATIENCE_SECONDS = 60.0
 
 
 class Place(Protocol):
-    @property
-    def location(self) -> str:
-        """What `holdfast.open` takes; a process of its own can take it as well."""
-
-    @property
-    def kind(self) -> str: ...
+    kind: str
+    location: str  # what `holdfast.open` takes; a process of its own can take it as well
 
     def store(self) -> contextlib.AbstractAsyncContextManager[Store]:
         """The store itself, opened to be looked at."""
+
+    def settle(self) -> None:
+        """After a process was killed: wait until nothing that it began is under way any more."""
 
 
 class SqlitePlace:
     kind = "sqlite"
 
-    def __init__(self, folder: Path, name: str = "memory.db") -> None:
-        self.location = str(folder / name)
+    def __init__(self, folder: Path) -> None:
+        self.location = str(folder / "memory.db")
 
     @contextlib.asynccontextmanager
     async def store(self) -> AsyncIterator[Store]:
@@ -41,12 +46,31 @@ class SqlitePlace:
         finally:
             await store.close()
 
+    def settle(self) -> None:
+        """What it had not written is not written."""
 
-KINDS = ("sqlite",)
 
+class PostgresPlace:
+    kind = "postgres"
 
-@contextlib.contextmanager
-def fresh(kind: str, folder: Path) -> Iterator[Place]:
-    """A place of this kind at which there is no store yet."""
-    assert kind in KINDS
-    yield SqlitePlace(folder)
+    def __init__(self, server: AnyServer) -> None:
+        self._server = server
+        self.location = server.store_url(application_name="faults")
+
+    @contextlib.asynccontextmanager
+    async def store(self) -> AsyncIterator[Store]:
+        store = PostgresStore(self.location, connections=2)
+        try:
+            yield store
+        finally:
+            await store.close()
+
+    def settle(self) -> None:
+        """The server may still be committing what a dead client asked for."""
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while self._server.execute("SELECT 1 FROM pg_stat_activity WHERE application_name = 'faults'"):
+            assert time.monotonic() < deadline, "the server still serves a dead client"
+            time.sleep(0.005)
+
+    def drop(self) -> None:
+        self._server.drop(self.location)

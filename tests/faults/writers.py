@@ -19,6 +19,7 @@ from faults.zygote import Child, Line, Tell, Zygote
 from holdfast.errors import StoreError
 from holdfast.library import AsyncMemory
 from holdfast.search.embedders.fake import FakeEmbedder
+from postgres import Server
 
 TASKS = 4
 BATCH = 5
@@ -166,6 +167,28 @@ def killed_at_random(zygote: Zygote, location: str, run: str, chance: random.Ran
         acknowledged += "done" in line
         if acknowledged == enough and "done" in line:
             time.sleep(chance.uniform(0, 0.006))
+            child.kill()
+    assert child.killed, "the writer ended by itself: see its traceback above"
+    return told
+
+
+def killed_after_its_server(
+    zygote: Zygote, location: str, run: str, chance: random.Random, server: Server
+) -> list[Line]:
+    """Let a writer work, kill its server and start that again, see that the writer goes on, and kill it as well."""
+    child = start_writer(zygote, location, run, chance, local=chance.random() < 0.7, patient=True)
+    server_dies = chance.randint(1, MAX_ACKNOWLEDGED)
+    dies = server_dies + chance.randint(1, MAX_ACKNOWLEDGED // 2)
+    told: list[Line] = []
+    acknowledged = 0
+    for line in child.lines():
+        told.append(line)
+        acknowledged += "done" in line
+        if acknowledged == server_dies and "done" in line:
+            time.sleep(chance.uniform(0, 0.02))
+            server.kill()
+            server.start()
+        if acknowledged == dies and "done" in line:
             child.kill()
     assert child.killed, "the writer ended by itself: see its traceback above"
     return told

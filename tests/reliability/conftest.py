@@ -9,17 +9,20 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from faults import places
+from faults.places import KINDS, Place, PostgresPlace, SqlitePlace
 from faults.zygote import Zygote
 
 
-@pytest.fixture(params=places.KINDS)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[places.Place]:
+@pytest.fixture(params=KINDS)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """Where a store can be, for each kind of store."""
-    with places.fresh(request.param, tmp_path) as found:
-        yield found
+    if request.param == "sqlite":
+        yield SqlitePlace(tmp_path)
+        return
+    found = PostgresPlace(request.getfixturevalue("postgres"))
+    yield found
+    found.drop()
 
 
 @pytest.fixture(scope="session")
