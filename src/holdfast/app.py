@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.util
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
@@ -156,34 +157,39 @@ def copy_store(
 
 def examine_store(location: str, settings: Settings) -> Examined | None:
     """What is there, without opening it for use; None if nothing is."""
+    if _on_a_server(location):
+        from holdfast.stores.postgres.examine import examine as examine_server
+
+        return examine_server(location, settings.busy_seconds)
     return examine(location, settings.busy_seconds)
 
 
-def without_password(location: str) -> str:
-    return shown(location)
-
-
 def _archive(location: str, settings: Settings, *, create: bool) -> SqlArchive:
+    if _on_a_server(location):
+        from holdfast.stores.postgres.archive import PostgresArchive
+
+        return PostgresArchive(location, settings.busy_seconds, create=create)
     return SqliteArchive(location, settings.busy_seconds, create=create)
 
 
 def _store(location: str, settings: Settings) -> Store:
-    if "://" in location:
-        return _server_store(location, settings)
+    if _on_a_server(location):
+        from holdfast.stores.postgres import PostgresStore
+
+        return PostgresStore(location, busy_seconds=settings.busy_seconds, connections=settings.postgres_connections)
     return SqliteStore(location, busy_seconds=settings.busy_seconds)
 
 
-def _server_store(location: str, settings: Settings) -> Store:
+def _on_a_server(location: str) -> bool:
+    """Whether it is a URL; one that can be used, and with what that needs."""
+    if "://" not in location:
+        return False
     scheme = location.partition("://")[0]
     if scheme not in ("postgresql", "postgres"):
         raise StoreUnusable(f"{scheme}:// is no store; give the path of a file, or a postgresql:// URL")
-    try:
-        from holdfast.stores.postgres import PostgresStore
-    except ImportError as error:
-        raise StoreUnusable(
-            f"{shown(location)} needs psycopg; install it with: pip install 'holdfast[postgres]'"
-        ) from error
-    return PostgresStore(location, busy_seconds=settings.busy_seconds, connections=settings.postgres_connections)
+    if importlib.util.find_spec("psycopg") is None:
+        raise StoreUnusable(f"{shown(location)} needs psycopg; install it with: pip install 'holdfast[postgres]'")
+    return True
 
 
 def _embedder(named: str | None, settings: Settings) -> Embedder:

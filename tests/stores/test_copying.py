@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,7 @@ from holdfast.errors import CopyRefused, HoldfastError, StoreCorrupt, StoreUnusa
 from holdfast.settings import read_settings
 from holdfast.stores import copying
 from holdfast.stores.copying import TABLES
+from postgres import AnyServer, schema_of
 
 FORGOTTEN = "The code of the safe is a canary."
 
@@ -58,16 +59,32 @@ def found(location: str) -> list[tuple[str, float]]:
         return [(hit.id, hit.score) for hit in hits]
 
 
-@pytest.fixture
-def source(tmp_path: Path) -> str:
-    location = str(tmp_path / "source.db")
-    fill(location)
-    return location
+@pytest.fixture(params=["file", "server"])
+def source(request: pytest.FixtureRequest) -> Iterator[str]:
+    with place(request, "source.db") as location:
+        fill(location)
+        yield location
 
 
-@pytest.fixture
-def target(tmp_path: Path) -> str:
-    return str(tmp_path / "target.db")
+@pytest.fixture(params=["file", "server"])
+def target(request: pytest.FixtureRequest) -> Iterator[str]:
+    with place(request, "target.db") as location:
+        yield location
+
+
+@contextmanager
+def place(request: pytest.FixtureRequest, name: str) -> Iterator[str]:
+    if request.param == "file":
+        yield str(request.getfixturevalue("tmp_path") / name)
+        return
+    server = request.getfixturevalue("postgres")
+    location = server.store_url()
+    yield location
+    server.drop(location)
+
+
+files = pytest.mark.parametrize(("source", "target"), [("file", "file")], indirect=True)
+from_a_file = pytest.mark.parametrize("source", ["file"], indirect=True)
 
 
 @pytest.fixture
@@ -81,15 +98,31 @@ def disarmed() -> Iterator[None]:
     failpoints.arm(None)
 
 
-def test_every_table_is_copied_or_said_to_be_derived(source: str) -> None:
+@from_a_file
+def test_every_table_of_a_file_is_copied_or_said_to_be_derived(source: str) -> None:
     with closing(sqlite3.connect(source)) as connection:
         tables = {
-            name: tuple(column[1] for column in connection.execute(f"PRAGMA table_info({name})"))
+            name: {column[1] for column in connection.execute(f"PRAGMA table_info({name})")}
             for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
             if not name.startswith("sqlite_")
         }
-    copied = {table.name: table.columns for table in TABLES}
-    assert {name: tables[name] for name in tables if name not in copying.DERIVED} == copied
+    assert kept(tables) == {table.name: set(table.columns) for table in TABLES}
+
+
+def test_every_table_on_a_server_is_copied_or_said_to_be_derived(postgres: AnyServer, postgres_url: str) -> None:
+    holdfast.open(postgres_url, embedder="fake", work=False).close()
+    tables: dict[str, set[str]] = {}
+    for name, column in postgres.execute(
+        "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = %s",
+        (schema_of(postgres_url),),
+    ):
+        tables.setdefault(name, set()).add(column)
+    del tables["migrations"]
+    assert kept(tables) == {table.name: set(table.columns) for table in TABLES}
+
+
+def kept(tables: dict[str, set[str]]) -> dict[str, set[str]]:
+    return {name: columns for name, columns in tables.items() if name not in copying.DERIVED}
 
 
 def test_the_fixture_fills_every_table(source: str) -> None:
@@ -106,6 +139,7 @@ def test_a_copy_holds_the_same_and_answers_the_same(source: str, target: str) ->
     assert found(target) == found(source)
 
 
+@files
 def test_what_was_forgotten_does_not_travel(source: str, target: str) -> None:
     holdfast.copy(source, target)
     left = b"".join(path.read_bytes() for path in Path(target).parent.glob("target.db*"))
@@ -130,6 +164,7 @@ def test_a_target_that_holds_something_is_refused_unless_told(source: str, targe
     assert contents(target) == contents(source)
 
 
+@files
 def test_replacing_leaves_no_byte_of_what_was_there(source: str, target: str) -> None:
     with holdfast.open(target, embedder="fake", work=False) as memory:
         memory.add(["Nobody must ever read this canary again."] * 50, subject="x")
@@ -224,6 +259,7 @@ def test_two_copies_into_one_target_do_not_mix(source: str, target: str) -> None
     assert contents(target) == contents(source)
 
 
+@files
 @pytest.mark.usefixtures("small_chunks", "disarmed")
 def test_what_arrives_changed_is_not_called_a_copy(source: str, target: str) -> None:
     stop_at("copy.chunk.after", 25)
@@ -238,6 +274,7 @@ def test_what_arrives_changed_is_not_called_a_copy(source: str, target: str) -> 
         holdfast.open(target, embedder="fake")
 
 
+@from_a_file
 def test_a_store_is_not_copied_onto_itself(source: str, tmp_path: Path) -> None:
     before = contents(source)
     (tmp_path / "alias.db").symlink_to(source)
@@ -247,6 +284,7 @@ def test_a_store_is_not_copied_onto_itself(source: str, tmp_path: Path) -> None:
     assert contents(source) == before
 
 
+@files
 def test_places_that_cannot_be_copied_are_refused_and_nothing_is_made(source: str, target: str, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("Mine, and long enough to be something.")
     for wrong in (str(tmp_path / "nowhere.db"), ":memory:", str(tmp_path), str(tmp_path / "notes.txt")):
@@ -283,3 +321,17 @@ def test_a_copy_that_is_killed_again_and_again_arrives(source: str, target: str)
     assert kills >= 5
     assert contents(target) == contents(source)
     assert found(target) == found(source)
+
+
+def test_a_store_on_a_server_is_not_copied_onto_itself(postgres_url: str) -> None:
+    fill(postgres_url)
+    before = contents(postgres_url)
+    with pytest.raises(CopyRefused, match="itself"):
+        holdfast.copy(postgres_url, postgres_url + "&connect_timeout=9", replace=True)
+    assert contents(postgres_url) == before
+
+
+def test_a_source_on_a_server_must_be_there(postgres_url: str, tmp_path: Path) -> None:
+    with pytest.raises(StoreUnusable, match="there is no store"):
+        holdfast.copy(postgres_url, tmp_path / "target.db")
+    assert not (tmp_path / "target.db").exists()

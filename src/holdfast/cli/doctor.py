@@ -17,10 +17,11 @@ import typer
 import holdfast
 from holdfast.cli.exits import ExitCode
 from holdfast.cli.machine import print_json
-from holdfast.cli.opening import MEMORY, is_there, location, shown
+from holdfast.cli.opening import MEMORY, is_there, location
 from holdfast.cli.options import Json, StoreOptions, unfolded
 from holdfast.cli.safety import on_one_line
 from holdfast.cli.words import counted
+from holdfast.domain.location import shown
 from holdfast.domain.results import Stats
 from holdfast.domain.scope import EVERYWHERE
 from holdfast.errors import ConfigurationError, HoldfastError

@@ -6,9 +6,10 @@ import logging
 from pathlib import Path
 
 import holdfast
-from holdfast.app import examine_store, without_password
+from holdfast.app import examine_store
 from holdfast.cli.options import StoreOptions
 from holdfast.cli.words import counted
+from holdfast.domain.location import shown
 from holdfast.domain.results import Examined
 from holdfast.errors import StoreUnusable
 from holdfast.inputs import Where
@@ -20,11 +21,6 @@ log = logging.getLogger("holdfast.cli")
 
 def location(chosen: StoreOptions) -> str:
     return chosen.store or read_settings().store
-
-
-def shown(place: str) -> str:
-    """A location as it may be printed."""
-    return without_password(place)
 
 
 def examined(chosen: StoreOptions) -> Examined | None:

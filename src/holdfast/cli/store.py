@@ -10,11 +10,12 @@ import typer
 import holdfast
 from holdfast.cli.exits import ExitCode
 from holdfast.cli.machine import plain, print_json
-from holdfast.cli.opening import examined, location, opened, shown
+from holdfast.cli.opening import examined, location, opened
 from holdfast.cli.options import Json, Place, StoreOptions, unfolded
 from holdfast.cli.progress import progress, working
 from holdfast.cli.safety import on_one_line
 from holdfast.cli.words import counted
+from holdfast.domain.location import shown
 from holdfast.domain.results import Stats
 from holdfast.domain.scope import EVERYWHERE
 from holdfast.settings import read_settings

@@ -14,6 +14,7 @@ from holdfast.stores.postgres import schema
 from holdfast.stores.postgres.errors import passing, translated, unreached
 from holdfast.stores.postgres.location import Place
 from holdfast.stores.postgres.session import Session, adapt
+from holdfast.stores.sql.archive import refuse_unfinished
 
 # Of one attempt: a server that does not answer by then is as good as down.
 CONNECT_SECONDS = 10.0
@@ -29,6 +30,7 @@ _SET_UP = (
     " set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'"
     " ELSE current_setting('synchronous_commit') END, false), pg_is_in_recovery()"
 )
+_SEARCH_PATH = b"SELECT set_config('search_path', $1, false)"
 _TIMELINE = "SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8)"
 
 
@@ -57,18 +59,28 @@ class Connector:
         self.busy_seconds = busy_seconds
         self._path = ""
 
-    def prepare(self) -> None:
-        """Check the server and bring its schema up to date. A server that is down is told at once, not waited for."""
+    def prepare(self, *, whole: bool = True) -> None:
+        """Check the server and bring its schema up to date. A server that is down is told at once, not waited for.
+
+        A store that a copy has only begun to fill is not `whole`.
+        """
         connection = self._connected(Patience(self.busy_seconds), patient=False)
         try:
             schema.prepare(connection, self.place)
             home = schema.vector_home(connection)
             self._path = f'"{self.place.schema}"' + (f', "{home[1]}"' if home else "")
             self._warn(connection)
+            if whole:
+                self._refuse_unfinished(connection)
         except psycopg.Error as error:
             raise translated(error, self.place) from error
         finally:
             connection.close()
+
+    def _refuse_unfinished(self, connection: psycopg.Connection[Any]) -> None:
+        adapt(connection)
+        connection.execute(_SEARCH_PATH, (self._path,))
+        refuse_unfinished(Session(connection, self.place.schema, None), self.place.shown)
 
     def session(self, patience: Patience | None = None) -> Session:
         """A new one. A server that is away is waited for."""

@@ -14,14 +14,15 @@ from holdfast.stores.copying import TABLES, Key, Row, Table
 from holdfast.stores.sql.dialect import Database, Dialect
 
 # In `meta`, while the store is the target of a copy that is not complete.
-_NOTE = "copy"
+NOTE = "copy"
+_VECTORS = "vectors"
 # A table has a new line here for each way in which it can change.
 _STATE = (
     "SELECT id, change FROM partitions ORDER BY id",
     "SELECT count(*), max(id) FROM operations",
     "SELECT status, count(*), max(id), sum(token), sum(done) FROM jobs GROUP BY status ORDER BY status",
     "SELECT count(*), max(recorded_at) FROM answers",
-    f"SELECT key, value FROM meta WHERE key <> '{_NOTE}' ORDER BY key",
+    f"SELECT key, value FROM meta WHERE key <> '{NOTE}' ORDER BY key",
 )
 
 
@@ -38,7 +39,7 @@ def is_unfinished(database: Database) -> bool:
 
 
 def _note(database: Database) -> str | None:
-    row = database.execute("SELECT value FROM meta WHERE key = ?", (_NOTE,)).fetchone()
+    row = database.execute("SELECT value FROM meta WHERE key = ?", (NOTE,)).fetchone()
     return row[0] if row else None
 
 
@@ -104,9 +105,10 @@ class SqlArchive(ABC):
         if after is not None:
             condition += f" AND ({key}) > ({', '.join('?' * table.keys)})"
         columns = ", ".join(table.columns)
-        return self._select(
+        found = self._select(
             f"SELECT {columns} FROM {table.name} AS t WHERE {condition} ORDER BY {key} LIMIT {limit:d}", values
         )
+        return self._as_in_the_port(found) if table.name == _VECTORS else found
 
     def occupied(self) -> bool:
         return bool(self._select("SELECT count(*) FROM partitions")[0][0])
@@ -119,21 +121,26 @@ class SqlArchive(ABC):
 
     def put(self, table: Table, rows: Sequence[Row], before: str, note: str) -> None:
         with self._committing():
-            changed = self._db.execute("UPDATE meta SET value = ? WHERE key = ? AND value = ?", (note, _NOTE, before))
+            changed = self._db.execute("UPDATE meta SET value = ? WHERE key = ? AND value = ?", (note, NOTE, before))
             if changed.rowcount != 1:
                 raise CopyRefused(f"another copy to {self._location} is under way; wait for it to end")
             self._dialect.insert(self._db, table.name, table.columns, [self._bound(table, row) for row in rows])
             reach("copy.chunk.before")
         reach("copy.chunk.after")
 
+    # A vector is the last column of its table, after its record's number, its piece and its embedder.
+
     def _bound(self, table: Table, row: Row) -> Sequence[Any]:
-        # The vector is the last column of its table.
-        return (*row[:-1], self._dialect.vector(row[-1])) if table.name == "vectors" else row
+        return (*row[:-1], self._dialect.vector(row[-1])) if table.name == _VECTORS else row
+
+    def _as_in_the_port(self, found: Sequence[Row]) -> list[Row]:
+        vectors = self._dialect.vectors([(number, piece, vector) for _, number, piece, _, vector in found])
+        return [(*row[:-1], turned.vector) for row, turned in zip(found, vectors, strict=True)]
 
     def clear(self, note: str) -> None:
         with self._committing():
             self._empty([table.name for table in reversed(TABLES)])
-            self._db.execute("INSERT INTO meta (key, value) VALUES (?, ?)", (_NOTE, note))
+            self._db.execute("INSERT INTO meta (key, value) VALUES (?, ?)", (NOTE, note))
         self._wipe()
 
     def complete(self) -> None:
@@ -143,11 +150,11 @@ class SqlArchive(ABC):
                 for table in ("records", "tombstones")
             )
             self._go_on_from(highest)
-            self._db.execute("DELETE FROM meta WHERE key = ?", (_NOTE,))
+            self._db.execute("DELETE FROM meta WHERE key = ?", (NOTE,))
 
 
 def _copied(table: Table) -> str:
     if table.name == "texts":
         # What is left of a forgotten record is blank, and nothing to keep.
         return "EXISTS (SELECT 1 FROM records r WHERE r.number = t.number)"
-    return f"key <> '{_NOTE}'" if table.name == "meta" else "1 = 1"
+    return f"key <> '{NOTE}'" if table.name == "meta" else "1 = 1"

@@ -1,0 +1,73 @@
+"""A store on a server as a whole, to be moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import psycopg
+
+from holdfast.errors import StoreUnusable
+from holdfast.stores.postgres.connection import CONNECT_SECONDS, Connector
+from holdfast.stores.postgres.dialect import POSTGRES
+from holdfast.stores.postgres.errors import translated
+from holdfast.stores.postgres.examine import examine
+from holdfast.stores.postgres.location import place_of
+from holdfast.stores.sql.archive import SqlArchive
+
+# Tables that number their own rows.
+_NUMBERING = ("partitions", "scopes", "conversations", "embedders")
+_SEQUENCE = "SELECT setval(pg_get_serial_sequence('{0}', '{1}'), greatest(?, 1), ? > 0)"
+
+
+class PostgresArchive(SqlArchive):
+    def __init__(self, location: str, busy_seconds: float, *, create: bool) -> None:
+        self._place = place_of(location, min(CONNECT_SECONDS, busy_seconds))
+        if not create and examine(location, busy_seconds) is None:
+            raise StoreUnusable(f"there is no store at {self._place.shown}; give the address of one")
+        connector = Connector(self._place, busy_seconds)
+        connector.prepare(whole=False)
+        self._session = connector.session()
+        super().__init__(self._session, POSTGRES, self._place.shown)
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        # The start tells servers apart that were made from one copy, where both are up.
+        found = self._select(
+            "SELECT current_database(), (SELECT oid FROM pg_database WHERE datname = current_database()),"
+            " pg_postmaster_start_time()::text, inet_server_port()"
+        )
+        return ("postgres", *found[0], self._place.schema)
+
+    def snapshot(self) -> None:
+        with self._translating():
+            self._session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            self._session.execute("SELECT count(*) FROM meta").fetchone()
+
+    @contextmanager
+    def _translating(self) -> Iterator[None]:
+        try:
+            yield
+        except psycopg.Error as error:
+            raise translated(error, self._place) from error
+
+    @contextmanager
+    def _committing(self) -> Iterator[None]:
+        with self._translating(), self._session.transaction("BEGIN"):
+            yield
+            self._session.commit()
+
+    def _empty(self, tables: Sequence[str]) -> None:
+        self._session.execute(f"TRUNCATE {', '.join(tables)}")
+
+    def _wipe(self) -> None:
+        """TRUNCATE gives the files back to the system."""
+
+    def _go_on_from(self, highest: int) -> None:
+        self._session.execute(_SEQUENCE.format("records", "number"), (highest, highest))
+        for table in _NUMBERING:
+            [(last,)] = self._session.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchall()
+            self._session.execute(_SEQUENCE.format(table, "id"), (last, last))
+
+    def close(self) -> None:
+        self._session.close()
