@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 import holdfast
+from faults.disk import of_size
 from holdfast import failpoints
 from holdfast.app import _archive
-from holdfast.errors import CopyRefused, HoldfastError, StoreCorrupt, StoreUnusable
+from holdfast.errors import CopyRefused, HoldfastError, StoreCorrupt, StoreFull, StoreUnusable
 from holdfast.settings import read_settings
 from holdfast.stores import copying
 from holdfast.stores.copying import TABLES
@@ -294,6 +295,22 @@ def test_places_that_cannot_be_copied_are_refused_and_nothing_is_made(source: st
     for wrong in (":memory:", str(tmp_path), str(tmp_path / "notes.txt"), str(tmp_path / "no" / "folder.db")):
         with pytest.raises(HoldfastError):
             holdfast.copy(source, wrong)
+
+
+@from_a_file
+def test_a_copy_that_fills_the_disk_goes_on_when_there_is_room(source: str, tmp_path: Path) -> None:
+    with holdfast.open(source, embedder="fake", work=False) as memory:
+        for number in range(20):
+            memory.add([f"A long message {number} {line} " + "x" * 400 for line in range(100)], subject="many")
+    with of_size(tmp_path, mebibytes=6) as disk:
+        filler = disk / "filler"
+        filler.write_bytes(b"x" * 4_000_000)
+        target = str(disk / "target.db")
+        with pytest.raises(StoreFull, match="free some"):
+            holdfast.copy(source, target)
+        filler.unlink()
+        assert holdfast.copy(source, target).resumed
+        assert contents(target) == contents(source)
 
 
 def test_a_copy_that_is_killed_again_and_again_arrives(source: str, target: str) -> None:

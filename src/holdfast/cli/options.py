@@ -25,7 +25,8 @@ class StoreOptions:
     """Which memory."""
 
     store: Annotated[
-        OnlyText, _option("--store", "PATH", "The store's file.  [env: HOLDFAST_STORE; default: memory.db]")
+        OnlyText,
+        _option("--store", "PLACE", "A path or a postgresql:// URL.  [env: HOLDFAST_STORE; default: memory.db]"),
     ] = None
     embedder: Annotated[
         OnlyText,

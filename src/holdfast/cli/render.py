@@ -132,7 +132,7 @@ def show_receipt(screen: Console, receipt: ForgetReceipt) -> None:
             style="default",
         )
     )
-    bytes_gone = "gone from the file and its log" if receipt.scrubbed else "a job removes them from the log"
+    bytes_gone = "gone from the store and its log" if receipt.scrubbed else "a job removes them"
     facts = {
         "receipt": receipt.operation_id,
         "when": moment(receipt.forgotten_at),
