@@ -48,6 +48,7 @@ class Options:
     scale: int
     large: int
     limit_seconds: float
+    cold_runs: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,14 +161,19 @@ class Run:
         if here:
             step["cold"] = self._cold(store, subjects)
         step["adds"] = self._task("adds", store, subject="grown", count=200, limit_seconds=limit)
+        if here:
+            # Last: an index that is kept up to date would be part of the adds.
+            found = self._task("approximate", store, large=self._options.large, rounds=60, limit_seconds=limit)
+            step["warm"].update({key: value for key, value in found.items() if key != "failed"})
         return step
 
     def _cold(self, store: Store, subjects: int) -> Json:
         """Many small partitions in one process; the large one and everything once per process, several times."""
         small = [f"subject-{number}" for number in range(0, subjects, max(1, subjects // 100))]
-        plans = {"small": ([small], 1), LARGE: ([[LARGE]], 3), "everything": ([[EVERYTHING]], 3)}
+        runs_of_much = self._options.cold_runs
+        plans = {"small": (small, 1), LARGE: ([LARGE], runs_of_much), "everything": ([EVERYTHING], runs_of_much)}
         found: Json = {}
-        for place, ([places], times) in plans.items():
+        for place, (places, times) in plans.items():
             runs = []
             for _ in range(times):
                 store.chill()

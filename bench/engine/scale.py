@@ -17,13 +17,24 @@ from bench.engine.child import Json
 from bench.engine.corpus import Corpus
 from bench.engine.systems.protocol import TOP_K
 from bench.engine.vectors import RunEmbedder
+from holdfast.opening import Opening
+from holdfast.settings import Settings, read_settings
 
 EACH = 100
 LARGE = "large"
 EVERYTHING = ""
 AT_ONCE = 8
 _LARGE_BATCH = 1_000
+# The setting that says from which size a partition is searched approximately, and a size that none reaches.
+_FROM, _NEVER = "approximate_from", 10**9
 _SEARCHED = 10
+
+
+def _opening(location: str, embedder: RunEmbedder, approximate_from: int = _NEVER, work: bool = False) -> Opening:
+    """Exact and without background work, unless it is asked for."""
+    known = _FROM in Settings.model_fields
+    settings = read_settings().model_copy(update={_FROM: approximate_from} if known else {})
+    return holdfast.open_async(location, embedder=embedder, settings=settings, work=work)
 
 
 def fill(location: str, first: int, subjects: int, large: int) -> Json:
@@ -34,7 +45,7 @@ def fill(location: str, first: int, subjects: int, large: int) -> Json:
 async def _fill(location: str, first: int, subjects: int, large: int) -> Json:
     # Another seed for each step, so that no text comes again.
     corpus = Corpus(seed=1_000_000 + first)
-    async with holdfast.open_async(location, embedder=RunEmbedder(), work=False) as memory:
+    async with _opening(location, RunEmbedder()) as memory:
         waiting = [(f"subject-{number}", EACH) for number in range(first, first + subjects)]
         waiting += [(LARGE, _LARGE_BATCH)] * (large // _LARGE_BATCH)
         seconds = 0.0
@@ -57,7 +68,7 @@ async def _warm(location: str, subjects: int, rounds: dict[str, int], limit_seco
     embedder = RunEmbedder()
     resident = {"started": machine.resident_bytes()}
     found: Json = {}
-    async with holdfast.open_async(location, embedder=embedder, work=False) as memory:
+    async with _opening(location, embedder) as memory:
         resident["opened"] = machine.resident_bytes()
         some = random.Random(3).sample(range(subjects), min(_SEARCHED, subjects))
         places = {"small": [f"subject-{number}" for number in some], LARGE: [LARGE], "everything": [EVERYTHING]}
@@ -95,7 +106,7 @@ async def _cold(location: str, places: list[str]) -> Json:
     queries = Corpus(seed=6).queries(len(places))
     embedder.prepare(queries)
     started = time.perf_counter()
-    memory = await holdfast.open_async(location, embedder=embedder, work=False)
+    memory = await _opening(location, embedder)
     opened = time.perf_counter() - started
     taken = []
     for place, query in zip(places, queries, strict=True):
@@ -104,6 +115,33 @@ async def _cold(location: str, places: list[str]) -> Json:
         taken.append(1000 * (time.perf_counter() - started))
     await memory.close()
     return {"open_ms": 1000 * opened, "taken_ms": taken, "surprises": embedder.surprises}
+
+
+def approximate(location: str, large: int, rounds: int, limit_seconds: float) -> Json:
+    """Build the index of the large partition, search with it, and compare with what is exact."""
+    if _FROM not in Settings.model_fields:
+        raise NotImplementedError("this version searches exactly, whatever the size")
+    return asyncio.run(_approximate(location, large, rounds, limit_seconds))
+
+
+async def _approximate(location: str, large: int, rounds: int, limit_seconds: float) -> Json:
+    embedder = RunEmbedder()
+    async with _opening(location, embedder, approximate_from=large // 2, work=True) as memory:
+        started = time.perf_counter()
+        await memory.search(Corpus(seed=5).queries(1)[0], subject=LARGE)
+        await memory.drain()
+        built = time.perf_counter() - started
+        found = await _searched(memory, embedder, [LARGE], rounds, limit_seconds)
+        about = await _best(memory, rounds)
+    async with _opening(location, embedder) as memory:
+        exact = await _best(memory, rounds)
+    hits = [len(set(one) & set(other)) / len(other) for one, other in zip(about, exact, strict=True) if other]
+    return {"approximate": asdict(found), "recall": sum(hits) / len(hits), "build_seconds": built}
+
+
+async def _best(memory: holdfast.AsyncMemory, rounds: int) -> list[list[str]]:
+    queries = Corpus(seed=5).queries(rounds)
+    return [[hit.id for hit in await memory.search(query, subject=LARGE, top_k=TOP_K)] for query in queries]
 
 
 def adds(location: str, subject: str, count: int, limit_seconds: float) -> Json:
@@ -127,7 +165,7 @@ def adds(location: str, subject: str, count: int, limit_seconds: float) -> Json:
 async def _async_adds(
     location: str, embedder: RunEmbedder, subject: str, texts: list[str], limit_seconds: float
 ) -> tuple[clock.Rate, clock.Rate]:
-    async with holdfast.open_async(location, embedder=embedder, work=False) as memory:
+    async with _opening(location, embedder) as memory:
 
         async def run(given: Iterable[str]) -> int:
             done = 0
@@ -146,4 +184,10 @@ async def _async_adds(
         return one, clock.Rate(done, time.perf_counter() - started, len(texts))
 
 
-TASKS: dict[str, Callable[..., Json]] = {"fill": fill, "warm": warm, "cold": cold, "adds": adds}
+TASKS: dict[str, Callable[..., Json]] = {
+    "fill": fill,
+    "warm": warm,
+    "cold": cold,
+    "approximate": approximate,
+    "adds": adds,
+}
