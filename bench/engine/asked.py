@@ -51,7 +51,7 @@ def _small(results: Json) -> Iterator[Row]:
     mem0: float | None = reading.at(results, "systems", "mem0", "warm", "p50_ms")
     asked = f"… at least 15 times faster than mem0 at {results['records']:,}"
     yield _at_least(asked, 15, ratio(mem0, p50), "{:.0f} times", f" (mem0 {mem0:.1f} ms)" if mem0 else "")
-    last = max(reading.sizes(results), default=0)
+    last = max([results["scale"], *reading.sizes(results)])
     for store, name in _STORES.items():
         end = reading.warm(results, store, "small", last) if last > results["scale"] else None
         grown = ratio(end.p50_ms, _p50(results, store, "small")) if end else None

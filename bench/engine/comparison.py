@@ -26,6 +26,7 @@ THREADS = 8
 _IN_BATCHES, _ONE_BY_ONE = 90, 10
 # And how many more come from threads.
 _FROM_THREADS = 20
+_TURNS, _PROBE_SECONDS = 20, 0.1
 _SEARCHED_USERS = 10
 _SEARCHES = 300
 
@@ -125,12 +126,27 @@ def _adds(system: System, plan: _Plan, place: Place, limit_seconds: float) -> Js
     in_batches = clock.rate(work, batches, limit_seconds, each=each)
     for item in batches[in_batches.count // each :]:
         work(item)
-    before = probe.sqlite_commits(place.directory)
-    one = clock.rate(work, singles, limit_seconds)
-    after = probe.sqlite_commits(place.directory)
+    one, commits = _one_by_one(work, singles, place, limit_seconds)
     for user, texts in _merged(singles[one.count :]).items():
         work((user, texts))
-    return {"batches": _rate(in_batches), "one": _rate(one), "commits_before": before, "commits_after": after}
+    return {"batches": _rate(in_batches), "one": _rate(one), "commits": commits}
+
+
+def _one_by_one(
+    work: Callable[[Item], None], items: list[Item], place: Place, limit_seconds: float
+) -> tuple[clock.Rate, float]:
+    """In turns with the probe: how fast a disk syncs changes from one second to the next."""
+    count, seconds, turn = 0, 0.0, max(1, len(items) // _TURNS)
+    with probe.SqliteProbe(place.directory) as commits:
+        for start in range(0, len(items), turn):
+            commits.run(_PROBE_SECONDS)
+            done = clock.rate(work, items[start : start + turn], limit_seconds - seconds)
+            count += done.count
+            seconds += done.seconds
+            if seconds >= limit_seconds:
+                break
+        commits.run(_PROBE_SECONDS)
+        return clock.Rate(count, seconds, len(items)), commits.per_second
 
 
 def _threads(system: System, plan: _Plan, embedder: RunEmbedder, limit_seconds: float) -> Json:

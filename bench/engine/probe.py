@@ -10,20 +10,42 @@ from pathlib import Path
 _ROW = "x" * 200
 
 
-def sqlite_commits(directory: Path, seconds: float = 1.0) -> float:
-    """Commits per second into a fresh file, with the write-ahead log and full sync."""
-    with tempfile.TemporaryDirectory(dir=directory) as folder:
-        database = sqlite3.connect(Path(folder) / "probe.db", isolation_level=None)
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = FULL")
-        database.execute("CREATE TABLE probe (value TEXT)")
-        done = 0
+class SqliteProbe:
+    """A file of its own with the write-ahead log and full sync. It can be asked again and again, between other work."""
+
+    def __init__(self, directory: Path) -> None:
+        self._folder = tempfile.TemporaryDirectory(dir=directory)
+        self._database = sqlite3.connect(Path(self._folder.name) / "probe.db", isolation_level=None)
+        self._database.execute("PRAGMA journal_mode = WAL")
+        self._database.execute("PRAGMA synchronous = FULL")
+        self._database.execute("CREATE TABLE probe (value TEXT)")
+        self._commits = 0
+        self._seconds = 0.0
+
+    def __enter__(self) -> SqliteProbe:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._database.close()
+        self._folder.cleanup()
+
+    def run(self, seconds: float) -> None:
         started = time.perf_counter()
         while (passed := time.perf_counter() - started) < seconds:
-            database.execute("INSERT INTO probe VALUES (?)", (_ROW,))
-            done += 1
-        database.close()
-    return done / passed
+            self._database.execute("INSERT INTO probe VALUES (?)", (_ROW,))
+            self._commits += 1
+        self._seconds += passed
+
+    @property
+    def per_second(self) -> float:
+        """Over all that was run."""
+        return self._commits / self._seconds
+
+
+def sqlite_commits(directory: Path, seconds: float = 1.0) -> float:
+    with SqliteProbe(directory) as probe:
+        probe.run(seconds)
+        return probe.per_second
 
 
 def postgres_commits(url: str, seconds: float = 1.0) -> float:

@@ -25,12 +25,12 @@ LARGE = "large"
 EVERYTHING = ""
 AT_ONCE = 8
 _LARGE_BATCH = 1_000
-# The setting that says from which size a partition is searched approximately, and a size that none reaches.
-_FROM, _NEVER = "approximate_from", 10**9
+# The setting that says from which size a partition is searched approximately; 0 is never.
+_FROM = "approximate_from"
 _SEARCHED = 10
 
 
-def _opening(location: str, embedder: RunEmbedder, approximate_from: int = _NEVER, work: bool = False) -> Opening:
+def _opening(location: str, embedder: RunEmbedder, approximate_from: int = 0, work: bool = False) -> Opening:
     """Exact and without background work, unless it is asked for."""
     known = _FROM in Settings.model_fields
     settings = read_settings().model_copy(update={_FROM: approximate_from} if known else {})
@@ -133,6 +133,9 @@ async def _approximate(location: str, large: int, rounds: int, limit_seconds: fl
         built = time.perf_counter() - started
         found = await _searched(memory, embedder, [LARGE], rounds, limit_seconds)
         about = await _best(memory, rounds)
+        explained = await memory.explain(Corpus(seed=5).queries(1)[0], subject=LARGE, top_k=TOP_K)
+        if not any(way.approximate for way in explained.ways):
+            raise RuntimeError(f"it was searched exactly: {[way.reason for way in explained.ways]}")
     async with _opening(location, embedder) as memory:
         exact = await _best(memory, rounds)
     hits = [len(set(one) & set(other)) / len(other) for one, other in zip(about, exact, strict=True) if other]
