@@ -111,7 +111,9 @@ def wanted_from(asking: Asking) -> Wanted:
 
 
 def drafts_from(given: Given | Iterable[Given]) -> tuple[Draft, ...]:
-    if isinstance(given, str | Mapping | Draft):
+    if isinstance(given, str):
+        return (_placed(0, lambda: Draft(given)),)
+    if isinstance(given, (Mapping, Draft)):
         given = (given,)
     if not _is_many(given):
         raise InvalidInput("messages", f"expected a text, a message or several, got {type(given).__name__}")

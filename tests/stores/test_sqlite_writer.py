@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
+from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,7 @@ from typing import Any
 import pytest
 from openers import EVERYTHING
 
+from holdfast import failpoints
 from holdfast.domain.access import LOCAL_OPERATOR, Action
 from holdfast.domain.ids import OperationId
 from holdfast.domain.operations import Operation, Outcome
@@ -134,6 +138,28 @@ def test_loops_and_threads_that_wait_for_one_commit_all_get_their_own_answer(sto
     names = ["blocking 0", "blocking 1", "looping 0", "looping 1"]
     assert answers == {name: name for name in names}
     assert known(store, *names, "bad") == names
+
+
+def test_many_who_write_at_once_share_commits(store: SqliteStore) -> None:
+    reached: Counter[str] = Counter()
+
+    def slow_disk(point: str) -> None:
+        reached[point] += 1
+        if point == "commit.before":
+            time.sleep(0.005)
+
+    def write(thread: int) -> list[str]:
+        return [over_in_one_step(store.write(EVERYTHING, fact(f"{thread}.{number}"))) for number in range(10)]
+
+    failpoints.arm(slow_disk)
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            answers = [name for names in threads.map(write, range(8)) for name in names]
+    finally:
+        failpoints.arm(None)
+    assert known(store, *answers) == answers
+    assert len(answers) == 80
+    assert reached["commit.after"] < 40
 
 
 def test_a_request_that_fails_alone_leaves_nothing_and_the_audit_rows_of_others_stay(

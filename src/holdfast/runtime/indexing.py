@@ -48,6 +48,8 @@ async def analyzed(core: Core, texts: Sequence[str]) -> list[Analysis]:
 async def embedded(core: Core, analyses: Sequence[Analysis]) -> list[tuple[bytes, ...]]:
     pieces = [piece for analysis in analyses for piece in analysis.pieces]
     rows = stored_vectors(await vectors_of(core, pieces, Purpose.DOCUMENT)) if pieces else []
+    if len(analyses) == 1:
+        return [tuple(rows)]
     remaining = iter(rows)
     return [tuple(next(remaining) for _ in analysis.pieces) for analysis in analyses]
 

@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, ClassVar, Generic, TypeVar
 
 from holdfast.domain import ids
@@ -115,7 +116,7 @@ class _Entry:
 
 async def perform(core: Core, actor: Actor, action: Action, make: Callable[[], Request[Any, R]], *, space: str) -> R:
     """Make, authorize, prepare, apply and audit one verb. What cannot even be made is audited in the actor's space."""
-    scope = Scope(space=actor.space or space)
+    scope = _whole(actor.space or space)
     operation_id = OperationId(core.ids.new(ids.OPERATION))
     entry = _Entry(operation_id, actor, action, scope, core.clock.now(), time.perf_counter())
     try:
@@ -132,6 +133,11 @@ async def perform(core: Core, actor: Actor, action: Action, make: Callable[[], R
         await core.store.audit(entry.row(Outcome.REFUSED if refused else Outcome.FAILED, error=error))
         raise
     return await verb.finish(core, result, operation_id)
+
+
+@lru_cache(maxsize=1_024)
+def _whole(space: str) -> Scope:
+    return Scope(space=space)
 
 
 def _applied(verb: Write[P, R], transaction: Transaction, prepared: P, entry: _Entry) -> R:

@@ -58,7 +58,7 @@ class Places(JobTable):
         if not self._grant.reaches(partition):
             raise AccessDenied("the grant does not reach this scope")
         self.enter(partition)
-        known = self._number_of(partition)
+        known = self._known.get(partition) or self._number_of(partition)
         if known is None:
             columns = ("space", "kind", "owner")
             known = self._made("partitions", columns, (partition.space, partition.kind, partition.owner))

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from holdfast.domain.access import Action, Actor, ActorKind
@@ -34,6 +35,11 @@ JOB_COLUMNS = (
 OPERATION_COLUMNS = "id, actor_kind, actor_id, action, scope, outcome, error_code, touched, started_at, duration_micros"
 
 
+# A store is written from the same few scopes again and again.
+_remembered = lru_cache(maxsize=4_096)
+
+
+@_remembered
 def scope_values(scope: Scope) -> tuple[str, ...]:
     return tuple(getattr(scope, part) or "" for part in SCOPE_PARTS)
 
@@ -42,6 +48,7 @@ def scope_of(values: Sequence[str]) -> Scope:
     return Scope(**{part: value for part, value in zip(SCOPE_PARTS, values, strict=True) if value})
 
 
+@_remembered
 def scope_json(scope: Scope) -> str:
     return json.dumps({part: value for part in SCOPE_PARTS if (value := getattr(scope, part))}, ensure_ascii=False)
 

@@ -66,6 +66,8 @@ class SqlTransaction(Burial):
     def _there(self, conversation: int, keys: Sequence[_Key]) -> dict[_Key, tuple[MessageId | None, bytes]]:
         """Which of these the conversation holds already, with what must be equal; None for one that was forgotten."""
         found: dict[_Key, tuple[MessageId | None, bytes]] = {}
+        if not keys:
+            return found
         for column in ("external_key", "content_key"):
             for condition, named in self._among(f"r.{column}", [key for of, key in keys if of == column]):
                 stored = self._db.execute(

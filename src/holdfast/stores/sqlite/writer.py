@@ -67,6 +67,7 @@ class Writer:
         self._room = threading.Event()
         self._room.set()
         self._lock = threading.Lock()
+        self._crowded = False  # whether several wrote last time, and the disk took longer than all of them
         self._closed = False
         self._ended: Future[None] = Future()
         self._thread = threading.Thread(target=self._run, name="holdfast-writer", daemon=True)
@@ -152,11 +153,21 @@ class Writer:
                 batch.append(item)
             if len(batch) >= MAX_BATCH or errands:
                 break
-            try:
-                item = self._queue.get_nowait()
-            except queue.Empty:
-                break
+            item = self._another()
         return batch, errands, False
+
+    def _another(self) -> _Request | _Wake | _Stop | None:
+        """What else is queued. Where several write and it is the disk that takes long, those about to ask go first."""
+        try:
+            return self._queue.get_nowait()
+        except queue.Empty:
+            if not self._crowded:
+                return None
+        time.sleep(0)  # no time passes: other threads get the interpreter's lock
+        try:
+            return self._queue.get_nowait()
+        except queue.Empty:
+            return None
 
     def _next(self) -> _Request | _Wake | _Stop | None:
         if self._audits and self._audit_due is None:
@@ -192,6 +203,7 @@ class Writer:
     def _attempt(self, batch: Sequence[_Request]) -> bool:
         """One transaction. False if SQLite gave up the whole of it because of one request among several."""
         audits = list(self._audits)
+        begun = time.perf_counter()
         try:
             begin_immediate(self._db, self._busy_seconds)
             if len(batch) == 1:
@@ -203,9 +215,11 @@ class Writer:
                     return True
                 begin_immediate(self._db, self._busy_seconds)
             self._record(audits)
+            served = time.perf_counter()
             reach("commit.before")
             self._db.execute("COMMIT")
             reach("commit.after")
+            self._crowded = len(batch) > 1 and time.perf_counter() - served > served - begun
         except BaseException:
             self._audit_due = None
             self._known.drop()
