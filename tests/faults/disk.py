@@ -13,6 +13,7 @@ import mmap
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntFlag
@@ -130,19 +131,19 @@ def _compiled(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def of_size(folder: Path, mebibytes: int) -> Iterator[Path]:
-    """A disk that holds no more than that, mounted on a new folder."""
-    disk = folder / "disk"
-    disk.mkdir()
-    ended = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={mebibytes}m,mode=777", "tmpfs", str(disk)],
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    if ended.returncode:
-        missing(f"the right to mount a small disk ({ended.stderr.decode().strip()})")
+def of_size(mebibytes: int) -> Iterator[Path]:
+    """A disk that holds no more than that, mounted on a new folder that anybody may use."""
+    # Not in pytest's own folders, which a server that runs as somebody else cannot reach.
+    folder = Path(tempfile.mkdtemp(prefix="holdfast-disk-"))
+    folder.chmod(0o755)
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={mebibytes}m,mode=777", "tmpfs", str(folder)]
     try:
-        yield disk
+        ended = subprocess.run(mount, capture_output=True, timeout=60, check=False)
+        if ended.returncode:
+            missing(f"the right to mount a small disk ({ended.stderr.decode().strip()})")
+        try:
+            yield folder
+        finally:
+            subprocess.run(["umount", "-l", str(folder)], check=True, timeout=60)
     finally:
-        subprocess.run(["umount", "-l", str(disk)], check=True, timeout=60)
+        folder.rmdir()

@@ -20,27 +20,68 @@ from holdfast.library import AsyncMemory
 from holdfast.ports import Purpose
 from holdfast.stores.sqlite import SqliteStore
 
-OPERATIONS = int(os.environ.get("HOLDFAST_OPERATIONS", "120"))
+
+class _Mixed:
+    """Everything that a program does all day, and no error that it would have to handle."""
+
+    def __init__(self, memory: AsyncMemory, name: str, counter: str) -> None:
+        self._memory, self._name, self._counter = memory, name, counter
+        self._chance = random.Random(name)
+        self._number = 0
+        self._added: list[tuple[str, str, str]] = []  # id, subject and text
+        self.learned: list[str] = []
+        self.counted = 0
+
+    @property
+    def said(self) -> list[str]:
+        return [text for _, _, text in self._added]
+
+    async def work(self, operations: int) -> None:
+        verbs = [(self._add, 45), (self._search, 20), (self._list, 8), (self._count, 12)]
+        verbs += [(self._remember, 6), (self._forget, 6), (self._flush, 3)]
+        chosen = self._chance.choices([verb for verb, _ in verbs], [weight for _, weight in verbs], k=operations)
+        for self._number, verb in enumerate(chosen):
+            await verb()
+
+    def _subject(self) -> str:
+        return self._chance.choice((self._name, "all"))
+
+    async def _add(self) -> None:
+        subject = self._subject()
+        texts = [f"{self._name} says {self._number} {line}" for line in range(self._chance.randint(1, 3))]
+        added = await self._memory.add(texts, subject=subject, conversation="c")
+        assert added.stored == len(texts)
+        self._added += [(str(each), subject, text) for each, text in zip(added.message_ids, texts, strict=True)]
+
+    async def _search(self) -> None:
+        await self._memory.search(f"{self._name} says {self._number}", subject=self._subject())
+
+    async def _list(self) -> None:
+        await self._memory.list(subject="all", limit=5)
+
+    async def _remember(self) -> None:
+        text = f"{self._name} knows {self._number}"
+        await self._memory.remember(text, subject=self._name)
+        self.learned.append(text)
+
+    async def _forget(self) -> None:
+        if self._added:
+            record_id, subject, _ = self._added.pop(self._chance.randrange(len(self._added)))
+            assert (await self._memory.forget(record_id, subject=subject)).remaining == 0
+
+    async def _flush(self) -> None:
+        await self._memory.flush(subject=self._name, conversation="c")
+
+    async def _count(self) -> None:
+        self.counted += await _count_up(self._memory, self._counter)
 
 
-async def _mixed(path: str, name: str, counter: str) -> dict[str, Any]:
-    """Add, search, read and count up a memory that all the others count up too."""
-    chance, said, counted = random.Random(name), [], 0
+async def _mixed(path: str, name: str, counter: str, operations: int) -> dict[str, Any]:
+    """Add, search, read, forget, and count up a memory that all the others count up too."""
     async with holdfast.open_async(path, embedder="fake") as memory:
-        for number in range(OPERATIONS):
-            choice = chance.random()
-            if choice < 0.5:
-                texts = [f"{name} says {number} {line}" for line in range(chance.randint(1, 3))]
-                added = await memory.add(texts, subject=chance.choice((name, "all")), conversation="c")
-                assert added.stored == len(texts)
-                said += texts
-            elif choice < 0.7:
-                await memory.search(f"{name} says {number}", subject=chance.choice((name, "all")))
-            elif choice < 0.8:
-                await memory.list(subject="all", limit=5)
-            else:
-                counted += await _count_up(memory, counter)
-    return {"said": said, "counted": counted}
+        mixed = _Mixed(memory, name, counter)
+        await mixed.work(operations)
+    return {"said": mixed.said, "learned": mixed.learned, "counted": mixed.counted}
 
 
 async def _count_up(memory: AsyncMemory, counter: str) -> int:
@@ -59,9 +100,9 @@ async def _count_up(memory: AsyncMemory, counter: str) -> int:
         return 1
 
 
-def work(path: str, name: str, counter: str, answers: Queue[Any]) -> None:
+def work(path: str, name: str, counter: str, operations: int, answers: Queue[Any]) -> None:
     try:
-        answers.put(asyncio.run(_mixed(path, name, counter)))
+        answers.put(asyncio.run(_mixed(path, name, counter, operations)))
     except BaseException as error:  # noqa: BLE001 - told to the parent
         answers.put(f"{type(error).__name__}: {error}")
 

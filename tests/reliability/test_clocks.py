@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 
 import holdfast
+from faults.places import Place
 from holdfast.domain.memory import Memory
 from holdfast.domain.transcript import Message
 from holdfast.errors import NotFound
@@ -22,16 +24,20 @@ JUMPS = {
     "standing still": [timedelta(0)] * 3,
     "forwards and back": [DAY, -2 * DAY, DAY],
     "by a little": [-TICK, -TICK, TICK],
+    "a day ahead and back": [DAY, -DAY, timedelta(0)],
+    "over a leap second, told twice": [timedelta(seconds=1), timedelta(seconds=-1), timedelta(seconds=1)],
+    "to the 29th of February and past it": [timedelta(days=789), DAY, -DAY],
+    "an hour ahead, as in spring": [timedelta(minutes=59), timedelta(hours=1), timedelta(minutes=-30)],
     "an hour back, as in autumn": [timedelta(hours=1), timedelta(hours=-1), timedelta(hours=1)],
     "by years": [timedelta(days=36_500), timedelta(days=-73_000), timedelta(0)],
 }
 
 
-def with_clock(work: Callable[[AsyncMemory, FixedClock], Awaitable[None]]) -> None:
+def with_clock(place: Place, work: Callable[[AsyncMemory, FixedClock], Awaitable[None]]) -> None:
     async def whole() -> None:
         clock = FixedClock()
         async with holdfast.open_async(
-            ":memory:", embedder="fake", clock=clock, new_ids=CountingIds(), work=False
+            place.location, embedder="fake", clock=clock, new_ids=CountingIds(), work=False
         ) as memory:
             await work(memory, clock)
             verified = await memory.verify()
@@ -41,7 +47,7 @@ def with_clock(work: Callable[[AsyncMemory, FixedClock], Awaitable[None]]) -> No
 
 
 @pytest.mark.parametrize("jumps", JUMPS.values(), ids=JUMPS.keys())
-def test_revisions_follow_one_another_whatever_the_clock_does(jumps: list[timedelta]) -> None:
+def test_revisions_follow_one_another_whatever_the_clock_does(place: Place, jumps: list[timedelta]) -> None:
     async def work(memory: AsyncMemory, clock: FixedClock) -> None:
         first = await memory.remember("revision 1", subject="ana")
         for number, jump in enumerate(jumps, start=2):
@@ -62,11 +68,11 @@ def test_revisions_follow_one_another_whatever_the_clock_does(jumps: list[timede
             await memory.get(first.id, as_of=moments[0] - TICK)
         assert (await memory.get(first.id)).text == "revision 4"
 
-    with_clock(work)
+    with_clock(place, work)
 
 
 @pytest.mark.parametrize("jumps", JUMPS.values(), ids=JUMPS.keys())
-def test_messages_keep_their_order_whatever_the_clock_does(jumps: list[timedelta]) -> None:
+def test_messages_keep_their_order_whatever_the_clock_does(place: Place, jumps: list[timedelta]) -> None:
     async def work(memory: AsyncMemory, clock: FixedClock) -> None:
         await memory.add("message 1", subject="ana")
         for number, jump in enumerate(jumps, start=2):
@@ -80,11 +86,11 @@ def test_messages_keep_their_order_whatever_the_clock_does(jumps: list[timedelta
         assert (*paged.items, *rest.items) == tuple(listed)
         assert (await memory.flush(subject="ana")).messages == 4
 
-    with_clock(work)
+    with_clock(place, work)
 
 
 @pytest.mark.parametrize("jump", [-DAY, -TICK, timedelta(0), DAY])
-def test_background_work_is_done_whatever_the_clock_does(jump: timedelta) -> None:
+def test_background_work_is_done_whatever_the_clock_does(place: Place, jump: timedelta) -> None:
     async def work(memory: AsyncMemory, clock: FixedClock) -> None:
         await memory.add("I live in Lisbon.", subject="ana")
         await memory.flush(subject="ana")
@@ -93,10 +99,10 @@ def test_background_work_is_done_whatever_the_clock_does(jump: timedelta) -> Non
         (learned,) = (await memory.list(subject="ana", kind="memory")).items
         assert "Lisbon" in learned.text
 
-    with_clock(work)
+    with_clock(place, work)
 
 
-def test_validity_does_not_depend_on_when_it_was_written() -> None:
+def test_validity_does_not_depend_on_when_it_was_written(place: Place) -> None:
     async def work(memory: AsyncMemory, clock: FixedClock) -> None:
         noon = clock.now()
         clock.step(365 * DAY)
@@ -106,10 +112,42 @@ def test_validity_does_not_depend_on_when_it_was_written() -> None:
             assert len(await memory.search("noon", subject="ana", valid_at=at)) == expected
             assert len((await memory.list(subject="ana", valid_at=at)).items) == expected
 
-    with_clock(work)
+    with_clock(place, work)
 
 
-def test_forgetting_holds_whatever_the_clock_does() -> None:
+@pytest.mark.parametrize("zone", ["Europe/Lisbon", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu"])
+def test_moments_given_by_local_clocks_are_the_moments_they_are(place: Place, zone: str) -> None:
+    """Around the hour that a clock shows twice, and the one that it never shows: bounds are by the real moment."""
+
+    async def work(memory: AsyncMemory, clock: FixedClock) -> None:
+        local = ZoneInfo(zone)
+        # Every half hour of the days on which these zones turn their clocks, and some on which they do not.
+        for day in (datetime(2026, 3, 8), datetime(2026, 3, 29), datetime(2026, 4, 5), datetime(2026, 11, 1)):
+            start = day.replace(tzinfo=UTC)
+            moments = [start + timedelta(minutes=30 * step) for step in range(40)]
+            messages = [
+                {"text": f"said {at.isoformat()}", "timestamp": at.astimezone(local).isoformat()} for at in moments
+            ]
+            added = await memory.add(messages, subject="ana", conversation=f"{day:%m-%d}")
+            assert added.stored == len(moments)
+            for message_id, at in zip(added.message_ids, moments, strict=True):
+                record = await memory.get(str(message_id))
+                assert isinstance(record, Message)
+                assert record.said_at == at
+            fact = await memory.remember(
+                f"true on {day:%m-%d}",
+                subject="ana",
+                valid_from=moments[3].astimezone(local),
+                valid_until=moments[9].astimezone(local),
+            )
+            for step, expected in ((2, False), (3, True), (8, True), (9, False)):
+                page = await memory.list(subject="ana", kind="memory", valid_at=moments[step].astimezone(local))
+                assert (fact.id in [record.id for record in page.items]) == expected
+
+    with_clock(place, work)
+
+
+def test_forgetting_holds_whatever_the_clock_does(place: Place) -> None:
     async def work(memory: AsyncMemory, clock: FixedClock) -> None:
         known = clock.now()
         added = await memory.add({"text": "gone", "id": "m1"}, subject="ana")
@@ -120,4 +158,4 @@ def test_forgetting_holds_whatever_the_clock_does() -> None:
             assert await memory.search("gone", subject="ana", as_of=known) == ()
             assert (await memory.add({"text": "gone", "id": "m1"}, subject="ana")).stored == 0
 
-    with_clock(work)
+    with_clock(place, work)

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
+import os
+import random
 
 import pytest
 
 import holdfast
-from holdfast.domain.memory import Memory
-from holdfast.errors import IdempotencyConflict, RevisionConflict
+from faults.places import Place
+from faults.zygote import Zygote
+from holdfast.errors import IdempotencyConflict
 from holdfast.library import AsyncMemory
 
 TIMES = 20
+ROUNDS = int(os.environ.get("HOLDFAST_RETRY_ROUNDS", "200"))  # on each store
+ROUNDS_PER_STORE = 25
+COUNTS = int(os.environ.get("HOLDFAST_COUNT_ROUNDS", "1"))
+WRITERS, PROCESSES = 64, 4
 
 
-async def twice_opened(path: Path) -> tuple[AsyncMemory, AsyncMemory]:
-    """As two processes would have it: they share nothing but the file."""
-    first = await holdfast.open_async(path, embedder="fake", work=False)
-    return first, await holdfast.open_async(path, embedder="fake", work=False)
+async def twice_opened(location: str) -> tuple[AsyncMemory, AsyncMemory]:
+    """As two processes would have it: they share nothing but the store."""
+    first = await holdfast.open_async(location, embedder="fake", work=False)
+    return first, await holdfast.open_async(location, embedder="fake", work=False)
 
 
-def test_one_key_sent_many_times_at_once_adds_once(tmp_path: Path) -> None:
+def test_one_key_sent_many_times_at_once_adds_once(place: Place) -> None:
     async def whole() -> None:
-        memories = await twice_opened(tmp_path / "memory.db")
+        memories = await twice_opened(place.location)
         answers = await asyncio.gather(
             *(memories[at % 2].add(["one", "two"], subject="ana", idempotency_key="key") for at in range(TIMES))
         )
@@ -41,9 +47,9 @@ def test_one_key_sent_many_times_at_once_adds_once(tmp_path: Path) -> None:
     asyncio.run(whole())
 
 
-def test_one_key_sent_many_times_at_once_remembers_once(tmp_path: Path) -> None:
+def test_one_key_sent_many_times_at_once_remembers_once(place: Place) -> None:
     async def whole() -> None:
-        memories = await twice_opened(tmp_path / "memory.db")
+        memories = await twice_opened(place.location)
         answers = await asyncio.gather(
             *(memories[at % 2].remember("a fact", subject="ana", idempotency_key="key") for at in range(TIMES))
         )
@@ -58,9 +64,9 @@ def test_one_key_sent_many_times_at_once_remembers_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("message", [{"id": "m1"}, {"timestamp": "2026-01-01T00:00:00Z", "sender": "ana"}])
-def test_one_message_sent_many_times_at_once_is_stored_once(tmp_path: Path, message: dict[str, str]) -> None:
+def test_one_message_sent_many_times_at_once_is_stored_once(place: Place, message: dict[str, str]) -> None:
     async def whole() -> None:
-        memories = await twice_opened(tmp_path / "memory.db")
+        memories = await twice_opened(place.location)
         answers = await asyncio.gather(
             *(memories[at % 2].add({"text": "hello", **message}, subject="ana") for at in range(TIMES))
         )
@@ -73,9 +79,9 @@ def test_one_message_sent_many_times_at_once_is_stored_once(tmp_path: Path, mess
     asyncio.run(whole())
 
 
-def test_a_replay_after_forgetting_brings_nothing_back(tmp_path: Path) -> None:
+def test_a_replay_after_forgetting_brings_nothing_back(place: Place) -> None:
     async def whole() -> None:
-        async with holdfast.open_async(tmp_path / "memory.db", embedder="fake", work=False) as memory:
+        async with holdfast.open_async(place.location, embedder="fake", work=False) as memory:
             for _ in range(3):
                 added = await memory.add({"text": "gone", "id": "m1"}, subject="ana", idempotency_key="key")
                 await memory.forget(subject="ana")
@@ -86,30 +92,63 @@ def test_a_replay_after_forgetting_brings_nothing_back(tmp_path: Path) -> None:
     asyncio.run(whole())
 
 
-def test_sixty_four_writers_with_compare_and_set_lose_no_update(tmp_path: Path) -> None:
-    async def whole() -> None:
-        memories = await twice_opened(tmp_path / "memory.db")
-        counter = await memories[0].remember("0", subject="ana")
+@pytest.mark.parametrize("seed", range(-(-ROUNDS // ROUNDS_PER_STORE)))
+def test_a_key_sent_from_many_processes_that_die_in_between_has_one_effect(
+    place: Place, zygote: Zygote, seed: int
+) -> None:
+    """2 to 50 times at once, from three processes, the first of which dies on the way; then once more by a fourth."""
+    chance = random.Random(seed)
+    keys = [(f"k{number}", chance.random() < 0.4) for number in range(ROUNDS_PER_STORE)]
+    with holdfast.open(place.location, embedder="fake", work=False):
+        pass
+    told: dict[str, set[str]] = {}
+    at = 0
+    while at < len(keys):
+        # A death costs a process, so several keys share one.
+        rounds = keys[at : at + 5]
+        at += len(rounds)
+        times = chance.randint(1, 17)
+        point = chance.choice(("write.after", "commit.before", "commit.after"))
+        deaths = [(point, chance.randint(1, len(rounds))), (None, 0), (None, 0)]
+        children = [
+            zygote.start(
+                "retrying:send", location=place.location, rounds=rounds, times=times, point=dies, passage=passage
+            )
+            for dies, passage in deaths
+        ]
+        for child in children:
+            for line in child.wait():
+                told.setdefault(line["key"], set()).update(line["ids"])
+        assert children[0].killed
+        assert all(child.succeeded for child in children[1:])
+        place.settle()
+    for line in zygote.run("retrying:send", location=place.location, rounds=keys, times=1, point=None, passage=0):
+        told[line["key"]].update(line["ids"])
+    assert all(len(ids) == 1 for ids in told.values()), "one key was answered in two ways"
+    with holdfast.open(place.location, embedder="fake", work=False) as memory:
+        there = [record.id for record in memory.list(subject="ana", limit=1_000).items]
+        assert sorted(there) == sorted(
+            record_id for ids in told.values() for found in ids for record_id in found.split()
+        )
+        assert memory.verify().ok
 
-        async def count_up(memory: AsyncMemory) -> None:
-            while True:
-                current = await memory.get(counter.id, subject="ana")
-                assert isinstance(current, Memory)
-                try:
-                    await memory.correct(
-                        counter.id,
-                        str(int(current.text) + 1),
-                        subject="ana",
-                        expected_revision=current.revision,
-                    )
-                except RevisionConflict:
-                    continue
-                return
 
-        await asyncio.gather(*(count_up(memories[at % 2]) for at in range(64)))
-        assert (await memories[0].get(counter.id, subject="ana")).text == "64"
-        assert len(await memories[1].history(counter.id, subject="ana")) == 65
-        for memory in memories:
-            await memory.close()
-
-    asyncio.run(whole())
+@pytest.mark.parametrize("seed", range(COUNTS))
+def test_sixty_four_writers_with_compare_and_set_lose_no_update(place: Place, zygote: Zygote, seed: int) -> None:
+    with holdfast.open(place.location, embedder="fake", work=False) as memory:
+        counter = memory.remember("0", subject="ana").id
+        children = [
+            zygote.start(
+                "retrying:count_up",
+                location=place.location,
+                counter=counter,
+                writers=WRITERS // PROCESSES,
+                seed=seed * PROCESSES + number,
+            )
+            for number in range(PROCESSES)
+        ]
+        assert [child.wait() for child in children] == [[{"counted": WRITERS // PROCESSES}]] * PROCESSES
+        assert memory.get(counter, subject="ana").text == str(WRITERS)
+        history = memory.history(counter, subject="ana")
+        assert [record.text for record in history] == [str(number) for number in range(WRITERS + 1)]
+        assert memory.verify().ok

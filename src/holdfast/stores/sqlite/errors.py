@@ -11,16 +11,21 @@ from holdfast.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, Stor
 _PRIMARY_CODE = 0xFF
 
 
+def _extended(error: sqlite3.Error) -> int:
+    return int(getattr(error, "sqlite_errorcode", 0))
+
+
 def is_busy(error: sqlite3.Error) -> bool:
-    code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE
+    code = _extended(error) & _PRIMARY_CODE
     return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def translated(error: sqlite3.Error, location: str) -> StoreError:
-    code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE
+    code = _extended(error) & _PRIMARY_CODE
     if is_busy(error):
         return StoreBusy(f"{location} is being written by another process; nothing was changed, try again")
-    if code == sqlite3.SQLITE_FULL:
+    # The second: the file beside the log could not grow.
+    if code == sqlite3.SQLITE_FULL or _extended(error) == sqlite3.SQLITE_IOERR_SHMSIZE:
         return StoreFull(f"no space is left for {location}; nothing was changed, free some and try again")
     if code == sqlite3.SQLITE_READONLY:
         return StoreReadOnly(f"{location} cannot be written; check the permissions of the file and its folder")

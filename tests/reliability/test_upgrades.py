@@ -1,0 +1,93 @@
+"""Every released schema upgrades; killed half way, it resumes; a newer one is refused."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import old_stores
+import pytest
+
+import holdfast
+from faults.ledger import LaterClock, check_rebuild, check_whole
+from faults.places import KINDS, Place, PostgresPlace, SqlitePlace
+from faults.snapshot import Snapshot, snapshot
+from faults.zygote import Zygote
+from holdfast.errors import SchemaTooNew
+
+DUMPS = [(kind, version) for kind in KINDS for version in old_stores.versions(kind)]
+TEXTS = [
+    "Ana likes coffee.", "I live in Lisbon.", "I work as a nurse.", "Zoë said: 你好", "ana lives in Lisbon.",
+    "ana works as a nurse.", "still to be flushed",
+]  # fmt: skip
+
+
+def restored(kind: str, version: int, folder: Path, request: pytest.FixtureRequest) -> Place:
+    server = None if kind == "sqlite" else request.getfixturevalue("postgres")
+    place: Place = SqlitePlace(folder) if server is None else PostgresPlace(server)
+    old_stores.restore(kind, version, place, server)
+    return place
+
+
+async def looked_at(place: Place) -> Snapshot:
+    async with holdfast.open_async(place.location, embedder="fake", work=False, clock=LaterClock()) as memory:
+        await memory.drain()
+        async with place.store() as store:
+            found = await snapshot(store)
+            await check_whole(store)
+            await check_rebuild(memory, store, ["Lisbon", "coffee"])
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_schema_but_the_newest_has_a_dump(kind: str) -> None:
+    """`old_stores` says how to write one."""
+    assert old_stores.versions(kind) in (
+        list(range(1, old_stores.newest(kind))),
+        list(range(1, old_stores.newest(kind) + 1)),
+    )
+
+
+@pytest.mark.parametrize(("kind", "version"), DUMPS)
+def test_a_released_schema_is_upgraded_with_all_that_it_holds(
+    kind: str, version: int, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    old = restored(kind, version, tmp_path, request)
+    fresh: Place = SqlitePlace(tmp_path / "fresh") if kind == "sqlite" else PostgresPlace(old._server)  # type: ignore[attr-defined]
+    (tmp_path / "fresh").mkdir()
+    asyncio.run(old_stores.fill(fresh.location))
+    assert asyncio.run(looked_at(old)) == asyncio.run(looked_at(fresh))
+    with holdfast.open(old.location, embedder="fake", work=False) as memory:
+        # What was promised under the old schema still holds.
+        assert memory.add({"text": "to be forgotten", "id": "m2"}, subject="bob").stored == 0
+        again = memory.remember(
+            "Ana likes tea.",
+            subject="ana",
+            evidence=[link.message_id for link in memory.list(subject="ana", kind="memory").items[0].evidence],
+            idempotency_key="key2",
+        )
+        assert again.text == "Ana likes coffee."
+        assert memory.flush(subject="bob").messages == 1
+
+
+@pytest.mark.parametrize(("kind", "version"), DUMPS)
+def test_an_upgrade_killed_half_way_is_resumed(
+    kind: str, version: int, tmp_path: Path, request: pytest.FixtureRequest, zygote: Zygote
+) -> None:
+    place = restored(kind, version, tmp_path, request)
+    steps = old_stores.newest(kind) + len(old_stores.EXTRA) - version
+    # Each step is killed before it and at its end; a death before the second means that the first was committed.
+    for _ in range(steps - 1):
+        for point, passage in (("migration.before", 1), ("migration.after", 1), ("migration.before", 2)):
+            child = zygote.start("old_stores:upgrade", kind=kind, location=place.location, point=point, passage=passage)
+            assert child.wait() == []
+            assert child.killed
+            place.settle()
+    child = zygote.start("old_stores:upgrade", kind=kind, location=place.location, point="migration.after", passage=1)
+    assert child.wait() == []
+    assert child.killed
+    (line,) = zygote.run("old_stores:upgrade", kind=kind, location=place.location, point=None, passage=0)
+    assert line == {"ok": True, "texts": TEXTS}
+    # Now it is of a later version than this one.
+    with pytest.raises(SchemaTooNew, match="upgrade Holdfast"):
+        holdfast.open(place.location, embedder="fake")
