@@ -28,8 +28,10 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -295,3 +297,90 @@ def _free_port() -> int:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return int(taken.getsockname()[1])
+
+
+class Cut(Enum):
+    """What happens to the next thing that passes a proxy: it is lost, or only the answer to it is."""
+
+    QUESTION = "question"
+    ANSWER = "answer"
+
+
+class Proxy:
+    """A network that fails when it is told to, between a store and its server.
+
+    with Proxy(server) as proxy:
+        store = PostgresStore(proxy.url)
+        proxy.cut(Cut.ANSWER)     # the next thing sent arrives, and every connection is lost before its answer
+        proxy.close_door()        # and none can be made; `open_door` ends that
+    """
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._lock = threading.Lock()
+        self._cut: Cut | None = None
+        self._open: set[socket.socket] = set()
+        self._door = True
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._ended = False
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def port(self) -> int:
+        return int(self._listener.getsockname()[1])
+
+    def url(self, **more: str) -> str:
+        return self._server.url(**more).replace(f":{self._server.port}/", f":{self.port}/")
+
+    def cut(self, what: Cut) -> None:
+        self._cut = what
+
+    def sever(self) -> None:
+        """Every connection is lost, now."""
+        with self._lock:
+            for each in self._open:
+                with contextlib.suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)
+            self._open.clear()
+
+    def close_door(self) -> None:
+        self._door = False
+
+    def open_door(self) -> None:
+        self._door = True
+
+    def __enter__(self) -> Proxy:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended = True
+        self._listener.close()
+        self.sever()
+
+    def _accept(self) -> None:
+        while not self._ended:
+            try:
+                client, _ = self._listener.accept()
+                if not self._door:
+                    client.close()
+                    continue
+                server = socket.create_connection(("127.0.0.1", self._server.port))
+            except OSError:
+                continue
+            with self._lock:
+                self._open |= {client, server}
+            threading.Thread(target=self._pump, args=(client, server, Cut.QUESTION), daemon=True).start()
+            threading.Thread(target=self._pump, args=(server, client, Cut.ANSWER), daemon=True).start()
+
+    def _pump(self, source: socket.socket, sink: socket.socket, what: Cut) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65_536):
+                if self._cut is what:
+                    self._cut = None
+                    self.sever()
+                    break
+                sink.sendall(data)
+        for each in (source, sink):
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()

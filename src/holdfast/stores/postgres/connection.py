@@ -13,7 +13,7 @@ from holdfast.errors import StoreError, StoreReadOnly
 from holdfast.stores.postgres import schema
 from holdfast.stores.postgres.errors import passing, translated, unreached
 from holdfast.stores.postgres.location import Place
-from holdfast.stores.postgres.session import Session, adapt
+from holdfast.stores.postgres.session import Session
 from holdfast.stores.sql.archive import refuse_unfinished
 
 # Of one attempt: a server that does not answer by then is as good as down.
@@ -30,7 +30,7 @@ _SET_UP = (
     " set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'"
     " ELSE current_setting('synchronous_commit') END, false), pg_is_in_recovery()"
 )
-_SEARCH_PATH = b"SELECT set_config('search_path', $1, false)"
+_SEARCH_PATH = "SELECT set_config('search_path', %s, false)"
 _TIMELINE = "SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8)"
 
 
@@ -78,7 +78,6 @@ class Connector:
             connection.close()
 
     def _refuse_unfinished(self, connection: psycopg.Connection[Any]) -> None:
-        adapt(connection)
         connection.execute(_SEARCH_PATH, (self._path,))
         refuse_unfinished(Session(connection, self.place.schema, None), self.place.shown)
 
@@ -126,7 +125,6 @@ class Connector:
                 " addresses with target_session_attrs=read-write"
             )
         timeline = _timeline(connection)
-        adapt(connection)
         return Session(connection, self.place.schema, timeline)
 
     def _warn(self, connection: psycopg.Connection[Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from holdfast.ports import VectorRow
-from holdfast.stores.postgres.session import HalfVector
+from holdfast.stores.postgres.values import HalfVector
 from holdfast.stores.sql.dialect import Database, Rows, insertion
 
 _HEADER = 4  # dimensions and a reserved field, 16 bits each

@@ -27,13 +27,16 @@ class Kind(Enum):
     REFUSED = auto()  # the statement itself
 
 
-_LOST = re.compile(r"08...|57P0[1235]|25P0[34]|25006")
+# The last: what was prepared on it is gone, or no longer fits the tables.
+_LOST = re.compile(r"08...|57P0[1235]|25P0[34]|25006|26000")
 _CONFLICT = re.compile(r"40001|40P01|55P03")
 
 
 def kind_of(error: psycopg.Error, connection: psycopg.Connection | None = None) -> Kind:
     state = error.sqlstate or ""
     if _LOST.fullmatch(state) or (connection is not None and (connection.closed or connection.broken)):
+        return Kind.LOST
+    if state == "0A000" and "cached plan" in str(error):
         return Kind.LOST
     if not state and isinstance(error, psycopg.OperationalError):
         return Kind.LOST

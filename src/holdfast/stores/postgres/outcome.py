@@ -28,7 +28,8 @@ def was_committed(connector: Connector, unsettled: Unsettled) -> bool:
         try:
             session = connector.session(patience)
             try:
-                answer = _asked(session, unsettled)
+                with session.transaction("BEGIN READ ONLY"):
+                    answer = _asked(session, unsettled)
             finally:
                 session.close()
         except (psycopg.Error, StoreError):

@@ -1,79 +1,22 @@
-"""One connection to the server, set up as the store needs it: the handle that shared statements run on.
-
-Statements of a transaction travel in a pipeline: what nobody has looked at yet goes to the server together with the
-next question. Parameters are sent without a type, for the server to infer: a value that is missing now and then does
-not make another statement to prepare.
-"""
+"""One connection to the server, set up as the store needs it: the handle that shared statements run on."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import Any
 
 import psycopg
-from psycopg.adapt import Dumper
-from psycopg.pq import Format, TransactionStatus
-from psycopg.rows import tuple_row
+from psycopg.pq import TransactionStatus
 
 from holdfast.domain.scope import Partition
 from holdfast.stores.postgres.locks import partition_key, space_key
+from holdfast.stores.postgres.wire import Answer, Wire
 from holdfast.stores.sql.known import Known
-
-PREPARED = 500
-
-
-class _Number(Dumper):
-    oid = 0
-
-    def dump(self, obj: int) -> bytes:
-        return b"%d" % obj
-
-
-class _Bytes(Dumper):
-    oid = 0
-    format = Format.BINARY
-
-    def dump(self, obj: bytes) -> bytes:
-        return obj
-
-
-class HalfVector(bytes):
-    """A vector in the form in which pgvector reads it."""
-
-
-class _Answer(psycopg.RawCursor[Any]):
-    """A cursor whose count of rows is waited for, too."""
-
-    pipeline: psycopg.Pipeline | None = None
-
-    @property
-    def rowcount(self) -> int:
-        if self.pipeline is not None:
-            self.pipeline.sync()
-        return super().rowcount
-
-
-@lru_cache(maxsize=2_000)
-def numbered(statement: str) -> bytes:
-    """`?` as PostgreSQL writes it: $1, $2, …"""
-    first, *rest = statement.split("?")
-    return (first + "".join(f"${number}{part}" for number, part in enumerate(rest, 1))).encode()
-
-
-def adapt(connection: psycopg.Connection[Any]) -> None:
-    connection.prepare_threshold = 1
-    connection.prepared_max = PREPARED
-    connection.cursor_factory = _Answer
-    connection.row_factory = tuple_row
-    connection.adapters.register_dumper(int, _Number)
-    connection.adapters.register_dumper(bytes, _Bytes)
-    connection.adapters.register_dumper(HalfVector, _Bytes)
 
 
 class Session:
-    """Implements `Database`. `timeline` tells one history of the server from another, after a failover."""
+    """Implements `Database`. `timeline` tells one history of the server from another."""
 
     def __init__(self, connection: psycopg.Connection[Any], schema: str, timeline: str | None) -> None:
         self.connection = connection
@@ -81,25 +24,33 @@ class Session:
         self.known = Known()
         self.transaction_id: str | None = None
         self._schema = schema
-        self._pipeline: psycopg.Pipeline | None = None
+        self._wire = Wire(connection)
         self._held: set[int] = set()
 
-    def execute(self, statement: str, values: Sequence[Any] = (), /) -> _Answer:
-        cursor = self.connection.cursor(binary=True)
-        assert isinstance(cursor, _Answer)
-        cursor.pipeline = self._pipeline
-        cursor.execute(numbered(statement), values or None)
-        return cursor
+    def execute(self, statement: str, values: Sequence[Any] = (), /) -> Answer:
+        if self._wire.open:
+            return self._wire.send(statement, values)
+        with self._pipeline():
+            return self._wire.send(statement, values)
 
     def executemany(self, statement: str, values: Sequence[Sequence[Any]], /) -> object:
-        if values:
-            self.connection.cursor().executemany(numbered(statement), values)
+        with contextlib.nullcontext() if self._wire.open else self._pipeline():
+            for each in values:
+                self._wire.send(statement, each)
         return None
 
-    def sync(self) -> None:
-        """Wait for everything that was sent; the first error of it."""
-        if self._pipeline is not None:
-            self._pipeline.sync()
+    @contextlib.contextmanager
+    def _pipeline(self) -> Iterator[None]:
+        """Whatever is sent within has been answered at its end."""
+        self._wire.enter()
+        try:
+            yield
+        except BaseException:
+            # What is told is what came first.
+            with contextlib.suppress(psycopg.Error):
+                self._wire.leave()
+            raise
+        self._wire.leave()
 
     # --- transactions ---
 
@@ -109,25 +60,20 @@ class Session:
         self._held.clear()
         self.transaction_id = None
         try:
-            with self.connection.pipeline() as pipeline:
-                self._pipeline = pipeline
-                try:
-                    self.execute(begin)
-                    yield
-                finally:
-                    self._pipeline = None
+            with self._pipeline():
+                self.execute(begin)
+                yield
         finally:
-            self._end()
+            if not self.lost and self.connection.info.transaction_status is not TransactionStatus.IDLE:
+                self.connection.execute(b"ROLLBACK")
 
-    def _end(self) -> None:
-        if not self.connection.closed and self.connection.info.transaction_status is not TransactionStatus.IDLE:
-            self.connection.execute(b"ROLLBACK")
+    @property
+    def lost(self) -> bool:
+        return self.connection.closed or self.connection.broken
 
     def commit(self) -> None:
-        answer = self.execute("COMMIT")
-        self.sync()
         # A transaction that failed on the way is ended by COMMIT, and not committed.
-        if answer.statusmessage != "COMMIT":
+        if self.execute("COMMIT").tag != b"COMMIT":
             raise psycopg.errors.InFailedSqlTransaction("the transaction was rolled back")
 
     def savepoint(self) -> frozenset[int]:

@@ -6,7 +6,7 @@ import asyncio
 import re
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar, cast
 
 import psycopg
@@ -14,7 +14,9 @@ import psycopg
 from holdfast.domain.access import Grant
 from holdfast.domain.operations import Operation
 from holdfast.errors import StoreClosed
+from holdfast.loops import aside
 from holdfast.ports import Reader, Transaction
+from holdfast.stores.pending import Pending
 from holdfast.stores.postgres.connection import CONNECT_SECONDS, Connector, Patience
 from holdfast.stores.postgres.errors import Kind, kind_of, translated
 from holdfast.stores.postgres.location import place_of
@@ -33,7 +35,9 @@ _REMAINING = re.compile(r"(\d+) (?:are )?dead but not yet removable|(\d+) dead r
 
 
 class PostgresStore:
-    """Implements `ports.Store`."""
+    """Implements `ports.Store`. Reading, writing and auditing suspend on an event loop, and block without one."""
+
+    loopless = True
 
     def __init__(self, location: str, *, busy_seconds: float = BUSY_SECONDS, connections: int = CONNECTIONS) -> None:
         place = place_of(location, min(CONNECT_SECONDS, busy_seconds))
@@ -49,20 +53,20 @@ class PostgresStore:
         return self._location
 
     async def read(self, grant: Grant, work: Callable[[Reader], T]) -> T:
-        return cast(T, await asyncio.wrap_future(self._readers.submit(lambda session: _read(session, grant, work))))
+        return cast(T, await self._readers.submit(_Read(grant, work)))
 
     async def write(self, grant: Grant, work: Callable[[Transaction], T]) -> T:
-        return cast(T, await asyncio.wrap_future(self._writers.submit(grant, work)))
+        return cast(T, await self._writers.submit(grant, work))
 
     async def audit(self, operation: Operation) -> None:
         if not self._writers.audit(operation):
-            await asyncio.to_thread(self._writers.wait_for_room)
+            await aside(self._writers.wait_for_room)
 
     async def scrub(self) -> bool:
         """Vacuum what forgetting deletes from. False while somebody's older snapshot still sees it."""
         self._writers.check_open()
         deadline = asyncio.get_running_loop().time() + SCRUB_SECONDS
-        while not await asyncio.wrap_future(self._readers.submit(_vacuumed)):
+        while not await self._readers.submit(_Vacuum()):
             if asyncio.get_running_loop().time() >= deadline:
                 return False
             await asyncio.sleep(_SCRUB_STEP)
@@ -88,29 +92,38 @@ class _Readers:
         self._closed = False
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="holdfast-reader")
 
-    def submit(self, work: Callable[[Session], Any]) -> Future[Any]:
+    def submit(self, errand: _Errand) -> Pending:
         with self._lock:
             if self._closed:
                 raise StoreClosed("this memory was closed; open it again")
-            return self._threads.submit(self._call, work)
+            self._threads.submit(self._do, errand)
+        return errand
 
-    def _call(self, work: Callable[[Session], Any]) -> Any:
+    def _do(self, errand: _Errand) -> None:
         """Nothing was changed, so that whatever the loss of a connection ended is done again on another."""
         patience = Patience(self._connector.busy_seconds)
-        while True:
-            session = self._session(patience)
+        while not errand.unwanted:
             try:
-                return work(session)
-            except psycopg.Error as error:
-                kind = kind_of(error, session.connection)
-                if kind is Kind.LOST:
-                    self._discard(session)
-                if kind is Kind.REFUSED or not patience.more():
-                    raise translated(error, self._connector.place) from error
+                session = self._session(patience)
+                try:
+                    errand.run(session)
+                except psycopg.Error as error:
+                    if not self._again(session, error, patience):
+                        raise translated(error, self._connector.place) from error
+            except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
+                errand.fail(error)
+            if errand.told:
+                return
+
+    def _again(self, session: Session, error: psycopg.Error, patience: Patience) -> bool:
+        kind = kind_of(error, session.connection)
+        if kind is Kind.LOST:
+            self._discard(session)
+        return kind is not Kind.REFUSED and patience.more()
 
     def _session(self, patience: Patience) -> Session:
         session: Session | None = getattr(self._own, "session", None)
-        if session is None or session.connection.closed:
+        if session is None or session.lost:
             session = self._own.session = self._connector.session(patience)
             with self._lock:
                 self._opened.add(session)
@@ -130,24 +143,61 @@ class _Readers:
             session.close()
 
 
-def _read(session: Session, grant: Grant, work: Callable[[Reader], Any]) -> Any:
-    with session.transaction(_BEGIN):
-        result = work(PostgresReader(session, grant))
-        session.execute("ROLLBACK")
-        return result
+class _Errand(Pending):
+    """Something to do on a connection of the readers', and the answer to it."""
+
+    __slots__ = ("told",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told = False
+
+    def run(self, session: Session) -> None:
+        raise NotImplementedError
+
+    def tell_it(self) -> None:
+        self.told = True
+        Pending.tell((self,))
+
+    def fail(self, error: BaseException) -> None:
+        # What goes wrong after the answer is the connection's end, and nobody's business.
+        if not self.told:
+            self.error = error
+            self.tell_it()
 
 
-def _vacuumed(session: Session) -> bool:
-    """Whether nothing that is deleted is left in the tables."""
-    told: list[str] = []
+class _Read(_Errand):
+    __slots__ = ("_grant", "_work")
 
-    def note(diagnostic: psycopg.errors.Diagnostic) -> None:
-        told.append(f"{diagnostic.message_primary or ''} {diagnostic.message_detail or ''}")
+    def __init__(self, grant: Grant, work: Callable[[Reader], Any]) -> None:
+        super().__init__()
+        self._grant = grant
+        self._work = work
 
-    session.connection.add_notice_handler(note)
-    try:
-        session.connection.execute(_VACUUM)
-    finally:
-        session.connection.remove_notice_handler(note)
-    remaining = [int(found) for text in told for match in _REMAINING.findall(text) for found in match if found]
-    return not any(remaining)
+    def run(self, session: Session) -> None:
+        with session.transaction(_BEGIN):
+            self.outcome = self._work(PostgresReader(session, self._grant))
+            # The caller need not wait for the end of the snapshot.
+            self.tell_it()
+            session.execute("ROLLBACK")
+
+
+class _Vacuum(_Errand):
+    """The answer is whether nothing that is deleted is left in the tables."""
+
+    __slots__ = ()
+
+    def run(self, session: Session) -> None:
+        told: list[str] = []
+
+        def note(diagnostic: psycopg.errors.Diagnostic) -> None:
+            told.append(f"{diagnostic.message_primary or ''} {diagnostic.message_detail or ''}")
+
+        session.connection.add_notice_handler(note)
+        try:
+            session.connection.execute(_VACUUM)
+        finally:
+            session.connection.remove_notice_handler(note)
+        remaining = [int(found) for text in told for match in _REMAINING.findall(text) for found in match if found]
+        self.outcome = not any(remaining)
+        self.tell_it()

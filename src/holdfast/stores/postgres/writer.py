@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
@@ -24,6 +23,7 @@ from holdfast.domain.operations import Operation
 from holdfast.errors import StoreClosed, StoreError
 from holdfast.failpoints import reach
 from holdfast.stores.audits import AUDIT_SECONDS, AuditBuffer
+from holdfast.stores.pending import Pending
 from holdfast.stores.postgres.connection import Connector, Patience
 from holdfast.stores.postgres.errors import Kind, kind_of, translated
 from holdfast.stores.postgres.locks import partitions_of, whole_space
@@ -38,14 +38,16 @@ _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE"
 log = logging.getLogger("holdfast.store")
 
 
-@dataclass(slots=True)
-class _Request:
-    grant: Grant
-    work: Callable[[PostgresTransaction], Any]
-    future: Future[Any] = field(default_factory=Future)
-    outcome: Any = None
-    error: BaseException | None = None
-    recorded: str | None = None
+class _Request(Pending):
+    """`recorded` is the audit row that proves, later, whether it was committed."""
+
+    __slots__ = ("grant", "recorded", "work")
+
+    def __init__(self, grant: Grant, work: Callable[[PostgresTransaction], Any]) -> None:
+        super().__init__()
+        self.grant = grant
+        self.work = work
+        self.recorded: str | None = None
 
 
 class _Wake:
@@ -66,12 +68,12 @@ class Writers:
         # The first also writes the audit rows of reads.
         self._lanes = [_Lane(connector, self._audits if number == 0 else None, number) for number in range(lanes)]
 
-    def submit(self, grant: Grant, work: Callable[[PostgresTransaction], Any]) -> Future[Any]:
+    def submit(self, grant: Grant, work: Callable[[PostgresTransaction], Any]) -> Pending:
         request = _Request(grant, work)
         with self._lock:
             self._check_open()
             self._lanes[hash(_place(grant)) % len(self._lanes)].queue.put(request)
-        return request.future
+        return request
 
     def audit(self, operation: Operation) -> bool:
         """Queue an audit row. False if so many wait already that the caller should wait for room."""
@@ -143,7 +145,7 @@ class _Lane:
         while item is not None:
             if isinstance(item, _Stop):
                 return batch, True
-            if isinstance(item, _Request) and item.future.set_running_or_notify_cancel():
+            if isinstance(item, _Request) and not item.unwanted:
                 batch.append(item)
             if len(batch) >= MAX_BATCH:
                 break
@@ -182,7 +184,7 @@ class _Lane:
             except BaseException as error:  # noqa: BLE001 - handed to the callers, whatever it is
                 self._failed(batch, error)
             else:
-                _answer(batch)
+                Pending.tell(batch)
             return
 
     def _again(self, error: psycopg.Error, patience: Patience) -> bool:
@@ -199,7 +201,8 @@ class _Lane:
                 self._commit([request])
             return
         for request in batch:
-            request.future.set_exception(_in_our_words(error, self._connector))
+            request.error = _in_our_words(error, self._connector)
+        Pending.tell(batch)
 
     def _attempt(self, batch: Sequence[_Request], patience: Patience) -> None:
         """One transaction."""
@@ -223,7 +226,7 @@ class _Lane:
                 raise
         finally:
             session.known.keep() if committed else session.known.drop()
-            if session.connection.closed:
+            if session.lost:
                 self._discard()
         if self._audits is not None:
             self._audits.written(len(audits))
@@ -285,14 +288,6 @@ def _record(session: Session, audits: Sequence[Operation]) -> None:
         # A call that was cancelled may have been carried out all the same; then its own row stands.
         record_operation(session, operation, unless_there=True)
     reach("audit.after")
-
-
-def _answer(batch: Sequence[_Request]) -> None:
-    for request in batch:
-        if request.error is None:
-            request.future.set_result(request.outcome)
-        else:
-            request.future.set_exception(request.error)
 
 
 def _in_our_words(error: BaseException, connector: Connector) -> BaseException:

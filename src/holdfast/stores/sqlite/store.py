@@ -20,9 +20,9 @@ from holdfast.domain.operations import Operation
 from holdfast.errors import StoreClosed
 from holdfast.loops import aside
 from holdfast.ports import Reader, Transaction
+from holdfast.stores.pending import Pending
 from holdfast.stores.sqlite.connection import MEMORY, connect, open_store
 from holdfast.stores.sqlite.errors import translating
-from holdfast.stores.sqlite.pending import Pending
 from holdfast.stores.sqlite.reader import SqliteReader
 from holdfast.stores.sqlite.writer import Writer
 

@@ -21,9 +21,9 @@ from holdfast.domain.access import Grant
 from holdfast.domain.operations import Operation
 from holdfast.errors import StoreBusy, StoreClosed
 from holdfast.failpoints import reach
+from holdfast.stores.pending import Pending
 from holdfast.stores.sql.known import Known
 from holdfast.stores.sqlite.errors import is_busy, translated
-from holdfast.stores.sqlite.pending import Pending
 from holdfast.stores.sqlite.transaction import SqliteTransaction, record_operation
 from holdfast.stores.sqlite.waiting import begin_immediate
 

@@ -1,0 +1,193 @@
+"""Statements on their way to the server and answers on their way back, as many at a time as nobody waits for.
+
+libpq's pipeline, used directly: what is sent is only waited for when its answer is looked at, so that a transaction of
+ten statements takes two or three trips instead of ten. Each statement is prepared once per connection. Parameters go
+without a type, for the server to infer, so that a value that is missing now and then makes no other statement of it;
+answers come in binary. Waiting is done on the socket, where other threads can go on.
+"""
+
+from __future__ import annotations
+
+import select
+from collections import deque
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+import psycopg
+from psycopg import errors
+from psycopg.adapt import Transformer
+from psycopg.pq import ConnStatus, ExecStatus, Format
+from psycopg.pq.abc import PGresult
+
+from holdfast.stores.postgres.values import encoded
+
+_MOST_PREPARED = 1_000
+_FINE = frozenset({ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK})
+
+
+@lru_cache(maxsize=2_000)
+def numbered(statement: str) -> bytes:
+    """`?` as PostgreSQL writes it: $1, $2, …"""
+    first, *rest = statement.split("?")
+    return (first + "".join(f"${number}{part}" for number, part in enumerate(rest, 1))).encode()
+
+
+class Answer:
+    """What a statement gave. Looking at it waits for it, and raises what went wrong with it."""
+
+    __slots__ = ("_next", "_result", "_wire", "prepares")
+
+    def __init__(self, wire: Wire, prepares: str | None = None) -> None:
+        self.prepares = prepares
+        self._wire = wire
+        self._result: PGresult | None = None
+        self._next = 0
+
+    def arrived(self, result: PGresult) -> None:
+        self._result = result
+
+    def _received(self) -> PGresult:
+        if self._result is None:
+            self._wire.receive(self)
+        assert self._result is not None
+        return self._result
+
+    @property
+    def rowcount(self) -> int:
+        return int(self._received().command_tuples or 0)
+
+    @property
+    def tag(self) -> bytes:
+        """What the server calls what it did, such as COMMIT."""
+        return self._received().command_status or b""
+
+    def fetchone(self) -> Any:
+        found = self._rows(self._next, self._next + 1)
+        self._next += 1
+        return found[0] if found else None
+
+    def fetchall(self) -> list[Any]:
+        return self._rows(self._next, None)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.fetchall())
+
+    def _rows(self, start: int, end: int | None) -> list[Any]:
+        result = self._received()
+        last = result.ntuples if end is None else min(end, result.ntuples)
+        return self._wire.loaded(result, start, last) if start < last else []
+
+
+class Wire:
+    """One connection in pipeline mode, between `enter` and `leave`. Used by one thread at a time."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+        self._libpq = connection.pgconn
+        self._loader = Transformer(connection)
+        self._prepared: dict[str, bytes] = {}
+        self._expected: deque[Answer] = deque()
+        self._error: psycopg.Error | None = None
+        self.open = False
+        self._reading, self._both = select.poll(), select.poll()
+        self._reading.register(self._libpq.socket, select.POLLIN)
+        self._both.register(self._libpq.socket, select.POLLIN | select.POLLOUT)
+
+    # --- sending ---
+
+    def enter(self) -> None:
+        self._error = None
+        self._expected.clear()
+        self._libpq.enter_pipeline_mode()
+        self.open = True
+
+    def send(self, statement: str, values: Sequence[Any] = ()) -> Answer:
+        """On its way; looked at later, or never."""
+        name = self._prepared.get(statement)
+        if name is None and len(self._prepared) < _MOST_PREPARED:
+            name = self._prepared[statement] = b"h%d" % len(self._prepared)
+            self._libpq.send_prepare(name, numbered(statement))
+            self._expected.append(Answer(self, prepares=statement))
+        given, formats = encoded(values)
+        if name is None:
+            self._libpq.send_query_params(
+                numbered(statement), given, param_formats=formats, result_format=Format.BINARY
+            )
+        else:
+            self._libpq.send_query_prepared(name, given, formats, result_format=Format.BINARY)
+        answer = Answer(self)
+        self._expected.append(answer)
+        return answer
+
+    # --- receiving ---
+
+    def receive(self, wanted: Answer) -> None:
+        """Take in answers up to this one; the first error among them."""
+        if self._error is not None:
+            raise self._error
+        self._libpq.send_flush_request()
+        self._flush()
+        while self._expected:
+            answer = self._expected.popleft()
+            self._take(answer)
+            if self._error is not None:
+                raise self._error
+            if answer is wanted:
+                return
+        raise psycopg.OperationalError("the connection was lost")
+
+    def leave(self) -> None:
+        """Take in everything that is still out, and end the pipeline; the first error of it, if none was raised yet."""
+        told, self.open = self._error, False
+        self._libpq.pipeline_sync()
+        self._flush()
+        while self._expected:
+            self._take(self._expected.popleft())
+        while (result := self._result()) is None or result.status != ExecStatus.PIPELINE_SYNC:
+            pass
+        self._libpq.exit_pipeline_mode()
+        if self._error is not None and told is None:
+            raise self._error
+
+    def _take(self, answer: Answer) -> None:
+        """One statement's answer: a result, and the mark of its end."""
+        result = self._result()
+        if result is None:
+            raise psycopg.OperationalError("the server's answers are out of step")
+        if result.status in _FINE:
+            answer.arrived(result)
+        else:
+            if answer.prepares is not None:
+                del self._prepared[answer.prepares]
+            if result.status != ExecStatus.PIPELINE_ABORTED and self._error is None:
+                self._error = errors.error_from_result(result, self._connection.info.encoding)
+        if self._result() is not None:
+            raise psycopg.OperationalError("the server's answers are out of step")
+
+    def _result(self) -> PGresult | None:
+        libpq = self._libpq
+        while libpq.is_busy():
+            self._reading.poll()
+            libpq.consume_input()
+            self._check()
+        result = libpq.get_result()
+        if result is None:
+            self._check()
+        return result
+
+    def _flush(self) -> None:
+        # The server stops listening while nobody takes in what it says.
+        while self._libpq.flush():
+            for _, event in self._both.poll():
+                if event & ~select.POLLOUT:
+                    self._libpq.consume_input()
+
+    def _check(self) -> None:
+        if self._libpq.status == ConnStatus.BAD:
+            self._expected.clear()
+            raise psycopg.OperationalError(f"the connection was lost: {self._libpq.get_error_message()}")
+
+    def loaded(self, result: PGresult, start: int, end: int) -> list[Any]:
+        self._loader.set_pgresult(result)
+        return self._loader.load_rows(start, end, tuple)

@@ -1,0 +1,410 @@
+"""What goes wrong between a store and its server: connections lost, servers lost, writers in each other's way."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from holdfast import failpoints
+from holdfast.domain.forgetting import ForgetTarget
+from holdfast.domain.scope import Scope
+from holdfast.errors import OutcomeUnknown, StoreBusy, StoreUnavailable, StoreUnusable
+from holdfast.ports import Indexed, Reader, Store, Transaction
+from holdfast.stores.postgres import PostgresStore
+from holdfast.testing.contract.scribe import (
+    ANA,
+    ANALYZER,
+    BOB,
+    EMBEDDER,
+    EVERYTHING,
+    SPACE,
+    Scribe,
+    add,
+    delta,
+    forget,
+    texts,
+    vector,
+    writing,
+)
+from postgres import PASSWORD, AnyServer, Cut, Proxy, Server, new_schema, schema_of
+
+
+def own(server: AnyServer) -> Server:
+    if not isinstance(server, Server):
+        pytest.skip("needs a server of the tests' own")
+    return server
+
+
+@pytest.fixture
+def proxy(postgres: AnyServer) -> Iterator[Proxy]:
+    with Proxy(own(postgres)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def at_commit() -> Iterator[Callable[[Callable[[], None]], None]]:
+    """Does something, once, when the store is about to commit."""
+
+    def arm(act: Callable[[], None]) -> None:
+        todo = [act]
+        failpoints.arm(lambda point: todo.pop()() if point == "commit.before" and todo else None)
+
+    yield arm
+    failpoints.arm(None)
+
+
+def terminate(server: AnyServer) -> int:
+    """End every connection of a store, as an administrator or a restarting server does."""
+    ended = server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'holdfast'")
+    return len(ended)
+
+
+# --- connections ------------------------------------------------------------------------------------------------------
+
+
+def test_reads_and_writes_go_on_over_lost_connections(postgres: AnyServer, postgres_url: str) -> None:
+    async def whole() -> None:
+        scribe, store = Scribe(), PostgresStore(postgres_url)
+        kept = []
+        for number in range(12):
+            assert len((await add(store, scribe.turn(ANA, f"message {number}"))).new) == 1
+            kept.append(f"message {number}")
+            assert sorted(await texts(store)) == sorted(kept)
+            assert terminate(postgres) > 0
+        await store.close()
+
+    asyncio.run(whole())
+
+
+def test_a_connection_lost_within_a_read_or_a_write_is_replaced(postgres: AnyServer, postgres_url: str) -> None:
+    async def whole() -> None:
+        scribe, store = Scribe(), PostgresStore(postgres_url)
+        tries: list[str] = []
+
+        def write(transaction: Transaction) -> int:
+            tries.append("write")
+            transaction.add_turn(scribe.turn(ANA, "hello"), EMBEDDER, ANALYZER)
+            if len(tries) == 1:
+                terminate(postgres)
+            return transaction.counts(EMBEDDER, ANALYZER)["messages"]
+
+        def read(reader: Reader) -> int:
+            tries.append("read")
+            if tries.count("read") == 1:
+                terminate(postgres)
+            return reader.counts(EMBEDDER, ANALYZER)["messages"]
+
+        assert await store.write(writing(ANA), write) == 1
+        assert await store.read(SPACE, read) == 1
+        assert tries == ["write", "write", "read", "read"]
+        await store.close()
+
+    asyncio.run(whole())
+
+
+@pytest.mark.parametrize("what", list(Cut), ids=[each.value for each in Cut])
+def test_a_commit_whose_connection_is_lost_is_made_once(
+    proxy: Proxy, what: Cut, at_commit: Callable[[Callable[[], None]], None]
+) -> None:
+    async def whole() -> None:
+        scribe, store = Scribe(), PostgresStore(proxy.url(schema=new_schema()))
+        await add(store, scribe.turn(ANA, "before"))
+        at_commit(lambda: proxy.cut(what))
+        tries: list[int] = []
+
+        def write(transaction: Transaction) -> None:
+            tries.append(1)
+            transaction.add_turn(scribe.turn(ANA, "during"), EMBEDDER, ANALYZER)
+            transaction.record(scribe.operation(ANA))
+
+        await store.write(writing(ANA), write)
+        # What was committed without our being told is not done again; what was not, is.
+        assert len(tries) == (1 if what is Cut.ANSWER else 2)
+        await add(store, scribe.turn(ANA, "after"))
+        assert await texts(store) == ["after", "during", "before"]
+        checked, findings = await store.read(EVERYTHING, lambda r: r.integrity(EMBEDDER))
+        assert (checked["records"], checked["operations"], list(findings)) == (3, 1, [])
+        await store.close()
+
+    asyncio.run(whole())
+
+
+def test_a_batch_whose_commit_was_lost_is_made_once(
+    proxy: Proxy, at_commit: Callable[[Callable[[], None]], None]
+) -> None:
+    async def whole() -> None:
+        scribe, store = Scribe(), PostgresStore(proxy.url(schema=new_schema()))
+        await add(store, scribe.turn(ANA, "before"))
+        at_commit(lambda: proxy.cut(Cut.ANSWER))
+        stored = await asyncio.gather(*(add(store, scribe.turn(ANA, f"message {each}")) for each in range(30)))
+        assert all(len(each.new) == 1 for each in stored)
+        assert len(await texts(store)) == 31
+        await store.close()
+
+    asyncio.run(whole())
+
+
+def test_an_outcome_that_cannot_be_found_out_is_told(
+    proxy: Proxy, at_commit: Callable[[Callable[[], None]], None]
+) -> None:
+    async def whole() -> None:
+        scribe, store = Scribe(), PostgresStore(proxy.url(schema=new_schema()), busy_seconds=1)
+        await add(store, scribe.turn(ANA, "before"))
+
+        def away() -> None:
+            proxy.close_door()
+            proxy.cut(Cut.ANSWER)
+
+        at_commit(away)
+        with pytest.raises(OutcomeUnknown, match="idempotency_key") as told:
+            await add(store, scribe.turn(ANA, "during"))
+        assert PASSWORD not in str(told.value)
+        proxy.open_door()
+        assert await texts(store) == ["during", "before"]
+        await store.close()
+
+    asyncio.run(whole())
+
+
+def test_a_server_that_stays_away_is_told_in_bounded_time(proxy: Proxy) -> None:
+    async def whole() -> None:
+        scribe, store = Scribe(), PostgresStore(proxy.url(schema=new_schema()), busy_seconds=1)
+        await add(store, scribe.turn(ANA, "before"))
+        await texts(store)
+        proxy.close_door()
+        proxy.sever()
+        with pytest.raises(StoreUnavailable, match="nothing was changed|cannot be opened"):
+            await asyncio.wait_for(add(store, scribe.turn(ANA, "during")), 30)
+        with pytest.raises(StoreUnavailable):
+            await asyncio.wait_for(texts(store), 30)
+        proxy.open_door()
+        await add(store, scribe.turn(ANA, "after"))
+        assert await texts(store) == ["after", "before"]
+        await store.close()
+
+    asyncio.run(whole())
+
+
+# --- servers ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["restart", "kill"])
+def test_a_server_that_comes_back_is_waited_for_and_has_lost_nothing(how: str) -> None:
+    async def whole(server: Server) -> None:
+        scribe, store = Scribe(), PostgresStore(server.store_url(), busy_seconds=30)
+        acknowledged: list[str] = []
+        done = threading.Event()
+
+        async def write(writer: int) -> None:
+            number = 0
+            while not done.is_set():
+                text = f"writer {writer} message {number}"
+                await add(store, scribe.turn(replace(ANA, subject=f"s{writer}"), text))
+                acknowledged.append(text)
+                number += 1
+
+        writers = [asyncio.create_task(write(each)) for each in range(4)]
+        for _ in range(2):
+            before = len(acknowledged)
+            while len(acknowledged) < before + 20:
+                await asyncio.sleep(0.01)
+            await asyncio.to_thread(server.kill if how == "kill" else server.stop)
+            await asyncio.to_thread(server.start)
+        done.set()
+        await asyncio.gather(*writers)
+        records = await store.read(SPACE, lambda r: r.counts(EMBEDDER, ANALYZER)["messages"])
+        there = set(await everything(store))
+        assert set(acknowledged) <= there
+        assert records == len(there) == len(acknowledged)
+        assert list((await store.read(EVERYTHING, lambda r: r.integrity(EMBEDDER)))[1]) == []
+        await store.close()
+
+    with Server() as server:
+        asyncio.run(whole(server))
+
+
+async def everything(store: Store) -> list[str]:
+    def read(reader: Reader) -> list[str]:
+        found = []
+        for partition in reader.partitions():
+            numbers = [row.number for row in reader.delta(partition, 0, EMBEDDER).rows]
+            found += [record.text for record in reader.fetch(numbers).values()]
+        return found
+
+    return await store.read(SPACE, read)
+
+
+def test_a_failover_to_a_replica_keeps_what_was_acknowledged() -> None:
+    async def whole(primary: Server, replica: Server) -> None:
+        address = f"127.0.0.1:{primary.port},127.0.0.1:{replica.port}"
+        url = primary.url(target_session_attrs="read-write").replace(f"127.0.0.1:{primary.port}", address)
+        scribe, store = Scribe(), PostgresStore(url, busy_seconds=60)
+        acknowledged: list[str] = []
+        done = threading.Event()
+
+        async def write() -> None:
+            while not done.is_set():
+                text = f"message {len(acknowledged)}"
+                await add(store, scribe.turn(ANA, text))
+                acknowledged.append(text)
+
+        async def until(count: int) -> None:
+            while len(acknowledged) < count:
+                assert not writer.done()
+                await asyncio.sleep(0.01)
+
+        writer = asyncio.create_task(write())
+        await until(20)
+        await asyncio.to_thread(primary.kill)
+        await asyncio.to_thread(replica.promote)
+        replica.execute("ALTER SYSTEM SET synchronous_standby_names = ''")
+        replica.execute("SELECT pg_reload_conf()")
+        await until(len(acknowledged) + 20)
+        done.set()
+        await writer
+        assert set(acknowledged) <= set(await everything(store))
+        assert list((await store.read(EVERYTHING, lambda r: r.integrity(EMBEDDER)))[1]) == []
+        await store.close()
+
+    with Server({"synchronous_commit": "on"}) as primary:
+        with Server.replica_of(primary) as replica:
+            primary.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+            primary.execute("SELECT pg_reload_conf()")
+            asyncio.run(whole(primary, replica))
+
+
+# --- writers ----------------------------------------------------------------------------------------------------------
+
+
+def test_writers_in_a_deadlock_both_succeed(postgres_url: str) -> None:
+    async def whole() -> None:
+        scribe = Scribe()
+        first, second = PostgresStore(postgres_url), PostgresStore(postgres_url)
+        await add(first, scribe.turn(ANA, "a"))
+        await add(first, scribe.turn(BOB, "b"))
+        meeting = threading.Barrier(2)
+        tries: list[str] = []
+
+        def work(name: str, one: Scope, other: Scope) -> Callable[[Transaction], None]:
+            def write(transaction: Transaction) -> None:
+                again = name in tries
+                tries.append(name)
+                transaction.add_turn(scribe.turn(one, f"{name} 1"), EMBEDDER, ANALYZER)
+                transaction.find("msg_0")  # whatever was sent is done by now
+                if not again:
+                    meeting.wait(30)
+                transaction.add_turn(scribe.turn(other, f"{name} 2"), EMBEDDER, ANALYZER)
+
+            return write
+
+        await asyncio.gather(
+            first.write(EVERYTHING, work("left", ANA, BOB)), second.write(EVERYTHING, work("right", BOB, ANA))
+        )
+        assert len(tries) == 3
+        assert sorted(await everything(first)) == ["a", "b", "left 1", "left 2", "right 1", "right 2"]
+        await first.close()
+        await second.close()
+
+    asyncio.run(whole())
+
+
+def test_a_lock_held_for_too_long_is_told(postgres_url: str) -> None:
+    async def whole() -> None:
+        scribe = Scribe()
+        slow, other = PostgresStore(postgres_url), PostgresStore(postgres_url, busy_seconds=0.5)
+        held, go_on = threading.Event(), threading.Event()
+
+        def hold(transaction: Transaction) -> None:
+            transaction.add_turn(scribe.turn(ANA, "slow"), EMBEDDER, ANALYZER)
+            transaction.find("msg_0")
+            held.set()
+            go_on.wait(60)
+
+        holding = asyncio.create_task(slow.write(writing(ANA), hold))
+        await asyncio.to_thread(held.wait, 30)
+        with pytest.raises(StoreBusy, match="nothing was changed"):
+            await add(other, scribe.turn(ANA, "in vain"))
+        # Another partition of the same space is not held up; what reaches over the whole space is.
+        await add(other, scribe.turn(BOB, "beside"))
+        with pytest.raises(StoreBusy):
+            await forget(
+                other, ForgetTarget(subject="bob"), writing(replace(BOB, conversation=None)), scribe.clock.now()
+            )
+        go_on.set()
+        await holding
+        assert sorted(await texts(other)) == ["beside", "slow"]
+        await slow.close()
+        await other.close()
+
+    asyncio.run(whole())
+
+
+def test_a_delta_never_skips_what_several_stores_write(postgres_url: str) -> None:
+    async def whole() -> None:
+        stores = [PostgresStore(postgres_url, connections=4) for _ in range(3)]
+        scribe, done = Scribe(), asyncio.Event()
+        seen: dict[int, object] = {}
+
+        async def write(store: Store, writer: int) -> None:
+            for number in range(40):
+                await add(store, scribe.turn(ANA, f"{writer} {number}"))
+
+        async def follow() -> None:
+            since, last = 0, False
+            while not last:
+                last = done.is_set()
+                part = await delta(stores[0], since=since)
+                seen.update((row.number, row) for row in part.rows)
+                assert {row.number for row in part.rows} == {each.number for each in part.vectors}
+                since = part.change
+
+        following = asyncio.create_task(follow())
+        await asyncio.gather(*(write(store, each) for each, store in enumerate(stores * 2)))
+        done.set()
+        await following
+        whole_of_it = await delta(stores[1])
+        assert seen == {row.number: row for row in whole_of_it.rows}
+        assert len(seen) == 240
+        assert sorted(row.position for row in whole_of_it.rows) == list(range(240))
+        for store in stores:
+            await store.close()
+
+    asyncio.run(whole())
+
+
+def test_a_message_forgotten_while_its_vectors_are_made_leaves_no_ghost(postgres_url: str) -> None:
+    async def whole() -> None:
+        scribe = Scribe()
+        worker, user = PostgresStore(postgres_url), PostgresStore(postgres_url)
+        for _ in range(10):
+            message = scribe.message("canary", vectors=())
+            await add(user, scribe.turn(ANA, message))
+            number = await user.read(SPACE, lambda r, m=message: r.find(m.id)[0])  # type: ignore[misc]
+            entry = Indexed(number, [vector()])
+            await asyncio.gather(
+                worker.write(EVERYTHING, lambda t, e=entry: t.index([e], EMBEDDER, ANALYZER)),  # type: ignore[misc]
+                forget(user, ForgetTarget(ids=(message.id,)), writing(ANA), scribe.clock.step()),
+            )
+        whole_of_it = await delta(user)
+        assert (list(whole_of_it.rows), list(whole_of_it.vectors)) == ([], [])
+        assert list((await user.read(EVERYTHING, lambda r: r.integrity(EMBEDDER)))[1]) == []
+        await worker.close()
+        await user.close()
+
+    asyncio.run(whole())
+
+
+def test_a_store_whose_tables_are_dropped_says_so(postgres: AnyServer, postgres_url: str) -> None:
+    async def whole() -> None:
+        scribe, store = Scribe(), PostgresStore(postgres_url)
+        await add(store, scribe.turn(ANA, "hello"))
+        postgres.execute(f"DROP SCHEMA {schema_of(postgres_url)} CASCADE")
+        with pytest.raises(StoreUnusable, match="gone; open it anew"):
+            await add(store, scribe.turn(ANA, "in vain"))
+        await store.close()
+
+    asyncio.run(whole())
