@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 
 import psycopg
 
@@ -33,26 +34,34 @@ def was_committed(connector: Connector, unsettled: Unsettled) -> bool:
             finally:
                 session.close()
         except (psycopg.Error, StoreError):
-            answer = None
-        if answer is not None:
-            return answer
-        if not patience.more():
+            answer = _Answer.NOT_YET
+        if answer is _Answer.NEVER or (answer is _Answer.NOT_YET and not patience.more()):
             raise OutcomeUnknown(
                 f"the connection to {connector.place.shown} was lost while a write was being committed, and whether it"
                 " was cannot be found out; look before you write it again, or give an idempotency_key: with the same"
                 " key, trying again is safe"
             )
+        if answer is not _Answer.NOT_YET:
+            return answer is _Answer.COMMITTED
 
 
-def _asked(session: Session, unsettled: Unsettled) -> bool | None:
-    """None if it cannot be told, or not yet."""
+class _Answer(Enum):
+    COMMITTED = auto()
+    ROLLED_BACK = auto()
+    NOT_YET = auto()
+    NEVER = auto()
+
+
+def _asked(session: Session, unsettled: Unsettled) -> _Answer:
     if unsettled.timeline is not None and session.timeline == unsettled.timeline:
         (status,) = session.execute("SELECT pg_xact_status(?::xid8)", (unsettled.transaction_id,)).fetchone() or (None,)
-        if status in ("committed", "aborted"):
-            return bool(status == "committed")
-        if status == "in progress":
-            return None
+        if status is not None:
+            return _STATUS[status]
     # Another server has taken over, whose numbers are its own: what it holds tells.
     if not unsettled.recorded:
-        return None
-    return session.execute("SELECT 1 FROM operations WHERE id = ?", (unsettled.recorded[0],)).fetchone() is not None
+        return _Answer.NEVER
+    found = session.execute("SELECT 1 FROM operations WHERE id = ?", (unsettled.recorded[0],)).fetchone()
+    return _Answer.ROLLED_BACK if found is None else _Answer.COMMITTED
+
+
+_STATUS = {"committed": _Answer.COMMITTED, "aborted": _Answer.ROLLED_BACK, "in progress": _Answer.NOT_YET}
