@@ -14,7 +14,7 @@ _TABLE = "memories"
 
 
 class LanceDB:
-    note = "hybrid; indexes of texts and users made after adding, then optimize()"
+    note = "never syncs; hybrid; indexes of texts and users made after adding, then optimize()"
 
     def __init__(self, place: Place) -> None:
         self._database: Any = peers.lancedb(place.directory)

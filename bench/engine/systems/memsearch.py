@@ -13,7 +13,7 @@ from bench.engine.systems.protocol import TOP_K, Place
 
 
 class MemSearch:
-    note = "markdown files, Milvus Lite"
+    note = "never syncs; markdown files, Milvus Lite"
 
     def __init__(self, place: Place) -> None:
         self.name = f"memsearch {version('memsearch')}"
