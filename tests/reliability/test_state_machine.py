@@ -6,8 +6,9 @@ import asyncio
 import os
 from collections.abc import Coroutine
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
+import pytest
 from dictionary_model import TICK, Learned, Model, Place, Refused, Revision, Said, baseless
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -19,6 +20,7 @@ from holdfast.domain.transcript import Message
 from holdfast.errors import HoldfastError
 from holdfast.library import AsyncMemory
 from holdfast.testing import CountingIds, FixedClock
+from postgres import AnyServer, schema_of
 
 T = TypeVar("T")
 EXAMPLES = int(os.environ.get("HOLDFAST_EXAMPLES", "500"))
@@ -52,11 +54,15 @@ class MemoryMachine(RuleBasedStateMachine):
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return self.runner.run(work)
 
+    def place(self) -> str:
+        """An empty store."""
+        return ":memory:"
+
     @initialize()
     def opened(self) -> None:
         async def opened() -> AsyncMemory:
             return await holdfast.open_async(
-                ":memory:", embedder="fake", clock=self.clock, new_ids=CountingIds(), work=False
+                self.place(), embedder="fake", clock=self.clock, new_ids=CountingIds(), work=False
             )
 
         self.memory = self.run(opened())
@@ -411,10 +417,32 @@ class MemoryMachine(RuleBasedStateMachine):
         assert verified.ok, verified.findings
 
 
-MemoryMachine.TestCase.settings = settings(
-    max_examples=EXAMPLES, stateful_step_count=STEPS, deadline=None, suppress_health_check=list(HealthCheck)
-)
+class ServerMachine(MemoryMachine):
+    """The same on PostgreSQL, in one schema that is emptied before each example."""
+
+    url: ClassVar[str]
+    server: ClassVar[AnyServer]
+
+    def place(self) -> str:
+        schema = schema_of(self.url)
+        tables = self.server.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", (schema,))
+        kept = [f"{schema}.{name}" for (name,) in tables if name != "migrations"]
+        if kept:
+            self.server.execute(f"TRUNCATE {', '.join(kept)} RESTART IDENTITY")
+        return self.url
+
+
+for machine in (MemoryMachine, ServerMachine):
+    machine.TestCase.settings = settings(
+        max_examples=EXAMPLES, stateful_step_count=STEPS, deadline=None, suppress_health_check=list(HealthCheck)
+    )
 
 
 class TestMemoryIsLikeADictionary(MemoryMachine.TestCase):  # type: ignore[name-defined, misc]
     pass
+
+
+class TestMemoryOnPostgresIsLikeADictionary(ServerMachine.TestCase):  # type: ignore[name-defined, misc]
+    @pytest.fixture(autouse=True)
+    def _on_a_server(self, postgres: AnyServer, postgres_url: str) -> None:
+        ServerMachine.server, ServerMachine.url = postgres, postgres_url

@@ -65,15 +65,21 @@ class Writers:
         self._audits = AuditBuffer(connector.place.shown, connector.busy_seconds)
         self._lock = threading.Lock()
         self._closed = False
-        # The first also writes the audit rows of reads.
+        # The first also writes the audit rows of reads, and what concerns the whole store.
         self._lanes = [_Lane(connector, self._audits if number == 0 else None, number) for number in range(lanes)]
 
     def submit(self, grant: Grant, work: Callable[[PostgresTransaction], Any]) -> Pending:
         request = _Request(grant, work)
         with self._lock:
             self._check_open()
-            self._lanes[hash(_place(grant)) % len(self._lanes)].queue.put(request)
+            self._lane_of(grant).queue.put(request)
         return request
+
+    def _lane_of(self, grant: Grant) -> _Lane:
+        if grant.everywhere:
+            return self._lanes[0]
+        place = min(grant.partitions) if grant.partitions else grant.scope.partition
+        return self._lanes[hash(place) % len(self._lanes)]
 
     def audit(self, operation: Operation) -> bool:
         """Queue an audit row. False if so many wait already that the caller should wait for room."""
@@ -106,10 +112,6 @@ class Writers:
     def _check_open(self) -> None:
         if self._closed:
             raise StoreClosed("this memory was closed; open it again")
-
-
-def _place(grant: Grant) -> object:
-    return min(grant.partitions) if grant.partitions else grant.scope.partition
 
 
 class _Lane:
