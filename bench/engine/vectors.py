@@ -59,6 +59,11 @@ class RunEmbedder:
     def local(self) -> bool:
         return True
 
+    @property
+    def loopless(self) -> bool:
+        """Like the default embedder, which it stands for: blocking calls run in the thread that makes them."""
+        return self._model.loopless
+
     async def embed(self, texts: Sequence[str], purpose: Purpose) -> FloatArray:
         if purpose is not Purpose.QUERY:
             return await self._model.embed(texts, purpose)
