@@ -411,6 +411,66 @@ def test_a_message_forgotten_while_its_vectors_are_made_leaves_no_ghost(postgres
     asyncio.run(whole())
 
 
+# --- forgetting -------------------------------------------------------------------------------------------------------
+
+
+def test_a_scrub_waits_for_older_snapshots_and_says_so(
+    postgres: AnyServer, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.stores.postgres.store.SCRUB_SECONDS", 0.3)
+
+    async def whole() -> None:
+        scribe, store, other = Scribe(), PostgresStore(postgres_url), PostgresStore(postgres_url)
+        message = scribe.message("canary")
+        await add(store, scribe.turn(ANA, message))
+        looking, go_on = threading.Event(), threading.Event()
+
+        def look(reader: Reader) -> int:
+            first = reader.counts(EMBEDDER, ANALYZER)["messages"]
+            looking.set()
+            go_on.wait(60)
+            return first
+
+        held = asyncio.create_task(other.read(SPACE, look))
+        await asyncio.to_thread(looking.wait, 30)
+        await forget(store, ForgetTarget(ids=(message.id,)), writing(ANA), scribe.clock.step())
+        assert await store.scrub() is False
+        go_on.set()
+        assert await held == 1
+        monkeypatch.setattr("holdfast.stores.postgres.store.SCRUB_SECONDS", 30)
+        assert await store.scrub() is True
+        await store.close()
+        await other.close()
+
+    asyncio.run(whole())
+
+
+def test_a_user_who_only_uses_a_store_forgets_and_leaves_the_vacuum_to_the_server(
+    postgres: AnyServer, postgres_url: str
+) -> None:
+    server, name = own(postgres), schema_of(postgres_url)
+    asyncio.run(PostgresStore(postgres_url).close())
+    server.execute(f"CREATE ROLE reader LOGIN PASSWORD '{PASSWORD}'")
+    server.execute(f"GRANT USAGE ON SCHEMA {name} TO reader")
+    server.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {name} TO reader")
+    server.execute(f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA {name} TO reader")
+
+    async def whole() -> None:
+        scribe, store = Scribe(), PostgresStore(server.url(user="reader", schema=name))
+        message = scribe.message("canary")
+        await add(store, scribe.turn(ANA, message))
+        assert await forget(store, ForgetTarget(ids=(message.id,)), writing(ANA), scribe.clock.step()) == (1, 0)
+        assert await store.scrub() is False
+        assert await texts(store) == []
+        await store.close()
+
+    try:
+        asyncio.run(whole())
+    finally:
+        server.execute("DROP OWNED BY reader")
+        server.execute("DROP ROLE reader")
+
+
 def test_a_store_whose_tables_are_dropped_says_so(postgres: AnyServer, postgres_url: str) -> None:
     async def whole() -> None:
         scribe, store = Scribe(), PostgresStore(postgres_url)

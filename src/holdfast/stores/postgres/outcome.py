@@ -53,15 +53,23 @@ class _Answer(Enum):
 
 
 def _asked(session: Session, unsettled: Unsettled) -> _Answer:
-    if unsettled.timeline is not None and session.timeline == unsettled.timeline:
-        (status,) = session.execute("SELECT pg_xact_status(?::xid8)", (unsettled.transaction_id,)).fetchone() or (None,)
-        if status is not None:
-            return _STATUS[status]
-    # Another server has taken over, whose numbers are its own: what it holds tells.
+    moved = None not in (unsettled.timeline, session.timeline) and session.timeline != unsettled.timeline
+    # After a failover, the numbers of transactions are another server's.
+    status = None if moved else _status(session, unsettled.transaction_id)
+    if status is _Answer.NOT_YET or (status is not None and session.timeline is not None):
+        return status
     if not unsettled.recorded:
         return _Answer.NEVER
-    found = session.execute("SELECT 1 FROM operations WHERE id = ?", (unsettled.recorded[0],)).fetchone()
-    return _Answer.ROLLED_BACK if found is None else _Answer.COMMITTED
+    if session.execute("SELECT 1 FROM operations WHERE id = ?", (unsettled.recorded[0],)).fetchone() is not None:
+        return _Answer.COMMITTED
+    # What the new server does not hold, it never will. Where it cannot be told whether it is another one, only its own
+    # word is believed.
+    return _Answer.ROLLED_BACK if moved or status is _Answer.ROLLED_BACK else _Answer.NEVER
+
+
+def _status(session: Session, transaction_id: str | None) -> _Answer | None:
+    row = session.execute("SELECT pg_xact_status(?::xid8)", (transaction_id,)).fetchone()
+    return None if row is None or row[0] is None else _STATUS[row[0]]
 
 
 _STATUS = {"committed": _Answer.COMMITTED, "aborted": _Answer.ROLLED_BACK, "in progress": _Answer.NOT_YET}

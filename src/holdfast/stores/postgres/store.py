@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from enum import Enum, auto
 from typing import Any, TypeVar, cast
 
 import psycopg
@@ -25,6 +27,7 @@ from holdfast.stores.postgres.session import Session
 from holdfast.stores.postgres.writer import Writers
 
 T = TypeVar("T")
+log = logging.getLogger("holdfast.store")
 BUSY_SECONDS = 15.0
 CONNECTIONS = 8
 SCRUB_SECONDS = 10.0
@@ -63,14 +66,16 @@ class PostgresStore:
             await aside(self._writers.wait_for_room)
 
     async def scrub(self) -> bool:
-        """Vacuum what forgetting deletes from. False while somebody's older snapshot still sees it."""
-        self._writers.check_open()
+        """Vacuum what forgetting deletes from. False while somebody's older snapshot still sees it.
+
+        And where this user may not: then it is left to the server's own vacuum.
+        """
         deadline = asyncio.get_running_loop().time() + SCRUB_SECONDS
-        while not await self._readers.submit(_Vacuum()):
+        while (done := await self._readers.submit(_Vacuum())) is _Vacuumed.NOT_YET:
             if asyncio.get_running_loop().time() >= deadline:
                 return False
             await asyncio.sleep(_SCRUB_STEP)
-        return True
+        return bool(done is _Vacuumed.WHOLLY)
 
     async def close(self) -> None:
         """Finish what was accepted, then close every connection."""
@@ -182,6 +187,12 @@ class _Read(_Errand):
             session.execute("ROLLBACK")
 
 
+class _Vacuumed(Enum):
+    WHOLLY = auto()
+    NOT_YET = auto()
+    REFUSED = auto()
+
+
 class _Vacuum(_Errand):
     """The answer is whether nothing that is deleted is left in the tables."""
 
@@ -189,9 +200,12 @@ class _Vacuum(_Errand):
 
     def run(self, session: Session) -> None:
         told: list[str] = []
+        warnings: list[str] = []
 
         def note(diagnostic: psycopg.errors.Diagnostic) -> None:
             told.append(f"{diagnostic.message_primary or ''} {diagnostic.message_detail or ''}")
+            if diagnostic.severity_nonlocalized == "WARNING":
+                warnings.append(told[-1])
 
         session.connection.add_notice_handler(note)
         try:
@@ -199,5 +213,9 @@ class _Vacuum(_Errand):
         finally:
             session.connection.remove_notice_handler(note)
         remaining = [int(found) for text in told for match in _REMAINING.findall(text) for found in match if found]
-        self.outcome = not any(remaining)
+        if warnings:
+            log.warning("forgotten rows are left for the server to vacuum: %s", warnings[0].strip())
+            self.outcome = _Vacuumed.REFUSED
+        else:
+            self.outcome = _Vacuumed.NOT_YET if any(remaining) else _Vacuumed.WHOLLY
         self.tell_it()

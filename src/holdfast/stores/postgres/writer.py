@@ -92,10 +92,6 @@ class Writers:
     def wait_for_room(self) -> None:
         self._audits.wait_for_room()
 
-    def check_open(self) -> None:
-        with self._lock:
-            self._check_open()
-
     def close(self) -> list[Future[None]]:
         """Finish what was queued, then end; each done when its lane has."""
         with self._lock:
