@@ -302,7 +302,7 @@ def test_a_copy_that_fills_the_disk_goes_on_when_there_is_room(source: str, tmp_
     with holdfast.open(source, embedder="fake", work=False) as memory:
         for number in range(20):
             memory.add([f"A long message {number} {line} " + "x" * 400 for line in range(100)], subject="many")
-    with of_size(tmp_path, mebibytes=6) as disk:
+    with of_size(mebibytes=6) as disk:
         filler = disk / "filler"
         filler.write_bytes(b"x" * 4_000_000)
         target = str(disk / "target.db")
