@@ -1,4 +1,5 @@
-"""Disks that fail: a shim that fails the k-th call on files below a folder, and a disk of a given size.
+"""Disks and networks that fail: a shim that fails the k-th call on files below a folder or on connections, and a disk
+of a given size.
 
 The shim (`shim.c`) is compiled when it is first needed, and loaded into a process by `Shim.environment`. It is armed
 and disarmed by code, from the process itself or from its parent: both see the same page of memory.
@@ -35,7 +36,8 @@ class Call(IntFlag):
     REMOVE = 16
     RENAME = 32
     READ = 64
-    ANY = 127
+    ANY = 127  # of a disk
+    NETWORK = 128  # of a connection to a server, wherever files are; such a connection is dead afterwards
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,9 @@ FAULTS = {
     "a short write": Fault(Call.WRITE),
     "a short write, then ENOSPC": Fault(Call.WRITE, sticky=True, later=errno.ENOSPC),
 }
+
+
+CUT = Fault(Call.NETWORK, errno.ECONNRESET)
 
 
 class _Control(ctypes.Structure):

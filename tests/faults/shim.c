@@ -1,4 +1,4 @@
-/* Fails the k-th call of a kind on files below a folder. Loaded before the C library, told what to do through a shared
+/* Fails the k-th call of a kind on files below a folder, or on connections to a server. Loaded before the C library, told what to do through a shared
  * page of memory (`disk.py` has the other side of it). While it is not armed, it only passes calls on. */
 
 #define _GNU_SOURCE
@@ -12,11 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <unistd.h>
 
-enum { WRITE = 1, SYNC = 2, TRUNCATE = 4, OPEN = 8, REMOVE = 16, RENAME = 32, READ = 64 };
+enum { WRITE = 1, SYNC = 2, TRUNCATE = 4, OPEN = 8, REMOVE = 16, RENAME = 32, READ = 64, NETWORK = 128 };
 enum { OFF = 0, COUNT = 1, FAIL = 2 };
 
 struct control {
@@ -146,3 +148,30 @@ OPENS(open, (const char *path, int flags, ...), path, flags)
 OPENS(open64, (const char *path, int flags, ...), path, flags)
 OPENS(openat, (int folder, const char *path, int flags, ...), folder, path, flags)
 OPENS(openat64, (int folder, const char *path, int flags, ...), folder, path, flags)
+
+/* Whether the other end of it has an address: pairs of sockets within a process have none. */
+static int to_a_server(int fd) {
+    struct sockaddr_storage peer;
+    socklen_t length = sizeof peer;
+    if (getpeername(fd, (struct sockaddr *)&peer, &length) != 0) return 0;
+    return peer.ss_family != AF_UNIX || length > sizeof(sa_family_t);
+}
+
+/* A connection that failed is dead in both directions, and the server learns it too. */
+static int cut(int fd) {
+    if (!wanted(NETWORK) || !to_a_server(fd) || !decide(NETWORK)) return 0;
+    int error = errno;
+    shutdown(fd, SHUT_RDWR);
+    errno = error;
+    return 1;
+}
+
+#define ON_SOCKET(name, parameters, arguments)             \
+    ssize_t name parameters {                              \
+        static __typeof__(&name) next;                     \
+        if (next == NULL) next = NEXT(name);               \
+        return cut(fd) ? -1 : next arguments;              \
+    }
+
+ON_SOCKET(send, (int fd, const void *data, size_t size, int flags), (fd, data, size, flags))
+ON_SOCKET(recv, (int fd, void *data, size_t size, int flags), (fd, data, size, flags))

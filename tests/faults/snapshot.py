@@ -8,15 +8,25 @@ from __future__ import annotations
 from typing import Any
 
 from faults.ledger import EVERYTHING
+from holdfast.domain.access import SYSTEM, Action, authorize
 from holdfast.domain.memory import Memory, Plane
 from holdfast.domain.results import Record
+from holdfast.domain.scope import Scope
 from holdfast.ports import ListFilter, Reader, Store
 
 Snapshot = frozenset[tuple[Any, ...]]
 
 
-async def snapshot(store: Store) -> Snapshot:
-    return await store.read(EVERYTHING, _taken)
+async def snapshot(store: Store, space: str | None = None) -> Snapshot:
+    """Of the whole store, or of one space of it, whose name does not matter then."""
+    grant = EVERYTHING if space is None else authorize(SYSTEM, Action.WORK, Scope(space=space))
+    found = await store.read(grant, _taken)
+    return found if space is None else frozenset(_without_space(each) for each in found)
+
+
+def _without_space(held: tuple[Any, ...]) -> tuple[Any, ...]:
+    kind, text, where, *rest = held
+    return (kind, text, tuple(part for part in where if part[0] != "space"), *rest)
 
 
 def _taken(reader: Reader) -> Snapshot:

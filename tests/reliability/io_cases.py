@@ -66,15 +66,20 @@ def _opening(location: str, start: int, *, local: bool = True) -> Any:
     return holdfast.open_async(location, embedder=embedder, clock=FixedClock(), new_ids=CountingIds(start), work=False)
 
 
+async def fill(memory: AsyncMemory) -> None:
+    """What every case starts from."""
+    await memory.add(["I live in Lisbon.", "I work as a nurse."], subject="ana", conversation="home")
+    await memory.add([f"{CANARY} one", f"{CANARY} two " * 900], subject="ana", conversation="secret")
+    await memory.add("Something that bob said.", subject="bob")
+    await memory.remember("Ana likes tea.", subject="ana")
+
+
 def prepare(tell: Tell, folder: str) -> None:
     """Make the store that every case starts from, once closed and once as a crash leaves it."""
 
     async def whole() -> None:
         async with _opening(f"{folder}/closed.db", 1) as memory:
-            await memory.add(["I live in Lisbon.", "I work as a nurse."], subject="ana", conversation="home")
-            await memory.add([f"{CANARY} one", f"{CANARY} two " * 900], subject="ana", conversation="secret")
-            await memory.add("Something that bob said.", subject="bob")
-            await memory.remember("Ana likes tea.", subject="ana")
+            await fill(memory)
         async with _opening(f"{folder}/closed.db", 200, local=False) as memory:
             await memory.add([f"still to be indexed, {number}" for number in range(5)], subject="eve")
         shutil.copy(f"{folder}/closed.db", f"{folder}/crashed.db")

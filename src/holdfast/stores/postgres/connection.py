@@ -100,16 +100,22 @@ class Connector:
     def _connected(self, patience: Patience, *, patient: bool) -> psycopg.Connection[Any]:
         while True:
             try:
-                connection = psycopg.connect(self.place.conninfo, autocommit=True)
+                return self._dialled()
             except psycopg.Error as error:
                 ours: StoreError = unreached(error, self.place)
                 # A server that is just starting is waited for by everybody.
                 worth_it = passing(ours) and (patient or "starting" in str(ours))
                 if not worth_it or not patience.more():
                     raise ours from None
-            else:
-                connection.execute("SELECT set_config('lock_timeout', %s, false)", (self._lock_timeout,))
-                return connection
+
+    def _dialled(self) -> psycopg.Connection[Any]:
+        connection = psycopg.connect(self.place.conninfo, autocommit=True)
+        try:
+            connection.execute("SELECT set_config('lock_timeout', %s, false)", (self._lock_timeout,))
+        except psycopg.Error:
+            connection.close()
+            raise
+        return connection
 
     @property
     def _lock_timeout(self) -> str:
