@@ -4,6 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 BENCH := .bench-venv
+# Of `make soak`, on each store.
+KILLS ?= 1000
+EXAMPLES ?= 5000
 EVAL ?= $(or $(HOLDFAST_EVAL),../shared/eval)
 
 UV := $(shell command -v uv 2>/dev/null)
@@ -28,8 +31,9 @@ format: $(VENV)/.tests
 
 # The long versions of the reliability tests; results are recorded in docs/measurements.md.
 soak: $(VENV)/.tests
-	HOLDFAST_EVAL=$(EVAL) HOLDFAST_KILLS=1000 HOLDFAST_EXAMPLES=5000 HOLDFAST_LAYOUTS=100 HOLDFAST_TEXTS=20000 \
-	HOLDFAST_OPERATIONS=2000 HOLDFAST_TEST_MESSAGES=100000 $(BIN)/python -m pytest tests/reliability tests/library/test_bad_input.py
+	HOLDFAST_EVAL=$(EVAL) HOLDFAST_KILLS=$(KILLS) HOLDFAST_EXAMPLES=$(EXAMPLES) HOLDFAST_OPERATIONS=10000 HOLDFAST_FAULTS=all \
+	HOLDFAST_RETRY_ROUNDS=5000 HOLDFAST_COUNT_ROUNDS=100 HOLDFAST_LAYOUTS=100 HOLDFAST_TEXTS=20000 \
+	HOLDFAST_TEST_MESSAGES=100000 $(BIN)/python -m pytest tests/reliability tests/library/test_bad_input.py
 
 # Tables on standard output; results and logs in bench/results. `python -m bench.publish` puts them into the docs.
 bench: bench-retrieval bench-engine

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
@@ -19,6 +20,8 @@ from faults.snapshot import Snapshot, snapshot
 from faults.zygote import Zygote
 from postgres import AnyServer
 
+EVERYTHING = os.environ.get("HOLDFAST_FAULTS") == "all"
+CUTS = 10  # of each verb, about, unless everything is asked for
 TYPED = {"store_unavailable", "store_busy", "outcome_unknown"}
 
 
@@ -83,14 +86,19 @@ def bench(shimmed: tuple[Zygote, Shim], postgres: AnyServer) -> Iterator[Bench]:
     place.drop()
 
 
+def _cases(calls: int) -> Iterator[tuple[int, bool]]:
+    """Which call is cut, and whether the process dies after it: evenly over the calls; in the long run, all of them."""
+    step = 1 if EVERYTHING else max(1, calls // CUTS)
+    yield from ((at, number % 3 == 2) for number, at in enumerate(range(1, calls + 1, step)))
+
+
 @pytest.mark.parametrize("verb", EVERY)
 def test_a_connection_cut_at_any_call_leaves_the_old_or_the_new_state(bench: Bench, verb: str) -> None:
     before, whole = bench.space(), bench.space()
     outcome, calls = bench.run(whole, verb, 0, dies=False)
     assert outcome == "done"
     assert calls > 0 or verb == "close"
-    # Every call is cut; after each third the process dies as well.
-    cases = [(at, at % 3 == 0) for at in range(1, calls + 1)]
+    cases = list(_cases(calls))
     spaces, outcomes = [], []
     for at, dies in cases:
         spaces.append(bench.space())
