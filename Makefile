@@ -32,7 +32,7 @@ format: $(VENV)/.tests
 # The long versions of the reliability tests; results are recorded in docs/measurements.md.
 soak: $(VENV)/.tests
 	HOLDFAST_EVAL=$(EVAL) HOLDFAST_KILLS=$(KILLS) HOLDFAST_EXAMPLES=$(EXAMPLES) HOLDFAST_OPERATIONS=10000 HOLDFAST_FAULTS=all \
-	HOLDFAST_RETRY_ROUNDS=5000 HOLDFAST_COUNT_ROUNDS=100 HOLDFAST_LAYOUTS=100 HOLDFAST_TEXTS=20000 \
+	HOLDFAST_CUTS=500 HOLDFAST_RETRY_ROUNDS=5000 HOLDFAST_COUNT_ROUNDS=100 HOLDFAST_LAYOUTS=100 HOLDFAST_TEXTS=20000 \
 	HOLDFAST_TEST_MESSAGES=100000 $(BIN)/python -m pytest tests/reliability tests/library/test_bad_input.py
 
 # Tables on standard output; results and logs in bench/results. `python -m bench.publish` puts them into the docs.

@@ -73,6 +73,7 @@ class _Control(ctypes.Structure):
         ("calls", ctypes.c_uint32),
         ("failed", ctypes.c_uint32),
         ("folder", ctypes.c_char * _PATH_MAX),
+        ("shadow", ctypes.c_char * _PATH_MAX),
     ]
 
 
@@ -117,6 +118,11 @@ class Shim:
         control.calls = control.failed = 0
         control.mode = _MODES[mode]
 
+    def keep(self, folder: str, shadow: str) -> None:
+        """From now on, keep a copy of each file of the folder as it was last synced."""
+        self._control.folder = os.path.realpath(folder).encode()
+        self._control.shadow = os.path.realpath(shadow).encode()
+
     def disarm(self) -> tuple[int, int]:
         """How many calls there were, and how many failed."""
         self._control.mode = _MODES["off"]
@@ -133,6 +139,16 @@ def _compiled(folder: Path) -> None:
         check=True,
         timeout=60,
     )
+
+
+def cut_power(folder: Path, shadow: Path) -> None:
+    """Leave of each file what was synced of it, and nothing of those that never were. No process may be using them."""
+    for path in folder.iterdir():
+        path.unlink()
+    for path in shadow.iterdir():
+        # A part of a copy: the sync had not returned yet.
+        if not path.name.endswith(".part"):
+            shutil.copy(path, folder / path.name)
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
  * page of memory (`disk.py` has the other side of it). While it is not armed, it only passes calls on. */
 
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <sys/un.h>
@@ -31,6 +33,7 @@ struct control {
     uint32_t calls;
     uint32_t failed;
     char folder[PATH_MAX];
+    char shadow[PATH_MAX]; /* where copies of files are kept as they were last synced; none if empty */
 };
 
 static struct control *control;
@@ -106,8 +109,60 @@ WRITES(pwritev64, (int fd, const struct iovec *parts, int count, off64_t at), (f
 ON_FD(READ, ssize_t, read, (int fd, void *data, size_t size), (fd, data, size))
 ON_FD(READ, ssize_t, pread, (int fd, void *data, size_t size, off_t at), (fd, data, size, at))
 ON_FD(READ, ssize_t, pread64, (int fd, void *data, size_t size, off64_t at), (fd, data, size, at))
-ON_FD(SYNC, int, fsync, (int fd), (fd))
-ON_FD(SYNC, int, fdatasync, (int fd), (fd))
+/* The folder was synced: files that were removed from it before stay removed. */
+static void drop_removed(void) {
+    char copy[PATH_MAX], original[PATH_MAX];
+    DIR *copies = opendir(control->shadow);
+    if (copies == NULL) abort();
+    for (struct dirent *entry; (entry = readdir(copies)) != NULL;) {
+        if (entry->d_name[0] == '.') continue;
+        if (snprintf(original, sizeof original, "%s/%s", control->folder, entry->d_name) >= (int)sizeof original) abort();
+        if (snprintf(copy, sizeof copy, "%s/%s", control->shadow, entry->d_name) >= (int)sizeof copy) abort();
+        if (access(original, F_OK) != 0) unlink(copy);
+    }
+    closedir(copies);
+}
+
+/* Keep a copy of a file that was just synced: it is all of it that a power cut leaves. */
+static void keep(int fd) {
+    char link[64], path[PATH_MAX], part[PATH_MAX + 8], copy[PATH_MAX];
+    struct stat about;
+    if (control == NULL || control->shadow[0] == 0 || !below_fd(fd)) return;
+    if (fstat(fd, &about) != 0) abort();
+    if (S_ISDIR(about.st_mode)) drop_removed();
+    if (!S_ISREG(about.st_mode)) return;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    if (length < 0) abort();
+    path[length] = 0;
+    if (snprintf(copy, sizeof copy, "%s/%s", control->shadow, strrchr(path, '/') + 1) >= (int)sizeof copy) abort();
+    snprintf(part, sizeof part, "%s.part", copy);
+    int target = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (target < 0) abort();
+    char buffer[65536];
+    off_t at = 0;
+    ssize_t got;
+    for (; (got = pread(fd, buffer, sizeof buffer, at)) > 0; at += got)
+        if (write(target, buffer, got) != got) abort();
+    /* Opened for writing alone. To open it once more would cost the process its locks on it. */
+    if (got < 0) abort();
+    close(target);
+    /* At once: whoever is killed leaves the old copy or the new one. */
+    if (rename(part, copy) != 0) abort();
+}
+
+#define SYNCS(name)                                        \
+    int name(int fd) {                                     \
+        static __typeof__(&name) next;                     \
+        if (next == NULL) next = NEXT(name);               \
+        if (fate(SYNC, fd)) return -1;                     \
+        int answer = next(fd);                             \
+        if (answer == 0) keep(fd);                         \
+        return answer;                                     \
+    }
+
+SYNCS(fsync)
+SYNCS(fdatasync)
 ON_FD(TRUNCATE, int, ftruncate, (int fd, off_t size), (fd, size))
 ON_FD(TRUNCATE, int, ftruncate64, (int fd, off64_t size), (fd, size))
 ON_FD(TRUNCATE, int, fallocate, (int fd, int mode, off_t at, off_t size), (fd, mode, at, size))
