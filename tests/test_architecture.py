@@ -235,8 +235,8 @@ PUBLIC = [
     "Absence", "Actor", "ActorKind", "Added", "AsyncMemory", "Component", "Copied", "Draft", "Evidence", "Explanation",
     "Flushed",
     "ForgetPreview", "ForgetReceipt", "Hit", "HitKind", "HoldfastError", "Memory", "MemoryRecord", "Message", "Page",
-    "Plane", "Recall", "Role", "Scope", "Stats", "Status", "Trust", "Validity", "Weights", "copy", "errors", "open",
-    "open_async",
+    "Plane", "Recall", "Role", "Scope", "Stats", "Status", "Trust", "Validity", "Way", "Weights", "copy", "errors",
+    "open", "open_async",
 ]  # fmt: skip
 
 

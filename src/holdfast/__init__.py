@@ -26,6 +26,7 @@ from holdfast.domain.results import (
     Page,
     Recall,
     Stats,
+    Way,
 )
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Draft, Message, Role
@@ -65,6 +66,7 @@ __all__ = [
     "Status",
     "Trust",
     "Validity",
+    "Way",
     "Weights",
     "copy",
     "errors",

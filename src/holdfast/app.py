@@ -99,19 +99,20 @@ async def open_engine(
             worker.wake()
 
     async def drain() -> int:
-        return 0 if worker is None else await worker.drain()
+        return 0 if worker is None else await worker.drain_all()
 
     analyzer, cache = TextAnalyzer(), ViewCache(settings.cache_bytes)
     core = Core(
         store=store,
         embedder=chosen,
         analyzer=analyzer,
-        searcher=PartitionSearcher(cache, chosen.fingerprint, weights),
+        searcher=PartitionSearcher(cache, chosen.fingerprint, weights, settings.approximate_from),
         extractor=RuleExtractor(),
         clock=clock or SystemClock(),
         ids=new_ids or TimeOrderedIds(),
         wake=wake,
         drain=drain,
+        approximate_from=settings.approximate_from,
     )
     worker = Worker(core)
     try:

@@ -8,7 +8,7 @@ them. All methods on them are plain calls; `read` and `write` are awaited.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import IntFlag, StrEnum
 from typing import NamedTuple, Protocol, TypeVar
@@ -22,6 +22,12 @@ from holdfast.domain.operations import Operation
 from holdfast.domain.ranking import FloatArray
 from holdfast.domain.results import Finding, HitKind, Record
 from holdfast.domain.scope import Partition, Scope
+from holdfast.domain.searching import Nearest as Nearest
+from holdfast.domain.searching import NearestState as NearestState
+from holdfast.domain.searching import Ranked as Ranked
+from holdfast.domain.searching import Scored as Scored
+from holdfast.domain.searching import VectorBlock as VectorBlock
+from holdfast.domain.searching import Wanted as Wanted
 from holdfast.domain.transcript import Metadata, Role
 
 T = TypeVar("T")
@@ -264,7 +270,14 @@ class Reader(Protocol):
     def change_of(self, partition: Partition) -> int:
         """A number that grows with every change of the partition; 0 if it does not exist."""
 
-    def delta(self, partition: Partition, since: int, embedder: str) -> Delta: ...
+    def delta(self, partition: Partition, since: int, embedder: str, vectors_after: int = 0) -> Delta:
+        """What changed after `since`; vectors only of what changed after `vectors_after`, too."""
+
+    def nearest(self, partition: Partition, embedder: str) -> Nearest | None:
+        """The partition's approximate index, if there is one that can be used."""
+
+    def nearest_due(self, embedder: str, least: int) -> Sequence[Partition]:
+        """Partitions of at least so many records that have no approximate index, or one that lags far behind."""
 
     def fetch(self, numbers: Sequence[int]) -> dict[int, Record]:
         """Records by the store's number, with text and evidence."""
@@ -375,48 +388,23 @@ class Store(Protocol):
     async def scrub(self) -> bool:
         """Make sure that no deleted byte is left in files. False if a reader is in the way: try again later."""
 
+    @property
+    def exact_because(self) -> str | None:
+        """Why there are no approximate indexes in this store; None if there can be."""
+
+    async def build_nearest(
+        self, partition: Partition, embedder: str, at: datetime, go_on: Callable[[int, int], bool]
+    ) -> Callable[[Transaction], None] | None:
+        """Build an approximate index of what the partition holds; what makes it valid, in the transaction given.
+
+        `go_on` hears how much is done of how much, and stops the work by answering False. None if it was stopped, or
+        there is nothing to build of.
+        """
+
     async def close(self) -> None: ...
 
 
 # --- search -----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a search asks for, besides the words. Times of None mean now and always."""
-
-    top_k: int = 10
-    kind: HitKind | None = None
-    planes: frozenset[Plane] | None = None
-    sender: str | None = None
-    role: Role | None = None
-    source: str | None = None
-    said_from: datetime | None = None
-    said_to: datetime | None = None
-    as_of: datetime | None = None
-    valid_at: datetime | None = None
-    min_score: float | None = None
-    quarantined: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """A candidate: its number, score, and per part of the ranking its raw value, normalized value and weight."""
-
-    number: int
-    score: float
-    parts: dict[str, tuple[float, float, float]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """Best first. `target` is the record that an explanation asked about, with its rank, if it was a candidate."""
-
-    best: Sequence[Scored]
-    candidates: int
-    understood: dict[str, str]
-    target: tuple[int, Scored] | None = None
-    why_absent: str | None = None
 
 
 class Searcher(Protocol):
@@ -437,6 +425,8 @@ class Searcher(Protocol):
         wanted: Wanted,
         now: datetime,
         target: int | None = None,
+        *,
+        explained: bool = False,
     ) -> Ranked: ...
 
 

@@ -38,6 +38,11 @@ class Settings(BaseSettings):
         gt=0,
         description="How much memory the columns of recently searched partitions may take.",
     )
+    approximate_from: int = Field(
+        default=50_000,
+        ge=0,
+        description="From how many records on a partition is searched by way of an approximate index; 0 is never.",
+    )
 
 
 def read_settings() -> Settings:

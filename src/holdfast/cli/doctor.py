@@ -102,6 +102,7 @@ def _settings(path: str) -> Check:
         "embedder_key": "set" if now.embedder_key else "not set",
         "busy_seconds": f"{now.busy_seconds:g}",
         "cache_bytes": f"{now.cache_bytes:,}",
+        "approximate_from": f"{now.approximate_from:,}",
     }
     return Check("settings", Health.OK, ", ".join(f"{name} {value}" for name, value in values.items()))
 

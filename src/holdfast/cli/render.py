@@ -14,7 +14,7 @@ from holdfast.cli.safety import on_one_line, visible
 from holdfast.cli.words import counted, moment
 from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt
 from holdfast.domain.memory import Evidence, Trust
-from holdfast.domain.results import Absence, Component, Explanation, Hit, HitKind, Record
+from holdfast.domain.results import Absence, Component, Explanation, Hit, HitKind, Record, Way
 from holdfast.domain.transcript import Message
 
 # A pipe or file has no width to wrap at.
@@ -63,6 +63,11 @@ def show_explanation(screen: Console, explained: Explanation) -> None:
     understood = listed(f"{name} {value}" for name, value in explained.query.items())
     weighed = counted(explained.candidates, "candidate")
     screen.print(Text(f"{weighed} · embedder {explained.embedder} · query: {understood or '-'}", style="dim"))
+    for way in explained.ways:
+        if way.approximate or way.reason:
+            screen.print(Text(searched(way), style="dim"))
+    if explained.recall is not None:
+        screen.print(Text(f"{explained.recall:.0%} of what an exact search finds is among these", style="dim"))
     for place, hit in enumerate(explained.hits, 1):
         screen.print()
         show_hit(screen, place, hit)
@@ -70,6 +75,18 @@ def show_explanation(screen: Console, explained: Explanation) -> None:
         show_evidence(screen, hit.evidence)
     if explained.absence is not None:
         _show_absence(screen, explained.absence)
+
+
+def searched(way: Way) -> str:
+    """How a large partition was searched."""
+    of = f"{way.partition}: {counted(way.records, 'record')}"
+    if not way.approximate:
+        return f"{of}, searched exactly: {way.reason}"
+    built = f"{way.built_at:%Y-%m-%d %H:%M}" if way.built_at else "-"
+    return (
+        f"{of}, searched by an approximate index of {way.indexed:,} (built {built} UTC, recall then "
+        f"{way.index_recall:.2f}); {way.unindexed:,} newer compared one by one"
+    )
 
 
 def show_components(screen: Console, components: Sequence[Component]) -> None:

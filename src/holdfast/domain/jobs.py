@@ -22,6 +22,7 @@ class JobKind(StrEnum):
     REEMBED = "reembed"
     EXTRACT = "extract"
     SCRUB = "scrub"
+    NEAREST = "nearest"
 
 
 class JobStatus(StrEnum):

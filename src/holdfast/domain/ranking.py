@@ -18,6 +18,7 @@ from holdfast.domain.numbers import checked_real
 from holdfast.errors import InvalidInput
 
 FloatArray = NDArray[np.float32]
+HalfArray = NDArray[np.float16]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
@@ -29,6 +30,8 @@ BM25_B = 0.6
 SATURATION = 25.0
 # The BM25 score of a match as good as a cosine of one half.
 FAIR_MATCH = 8.0
+# How many of the nearest an approximate search asks its index for, at least.
+NEAREST_DEPTH = 150
 # Scores closer than this are equal: the last bits of a sum of floats must not decide an order.
 SCORE_DIGITS = 6
 
@@ -171,13 +174,16 @@ def words_match(best: float, records: int) -> float:
     return max(2 * score / (score + good), LEAST_MATCH)
 
 
-def normalized(scores: FloatArray) -> FloatArray:
-    """Scale each row to 0..1 over the candidates, so that parts with different units can be weighed together."""
-    low = scores.min(axis=-1, keepdims=True)
-    spread = scores.max(axis=-1, keepdims=True) - low
+def normalized(scores: FloatArray, low: FloatArray | None = None, high: FloatArray | None = None) -> FloatArray:
+    """Scale each row to 0..1 over the candidates, so that parts with different units can be weighed together.
+
+    Where the scores are those of some candidates alone, `low` and `high` are the bounds over all.
+    """
+    least = scores.min(axis=-1, keepdims=True) if low is None else low[:, None]
+    spread = (scores.max(axis=-1, keepdims=True) if high is None else high[:, None]) - least
     # Equal scores carry no information: they must not outvote a part that does.
     scale = np.divide(1, spread, out=np.zeros_like(spread), where=spread > 1e-9)
-    even: FloatArray = (scores - low) * scale
+    even: FloatArray = (scores - least) * scale
     return even
 
 

@@ -99,14 +99,39 @@ class Absence:
 
 
 @dataclass(frozen=True, slots=True)
+class Way:
+    """How one partition was searched: exactly, or by way of an approximate index.
+
+    The index was built of `indexed` records; `unindexed` are those that came or changed since, and are compared one by
+    one. `index_recall` is the share of the nearest ten that it found of a sample when it was built. An exact search
+    has none of these, but a reason where the partition is large.
+    """
+
+    partition: str
+    records: int
+    approximate: bool
+    reason: str | None = None
+    indexed: int | None = None
+    unindexed: int | None = None
+    index_recall: float | None = None
+    built_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
-    """A search, taken apart. `query` says how the query was understood."""
+    """A search, taken apart. `query` says how the query was understood, `ways` how each partition was searched.
+
+    `recall` is the share of the hits of an exact search that an approximate one found too; None if all was exact, or
+    if there is too much to compare with.
+    """
 
     query: dict[str, str]
     hits: tuple[Hit, ...]
     candidates: int
     embedder: str
     absence: Absence | None = None
+    ways: tuple[Way, ...] = ()
+    recall: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +159,10 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """What the scope holds. `pending_vectors` are records that can be found by words, but not yet by meaning."""
+    """What the scope holds. `pending_vectors` are records that can be found by words, but not yet by meaning.
+
+    `approximate` is how many partitions have an approximate index.
+    """
 
     messages: int
     memories: int
@@ -144,6 +172,7 @@ class Stats:
     pending_vectors: int
     jobs: dict[str, int]
     embedder: str
+    approximate: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ _CUT_OFF = (asyncio.CancelledError, KeyboardInterrupt)
 @dataclass(frozen=True, slots=True)
 class Core:
     """Everything the verbs need from outside. `wake` tells the worker that there is something to do; `drain` has it do
-    what is due, and waits.
+    what is due, and waits. Partitions of `approximate_from` records and more get an approximate index; 0 is never.
     """
 
     store: Store
@@ -51,6 +51,7 @@ class Core:
     ids: Ids
     wake: Callable[[], None]
     drain: Callable[[], Awaitable[int]]
+    approximate_from: int = 0
 
 
 class Request(ABC, Generic[P, R]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ from holdfast.domain.ids import checked_id
 from holdfast.domain.memory import Evidence, Memory
 from holdfast.domain.numbers import checked_real, checked_whole
 from holdfast.domain.ranking import FloatArray
-from holdfast.domain.results import Absence, Component, Explanation, Hit, HitKind, Record
+from holdfast.domain.results import Absence, Component, Explanation, Hit, HitKind, Record, Way
 from holdfast.domain.scope import Scope
 from holdfast.domain.text import MAX_QUERY_CHARS, checked_text
 from holdfast.errors import EmbedderUnavailable, NotFound
@@ -103,7 +103,7 @@ class Explain(Read[Asked, Explanation]):
     def apply(self, reader: Reader, prepared: Asked) -> Explanation:
         target = self._target(reader)
         ranked = prepared.core.searcher.rank(
-            reader, self.scope, self.query, prepared.vector, self.wanted, prepared.now, target
+            reader, self.scope, self.query, prepared.vector, self.wanted, prepared.now, target, explained=True
         )
         understood = dict(ranked.understood)
         if prepared.vector is None:
@@ -114,7 +114,14 @@ class Explain(Read[Asked, Explanation]):
             candidates=ranked.candidates,
             embedder=prepared.core.embedder.fingerprint,
             absence=self._absence(ranked) if target is not None else None,
+            ways=self._ways(ranked, prepared.core),
+            recall=ranked.recall,
         )
+
+    def _ways(self, ranked: Ranked, core: Core) -> tuple[Way, ...]:
+        """With the reason where the store itself is why a large partition was searched exactly."""
+        because = core.store.exact_because
+        return tuple(replace(way, reason=because) if way.reason and because else way for way in ranked.ways)
 
     def _target(self, reader: Reader) -> int | None:
         if self.record_id is None:
@@ -137,6 +144,8 @@ class Explain(Read[Asked, Explanation]):
             reason = f"its score is below the least that was asked for, {least}"
         elif rank > self.wanted.top_k:
             reason = f"its rank is {rank} of {ranked.candidates}; only the best {self.wanted.top_k} were asked for"
+        elif any(way.approximate for way in ranked.ways):
+            reason = f"an exact search would have put it at rank {rank}, and the approximate one missed it"
         else:
             reason = "nothing in it matches the query, neither words nor meaning"
         return Absence(self.record_id, reason, rank, scored.score, cutoff, components(scored))

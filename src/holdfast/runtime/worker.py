@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 
@@ -30,11 +31,12 @@ from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.errors import HoldfastError, LeaseLost, StoreClosed, StoreError
 from holdfast.failpoints import reach
 from holdfast.ports import Transaction, Unindexed
-from holdfast.runtime import indexing
+from holdfast.runtime import indexing, nearest
 from holdfast.runtime.extract import extracted
 from holdfast.runtime.perform import Core
 
 POLL_SECONDS = 2.0
+LOOK_SECONDS = 30.0
 INDEXED_BY = "indexed_by"
 log = logging.getLogger("holdfast.worker")
 
@@ -60,12 +62,14 @@ class Worker:
         self._current: Job | None = None
         self._claiming = False
         self._stopping = False
+        self._look_at = 0.0
         self._reached = (0, 0)  # how far the current job has come, of how much
         self._handlers: dict[JobKind, Callable[[Job], Awaitable[_Effect]]] = {
             JobKind.INDEX: self._index,
             JobKind.REEMBED: self._reembed,
             JobKind.EXTRACT: self._extract,
             JobKind.SCRUB: self._scrub,
+            JobKind.NEAREST: self._nearest,
         }
 
     def wake(self) -> None:
@@ -81,6 +85,7 @@ class Worker:
         while not self._stopping:
             self._wake.clear()
             try:
+                await self._look_for_large()
                 await self.drain()
             except StoreClosed:
                 return
@@ -99,6 +104,22 @@ class Worker:
                 job = NewJob(JobKind.REEMBED, Scope(space=EVERYWHERE))
                 now = self._core.clock.now()
                 await self._core.store.write(storewide(), lambda transaction: transaction.enqueue(job_id, job, now))
+
+    async def _look_for_large(self) -> None:
+        """Now and then: it takes longer the more there is, and never more than a hundredth of the time."""
+        if time.monotonic() < self._look_at:
+            return
+        started = time.monotonic()
+        await nearest.queue_due(self._core)
+        now = time.monotonic()
+        self._look_at = now + max(LOOK_SECONDS, 100 * (now - started))
+
+    async def drain_all(self) -> int:
+        """Do what is due, also what nobody has queued yet because it was not looked for."""
+        done = await self.drain()
+        if await nearest.queue_due(self._core):
+            done += await self.drain()
+        return done
 
     async def drain(self) -> int:
         """Do what is due, after whatever this worker is at already; how many jobs that were."""
@@ -246,6 +267,13 @@ class Worker:
 
     async def _extract(self, job: Job) -> _Effect:
         return await extracted(self._core, job)
+
+    async def _nearest(self, job: Job) -> _Effect:
+        return await nearest.built(self._core, job, self._note_reached)
+
+    def _note_reached(self, done: int, total: int) -> None:
+        """The next heartbeat says so."""
+        self._reached = (done, total)
 
     async def _scrub(self, job: Job) -> _Effect:
         if not await self._core.store.scrub():

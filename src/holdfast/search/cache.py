@@ -1,8 +1,9 @@
 """The views that are kept between searches: the newest of each partition, the least used dropped first.
 
 What a caller gets is exactly what its reader sees: never rows that were committed after the reader's snapshot. Several
-threads may ask at once; a partition is refreshed by one of them at a time. A view larger than the whole cache is used
-and not kept.
+threads may ask at once; a partition is refreshed by one of them at a time, and the views before it, which share most of
+its memory, are kept for readers whose snapshot is a little older. A view larger than the whole cache is used and not
+kept.
 """
 
 from __future__ import annotations
@@ -11,17 +12,29 @@ from collections import OrderedDict
 from threading import Lock
 
 from holdfast.domain.scope import Partition
-from holdfast.ports import Reader
+from holdfast.ports import Delta, Nearest, Reader
 from holdfast.search.view import PartitionView
 
 Key = tuple[Partition, str]
+# How many views of a partition are kept, the newest first.
+_RECENT = 3
+# What a view is said to lean on if its index holds every vector, whenever it was written.
+_ALWAYS = 2**62
 
 
 class _Slot:
     def __init__(self) -> None:
         self.lock = Lock()
-        self.view: PartitionView | None = None
+        self.views: tuple[PartitionView, ...] = ()
         self.counted = 0
+
+    def at(self, change: int, covered: int) -> PartitionView | None:
+        return next((view for view in self.views if (view.change, view.covered) == (change, covered)), None)
+
+    def put(self, view: PartitionView) -> None:
+        # Views that lean on another index share no vectors with this one.
+        kept = [older for older in self.views if older.covered == view.covered]
+        self.views = (view, *kept[: _RECENT - 1])
 
 
 class ViewCache:
@@ -36,26 +49,35 @@ class ViewCache:
         """What the kept views hold; never more than was allowed, but for the moment of a refresh."""
         return self._held
 
-    def view(self, reader: Reader, partition: Partition, embedder: str) -> PartitionView:
-        """The partition as this reader sees it, with the vectors of that embedder."""
+    def view(
+        self, reader: Reader, partition: Partition, embedder: str, nearest: Nearest | None = None
+    ) -> PartitionView:
+        """The partition as this reader sees it, with the vectors of that embedder that `nearest` does not hold."""
         change = reader.change_of(partition)
+        covered = _covered(nearest)
         key = (partition, embedder)
         if change == 0:
             self._drop(key)
             return PartitionView.empty()
         slot = self._slot(key)
-        view = slot.view
-        if view is None or view.change < change:
+        view = slot.at(change, covered)
+        if view is None:
             with slot.lock:
-                view = slot.view or PartitionView.empty()
-                if view.change < change:
-                    view = view.extended(reader.delta(partition, view.change, embedder))
-                    slot.view = view
-            self._count(key, slot, view)
-        if view.change > change:
+                view = slot.at(change, covered)
+                if view is None and not any(newer.change > change for newer in slot.views):
+                    view = _extended(_start(slot, covered), reader, partition, embedder)
+                    slot.put(view)
+                    self._count(key, slot, view)
+        if view is None:
             # Somebody with a newer snapshot refreshed it: its rows are not all ours to see.
-            return PartitionView.empty().extended(reader.delta(partition, 0, embedder))
+            return _extended(PartitionView.empty(covered), reader, partition, embedder)
         return view
+
+    def known_size(self, partition: Partition, embedder: str) -> int | None:
+        """How many rows the newest view of the partition has; None if there is none."""
+        with self._lock:
+            slot = self._slots.get((partition, embedder))
+        return slot.views[0].size if slot is not None and slot.views else None
 
     def clear(self) -> None:
         with self._lock:
@@ -84,3 +106,27 @@ class ViewCache:
             while self._held > self._max_bytes:
                 _, dropped = self._slots.popitem(last=False)
                 self._held -= dropped.counted
+
+
+def _covered(nearest: Nearest | None) -> int:
+    if nearest is None:
+        return 0
+    return _ALWAYS if nearest.state.live else nearest.state.change
+
+
+def _start(slot: _Slot, covered: int) -> PartitionView:
+    """What the next view grows from. One that leans on an index cannot become one that has every vector itself."""
+    if not slot.views or covered < slot.views[0].covered:
+        return PartitionView.empty(covered)
+    newest = slot.views[0]
+    return newest if newest.covered == covered else newest.leaning_on(covered)
+
+
+def _extended(view: PartitionView, reader: Reader, partition: Partition, embedder: str) -> PartitionView:
+    return view.extended(_delta(view, reader, partition, embedder))
+
+
+def _delta(view: PartitionView, reader: Reader, partition: Partition, embedder: str) -> Delta:
+    if view.covered <= view.change:
+        return reader.delta(partition, view.change, embedder)
+    return reader.delta(partition, view.change, embedder, view.covered)

@@ -6,7 +6,8 @@ from those rows' own statistics. Then, over the wanted rows of all partitions to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
@@ -14,7 +15,6 @@ import numpy as np
 from holdfast.domain.ranking import (
     PART_NAMES,
     PARTS,
-    WORDS_AT,
     FloatArray,
     IntArray,
     Part,
@@ -28,18 +28,23 @@ from holdfast.domain.ranking import (
     uphold,
     words_match,
 )
-from holdfast.domain.scope import Scope
+from holdfast.domain.results import Way
+from holdfast.domain.scope import Partition, Scope
 from holdfast.domain.times import to_micros
-from holdfast.ports import Ranked, Reader, Scored, Wanted
+from holdfast.ports import Nearest, Ranked, Reader, Scored, Wanted
 from holdfast.search.analyzer import TextAnalyzer
+from holdfast.search.approximate import Found, Pool, exact
 from holdfast.search.cache import ViewCache
 from holdfast.search.embedders.static import STATIC_PREFIX
 from holdfast.search.query import Understood, understand, without_names
 from holdfast.search.seen import Seen, filters, in_scope, in_time, quarantined, rows_wanted, seen_of
-from holdfast.search.signals import signals
 from holdfast.search.view import PartitionView
 from holdfast.search.words import ROLE_NAMES
 
+# Exact, unless the settings say otherwise.
+APPROXIMATE_FROM = 0
+# An explanation compares an approximate search with the exact one up to so many records.
+_MOST_COMPARED = 250_000
 # The share of a score that all candidates have in common, beside the parts of `ranking.Part`.
 BASE = "base"
 # What has none of these does not match at all, whatever else speaks for it.
@@ -48,28 +53,52 @@ _MATCHING = [PARTS.index(part) for part in (Part.VECTOR, Part.WORDS, Part.WINDOW
 
 @dataclass(frozen=True, slots=True)
 class _Candidates:
-    """The wanted rows of all partitions: their numbers, and a row of raw values per part.
+    """The rows of all partitions that were looked at: their numbers, and a row of raw values per part.
 
-    `best_words` is how well words match the best row that the search sees, wanted or not.
+    `low` and `high` are the bounds of each part over all `count` candidates, and `best_words` is how well words match
+    the best row that the search sees, wanted or not.
     """
 
     numbers: IntArray
     raw: FloatArray
-    best_words: float = 0.0
+    low: FloatArray
+    high: FloatArray
+    count: int
+    best_words: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A partition that a search reaches, and its approximate index, if it is to be used."""
+
+    partition: Partition
+    view: PartitionView
+    nearest: Nearest | None = None
 
 
 class PartitionSearcher:
     """Implements `ports.Searcher`. Safe to use from several threads."""
 
-    def __init__(self, cache: ViewCache, embedder: str, weights: Weights | None = None) -> None:
-        """`embedder` is the fingerprint of the embedder whose vectors are compared."""
+    def __init__(
+        self,
+        cache: ViewCache,
+        embedder: str,
+        weights: Weights | None = None,
+        approximate_from: int = APPROXIMATE_FROM,
+    ) -> None:
+        """`embedder` is the fingerprint of the embedder whose vectors are compared.
+
+        Partitions of `approximate_from` records and more are searched by way of an approximate index where there is
+        one; 0 searches all exactly.
+        """
         self._analyzer = TextAnalyzer()
         self._embedder = embedder
         self._cache = cache
         self._weights = weights or Weights()
+        self._approximate_from = approximate_from
 
     def text_to_embed(self, reader: Reader, scope: Scope, query: str, wanted: Wanted) -> str:
-        seen = _seen(self._views(reader), scope, wanted)
+        seen = _seen(self._places(reader), scope, wanted)
         return without_names(query, _participants(seen))
 
     def rank(
@@ -81,31 +110,111 @@ class PartitionSearcher:
         wanted: Wanted,
         now: datetime,
         target: int | None = None,
+        *,
+        explained: bool = False,
     ) -> Ranked:
-        views = self._views(reader)
-        seen = _seen(views, scope, wanted)
+        places = self._places(reader)
+        ranked = self._rank(places, scope, query, vector, wanted, target)
+        if not explained:
+            return ranked
+        ranked = replace(ranked, ways=tuple(self._way(place) for place in places if place.view.size))
+        if vector is None or not any(place.nearest for place in places):
+            return ranked
+        if sum(place.view.size for place in places) > _MOST_COMPARED:
+            return ranked
+        everything = [self._in_full(place, reader) for place in places]
+        return _compared(ranked, self._rank(everything, scope, query, vector, wanted, target))
+
+    def _rank(
+        self,
+        places: list[_Place],
+        scope: Scope,
+        query: str,
+        vector: FloatArray | None,
+        wanted: Wanted,
+        target: int | None,
+    ) -> Ranked:
+        seen = _seen(places, scope, wanted)
         participants = _participants(seen)
         understood = understand(query, self._analyzer, participants)
-        found = _candidates(seen, wanted, understood, vector, now)
+
+        def weigh(best_words: float) -> FloatArray:
+            return effective(self._weights, self._traits(seen, participants, understood, best_words))
+
+        parts = [
+            self._found(place, part, rows, understood, vector, weigh, wanted.top_k, target)
+            for place, part in seen
+            if len(rows := rows_wanted(part, wanted))
+        ]
         described = understood.described()
+        if not parts:
+            absent = None if target is None else _why_absent(places, scope, wanted, target)
+            return Ranked((), 0, described, why_absent=absent)
+        found = _together(parts)
         absent = None
         if target is not None and target not in found.numbers:
-            absent = _why_absent(views, scope, wanted, target, now)
-        if not len(found.numbers):
-            return Ranked((), 0, described, why_absent=absent)
-        weights = effective(self._weights, self._traits(seen, participants, understood, found.best_words))
-        return _ranked(found, weights, self._weights.lead, wanted, described, target, absent)
+            absent = _why_absent(places, scope, wanted, target)
+        return _ranked(found, weigh(found.best_words), self._weights.lead, wanted, described, target, absent)
 
-    def _views(self, reader: Reader) -> list[PartitionView]:
-        return [self._cache.view(reader, partition, self._embedder) for partition in reader.partitions()]
+    def _found(
+        self,
+        place: _Place,
+        seen: Seen,
+        rows: IntArray,
+        query: Understood,
+        vector: FloatArray | None,
+        weigh: Callable[[float], FloatArray],
+        results: int,
+        target: int | None,
+    ) -> tuple[Seen, Found]:
+        if place.nearest is None or vector is None:
+            return seen, exact(seen, rows, query, vector)
+        also = seen.view.rows_of(np.array([] if target is None else [target], np.int64))
+        also = also[np.isin(also, rows)]
+        return seen, Pool(seen, rows, query, vector, place.nearest, results).found(weigh, also)
 
-    def _traits(self, seen: list[Seen], participants: list[str], query: Understood, best_words: float) -> Traits:
+    def _places(self, reader: Reader) -> list[_Place]:
+        return [self._place(reader, partition) for partition in reader.partitions()]
+
+    def _place(self, reader: Reader, partition: Partition) -> _Place:
+        nearest = reader.nearest(partition, self._embedder) if self._may_be_large(partition) else None
+        if nearest is not None and nearest.state.records < self._approximate_from:
+            nearest = None
+        return _Place(partition, self._cache.view(reader, partition, self._embedder, nearest), nearest)
+
+    def _may_be_large(self, partition: Partition) -> bool:
+        if not self._approximate_from:
+            return False
+        size = self._cache.known_size(partition, self._embedder)
+        return size is None or size >= self._approximate_from
+
+    def _in_full(self, place: _Place, reader: Reader) -> _Place:
+        """The same with every vector, for once: to compare with."""
+        if place.nearest is None:
+            return place
+        delta = reader.delta(place.partition, 0, self._embedder)
+        return _Place(place.partition, PartitionView.empty().extended(delta))
+
+    def _way(self, place: _Place) -> Way:
+        records = int(np.count_nonzero(place.view.alive))
+        kind, owner = place.partition.kind, place.partition.owner
+        name = f"{kind} {owner}" if owner else str(kind)
+        if place.nearest is None:
+            large = self._approximate_from and records >= self._approximate_from
+            return Way(name, records, False, "there is no approximate index of it that can be used" if large else None)
+        state = place.nearest.state
+        unindexed = int(np.count_nonzero(place.view.alive & (place.view.vectors.whole >= 0)))
+        return Way(name, records, True, None, state.records, unindexed, state.recall, state.built_at)
+
+    def _traits(
+        self, seen: list[tuple[_Place, Seen]], participants: list[str], query: Understood, best_words: float
+    ) -> Traits:
         people = [name for name in participants if name.casefold() not in ROLE_NAMES]
-        rows = sum(part.sight.documents for part in seen)
-        terms = sum(part.sight.terms for part in seen)
+        rows = sum(part.sight.documents for _, part in seen)
+        terms = sum(part.sight.terms for _, part in seen)
         return Traits(
             people=len(people),
-            assistant=any(part.sight.has_assistant for part in seen),
+            assistant=any(part.sight.has_assistant for _, part in seen),
             mean_length=terms / max(rows, 1),
             spaceless=query.spaceless,
             static_vectors=self._embedder.startswith(STATIC_PREFIX),
@@ -113,22 +222,22 @@ class PartitionSearcher:
         )
 
 
-def _candidates(
-    seen: list[Seen], wanted: Wanted, query: Understood, vector: FloatArray | None, now: datetime
-) -> _Candidates:
-    numbers: list[IntArray] = []
-    raw: list[FloatArray] = []
-    best_words = 0.0
-    for part in seen:
-        rows = rows_wanted(part, wanted)
-        if len(rows):
-            numbers.append(part.view.columns.number[rows])
-            values = signals(part, query, vector)
-            raw.append(values[:, rows])
-            best_words = max(best_words, float(values[WORDS_AT].max()))
-    if not numbers:
-        return _Candidates(np.empty(0, np.int64), np.empty((len(PARTS), 0), np.float32))
-    return _Candidates(np.concatenate(numbers), np.concatenate(raw, axis=1), best_words)
+def _together(parts: list[tuple[Seen, Found]]) -> _Candidates:
+    return _Candidates(
+        np.concatenate([seen.view.columns.number[found.rows] for seen, found in parts]),
+        np.concatenate([found.raw for _, found in parts], axis=1),
+        np.min([found.low for _, found in parts], axis=0),
+        np.max([found.high for _, found in parts], axis=0),
+        sum(found.candidates for _, found in parts),
+        max(found.best_words for _, found in parts),
+    )
+
+
+def _compared(ranked: Ranked, full: Ranked) -> Ranked:
+    """With what the exact search says of it: its recall, and the place of the record that was asked about."""
+    best = {scored.number for scored in full.best}
+    recall = sum(scored.number in best for scored in ranked.best) / len(best) if best else 1.0
+    return replace(ranked, recall=recall, target=full.target or ranked.target)
 
 
 def _ranked(
@@ -142,7 +251,7 @@ def _ranked(
 ) -> Ranked:
     even = np.zeros_like(found.raw)
     used = weights > 0
-    even[used] = normalized(found.raw[used])
+    even[used] = normalized(found.raw[used], found.low[used], found.high[used])
     if lead:
         uphold(even, weights, lead)
     result = combined(found.raw, even, weights)
@@ -162,30 +271,30 @@ def _ranked(
     if target is not None and absent is None:
         at = int(np.flatnonzero(found.numbers == target)[0])
         place = (rank_of(at, scores, found.numbers), scored(at))
-    return Ranked([scored(at) for at in best.tolist()], len(found.numbers), described, place, absent)
+    return Ranked([scored(at) for at in best.tolist()], found.count, described, place, absent)
 
 
 # --- what a search sees ---------------------------------------------------------------------------------------------
 
 
-def _seen(views: list[PartitionView], scope: Scope, wanted: Wanted) -> list[Seen]:
-    found = (seen_of(view, scope, wanted) for view in views if view.size)
-    return [seen for seen in found if seen is not None]
+def _seen(places: list[_Place], scope: Scope, wanted: Wanted) -> list[tuple[_Place, Seen]]:
+    found = ((place, seen_of(place.view, scope, wanted)) for place in places if place.view.size)
+    return [(place, seen) for place, seen in found if seen is not None]
 
 
-def _participants(seen: list[Seen]) -> list[str]:
+def _participants(seen: list[tuple[_Place, Seen]]) -> list[str]:
     """Who said what is visible."""
-    return list(dict.fromkeys(name for part in seen for name in part.sight.participants))
+    return list(dict.fromkeys(name for _, part in seen for name in part.sight.participants))
 
 
 # --- why something did not come -------------------------------------------------------------------------------------
 
 
-def _why_absent(views: list[PartitionView], scope: Scope, wanted: Wanted, target: int, now: datetime) -> str:
-    for view in views:
-        at = np.flatnonzero(view.alive & (view.columns.number == target))
+def _why_absent(places: list[_Place], scope: Scope, wanted: Wanted, target: int) -> str:
+    for place in places:
+        at = place.view.rows_of(np.array([target], np.int64))
         if len(at):
-            return _reason(view, int(at[0]), scope, wanted)
+            return _reason(place.view, int(at[0]), scope, wanted)
     return "it is not in any partition that this search reads"
 
 

@@ -25,6 +25,7 @@ from holdfast.domain.transcript import Role
 from holdfast.ports import Flag
 from holdfast.search.query import Period, Understood
 from holdfast.search.seen import Seen
+from holdfast.search.vectors import cosines_of
 
 # Terms times candidate rows that are worked on at once.
 _CELLS = 4_000_000
@@ -58,20 +59,12 @@ def signals(seen: Seen, query: Understood, vector: FloatArray | None) -> FloatAr
 
 def _fill_meaning(parts: dict[Part, FloatArray], seen: Seen, query: FloatArray) -> None:
     """Cosines of each row's text, of its window, and of what is nearest in its conversation."""
-    view = seen.view
-    vectors, size = view.vectors, view.size
-    # einsum, not matmul: a row's product must not depend on where in the matrix the row lies.
-    products = np.einsum("ij,j->i", vectors.rows, query)
+    vectors, size = seen.view.vectors, seen.view.size
     there = seen.visible & (vectors.whole >= 0)
     whole = np.zeros(size + 1, np.float32)
-    whole[:size] = np.where(there, products[vectors.whole], 0)
+    whole[:size], own = cosines_of(vectors, query, there)
     parts[Part.WINDOW_VECTOR][:] = _window(seen, there, whole)
-    own = parts[Part.VECTOR]
-    own[:] = whole[:size]
-    if len(vectors.many):
-        bounds = np.stack((vectors.first, vectors.last), axis=1).ravel()
-        best = np.maximum.reduceat(np.append(products, np.float32(-1)), bounds)[::2]
-        own[vectors.many] = np.where(there[vectors.many], (own[vectors.many] + best) / 2, 0)
+    parts[Part.VECTOR][:] = own
     parts[Part.SESSION_VECTOR][:] = _nearest_in_session(seen, there, own)
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from holdfast.domain.ranking import FloatArray, IntArray
-from holdfast.ports import VectorRow
+from holdfast.domain.ranking import BoolArray, FloatArray, HalfArray, IntArray
+from holdfast.ports import VectorBlock, VectorRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +44,41 @@ def _unit(rows: FloatArray) -> FloatArray:
 
 def read_vectors(given: Sequence[VectorRow], numbers: IntArray) -> Vectors:
     """The vectors of records with these numbers, in this order."""
-    whole = np.full(len(numbers), -1, np.int64)
     if not given:
-        return replace(NO_VECTORS, whole=whole)
+        return replace(NO_VECTORS, whole=np.full(len(numbers), -1, np.int64))
     # A model that was exchanged under its old name leaves vectors of another length: only the newest kind is compared.
     given = [row for row in given if len(row.vector) == len(given[-1].vector)]
     rows = np.frombuffer(b"".join([row.vector for row in given]), "<f2").reshape(len(given), -1)
-    order = np.argsort(numbers, kind="stable")
-    owner = order[np.searchsorted(numbers[order], np.fromiter((row.number for row in given), np.int64, len(given)))]
+    owner = _places(np.fromiter((row.number for row in given), np.int64, len(given)), numbers)
     pieces = np.fromiter((row.piece for row in given), np.int64, len(given))
     if np.any((np.diff(owner) < 0) | ((np.diff(owner) == 0) & (np.diff(pieces) < 0))):
         sequence = np.lexsort((pieces, owner))
         rows, owner = rows[sequence], owner[sequence]
+    return _arranged(rows, owner, len(numbers))
+
+
+def block_vectors(block: VectorBlock, numbers: IntArray) -> Vectors:
+    """The same of vectors that an index handed out; none of other records may be among them."""
+    owner = _places(block.numbers, numbers)
+    rows = block.rows
+    if np.any(np.diff(owner) < 0):
+        sequence = np.argsort(owner, kind="stable")
+        rows, owner = rows[sequence], owner[sequence]
+    return _arranged(rows, owner, len(numbers))
+
+
+def _places(wanted: IntArray, numbers: IntArray) -> IntArray:
+    order = np.argsort(numbers, kind="stable")
+    places: IntArray = order[np.searchsorted(numbers[order], wanted)]
+    return places
+
+
+def _arranged(rows: HalfArray, owner: IntArray, size: int) -> Vectors:
+    """Rows whose owners ascend, as the vectors of `size` records."""
+    whole = np.full(size, -1, np.int64)
     unit = _unit(rows.astype(np.float32))
-    owners, first, sizes = np.unique(owner, return_index=True, return_counts=True)
+    first = np.flatnonzero(np.diff(owner, prepend=-1))
+    owners, sizes = owner[first], np.diff(first, append=len(owner))
     whole[owners] = first
     several = sizes > 1
     if not several.any():
@@ -67,6 +88,36 @@ def read_vectors(given: Sequence[VectorRow], numbers: IntArray) -> Vectors:
     return Vectors(
         np.concatenate((unit, _unit(sums))), whole, owners[several], first[several], (first + sizes)[several]
     )
+
+
+def selected(vectors: Vectors, records: IntArray) -> Vectors:
+    """Those of some records, all of which have vectors, in this order."""
+    at = np.searchsorted(vectors.many, records) if len(vectors.many) else np.zeros(len(records), np.int64)
+    several = np.zeros(len(records), bool)
+    if len(vectors.many):
+        several = vectors.many[np.minimum(at, len(vectors.many) - 1)] == records
+    whole = vectors.whole[records]
+    many = np.flatnonzero(several)
+    spans = [np.arange(vectors.first[one], vectors.last[one]) for one in at[many].tolist()]
+    sizes = np.array([len(span) for span in spans], np.int64)
+    first = len(records) + np.cumsum(sizes) - sizes
+    return Vectors(vectors.rows[np.concatenate((whole, *spans))], np.arange(len(records)), many, first, first + sizes)
+
+
+def cosines_of(vectors: Vectors, query: FloatArray, there: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Per record, the cosines of its whole text and of the text as it counts: half the whole, half its best piece.
+
+    Both are 0 for records that are not `there`.
+    """
+    # einsum, not matmul: a row's product must not depend on where in the matrix the row lies.
+    products = np.einsum("ij,j->i", vectors.rows, query)
+    whole = np.where(there, products[vectors.whole], 0) if len(products) else np.zeros(len(there), np.float32)
+    own = whole.copy()
+    if len(vectors.many):
+        bounds = np.stack((vectors.first, vectors.last), axis=1).ravel()
+        best = np.maximum.reduceat(np.append(products, np.float32(-1)), bounds)[::2]
+        own[vectors.many] = np.where(there[vectors.many], (own[vectors.many] + best) / 2, 0)
+    return whole, own
 
 
 def products_of(rows: FloatArray, left: IntArray, right: IntArray) -> FloatArray:

@@ -71,8 +71,11 @@ class PartitionView:
         links: Links,
         postings: Postings,
         buffers: Mapping[str, Growing],
+        covered: int = 0,
     ) -> None:
         self.change = change
+        # Up to this change the vectors are not here, but in the store's approximate index.
+        self.covered = covered
         self.names = names
         self.columns = columns
         self.alive = alive
@@ -81,14 +84,15 @@ class PartitionView:
         self.postings = postings
         # What searches worked out about this view, for the next one of the same scope (`seen.Sight`).
         self.sights: Recent[object, Any] = Recent()
+        self.samples: Recent[str, Any] = Recent()
         self._buffers = buffers
 
     @classmethod
-    def empty(cls) -> PartitionView:
+    def empty(cls, covered: int = 0) -> PartitionView:
         names = Names()
         nothing = np.empty(0, np.int64)
         columns = Columns(*(nothing for _ in COLUMN_NAMES))  # type: ignore[arg-type]
-        return cls(0, names, columns, np.empty(0, bool), NO_VECTORS, Links.none(0), Postings(), {})
+        return cls(0, names, columns, np.empty(0, bool), NO_VECTORS, Links.none(0), Postings(), {}, covered)
 
     @property
     def size(self) -> int:
@@ -115,9 +119,25 @@ class PartitionView:
         _multiply(links, changed, self.vectors)
         return links
 
+    def rows_of(self, numbers: IntArray) -> IntArray:
+        """The living rows of those records, in this order; numbers that are not here are left out."""
+        known, rows = self._by_number
+        if not len(known):
+            return np.empty(0, np.int64)
+        at = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
+        found: IntArray = rows[at[known[at] == numbers]]
+        return found
+
+    @cached_property
+    def _by_number(self) -> tuple[IntArray, IntArray]:
+        rows = np.flatnonzero(self.alive)
+        numbers = self.columns.number[rows]
+        order = np.argsort(numbers, kind="stable")
+        return numbers[order], rows[order]
+
     def extended(self, delta: Delta) -> PartitionView:
         """The view after `delta`: its rows added or replaced, what it removes gone."""
-        removed = self._rows_of(np.array(delta.removed, np.int64))
+        removed = self._living(np.array(delta.removed, np.int64))
         view = self._without(removed) if len(removed) else self
         if delta.rows:
             view = view._grown(delta)
@@ -136,10 +156,22 @@ class PartitionView:
             self.links,
             self.postings,
             self._buffers,
+            self.covered,
         )
 
-    def _rows_of(self, numbers: IntArray) -> IntArray:
-        """The living rows of those records; numbers that are not here are left out."""
+    def leaning_on(self, covered: int) -> PartitionView:
+        """The view without its vectors, which an index holds up to that change. What came later is to be read again."""
+        buffers = {name: buffer for name, buffer in self._buffers.items() if name != "vectors"}
+        vectors = replace(NO_VECTORS, whole=np.full(self.size, -1, np.int64))
+        links = Links.none(self.size)
+        links = Links(self.links.previous, self.links.following, links.to_following, links.across)
+        change = min(self.change, covered)
+        return PartitionView(
+            change, self.names, self.columns, self.alive, vectors, links, self.postings, buffers, covered
+        )
+
+    def _living(self, numbers: IntArray) -> IntArray:
+        """The living rows of those records."""
         if not len(numbers) or not self.size or numbers.min() > self.columns.number.max():
             return np.empty(0, np.int64)
         return np.flatnonzero(self.alive & np.isin(self.columns.number, numbers))
@@ -149,14 +181,14 @@ class PartitionView:
         size, seen = self.size + len(fresh.number), self.size
         alive = np.ones(size, bool)
         alive[:seen] = self.alive
-        died = self._rows_of(fresh.number)
+        died = self._living(fresh.number)
         alive[died] = False
         buffers = dict(self._buffers)
         columns = Columns(*(self._append(buffers, name, getattr(fresh, name)) for name in COLUMN_NAMES))
         vectors = self._with_vectors(buffers, read_vectors(delta.vectors, fresh.number))
         postings = self.postings.added(segment_of(delta.rows, seen))
         links = _relinked(self.links, columns, alive, vectors, np.append(died, np.arange(seen, size)))
-        return PartitionView(delta.change, self.names, columns, alive, vectors, links, postings, buffers)
+        return PartitionView(delta.change, self.names, columns, alive, vectors, links, postings, buffers, self.covered)
 
     def _append(self, buffers: dict[str, Growing], name: str, values: Any) -> Any:
         buffers[name], data = buffers.get(name, Growing.empty()).appended(self.size, values)
@@ -192,7 +224,7 @@ class PartitionView:
         buffers = {name: Growing(getattr(columns, name), len(rows)) for name in COLUMN_NAMES}
         buffers["vectors"] = Growing(vectors.rows, len(vectors.rows))
         postings = self.postings.kept(moved)
-        return PartitionView(self.change, self.names, columns, alive, vectors, links, postings, buffers)
+        return PartitionView(self.change, self.names, columns, alive, vectors, links, postings, buffers, self.covered)
 
     def _kept_vectors(self, keep: BoolArray, moved: SmallArray) -> Vectors:
         old = self.vectors

@@ -88,7 +88,7 @@ TABLES = (
 )  # fmt: skip
 RECORDS = "records"
 # Made anew where it is needed.
-DERIVED: frozenset[str] = frozenset()
+DERIVED: frozenset[str] = frozenset({"nearest"})
 
 
 class Source(Protocol):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from holdfast.domain.scope import Partition
+from holdfast.ports import Nearest
+from holdfast.stores.postgres import nearest
 from holdfast.stores.postgres.dialect import POSTGRES
 from holdfast.stores.sql.reader import SqlReader
 
@@ -10,3 +13,7 @@ class PostgresReader(SqlReader):
     """Implements `ports.Reader`."""
 
     dialect = POSTGRES
+
+    def nearest(self, partition: Partition, embedder: str) -> Nearest | None:
+        number = self._number_of(partition)
+        return None if number is None else nearest.found(self._db, number, embedder)

@@ -8,6 +8,7 @@ import re
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from enum import Enum, auto
 from typing import Any, TypeVar, cast
 
@@ -15,15 +16,18 @@ import psycopg
 
 from holdfast.domain.access import Grant
 from holdfast.domain.operations import Operation
+from holdfast.domain.scope import Partition
 from holdfast.errors import StoreClosed
 from holdfast.loops import aside
 from holdfast.ports import Reader, Transaction
 from holdfast.stores.pending import Pending
+from holdfast.stores.postgres import nearest
 from holdfast.stores.postgres.connection import CONNECT_SECONDS, Connector, Patience
 from holdfast.stores.postgres.errors import Kind, kind_of, translated
 from holdfast.stores.postgres.location import place_of
 from holdfast.stores.postgres.reader import PostgresReader
 from holdfast.stores.postgres.session import Session
+from holdfast.stores.postgres.transaction import PostgresTransaction
 from holdfast.stores.postgres.writer import Writers
 
 T = TypeVar("T")
@@ -47,6 +51,7 @@ class PostgresStore:
         self._location = place.shown
         connector = Connector(place, busy_seconds)
         connector.prepare()
+        self._connector = connector
         lanes = max(1, connections // 3)
         self._writers = Writers(connector, lanes)
         self._readers = _Readers(connector, max(1, connections - lanes))
@@ -76,6 +81,28 @@ class PostgresStore:
                 return False
             await asyncio.sleep(_SCRUB_STEP)
         return bool(done is _Vacuumed.WHOLLY)
+
+    @property
+    def exact_because(self) -> str | None:
+        return None
+
+    async def build_nearest(
+        self, partition: Partition, embedder: str, at: datetime, go_on: Callable[[int, int], bool]
+    ) -> Callable[[Transaction], None] | None:
+        built = await aside(lambda: self._built(partition, embedder, go_on))
+        if built is None:
+            return None
+        return lambda transaction: nearest.publish(cast(PostgresTransaction, transaction).session, built, at)
+
+    def _built(self, partition: Partition, embedder: str, go_on: Callable[[int, int], bool]) -> nearest.Built | None:
+        # On a connection of its own, in a thread of its own: it may take very long.
+        session = self._connector.session()
+        try:
+            return nearest.build(session, self._connector.session, partition, embedder, go_on)
+        except psycopg.Error as error:
+            raise translated(error, self._connector.place) from error
+        finally:
+            session.close()
 
     async def close(self) -> None:
         """Finish what was accepted, then close every connection."""

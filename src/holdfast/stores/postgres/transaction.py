@@ -17,12 +17,12 @@ class PostgresTransaction(SqlTransaction):
 
     def __init__(self, session: Session, grant: Grant) -> None:
         super().__init__(session, grant, session.known)
-        self._session = session
+        self.session = session
         self.recorded: str | None = None
 
     def enter(self, partition: Partition) -> bool:
-        self._session.lock_space(partition.space)
-        return self._session.lock_partition(partition)
+        self.session.lock_space(partition.space)
+        return self.session.lock_partition(partition)
 
     def record(self, operation: Operation) -> None:
         super().record(operation)

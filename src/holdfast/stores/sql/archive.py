@@ -10,7 +10,7 @@ from typing import Any
 
 from holdfast.errors import CopyRefused, StoreUnusable
 from holdfast.failpoints import reach
-from holdfast.stores.copying import TABLES, Key, Row, Table
+from holdfast.stores.copying import DERIVED, TABLES, Key, Row, Table
 from holdfast.stores.sql.dialect import Database, Dialect
 
 # In `meta`, while the store is the target of a copy that is not complete.
@@ -139,7 +139,7 @@ class SqlArchive(ABC):
 
     def clear(self, note: str) -> None:
         with self._committing():
-            self._empty([table.name for table in reversed(TABLES)])
+            self._empty([*sorted(DERIVED), *(table.name for table in reversed(TABLES))])
             self._db.execute("INSERT INTO meta (key, value) VALUES (?, ?)", (NOTE, note))
         self._wipe()
 

@@ -15,6 +15,8 @@ from holdfast.stores.sql.reader import DUE, SqlReader
 
 # Doing these twice does no more than doing them once, so one waiting row is enough.
 _ONE_AT_A_TIME = frozenset({JobKind.REEMBED, JobKind.SCRUB})
+# Of these one in a partition is enough, waiting or under way.
+_ONE_PER_PARTITION = frozenset({JobKind.NEAREST})
 
 
 class JobTable(SqlReader):
@@ -29,6 +31,13 @@ class JobTable(SqlReader):
             ).fetchone()
             if waiting:
                 return JobId(waiting[0])
+        if job.kind in _ONE_PER_PARTITION:
+            there = self._db.execute(
+                "SELECT id FROM jobs WHERE status IN ('queued', 'running') AND kind = ? AND partition_id = ?",
+                (job.kind, self._number_of(job.scope.partition)),
+            ).fetchone()
+            if there:
+                return JobId(there[0])
         self._queue(job_id, job, 1, at, at, None)
         return job_id
 

@@ -14,7 +14,7 @@ from holdfast.domain.operations import Operation
 from holdfast.domain.results import Finding, HitKind, Record
 from holdfast.domain.scope import CONVERSATION_PARTS, SCOPE_PARTS, Partition, Scope
 from holdfast.domain.times import from_micros, to_micros
-from holdfast.ports import Answer, Delta, IndexRow, ListFilter, Unindexed
+from holdfast.ports import Answer, Delta, IndexRow, ListFilter, Nearest, Unindexed
 from holdfast.stores.sql import integrity, rows
 from holdfast.stores.sql.dialect import Dialect, Rows
 from holdfast.stores.sql.doom import DoomReader
@@ -33,13 +33,13 @@ class SqlReader(DoomReader):
         # Read together with the number: within a snapshot it stays.
         return 0 if number is None else self._seen_change[number]
 
-    def delta(self, partition: Partition, since: int, embedder: str) -> Delta:
+    def delta(self, partition: Partition, since: int, embedder: str, vectors_after: int = 0) -> Delta:
         number = self._number_of(partition)
         if number is None:
             return Delta(0, (), (), (), {})
         # All asked before any is looked at: on a network they travel together.
         changed = self._db.execute(_DELTA_ROWS, (number, since))
-        vectors = self._vectors(number, since, embedder)
+        vectors = self._vectors(number, max(since, vectors_after), embedder)
         # A view that starts from nothing has nothing to remove.
         removed = self._db.execute(_REMOVED, (number, since)) if since else ()
         found = changed.fetchall()
@@ -50,6 +50,28 @@ class SqlReader(DoomReader):
             removed=[row[0] for row in removed],
             scopes=self._scopes({row[_SCOPE_ID] for row in found}),
         )
+
+    def nearest(self, partition: Partition, embedder: str) -> Nearest | None:
+        return None
+
+    def nearest_due(self, embedder: str, least: int) -> Sequence[Partition]:
+        large = dict(self._db.execute(_LARGE, (least,)).fetchall())
+        return (
+            [
+                partition
+                for partition, number in self._partitions().items()
+                if number in large and self._is_behind(self.nearest(partition, embedder), number, large[number])
+            ]
+            if large
+            else []
+        )
+
+    def _is_behind(self, nearest: Nearest | None, partition: int, records: int) -> bool:
+        if nearest is None or nearest.state.live:
+            return nearest is None
+        since = (partition, nearest.state.change)
+        changed = sum(int(self._db.execute(statement, since).fetchone()[0]) for statement in _CHANGED_COUNTS)
+        return changed > _BEHIND_SHARE * records
 
     def _vectors(self, partition: int, since: int, embedder: str) -> Rows:
         if since == 0:
@@ -149,7 +171,16 @@ class SqlReader(DoomReader):
             f"SELECT count(*) FROM tombstones r JOIN scopes s ON s.id = r.scope_id WHERE {within}", values
         ).fetchone()[0]
         counted = dict(zip(("messages", "memories", "conversations", "pending_vectors"), row, strict=True))
-        return {**counted, "partitions": len(self._partitions()), "tombstones": tombstones}
+        reach, numbers = self._reach()
+        indexed = self._db.execute(
+            f"SELECT count(*) FROM nearest r WHERE {reach} AND {_OF_EMBEDDER}", [*numbers, embedder]
+        )
+        return {
+            **counted,
+            "partitions": len(self._partitions()),
+            "tombstones": tombstones,
+            "approximate": indexed.fetchone()[0],
+        }
 
     def unindexed(self, embedder: str, analyzer: int, after: int, limit: int) -> Sequence[Unindexed]:
         within, values = self._within()
@@ -280,6 +311,14 @@ _CHANGED_VECTORS = (
     " JOIN vectors v ON v.partition_id = r.partition_id AND v.number = r.number"
     " WHERE r.partition_id = ? AND r.change > ?"
     " AND v.embedder_id = (SELECT id FROM embedders WHERE fingerprint = ?) ORDER BY v.number, v.piece"
+)
+_OF_EMBEDDER = "r.embedder_id = (SELECT id FROM embedders WHERE fingerprint = ?)"
+# From this share of new, changed and forgotten records on, an approximate index is made anew.
+_BEHIND_SHARE = 0.1
+_LARGE = "SELECT partition_id, count(*) FROM records GROUP BY partition_id HAVING count(*) >= ?"
+_CHANGED_COUNTS = (
+    "SELECT count(*) FROM records WHERE partition_id = ? AND change > ?",
+    "SELECT count(*) FROM tombstones WHERE partition_id = ? AND change > ?",
 )
 _EVIDENCE = (
     "SELECT e.memory_number, r.id, t.text, t.sender, r.said_at, s.conversation, t.external_id FROM evidence e"

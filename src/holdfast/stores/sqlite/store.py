@@ -13,17 +13,21 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from typing import Any, TypeVar, cast
 
 from holdfast.domain.access import Grant
 from holdfast.domain.operations import Operation
+from holdfast.domain.scope import Partition
 from holdfast.errors import StoreClosed
 from holdfast.loops import aside
 from holdfast.ports import Reader, Transaction
 from holdfast.stores.pending import Pending
 from holdfast.stores.sqlite.connection import MEMORY, connect, open_store
 from holdfast.stores.sqlite.errors import translating
+from holdfast.stores.sqlite.nearest import Built, Shelf
 from holdfast.stores.sqlite.reader import SqliteReader
+from holdfast.stores.sqlite.transaction import SqliteTransaction
 from holdfast.stores.sqlite.writer import Writer
 
 T = TypeVar("T")
@@ -43,6 +47,7 @@ class SqliteStore:
         self._busy_seconds = busy_seconds
         self._writer = Writer(open_store(location, busy_seconds), location, busy_seconds)
         self._readers = _ReaderPool(location, busy_seconds) if location != MEMORY else None
+        self._shelf = Shelf(location) if location != MEMORY else None
 
     @property
     def location(self) -> str:
@@ -51,7 +56,7 @@ class SqliteStore:
     async def read(self, grant: Grant, work: Callable[[Reader], T]) -> T:
         if self._readers is None:
             return await self.write(grant, work)
-        return cast(T, await self._readers.run(functools.partial(_read, grant, work)))
+        return cast(T, await self._readers.run(functools.partial(_read, grant, work, self._shelf)))
 
     async def write(self, grant: Grant, work: Callable[[Transaction], T]) -> T:
         return cast(T, await self._writer.submit(grant, work))
@@ -61,7 +66,10 @@ class SqliteStore:
             await aside(self._writer.wait_for_room)
 
     async def scrub(self) -> bool:
-        """Move the log into the file and cut it to nothing: deleted bytes are overwritten in both."""
+        """Move the log into the file and cut it to nothing: deleted bytes are overwritten in both, and in indexes."""
+        if (shelf := self._shelf) is not None:
+            blank = functools.partial(_blank, shelf, self._busy_seconds)
+            await asyncio.wrap_future(self._writer.call(blank))
         # In short attempts, so that a reader in the way does not hold up the writer.
         deadline = time.monotonic() + SCRUB_SECONDS
         while not await asyncio.wrap_future(self._writer.call(_truncate_log)):
@@ -69,6 +77,29 @@ class SqliteStore:
                 return False
             await asyncio.sleep(_SCRUB_STEP)
         return True
+
+    @property
+    def exact_because(self) -> str | None:
+        return "it is kept in memory" if self._shelf is None else self._shelf.missing
+
+    async def build_nearest(
+        self, partition: Partition, embedder: str, at: datetime, go_on: Callable[[int, int], bool]
+    ) -> Callable[[Transaction], None] | None:
+        shelf = self._shelf
+        if shelf is None or shelf.missing:
+            return None
+
+        def build() -> Built | None:
+            with translating(self._location):
+                return shelf.build(self._connect, partition, embedder, go_on)
+
+        built = await aside(build)
+        if built is None:
+            return None
+        return lambda transaction: shelf.publish(cast(SqliteTransaction, transaction).connection, built, at)
+
+    def _connect(self) -> sqlite3.Connection:
+        return connect(self._location, self._busy_seconds)
 
     async def close(self) -> None:
         """Finish what was accepted, then close every connection."""
@@ -127,13 +158,17 @@ class _ReaderPool:
             connection.close()
 
 
-def _read(grant: Grant, work: Callable[[Reader], Any], connection: sqlite3.Connection) -> Any:
+def _read(grant: Grant, work: Callable[[Reader], Any], shelf: Shelf | None, connection: sqlite3.Connection) -> Any:
     connection.execute("BEGIN")
     try:
-        return work(SqliteReader(connection, grant))
+        return work(SqliteReader(connection, grant, shelf))
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
+
+
+def _blank(shelf: Shelf, busy_seconds: float, connection: sqlite3.Connection) -> None:
+    shelf.scrub(connection, busy_seconds)
 
 
 def _truncate_log(connection: sqlite3.Connection) -> bool:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
+
+from holdfast.domain.access import Grant
 from holdfast.stores.sql.audit import record_operation
+from holdfast.stores.sql.known import Known
 from holdfast.stores.sql.transaction import SqlTransaction
 from holdfast.stores.sqlite.dialect import SQLITE
 
@@ -13,3 +17,7 @@ class SqliteTransaction(SqlTransaction):
     """Implements `ports.Transaction`."""
 
     dialect = SQLITE
+
+    def __init__(self, connection: sqlite3.Connection, grant: Grant, known: Known | None = None) -> None:
+        super().__init__(connection, grant, known)
+        self.connection = connection

@@ -215,6 +215,7 @@ class GrantContract:
             "pending_vectors": 1,
             "partitions": 1,
             "tombstones": 0,
+            "approximate": 0,
         }
         assert (await store.read(reading(ANA), lambda r: r.counts(EMBEDDER, ANALYZER)))["messages"] == 2
         assert (await store.read(SPACE, lambda r: r.counts(EMBEDDER, ANALYZER)))["messages"] == 5

@@ -1,0 +1,75 @@
+"""Approximate indexes of large partitions: seeing which are due, and building one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import partial
+
+from holdfast.domain import ids
+from holdfast.domain.access import SYSTEM, Action, Grant, authorize
+from holdfast.domain.ids import JobId
+from holdfast.domain.jobs import LEASE, Job, JobKind, NewJob
+from holdfast.domain.scope import EVERYWHERE, Partition, PartitionKind, Scope
+from holdfast.ports import Transaction
+from holdfast.runtime.perform import Core
+
+
+def _storewide() -> Grant:
+    return authorize(SYSTEM, Action.WORK, Scope(space=EVERYWHERE))
+
+
+async def queue_due(core: Core) -> int:
+    """Queue the building of every index that is missing or lags far behind; how many there are."""
+    least = core.approximate_from
+    if not least or core.store.exact_because is not None:
+        return 0
+    fingerprint = core.embedder.fingerprint
+    due = await core.store.read(_storewide(), lambda reader: reader.nearest_due(fingerprint, least))
+
+    def enqueue(transaction: Transaction) -> None:
+        for partition in due:
+            job = NewJob(JobKind.NEAREST, _scope_of(partition))
+            transaction.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
+
+    if due:
+        await core.store.write(_storewide(), enqueue)
+    return len(due)
+
+
+def _scope_of(partition: Partition) -> Scope:
+    subject = partition.owner if partition.kind is PartitionKind.SUBJECT else None
+    agent = partition.owner if partition.kind is PartitionKind.AGENT else None
+    return Scope(space=partition.space, subject=subject, agent=agent)
+
+
+async def built(core: Core, job: Job, reached: Callable[[int, int], None]) -> Callable[[Transaction], None]:
+    """The index of the job's partition; what is returned makes it the valid one."""
+    stopped = threading.Event()
+    whole = 0
+
+    def go_on(done: int, total: int) -> bool:
+        nonlocal whole
+        whole = total
+        reached(done, total)
+        return not stopped.is_set()
+
+    try:
+        publish = await core.store.build_nearest(
+            job.scope.partition, core.embedder.fingerprint, core.clock.now(), go_on
+        )
+    finally:
+        # Whoever waits for this may have been cancelled: then nobody wants the rest of it.
+        stopped.set()
+    return partial(_end, core, job, publish, whole)
+
+
+def _end(
+    core: Core, job: Job, publish: Callable[[Transaction], None] | None, total: int, transaction: Transaction
+) -> None:
+    if publish is not None:
+        publish(transaction)
+        transaction.extend(job, core.clock.now(), LEASE, total, total)
+        # What it replaces is removed, and what was forgotten meanwhile is blank in it.
+        scrub = NewJob(JobKind.SCRUB, Scope(space=EVERYWHERE))
+        transaction.enqueue(JobId(core.ids.new(ids.JOB)), scrub, core.clock.now())

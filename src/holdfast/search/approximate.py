@@ -1,0 +1,341 @@
+"""Searching a large partition without looking at every vector.
+
+Words and hints are computed for every row, as ever: they cost little. Vectors are looked at for a pool of rows alone:
+the nearest that the index finds with their neighbours, those that words and hints promise most of, and the nearest of
+what was written since the index was built. The best of the pool are then measured in full, with their windows. Whatever
+an exact search would put first is, with few exceptions, among these.
+
+The values are those of the exact search, but for what only the whole could tell. The least values, by which parts are
+scaled, are those of the farthest rows that the index finds; what is nearest in a conversation of which only some rows
+were looked at is taken to be what is usual in a sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from holdfast.domain.ranking import (
+    LEADERS,
+    MEANING_AT,
+    NEAREST_DEPTH,
+    PARTS,
+    WORDS_AT,
+    FloatArray,
+    IntArray,
+    Part,
+    window_cosines,
+)
+from holdfast.ports import Nearest
+from holdfast.search.query import Understood
+from holdfast.search.seen import Seen
+from holdfast.search.signals import signals
+from holdfast.search.vectors import Vectors, block_vectors, cosines_of, selected
+from holdfast.search.view import PartitionView
+
+_SESSION_AT = PARTS.index(Part.SESSION_VECTOR)
+# For ten results: how many rows words and hints may bring into the pool, how many of it are measured in full, and how
+# many of the nearest there must be of a kind that words and hints favour.
+_PROMISING, _SHORTLIST, _OF_A_KIND = 200, 120, 30
+_MORE = 4  # times as many are taken where they promise the same
+_RESULTS = 10
+_STRIDE, _DEEPEST = 16, 8_000
+# Where filters leave so few candidates, or so small a share, every vector of theirs is looked at.
+_FEW, _SHARE = 4_000, 20
+# For the least and the greatest values: so many rows, and conversations with about so many rows.
+_FARTHEST, _FAR_DEPTH, _SAMPLE, _GREATEST = 24, 300, 1_000, 3 * LEADERS
+# What is nearest in a conversation, usually and at least, if nothing stands for more than was looked at.
+_NOTHING_TO_GUESS = (-1.0, 2.0)
+# The usual cosine between neighbours: only for an estimate of which windows are worth measuring.
+_LIKENESS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one partition brings to a search: rows of its view, and a row of raw values per part.
+
+    `low` and `high` are the bounds of each part over all `candidates`, also over those that were not looked at.
+    """
+
+    rows: IntArray
+    raw: FloatArray
+    low: FloatArray
+    high: FloatArray
+    candidates: int
+    best_words: float
+
+
+def exact(seen: Seen, wanted: IntArray, query: Understood, vector: FloatArray | None) -> Found:
+    values = signals(seen, query, vector)
+    raw = values[:, wanted]
+    best_words = float(values[WORDS_AT].max())
+    return Found(wanted, raw, raw.min(axis=1), raw.max(axis=1), len(wanted), best_words)
+
+
+class Pool:
+    """One approximate search in one partition, for so many results."""
+
+    def __init__(
+        self, seen: Seen, wanted: IntArray, query: Understood, vector: FloatArray, nearest: Nearest, results: int
+    ) -> None:
+        self._seen = seen
+        self._wanted = wanted
+        self._vector = vector
+        self._nearest = nearest
+        self._times = max(results / _RESULTS, 1.0)
+        self._values = signals(seen, query, None)
+        self._size = seen.view.size
+        self._among = np.zeros(self._size, bool)
+        self._among[wanted] = True
+
+    def found(self, weigh: Callable[[float], FloatArray], also: IntArray) -> Found:
+        """`weigh` gives the weights for the best match of words. The rows `also` are looked at in any case."""
+        best_words = float(self._values[WORDS_AT].max())
+        weights = weigh(best_words)
+        low, high = self._bounds()
+        promise = self._promise(weights, low, high)
+        few = len(self._wanted) <= max(_FEW * self._times, self._size // _SHARE)
+        promising, depth = self._promising(promise)
+        near = self._near(self._vector, depth, int(depth * 1.5))
+        pool = self._wanted if few else self._pool(promising, near[self._among[near]])
+        edges = self._near(-self._vector, _FARTHEST, _FAR_DEPTH)
+        edges = edges[self._among[edges]]
+        # What is near and not wanted still tells what its conversation holds.
+        looked = _Looked(self._seen, self._nearest, self._vector, self._rows(pool, near, edges, also))
+        everything = few and len(self._wanted) == self._seen.sight.documents
+        usual, least = _NOTHING_TO_GUESS if everything else self._sessions()
+        rows = pool
+        if not few:
+            rough = looked.roughly(pool, usual)
+            estimate = promise[pool] + _estimate(rough, weights[MEANING_AT])
+            greatest = [pool[_largest(values, _GREATEST)] for values in rough]
+            # Who leads by meaning or by words alone is upheld, whatever else speaks for it.
+            best = pool[_largest(estimate, int(_SHORTLIST * self._times))]
+            rows = self._rows(best, greatest[0], self._leading_by_words(), also)
+            # The greatest values, by which parts are scaled, may be those of rows that nothing else speaks for.
+            edges = self._rows(edges, *greatest)
+        looked.look_around(self._rows(rows, edges))
+        raw = self._values[:, rows]
+        raw[MEANING_AT] = looked.measured(rows, usual)
+        bounds = np.concatenate((raw[MEANING_AT], looked.measured(edges, usual)), axis=1)
+        low[MEANING_AT], high[MEANING_AT] = bounds.min(axis=1), bounds.max(axis=1)
+        low[_SESSION_AT] = min(low[_SESSION_AT], least)
+        return Found(rows, raw, low, high, len(self._wanted), best_words)
+
+    def _rows(self, *some: IntArray) -> IntArray:
+        """All of them, each once, in order."""
+        chosen = np.zeros(self._size, bool)
+        for rows in some:
+            chosen[rows] = True
+        return np.flatnonzero(chosen)
+
+    def _bounds(self) -> tuple[FloatArray, FloatArray]:
+        values = self._values if len(self._wanted) == self._size else self._values[:, self._wanted]
+        return values.min(axis=1), values.max(axis=1)
+
+    def _promise(self, weights: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+        """Per row, what words and hints add to its score, up to a constant."""
+        spread = high - low
+        scale = np.divide(weights, spread, out=np.zeros_like(spread), where=spread > 1e-9)
+        used = np.flatnonzero(scale)
+        promise: FloatArray = np.einsum("i,ij->j", scale[used], self._values[used])
+        return promise
+
+    def _promising(self, promise: FloatArray) -> tuple[IntArray, int]:
+        """The rows that words and hints promise most of, and how many of the nearest are to be looked at with them."""
+        best, kind = _most_promising(promise[self._wanted], int(_PROMISING * self._times))
+        depth = NEAREST_DEPTH * self._times * self._size / len(self._wanted)
+        if kind:
+            depth = max(depth, _OF_A_KIND * self._times * self._size / kind)
+        return self._wanted[best], int(min(depth, _DEEPEST))
+
+    def _leading_by_words(self) -> IntArray:
+        words = self._values[WORDS_AT]
+        rows = np.flatnonzero((words > 0) & self._among)
+        return rows[_largest(words[rows], _GREATEST)]
+
+    def _pool(self, promising: IntArray, near: IntArray) -> IntArray:
+        links = self._seen.links
+        around = np.concatenate((links.previous[near], links.following[near])).astype(np.int64)
+        around = around[around >= 0]
+        return self._rows(promising, near, around[self._among[around]], self._tail(len(near)))
+
+    def _near(self, vector: FloatArray, limit: int, depth: int) -> IntArray:
+        """Visible rows; not all of them need to be wanted."""
+        rows = self._seen.view.rows_of(self._nearest.search(vector, limit, depth))
+        return rows[self._seen.visible[rows]]
+
+    def _tail(self, most: int) -> IntArray:
+        """The nearest of what the index does not hold."""
+        vectors = self._seen.view.vectors
+        there = self._among & (vectors.whole >= 0)
+        rows = np.flatnonzero(there)
+        if len(rows) <= most:
+            return rows
+        _, own = cosines_of(vectors, self._vector, there)
+        return rows[_largest(own[rows], most)]
+
+    def _sessions(self) -> tuple[float, float]:
+        """What is nearest in a conversation: usually, and in the farthest one."""
+        if not self._seen.sight.session_count:
+            return _NOTHING_TO_GUESS
+        view = self._seen.view
+        sample: _Sample | None = view.samples.get("sessions")
+        if sample is None:
+            sample = _Sample.of(view, self._nearest)
+            view.samples.put("sessions", sample)
+        return sample.sessions(self._seen, self._vector)
+
+
+def _largest(values: FloatArray, most: int) -> IntArray:
+    """The places of the largest, in no order."""
+    return np.arange(len(values)) if len(values) <= most else np.argpartition(values, len(values) - most)[-most:]
+
+
+def _most_promising(promise: FloatArray, most: int) -> tuple[IntArray, int]:
+    """About as many rows as are wanted; and if very many more promise as much as the last of them, how many do.
+
+    Then it is the vectors that tell those apart, and enough of the nearest must be of that kind.
+    """
+    # Found by a part of them: to select among very many equal values takes long.
+    some = np.sort(promise[::_STRIDE])
+    least = some[-min(most // _STRIDE, len(some))]
+    best = np.flatnonzero(promise >= least)
+    if len(best) <= _MORE * most:
+        return best, 0
+    return np.flatnonzero(promise > least)[: _MORE * most], len(best)
+
+
+def _estimate(meaning: FloatArray, weights: FloatArray) -> FloatArray:
+    """About what meaning adds to a score, up to a constant."""
+    spread = np.ptp(meaning, axis=1)
+    scale = np.divide(weights, spread, out=np.zeros_like(spread), where=spread > 1e-9)
+    estimate: FloatArray = np.einsum("i,ij->j", scale, meaning)
+    return estimate
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """Some conversations of a view with all their rows, in their order, and the vectors."""
+
+    rows: IntArray
+    first: IntArray
+    vectors: Vectors
+
+    @classmethod
+    def of(cls, view: PartitionView, nearest: Nearest) -> _Sample:
+        talk = np.flatnonzero(view.alive & (view.columns.conversation >= 0))
+        codes = view.columns.conversation[talk]
+        sizes = np.bincount(codes, minlength=view.names.conversations)
+        order = np.random.default_rng(len(sizes)).permutation(np.flatnonzero(sizes))
+        chosen = np.zeros(len(sizes), bool)
+        chosen[order[: 1 + np.searchsorted(np.cumsum(sizes[order]), _SAMPLE)]] = True
+        rows = talk[chosen[codes]]
+        rows = rows[np.argsort(view.columns.conversation[rows], kind="stable")]
+        numbers = view.columns.number[rows]
+        first = np.flatnonzero(np.diff(view.columns.conversation[rows], prepend=-1))
+        return cls(rows, first, block_vectors(nearest.vectors(numbers), numbers))
+
+    def sessions(self, seen: Seen, vector: FloatArray) -> tuple[float, float]:
+        there = (self.vectors.whole >= 0) & seen.visible[self.rows]
+        _, own = cosines_of(self.vectors, vector, there)
+        best = np.maximum.reduceat(np.where(there, own, np.float32(-1)), self.first)
+        best = best[best > -1]
+        if len(best) < 2:
+            return _NOTHING_TO_GUESS
+        # Of all conversations, the farthest lies farther out than that of a sample: about half as far as it would if
+        # they were spread like a bell.
+        further = _far_out(seen.sight.session_count) - _far_out(len(best))
+        return float(best.mean()), float(best.min() - best.std() * max(further, 0) / 2)
+
+
+def _far_out(count: int) -> float:
+    """By how many standard deviations the least of so many usually lies below their mean."""
+    return NormalDist().inv_cdf(1 - 0.56 / max(count, 2))
+
+
+class _Looked:
+    """Rows whose vectors were looked at: whole texts, and their cosines with the query."""
+
+    def __init__(self, seen: Seen, nearest: Nearest, query: FloatArray, rows: IntArray) -> None:
+        self._seen = seen
+        self._nearest = nearest
+        self._query = query
+        # The last place stands for a row that was not looked at.
+        self._place = np.full(seen.view.size + 1, -1, np.int64)
+        self._vectors = np.zeros((1, len(query)), np.float32)
+        self._whole = self._own = np.zeros(1, np.float32)
+        self._there = np.zeros(1, bool)
+        self._best = np.full(seen.view.names.conversations + 1, -1, np.float32)
+        self.look_at(rows)
+
+    def look_at(self, rows: IntArray) -> None:
+        """Also at these, as far as that was not done before."""
+        rows = rows[self._place[rows] < 0]
+        known = len(self._whole) - 1
+        self._place[rows] = known + np.arange(len(rows))
+        vectors = np.zeros((len(rows), len(self._query)), np.float32)
+        whole, own = np.zeros((2, len(rows)), np.float32)
+        there = np.zeros(len(rows), bool)
+        for places, some in self._read(rows):
+            got = some.whole >= 0
+            at = places[got]
+            there[at], vectors[at] = True, some.rows[some.whole[got]]
+            cosines = cosines_of(some, self._query, got)
+            whole[at], own[at] = cosines[0][got], cosines[1][got]
+        np.maximum.at(self._best, self._seen.view.columns.conversation[rows[there]], own[there])
+        self._vectors = np.concatenate((self._vectors[:-1], vectors, self._vectors[-1:]))
+        self._whole = np.concatenate((self._whole[:-1], whole, self._whole[-1:]))
+        self._own = np.concatenate((self._own[:-1], own, self._own[-1:]))
+        self._there = np.concatenate((self._there[:-1], there, self._there[-1:]))
+
+    def _read(self, rows: IntArray) -> Iterator[tuple[IntArray, Vectors]]:
+        """The vectors of rows that are here, and of those that the index holds, with their places among the rows."""
+        view = self._seen.view
+        here = view.vectors.whole[rows] >= 0
+        if here.any():
+            yield np.flatnonzero(here), selected(view.vectors, rows[here])
+        numbers = view.columns.number[rows[~here]]
+        if len(numbers):
+            some = block_vectors(self._nearest.vectors(numbers), numbers)
+            if some.rows.shape[1:] == self._query.shape:
+                yield np.flatnonzero(~here), some
+
+    def look_around(self, rows: IntArray) -> None:
+        """Also at those before and after these."""
+        links = self._seen.links
+        around = np.unique(np.concatenate((rows, links.previous[rows], links.following[rows])))
+        self.look_at(around[around >= 0])
+
+    def roughly(self, rows: IntArray, usual: float) -> FloatArray:
+        """About what `measured` would say, from what was looked at so far."""
+        links, at = self._seen.links, self._place[rows]
+        before, after = self._place[links.previous[rows]], self._place[links.following[rows]]
+        own = self._own[at]
+        count = np.float32(1) + self._there[before] + self._there[after]
+        products = np.float32(_LIKENESS / 2) * count * (count - np.float32(1))
+        windows = window_cosines(self._whole[at] + self._whole[before] + self._whole[after], count, products)
+        return np.stack((own, windows, self._in_session(rows, at, usual)))
+
+    def measured(self, rows: IntArray, usual: float) -> FloatArray:
+        """Of each row: its own text, its window, and what is nearest in its conversation, at least what is usual."""
+        links, at = self._seen.links, self._place[rows]
+        before, after = self._place[links.previous[rows]], self._place[links.following[rows]]
+        own, previous, following = (self._vectors[places] for places in (at, before, after))
+        products = _products(previous, own) + _products(own, following) + _products(previous, following)
+        count = np.float32(1) + self._there[before] + self._there[after]
+        windows = window_cosines(self._whole[at] + self._whole[before] + self._whole[after], count, products)
+        return np.stack((self._own[at], windows * self._there[at], self._in_session(rows, at, usual)))
+
+    def _in_session(self, rows: IntArray, at: IntArray, usual: float) -> FloatArray:
+        session = self._seen.view.columns.conversation[rows]
+        talk = self._there[at] & (session >= 0)
+        return np.where(talk, np.maximum(self._best[session], np.float32(usual)), self._own[at])
+
+
+def _products(left: FloatArray, right: FloatArray) -> FloatArray:
+    products: FloatArray = np.einsum("ij,ij->i", left, right)
+    return products

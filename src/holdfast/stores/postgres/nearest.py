@@ -1,0 +1,279 @@
+"""Approximate indexes on PostgreSQL: a partial HNSW index of `vectors` for each large partition and embedder.
+
+The server keeps it up to date, so that it lacks nothing that is committed. It is built without holding up writes; a row
+of the table `nearest` says that it is complete, and one that is not valid is never used. Queries name the partition as
+a constant and are kept from any other plan: whether the index is used decides what is found, so the planner does not.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import psycopg
+
+from holdfast.domain.ranking import NEAREST_DEPTH, FloatArray, IntArray
+from holdfast.domain.scope import Partition
+from holdfast.domain.times import from_micros, to_micros
+from holdfast.ports import NearestState, VectorBlock
+from holdfast.stores.postgres.dialect import POSTGRES
+from holdfast.stores.postgres.session import Session
+from holdfast.stores.sql.dialect import Database
+
+CONNECTIVITY, BUILD_EXPANSION = 16, 128
+# What the server takes as the widest search.
+_WIDEST = 1_000
+_SAMPLE, _NEAREST = 30, 10
+_LOOK_SECONDS = 0.5
+# For each vector while an index is built: itself, and its neighbours.
+_GRAPH_BYTES = 500
+_LEAST_MEMORY, _MOST_MEMORY = 64, 1_024  # megabytes
+_ROW = (
+    "SELECT n.partition_id, n.embedder_id, n.name, n.dimensions, n.records, n.change, n.recall, n.built_at"
+    " FROM nearest n JOIN embedders e ON e.id = n.embedder_id"
+    " JOIN pg_class c ON c.relname = n.name AND c.relnamespace = current_schema()::regnamespace"
+    " JOIN pg_index i ON i.indexrelid = c.oid AND i.indisvalid"
+    " WHERE n.partition_id = ? AND e.fingerprint = ?"
+)
+# In a transaction that only reads, and only for the statement that follows; then as they were.
+_PINNED = (
+    "SELECT set_config('hnsw.ef_search', ?, true), set_config('hnsw.iterative_scan', 'strict_order', true),"
+    " set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),"
+    " set_config('enable_sort', 'off', true)"
+)
+_FREE = (
+    "SELECT set_config('enable_seqscan', 'on', true), set_config('enable_bitmapscan', 'on', true),"
+    " set_config('enable_sort', 'on', true)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A partition's vectors of one embedder, as the index holds them."""
+
+    partition: int
+    embedder: int
+    dimensions: int
+
+    @property
+    def name(self) -> str:
+        return f"nearest_{self.partition:d}_{self.embedder:d}_{self.dimensions:d}"
+
+    @property
+    def condition(self) -> str:
+        """With constants: an index of a part serves no other statement."""
+        return (
+            f"partition_id = {self.partition:d} AND embedder_id = {self.embedder:d}"
+            f" AND vector_dims(vector) = {self.dimensions:d}"
+        )
+
+    @property
+    def indexed(self) -> str:
+        return f"(vector::halfvec({self.dimensions:d}))"
+
+    @property
+    def nearest(self) -> str:
+        """Of the vector and the limit to be bound."""
+        return (
+            f"SELECT number FROM vectors WHERE {self.condition}"
+            f" ORDER BY {self.indexed} <#> ?::halfvec({self.dimensions:d}) LIMIT ?"
+        )
+
+
+class ServerNearest:
+    """Implements `ports.Nearest`."""
+
+    def __init__(self, database: Database, place: Place, state: NearestState) -> None:
+        self._db = database
+        self._place = place
+        self._state = state
+
+    @property
+    def state(self) -> NearestState:
+        return self._state
+
+    def search(self, vector: FloatArray, limit: int, depth: int) -> IntArray:
+        if len(vector) != self._place.dimensions:
+            return np.empty(0, np.int64)
+        return nearest_of(self._db, self._place, vector, limit, depth)
+
+    def vectors(self, numbers: IntArray) -> VectorBlock:
+        found = self._db.execute(
+            f"SELECT number, piece, vector FROM vectors WHERE {self._place.condition}"
+            " AND number = ANY (?::bigint[]) ORDER BY number, piece",
+            (numbers.tolist(),),
+        ).fetchall()
+        rows = POSTGRES.vectors(found)
+        joined = np.frombuffer(b"".join([row.vector for row in rows]), "<f2")
+        owners = np.fromiter((row.number for row in rows), np.int64, len(rows))
+        return VectorBlock(owners, joined.reshape(len(rows), self._place.dimensions))
+
+
+def nearest_of(database: Database, place: Place, vector: FloatArray, limit: int, depth: int) -> IntArray:
+    database.execute(_PINNED, (str(min(max(depth, 1), _WIDEST)),))
+    answer = database.execute(place.nearest, (_bound(vector), limit))
+    database.execute(_FREE)
+    found = np.array([row[0] for row in answer.fetchall()], np.int64)
+    _, first = np.unique(found, return_index=True)
+    return found[np.sort(first)]
+
+
+def _bound(vector: FloatArray) -> bytes:
+    return POSTGRES.vector(vector.astype("<f2").tobytes())
+
+
+def found(database: Database, partition: int, embedder: str) -> ServerNearest | None:
+    row = database.execute(_ROW, (partition, embedder)).fetchone()
+    if row is None:
+        return None
+    number, embedder_id, name, dimensions, records, change, recall, built_at = row
+    place = Place(number, embedder_id, dimensions)
+    if name != place.name:
+        return None
+    return ServerNearest(database, place, NearestState(records, change, True, recall, from_micros(built_at)))
+
+
+# --- building -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    place: Place
+    records: int
+    change: int
+    recall: float
+
+
+def build(
+    session: Session,
+    watch: Callable[[], Session],
+    partition: Partition,
+    embedder: str,
+    go_on: Callable[[int, int], bool],
+) -> Built | None:
+    """Make the index, on a session that is in no transaction; None if there is nothing to make, or it was stopped."""
+    row = session.execute(
+        "SELECT p.id, p.change, e.id, (SELECT count(*) FROM records r WHERE r.partition_id = p.id)"
+        " FROM partitions p, embedders e WHERE p.space = ? AND p.kind = ? AND p.owner = ? AND e.fingerprint = ?",
+        (partition.space, partition.kind, partition.owner, embedder),
+    ).fetchone()
+    if row is None:
+        return None
+    number, change, embedder_id, records = row
+    last = session.execute(
+        "SELECT vector_dims(vector) FROM vectors WHERE partition_id = ? AND embedder_id = ?"
+        " ORDER BY number DESC, piece DESC LIMIT 1",
+        (number, embedder_id),
+    ).fetchone()
+    if last is None:
+        return None
+    place = Place(number, embedder_id, last[0])
+    if not go_on(0, records) or not _created(session, watch, place, records, go_on):
+        return None
+    return Built(place, records, change, _measured(session, place))
+
+
+def _created(
+    session: Session, watch: Callable[[], Session], place: Place, records: int, go_on: Callable[[int, int], bool]
+) -> bool:
+    """Whether it is there now; False if it was stopped."""
+    valid = session.execute(
+        "SELECT i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid"
+        " WHERE c.relname = ? AND c.relnamespace = current_schema()::regnamespace",
+        (place.name,),
+    ).fetchone()
+    if valid is not None and valid[0]:
+        return True
+    if valid is not None:
+        session.connection.execute(f"DROP INDEX CONCURRENTLY {place.name}".encode())
+    memory = min(max(records * (place.dimensions * 2 + _GRAPH_BYTES) >> 20, _LEAST_MEMORY), _MOST_MEMORY)
+    # However long it takes to wait for older transactions: nobody waits for this.
+    session.execute(
+        "SELECT set_config('maintenance_work_mem', ?, false), set_config('lock_timeout', '0', false)", (f"{memory}MB",)
+    )
+    statement = (
+        f"CREATE INDEX CONCURRENTLY {place.name} ON vectors USING hnsw ({place.indexed} halfvec_ip_ops)"
+        f" WITH (m = {CONNECTIVITY}, ef_construction = {BUILD_EXPANSION}) WHERE {place.condition}"
+    )
+    with _Watched(session, watch, records, go_on) as watched:
+        try:
+            # Not in a pipeline: it would be part of a transaction there.
+            session.connection.execute(statement.encode())
+        except psycopg.errors.QueryCanceled:
+            if not watched.stopped:
+                raise
+            return False
+    return True
+
+
+class _Watched:
+    """Looks at how far a statement has come, and ends it if nobody wants it any more."""
+
+    def __init__(
+        self, session: Session, watch: Callable[[], Session], total: int, go_on: Callable[[int, int], bool]
+    ) -> None:
+        self._session = session
+        self._open = watch
+        self._total = total
+        self._go_on = go_on
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="holdfast-nearest", daemon=True)
+        self.stopped = False
+
+    def __enter__(self) -> _Watched:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        session = self._open()
+        process = self._session.connection.info.backend_pid
+        try:
+            while not self._over.wait(_LOOK_SECONDS):
+                row = session.execute(
+                    "SELECT tuples_done FROM pg_stat_progress_create_index WHERE pid = ?", (process,)
+                ).fetchone()
+                done = min(int(row[0]), self._total) if row else 0
+                if not self._go_on(done, self._total):
+                    self.stopped = True
+                    self._session.connection.cancel()
+        except psycopg.Error:
+            return  # without a watcher it goes on unseen
+        finally:
+            session.close()
+
+
+def _measured(session: Session, place: Place) -> float:
+    """The share of the nearest ten that the index finds of a sample, asked as a search asks."""
+    sample = session.execute(
+        f"SELECT vector FROM vectors WHERE {place.condition} ORDER BY hashint8(number) LIMIT {_SAMPLE}"
+    ).fetchall()
+    exactly = place.nearest.replace(f"{place.indexed} <#>", "vector <#>")
+    shares = []
+    for (raw,) in sample:
+        vector = np.frombuffer(raw[4:], ">f2").astype(np.float32)
+        best = [row[0] for row in session.execute(exactly, (_bound(vector), _NEAREST))]
+        with session.transaction("BEGIN READ ONLY"):
+            near = set(nearest_of(session, place, vector, NEAREST_DEPTH, NEAREST_DEPTH).tolist())
+        shares.append(sum(number in near for number in best) / max(len(best), 1))
+    return float(np.mean(shares)) if shares else 1.0
+
+
+def publish(database: Database, built: Built, at: datetime) -> None:
+    values: tuple[Any, ...] = (
+        built.place.partition, built.place.embedder, built.place.name, built.place.dimensions, built.records,
+        built.change, str(built.recall), to_micros(at),
+    )  # fmt: skip
+    database.execute("DELETE FROM nearest WHERE partition_id = ? AND embedder_id = ?", values[:2])
+    database.execute(
+        "INSERT INTO nearest (partition_id, embedder_id, name, dimensions, records, change, recall, built_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        values,
+    )

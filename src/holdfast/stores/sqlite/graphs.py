@@ -1,0 +1,228 @@
+"""Graphs of nearest neighbours, a file each: built in memory, written whole, opened memory-mapped and never trusted.
+
+A graph is a usearch file, which begins with its vectors as one matrix in the order in which they were added, and a file
+of numbers beside it that says whose each vector is. A digest covers the numbers and all of the usearch file but the
+matrix: there, a forgotten record's vectors are overwritten with zeros in place. What does not match its digest is not
+opened at all, for a broken graph could lead anywhere in memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import struct
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from holdfast.domain.ranking import NEAREST_DEPTH, BoolArray, FloatArray, HalfArray, IntArray
+from holdfast.ports import VectorBlock
+
+if TYPE_CHECKING:
+    from usearch.index import Index
+
+# How many neighbours a vector has, and how widely they are looked for: more finds more, and takes longer.
+CONNECTIVITY = 16
+BUILD_EXPANSION = 128
+_CHUNK = 1_000
+_SAMPLE, _NEAREST = 100, 10
+_HEAD = struct.Struct("<II")  # rows of the matrix, and bytes of each
+_COPY_BYTES = 1 << 22
+
+
+class BadGraph(Exception):
+    """What is wrong with a graph's files."""
+
+
+def installed() -> bool:
+    """Whether the library that makes and reads graphs is there; it is an extra."""
+    return importlib.util.find_spec("usearch") is not None
+
+
+def _index(dimensions: int) -> Index:
+    from usearch.index import Index
+
+    return Index(
+        ndim=dimensions,
+        metric="ip",
+        dtype="f16",
+        connectivity=CONNECTIVITY,
+        expansion_add=BUILD_EXPANSION,
+        enable_key_lookups=False,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """What must be true of a graph's files, as the store wrote it down."""
+
+    name: str
+    vectors: int
+    dimensions: int
+    size: int
+    digest: bytes
+
+
+def paths(folder: Path, name: str) -> tuple[Path, Path]:
+    return folder / f"{name}.usearch", folder / f"{name}.numbers"
+
+
+# --- building -------------------------------------------------------------------------------------------------------
+
+
+def built(
+    folder: Path, name: str, block: VectorBlock, gone: Callable[[], IntArray], go_on: Callable[[int], bool]
+) -> tuple[Graph, float] | None:
+    """Write the graph of these vectors, and measure it: the share of the nearest ten that it finds.
+
+    The records' numbers must ascend. `gone` says which of them were forgotten meanwhile. `go_on` hears how many vectors
+    are done, and stops the work by answering False.
+    """
+    rows = _writable(block.rows)
+    index = _index(rows.shape[1])
+    for start in range(0, len(rows), _CHUNK):
+        chunk = rows[start : start + _CHUNK]
+        # One thread: the vectors then stand in the file in this order, and the other cores are somebody else's.
+        index.add(np.arange(start, start + len(chunk), dtype=np.uint64), chunk, copy=False, threads=1)
+        if not go_on(start + len(chunk)):
+            return None
+    recall = _measured(index, rows)
+    rows[np.isin(block.numbers, gone())] = 0
+    file, numbers = paths(folder, name)
+    _write(numbers, lambda path: path.write_bytes(block.numbers.astype("<i8").tobytes()))
+    _write(file, lambda path: index.save(str(path)))
+    _sync_folder(folder)
+    if not np.array_equal(_mapped(file, *rows.shape), rows):
+        raise BadGraph("usearch did not write the vectors where they were expected")
+    graph = Graph(name, len(rows), rows.shape[1], file.stat().st_size, _digest(file, numbers, rows.nbytes))
+    return graph, recall
+
+
+def _writable(rows: HalfArray) -> HalfArray:
+    return rows if rows.flags.writeable and rows.flags.c_contiguous else np.array(rows, np.float16, order="C")
+
+
+def _measured(index: Index, rows: HalfArray) -> float:
+    chance = np.random.default_rng(len(rows))
+    asked = rows[np.sort(chance.choice(len(rows), min(_SAMPLE, len(rows)), replace=False))].astype(np.float32)
+    wanted = min(_NEAREST, len(rows))
+    found = np.zeros(len(asked))
+    exact = np.concatenate(
+        [asked @ some.astype(np.float32).T for some in np.array_split(rows, len(rows) // 65_536 + 1)], 1
+    )
+    for at, query in enumerate(asked):
+        # Equal vectors are equally near: it counts how near those are that were found.
+        least = np.partition(exact[at], -wanted)[-wanted]
+        keys = _ask(index, query, min(NEAREST_DEPTH, len(rows)), NEAREST_DEPTH)
+        found[at] = min(int(np.count_nonzero(exact[at][keys] >= least - 1e-4)), wanted)
+    return float(found.mean() / wanted)
+
+
+def _ask(index: Index, vector: FloatArray, limit: int, depth: int) -> IntArray:
+    index.expansion_search = depth  # type: ignore[misc]  # it has a setter that its stub does not know
+    keys: IntArray = np.asarray(index.search(vector, limit, threads=1).keys, np.int64)
+    return keys
+
+
+def _write(path: Path, write: Callable[[Path], Any]) -> None:
+    write(path)
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "posix":
+        at = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(at)
+        finally:
+            os.close(at)
+
+
+def _digest(file: Path, numbers: Path, matrix_bytes: int) -> bytes:
+    digest = hashlib.blake2b(numbers.read_bytes(), digest_size=16)
+    with file.open("rb") as source:
+        digest.update(source.read(_HEAD.size))
+        source.seek(_HEAD.size + matrix_bytes)
+        while some := source.read(_COPY_BYTES):
+            digest.update(some)
+    return digest.digest()
+
+
+# --- reading --------------------------------------------------------------------------------------------------------
+
+
+def _mapped(file: Path, vectors: int, dimensions: int) -> HalfArray:
+    return np.memmap(file, "<f2", "r", offset=_HEAD.size, shape=(vectors, dimensions))
+
+
+class OpenGraph:
+    """A graph that was found to be what was written. Safe to use from several threads."""
+
+    def __init__(self, folder: Path, graph: Graph) -> None:
+        """`BadGraph` says what is wrong with the files."""
+        check(folder, graph)
+        file, numbers = paths(folder, graph.name)
+        self.graph = graph
+        self._numbers: IntArray = np.fromfile(numbers, "<i8").astype(np.int64, copy=False)
+        self._matrix = _mapped(file, graph.vectors, graph.dimensions)
+        self._lock = threading.Lock()
+        self._index = _index(graph.dimensions)
+        self._index.view(str(file))
+
+    def search(self, vector: FloatArray, limit: int, depth: int) -> IntArray:
+        # One at a time: the library does not say that its searches may overlap.
+        with self._lock:
+            keys = _ask(self._index, vector, min(limit, self.graph.vectors), depth)
+        found = self._numbers[keys]
+        _, first = np.unique(found, return_index=True)
+        return found[np.sort(first)]
+
+    def vectors(self, numbers: IntArray) -> VectorBlock:
+        first = np.searchsorted(self._numbers, numbers, "left")
+        sizes = np.searchsorted(self._numbers, numbers, "right") - first
+        places = np.repeat(first - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
+        return VectorBlock(np.repeat(numbers, sizes), self._matrix[places])
+
+
+def blank(folder: Path, graph: Graph, numbers: IntArray) -> None:
+    """Overwrite the vectors of these records. The graph still leads through them, and nothing leads to them."""
+    file, _ = paths(folder, graph.name)
+    places = np.flatnonzero(_holding(folder, graph, numbers))
+    row = graph.dimensions * 2
+    with file.open("rb+") as target:
+        for place in places.tolist():
+            target.seek(_HEAD.size + place * row)
+            target.write(bytes(row))
+        target.flush()
+        os.fsync(target.fileno())
+
+
+def share_of(folder: Path, graph: Graph, numbers: IntArray) -> float:
+    """Which share of the vectors is these records'."""
+    return float(_holding(folder, graph, numbers).mean())
+
+
+def _holding(folder: Path, graph: Graph, numbers: IntArray) -> BoolArray:
+    return np.isin(np.fromfile(paths(folder, graph.name)[1], "<i8"), numbers)
+
+
+def check(folder: Path, graph: Graph) -> None:
+    """`BadGraph` says what is wrong with the files."""
+    file, numbers = paths(folder, graph.name)
+    try:
+        if file.stat().st_size != graph.size or numbers.stat().st_size != graph.vectors * 8:
+            raise BadGraph("its files are not of the size that was written")
+        with file.open("rb") as source:
+            head = _HEAD.unpack(source.read(_HEAD.size))
+        if head != (graph.vectors, graph.dimensions * 2):
+            raise BadGraph("its file holds other vectors than were written")
+        if _digest(file, numbers, graph.vectors * graph.dimensions * 2) != graph.digest:
+            raise BadGraph("its files are not what was written")
+    except OSError as error:
+        raise BadGraph(f"its files cannot be read: {error.strerror or type(error).__name__}") from None

@@ -1,0 +1,282 @@
+"""Approximate indexes of a SQLite store: which there are, and how they are built, published, read and blanked.
+
+A row of the table `nearest` says which graph is valid. Files without a row are nobody's: they are removed. A forget
+leaves the graph as it is; `scrub` then overwrites the vectors of what was forgotten in the files, and notes up to where
+it has done so in the row. Whoever is stopped in between is followed by the job that was queued with the forget.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from holdfast.domain.ranking import FloatArray, IntArray
+from holdfast.domain.scope import Partition
+from holdfast.domain.times import from_micros, to_micros
+from holdfast.errors import HoldfastError
+from holdfast.ports import NearestState, VectorBlock
+from holdfast.stores.sqlite import graphs
+from holdfast.stores.sqlite.graphs import BadGraph, Graph, OpenGraph
+from holdfast.stores.sqlite.waiting import begin_immediate
+
+log = logging.getLogger("holdfast.store")
+GoOn = Callable[[int, int], bool]  # hears how much is done of how much, and answers whether to go on
+_READ = 10_000
+# An index is given up when more than this share of it was forgotten.
+_MOST_FORGOTTEN = 0.5
+_COLUMNS = (
+    "partition_id", "embedder_id", "name", "change", "forgotten", "records", "vectors", "dimensions", "bytes",
+    "digest", "recall", "built_at",
+)  # fmt: skip
+_ROW = f"SELECT {', '.join(f'n.{column}' for column in _COLUMNS)} FROM nearest n"
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    partition_id: int
+    embedder_id: int
+    change: int
+    forgotten: int
+    records: int
+    recall: float
+    built_at: datetime
+    graph: Graph
+
+    @classmethod
+    def of(cls, row: Sequence[Any]) -> _Row:
+        partition, embedder, name, change, forgotten, records, vectors, dimensions, size, digest, recall, built_at = row
+        graph = Graph(name, vectors, dimensions, size, bytes(digest))
+        return cls(partition, embedder, change, forgotten, records, recall, from_micros(built_at), graph)
+
+
+class GraphNearest:
+    """Implements `ports.Nearest`."""
+
+    def __init__(self, state: NearestState, graph: OpenGraph) -> None:
+        self._state = state
+        self._graph = graph
+
+    @property
+    def state(self) -> NearestState:
+        return self._state
+
+    def search(self, vector: FloatArray, limit: int, depth: int) -> IntArray:
+        if len(vector) != self._graph.graph.dimensions:
+            return np.empty(0, np.int64)
+        return self._graph.search(vector, limit, depth)
+
+    def vectors(self, numbers: IntArray) -> VectorBlock:
+        return self._graph.vectors(numbers)
+
+
+class Shelf:
+    """The folder of a store's graphs, and those that are open. Safe to use from several threads."""
+
+    def __init__(self, location: str) -> None:
+        self.folder = Path(f"{location}-nearest")
+        self._open: dict[tuple[int, int], tuple[str, OpenGraph | None]] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def missing(self) -> str | None:
+        """Why there are no approximate indexes here."""
+        return None if graphs.installed() else "usearch is not installed: pip install 'holdfast[approximate]'"
+
+    def nearest(self, connection: sqlite3.Connection, partition: int, embedder: str) -> GraphNearest | None:
+        found = connection.execute(
+            f"{_ROW} WHERE n.partition_id = ? AND n.embedder_id = (SELECT id FROM embedders WHERE fingerprint = ?)",
+            (partition, embedder),
+        ).fetchone()
+        if found is None or self.missing:
+            return None
+        row = _Row.of(found)
+        graph = self._opened(row)
+        if graph is None:
+            return None
+        return GraphNearest(NearestState(row.records, row.change, False, row.recall, row.built_at), graph)
+
+    def _opened(self, row: _Row) -> OpenGraph | None:
+        """None if it cannot be used. A file that is not what it should be is looked at once."""
+        key = (row.partition_id, row.embedder_id)
+        with self._lock:
+            name, graph = self._open.get(key, ("", None))
+            if name != row.graph.name:
+                try:
+                    graph = OpenGraph(self.folder, row.graph)
+                except BadGraph as error:
+                    log.warning("an approximate index cannot be used, and is made anew: %s", error)
+                    graph = None
+                self._open[key] = (row.graph.name, graph)
+            return graph
+
+    def findings(self, connection: sqlite3.Connection) -> tuple[int, list[str]]:
+        """How many there are, and what is wrong with them."""
+        rows = [_Row.of(row) for row in connection.execute(_ROW)]
+        if self.missing:
+            return len(rows), []
+        wrong = []
+        for row in rows:
+            try:
+                graphs.check(self.folder, row.graph)
+            except BadGraph as error:
+                wrong.append(
+                    f"{row.graph.name}: {error}; it is made anew, and its partition searched exactly till then"
+                )
+        return len(rows), wrong
+
+    # --- building ---
+
+    def build(
+        self, connect: Callable[[], sqlite3.Connection], partition: Partition, embedder: str, go_on: GoOn
+    ) -> Built | None:
+        """Make the graph of what the partition holds now; None if there is nothing to make, or it was stopped."""
+        with closing(connect()) as connection:
+            source = _read(connection, partition, embedder)
+            if source is None:
+                return None
+            self.folder.mkdir(exist_ok=True)
+            name = f"{source.partition_id}-{source.embedder_id}-{secrets.token_hex(8)}"
+            total = len(source.block.numbers)
+            made = graphs.built(
+                self.folder,
+                name,
+                source.block,
+                lambda: _forgotten(connection, source.partition_id, source.change),
+                lambda done: go_on(done, total),
+            )
+        return None if made is None else Built(source, *made)
+
+    def publish(self, connection: sqlite3.Connection, built: Built, at: datetime) -> None:
+        """Within a write transaction: from its commit on the graph is the valid one."""
+        source, graph = built.source, built.graph
+        gone = _forgotten(connection, source.partition_id, source.change)
+        try:
+            # Nobody forgets anything while this transaction is open.
+            graphs.blank(self.folder, graph, gone)
+        except OSError:
+            raise HoldfastError("the files of an approximate index were removed before it was complete") from None
+        (change,) = connection.execute("SELECT change FROM partitions WHERE id = ?", (source.partition_id,)).fetchone()
+        values = (
+            source.partition_id, source.embedder_id, graph.name, source.change, change, source.records, graph.vectors,
+            graph.dimensions, graph.size, graph.digest, built.recall, to_micros(at),
+        )  # fmt: skip
+        connection.execute(
+            f"INSERT OR REPLACE INTO nearest ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(values))})", values
+        )
+
+    # --- forgetting ---
+
+    def scrub(self, connection: sqlite3.Connection, busy_seconds: float) -> None:
+        """Outside any transaction: blank what was forgotten since the last time, and remove files that are nobody's."""
+        if not self.folder.is_dir() and connection.execute("SELECT 1 FROM nearest").fetchone() is None:
+            return
+        # The write lock keeps others from publishing or forgetting meanwhile.
+        begin_immediate(connection, busy_seconds)
+        try:
+            rows = [_Row.of(row) for row in connection.execute(_ROW)]
+            kept = {row.graph.name for row in rows if self._blanked(connection, row)}
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+        for file in self.folder.glob("*"):
+            if file.stem not in kept:
+                file.unlink(missing_ok=True)
+
+    def _blanked(self, connection: sqlite3.Connection, row: _Row) -> bool:
+        """Whether the index is still of use."""
+        gone = _forgotten(connection, row.partition_id, row.forgotten)
+        if not len(gone):
+            return True
+        key = (row.partition_id, row.embedder_id)
+        try:
+            graphs.blank(self.folder, row.graph, gone)
+            blank = graphs.share_of(self.folder, row.graph, _forgotten(connection, row.partition_id, row.change))
+        except OSError:
+            blank = 1.0  # its files are gone
+        if blank > _MOST_FORGOTTEN:
+            connection.execute("DELETE FROM nearest WHERE partition_id = ? AND embedder_id = ?", key)
+            return False
+        (change,) = connection.execute("SELECT change FROM partitions WHERE id = ?", (row.partition_id,)).fetchone()
+        connection.execute(
+            "UPDATE nearest SET forgotten = ? WHERE partition_id = ? AND embedder_id = ?", (change, *key)
+        )
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What a graph is made of: a partition's vectors as they were at a change."""
+
+    partition_id: int
+    embedder_id: int
+    change: int
+    records: int
+    block: VectorBlock
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A graph that is written, and not yet valid."""
+
+    source: _Source
+    graph: Graph
+    recall: float
+
+
+def _forgotten(connection: sqlite3.Connection, partition: int, since: int) -> IntArray:
+    found = connection.execute(
+        "SELECT number FROM tombstones WHERE partition_id = ? AND change > ?", (partition, since)
+    ).fetchall()
+    return np.array([row[0] for row in found], np.int64)
+
+
+def _read(connection: sqlite3.Connection, partition: Partition, embedder: str) -> _Source | None:
+    connection.execute("BEGIN")
+    try:
+        place = connection.execute(
+            "SELECT p.id, p.change, e.id, (SELECT count(*) FROM records r WHERE r.partition_id = p.id)"
+            " FROM partitions p, embedders e"
+            " WHERE p.space = ? AND p.kind = ? AND p.owner = ? AND e.fingerprint = ?",
+            (partition.space, partition.kind, partition.owner, embedder),
+        ).fetchone()
+        if place is None:
+            return None
+        number, change, embedder_id, records = place
+        block = _block(connection, number, embedder_id)
+        return None if block is None else _Source(number, embedder_id, change, records, block)
+    finally:
+        connection.execute("ROLLBACK")
+
+
+def _block(connection: sqlite3.Connection, partition: int, embedder: int) -> VectorBlock | None:
+    of_embedder = "FROM vectors WHERE partition_id = ? AND embedder_id = ?"
+    last = connection.execute(
+        f"SELECT length(vector) {of_embedder} ORDER BY number DESC, piece DESC LIMIT 1", (partition, embedder)
+    ).fetchone()
+    if last is None:
+        return None
+    # A model that was exchanged under its old name leaves vectors of another length: only the newest kind is compared.
+    condition = f"{of_embedder} AND length(vector) = ?"
+    values = (partition, embedder, last[0])
+    (count,) = connection.execute(f"SELECT count(*) {condition}", values).fetchone()
+    numbers, rows = np.empty(count, np.int64), np.empty((count, last[0] // 2), "<f2")
+    cursor = connection.execute(f"SELECT number, vector {condition} ORDER BY number, piece", values)
+    done = 0
+    while found := cursor.fetchmany(_READ):
+        end = done + len(found)
+        numbers[done:end] = [row[0] for row in found]
+        rows[done:end] = np.frombuffer(b"".join([row[1] for row in found]), "<f2").reshape(len(found), -1)
+        done = end
+    return VectorBlock(numbers, rows)
