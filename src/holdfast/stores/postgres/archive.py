@@ -25,9 +25,7 @@ class PostgresArchive(SqlArchive):
         self._place = place_of(location, min(CONNECT_SECONDS, busy_seconds))
         if not create and examine(location, busy_seconds) is None:
             raise StoreUnusable(f"there is no store at {self._place.shown}; give the address of one")
-        connector = Connector(self._place, busy_seconds)
-        connector.prepare(whole=False)
-        self._session = connector.session()
+        self._session = Connector(self._place, busy_seconds).prepare(whole=False)
         super().__init__(self._session, POSTGRES, self._place.shown)
 
     @property

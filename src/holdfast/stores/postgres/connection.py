@@ -30,7 +30,6 @@ _SET_UP = (
     " set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'"
     " ELSE current_setting('synchronous_commit') END, false), pg_is_in_recovery()"
 )
-_SEARCH_PATH = "SELECT set_config('search_path', %s, false)"
 _TIMELINE = "SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8)"
 
 
@@ -59,27 +58,29 @@ class Connector:
         self.busy_seconds = busy_seconds
         self._path = ""
 
-    def prepare(self, *, whole: bool = True) -> None:
-        """Check the server and bring its schema up to date. A server that is down is told at once, not waited for.
+    def prepare(self, *, whole: bool = True) -> Session:
+        """The first session: the server is checked, and its schema brought up to date.
 
-        A store that a copy has only begun to fill is not `whole`.
+        A server that is down is told at once, not waited for. A store that a copy has only begun to fill is not
+        `whole`.
         """
         connection = self._connected(Patience(self.busy_seconds), patient=False)
         try:
+            connection.execute("SELECT set_config('lock_timeout', %s, false)", (self._lock_timeout,))
             schema.prepare(connection, self.place)
             home = schema.vector_home(connection)
             self._path = f'"{self.place.schema}"' + (f', "{home[1]}"' if home else "")
             self._warn(connection)
+            session = self._set_up(connection)
             if whole:
-                self._refuse_unfinished(connection)
+                refuse_unfinished(session, self.place.shown)
         except psycopg.Error as error:
-            raise translated(error, self.place) from error
-        finally:
             connection.close()
-
-    def _refuse_unfinished(self, connection: psycopg.Connection[Any]) -> None:
-        connection.execute(_SEARCH_PATH, (self._path,))
-        refuse_unfinished(Session(connection, self.place.schema, None), self.place.shown)
+            raise translated(error, self.place) from error
+        except BaseException:
+            connection.close()
+            raise
+        return session
 
     def session(self, patience: Patience | None = None) -> Session:
         """A new one. A server that is away is waited for."""
@@ -100,22 +101,13 @@ class Connector:
     def _connected(self, patience: Patience, *, patient: bool) -> psycopg.Connection[Any]:
         while True:
             try:
-                return self._dialled()
+                return psycopg.connect(self.place.conninfo, autocommit=True)
             except psycopg.Error as error:
                 ours: StoreError = unreached(error, self.place)
                 # A server that is just starting is waited for by everybody.
                 worth_it = passing(ours) and (patient or "starting" in str(ours))
                 if not worth_it or not patience.more():
                     raise ours from None
-
-    def _dialled(self) -> psycopg.Connection[Any]:
-        connection = psycopg.connect(self.place.conninfo, autocommit=True)
-        try:
-            connection.execute("SELECT set_config('lock_timeout', %s, false)", (self._lock_timeout,))
-        except psycopg.Error:
-            connection.close()
-            raise
-        return connection
 
     @property
     def _lock_timeout(self) -> str:

@@ -50,11 +50,11 @@ class PostgresStore:
         place = place_of(location, min(CONNECT_SECONDS, busy_seconds))
         self._location = place.shown
         connector = Connector(place, busy_seconds)
-        connector.prepare()
+        first = connector.prepare()
         self._connector = connector
         lanes = max(1, connections // 3)
         self._writers = Writers(connector, lanes)
-        self._readers = _Readers(connector, max(1, connections - lanes))
+        self._readers = _Readers(connector, max(1, connections - lanes), first)
 
     @property
     def location(self) -> str:
@@ -116,11 +116,12 @@ class PostgresStore:
 class _Readers:
     """Threads with a connection each, made when it is first needed."""
 
-    def __init__(self, connector: Connector, threads: int) -> None:
+    def __init__(self, connector: Connector, threads: int, first: Session) -> None:
         self._connector = connector
         self._own = threading.local()
         self._lock = threading.Lock()
-        self._opened: set[Session] = set()
+        self._opened = {first}
+        self._unused: list[Session] = [first]
         self._closed = False
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="holdfast-reader")
 
@@ -156,7 +157,9 @@ class _Readers:
     def _session(self, patience: Patience) -> Session:
         session: Session | None = getattr(self._own, "session", None)
         if session is None or session.lost:
-            session = self._own.session = self._connector.session(patience)
+            with self._lock:
+                session = self._unused.pop() if self._unused else None
+            session = self._own.session = session or self._connector.session(patience)
             with self._lock:
                 self._opened.add(session)
         return session
