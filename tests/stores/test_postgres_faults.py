@@ -196,7 +196,7 @@ def test_a_server_that_stays_away_is_told_in_bounded_time(proxy: Proxy) -> None:
 @pytest.mark.parametrize("how", ["restart", "kill"])
 def test_a_server_that_comes_back_is_waited_for_and_has_lost_nothing(how: str) -> None:
     async def whole(server: Server) -> None:
-        scribe, store = Scribe(), PostgresStore(server.store_url(), busy_seconds=30)
+        scribe, store = Scribe(), PostgresStore(server.store_url(), busy_seconds=90)
         acknowledged: list[str] = []
         done = threading.Event()
 
@@ -204,7 +204,7 @@ def test_a_server_that_comes_back_is_waited_for_and_has_lost_nothing(how: str) -
             number = 0
             while not done.is_set():
                 text = f"writer {writer} message {number}"
-                await add(store, scribe.turn(replace(ANA, subject=f"s{writer}"), text))
+                await said(store, scribe, replace(ANA, subject=f"s{writer}"), text)
                 acknowledged.append(text)
                 number += 1
 

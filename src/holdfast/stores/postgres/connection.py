@@ -30,7 +30,8 @@ _SET_UP = (
     " set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'"
     " ELSE current_setting('synchronous_commit') END, false), pg_is_in_recovery()"
 )
-_TIMELINE = "SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8)"
+# From one start to its end, on one timeline of the log.
+_LIFE = "SELECT pg_postmaster_start_time()::text || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)"
 
 
 class Patience:
@@ -122,8 +123,7 @@ class Connector:
                 f"{self.place.shown} is a replica, which takes no writes; give the address of the primary, or all"
                 " addresses with target_session_attrs=read-write"
             )
-        timeline = _timeline(connection)
-        return Session(connection, self.place.schema, timeline)
+        return Session(connection, self.place.schema, _life(connection))
 
     def _warn(self, connection: psycopg.Connection[Any]) -> None:
         row = connection.execute("SELECT current_setting('fsync')").fetchone()
@@ -131,10 +131,10 @@ class Connector:
             log.warning("%s runs with fsync = off: what it acknowledges is lost with the power", self.place.shown)
 
 
-def _timeline(connection: psycopg.Connection[Any]) -> str | None:
-    """Not every kin of PostgreSQL knows what this is."""
+def _life(connection: psycopg.Connection[Any]) -> str | None:
+    """What tells one life of the server from another. Not every kin of PostgreSQL says so."""
     try:
-        row = connection.execute(_TIMELINE).fetchone()
+        row = connection.execute(_LIFE).fetchone()
     except psycopg.Error:
         if connection.closed:
             raise

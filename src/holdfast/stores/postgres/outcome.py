@@ -1,4 +1,10 @@
-"""Whether a transaction whose connection was lost while it was being committed is in the store."""
+"""Whether a transaction whose connection was lost while it was being committed is in the store.
+
+The server knows transactions by number, but a number alone does not tell: a server that crashed before it wrote one
+down gives it out again, and one that took over counts on its own. So the number only says whether the transaction is
+still under way. Whether it was committed is told by the audit row that every call writes in the same transaction: if
+that is there, all of it is. What has no such row is the store's own upkeep, which does no harm if it is done twice.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +21,18 @@ from holdfast.stores.postgres.session import Session
 
 @dataclass(frozen=True, slots=True)
 class Unsettled:
-    """A transaction by its number on one timeline of the server, and by the audit rows that it holds."""
+    """A transaction by its number in one life of the server, and by the audit rows that it holds."""
 
     transaction_id: str | None
-    timeline: str | None
+    life: str | None
     recorded: Sequence[str]
+
+
+class _Answer(Enum):
+    COMMITTED = auto()
+    ROLLED_BACK = auto()
+    NOT_YET = auto()
+    NEVER = auto()
 
 
 def was_committed(connector: Connector, unsettled: Unsettled) -> bool:
@@ -29,8 +42,7 @@ def was_committed(connector: Connector, unsettled: Unsettled) -> bool:
         try:
             session = connector.session(patience)
             try:
-                with session.transaction("BEGIN READ ONLY"):
-                    answer = _asked(session, unsettled)
+                answer = _asked(session, unsettled)
             finally:
                 session.close()
         except (psycopg.Error, StoreError):
@@ -45,31 +57,27 @@ def was_committed(connector: Connector, unsettled: Unsettled) -> bool:
             return answer is _Answer.COMMITTED
 
 
-class _Answer(Enum):
-    COMMITTED = auto()
-    ROLLED_BACK = auto()
-    NOT_YET = auto()
-    NEVER = auto()
-
-
 def _asked(session: Session, unsettled: Unsettled) -> _Answer:
-    moved = None not in (unsettled.timeline, session.timeline) and session.timeline != unsettled.timeline
-    # After a failover, the numbers of transactions are another server's.
-    status = None if moved else _status(session, unsettled.transaction_id)
-    if status is _Answer.NOT_YET or (status is not None and session.timeline is not None):
+    same = session.life is not None and session.life == unsettled.life
+    # Of another life, nothing is under way any more.
+    status = _status(session, unsettled.transaction_id) if same or session.life is None else _Answer.ROLLED_BACK
+    if status is _Answer.NOT_YET:
         return status
     if not unsettled.recorded:
-        return _Answer.NEVER
+        return status if same else _Answer.NEVER
     if session.execute("SELECT 1 FROM operations WHERE id = ?", (unsettled.recorded[0],)).fetchone() is not None:
         return _Answer.COMMITTED
-    # What the new server does not hold, it never will. Where it cannot be told whether it is another one, only its own
-    # word is believed.
-    return _Answer.ROLLED_BACK if moved or status is _Answer.ROLLED_BACK else _Answer.NEVER
+    # Looked for after it had ended, and not there.
+    return _Answer.NEVER if status is _Answer.NEVER else _Answer.ROLLED_BACK
 
 
-def _status(session: Session, transaction_id: str | None) -> _Answer | None:
-    row = session.execute("SELECT pg_xact_status(?::xid8)", (transaction_id,)).fetchone()
-    return None if row is None or row[0] is None else _STATUS[row[0]]
+def _status(session: Session, transaction_id: str | None) -> _Answer:
+    try:
+        row = session.execute("SELECT pg_xact_status(?::xid8)", (transaction_id,)).fetchone()
+    except psycopg.errors.InvalidParameterValue:
+        # A number yet to be given out: the server crashed before it had written it down.
+        return _Answer.ROLLED_BACK
+    return _STATUS.get(str(row[0]), _Answer.NEVER)
 
 
 _STATUS = {"committed": _Answer.COMMITTED, "aborted": _Answer.ROLLED_BACK, "in progress": _Answer.NOT_YET}

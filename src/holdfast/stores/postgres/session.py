@@ -16,11 +16,11 @@ from holdfast.stores.sql.known import Known
 
 
 class Session:
-    """Implements `Database`. `timeline` tells one history of the server from another."""
+    """Implements `Database`. `life` tells one life of the server from another."""
 
-    def __init__(self, connection: psycopg.Connection[Any], schema: str, timeline: str | None) -> None:
+    def __init__(self, connection: psycopg.Connection[Any], schema: str, life: str | None) -> None:
         self.connection = connection
-        self.timeline = timeline
+        self.life = life
         self.known = Known()
         self.transaction_id: str | None = None
         self._schema = schema

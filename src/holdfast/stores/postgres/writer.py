@@ -237,7 +237,7 @@ class _Lane:
             if kind_of(error, session.connection) is not Kind.LOST:
                 raise
             recorded = [request.recorded for request in batch if request.recorded and request.error is None]
-            unsettled = Unsettled(session.transaction_id, session.timeline, recorded)
+            unsettled = Unsettled(session.transaction_id, session.life, recorded)
             session.close()
             if not was_committed(self._connector, unsettled):
                 raise
