@@ -60,6 +60,18 @@ def test_an_older_reader_never_sees_newer_rows() -> None:
     assert reader.asked == [0]
 
 
+def test_a_reader_a_little_older_finds_the_view_of_its_moment() -> None:
+    reader, cache = CountingReader(), ViewCache(MUCH)
+    reader.add(Entry("one"))
+    numbers(cache, reader)
+    reader.add(Entry("two"))
+    numbers(cache, reader)
+    older = reader.at(1)
+    older.delta = None  # type: ignore[assignment]  # it must not even ask
+    assert numbers(cache, older) == [1]
+    assert numbers(cache, reader) == [1, 2]
+
+
 def test_vectors_of_another_embedder_are_another_view() -> None:
     reader, cache = CountingReader(), ViewCache(MUCH)
     reader.add(Entry("one"))

@@ -384,3 +384,26 @@ def test_the_product_of_a_row_does_not_depend_on_its_place() -> None:
     row = np.random.default_rng(1).normal(size=384).astype(np.float32)
     many = np.tile(row, (1001, 1))
     assert len(set(np.einsum("ij,j->i", many, row[::-1].copy()).tolist())) == 1
+
+
+def test_what_one_search_saw_is_not_taken_for_what_another_sees() -> None:
+    """What is known of the visible rows is kept between searches, for each scope, time and quarantine apart."""
+    reader = reader_of(
+        Entry("cat one", scope=Scope(subject="anna", app="a"), recorded_at=1),
+        Entry("cat two", scope=Scope(subject="anna", app="b"), recorded_at=5_000_000),
+        Entry("cat three", status="quarantined", recorded_at=1),
+    )
+    searcher = PartitionSearcher(ViewCache(10_000_000), FAKE.fingerprint)
+
+    def numbers(scope: Scope, wanted: Wanted) -> list[int]:
+        return sorted(found(searcher.rank(reader, scope, "cat", None, wanted, NOW)))
+
+    for _ in range(2):
+        assert numbers(HERE, Wanted()) == [1, 2]
+        assert numbers(Scope(subject="anna", app="a"), Wanted()) == [1]
+        assert numbers(Scope(subject="anna", app="b"), Wanted()) == [2]
+        assert numbers(HERE, Wanted(as_of=at(2))) == [1]
+        assert numbers(HERE, Wanted(quarantined=True)) == [1, 2, 3]
+    reader.add(Entry("cat four", scope=Scope(subject="anna", app="c")))
+    assert numbers(HERE, Wanted()) == [1, 2, 4]
+    assert numbers(Scope(subject="anna", app="c"), Wanted()) == [4]

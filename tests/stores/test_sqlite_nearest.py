@@ -293,6 +293,17 @@ def test_a_worker_that_is_killed_leaves_no_half_index_in_use(path: Path, point: 
         assert len(files(path)) == (2 if point == "commit.after" else 0)
 
 
+def test_the_index_of_a_former_embedder_goes_when_the_new_one_has_its_own(path: Path) -> None:
+    with opened(path) as memory:
+        fill(memory)
+        memory.drain()
+    settings = Settings(approximate_from=200)
+    with holdfast.open(path, embedder="fake", work=False, settings=settings) as memory:
+        memory.drain()
+        assert is_approximate(memory)
+    assert len(files(path)) == 2
+
+
 # --- the graphs themselves --------------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import platform
 import shutil
@@ -71,6 +72,7 @@ def examined(chosen: StoreOptions) -> Iterator[Check]:
         yield Check("settings", Health.FAIL, str(error), "correct the environment variable, or unset it")
         return
     yield _settings(path)
+    yield _approximate(path)
     embedder = _embedder(chosen)
     yield embedder
     if embedder.health is not Health.FAIL:
@@ -105,6 +107,17 @@ def _settings(path: str) -> Check:
         "approximate_from": f"{now.approximate_from:,}",
     }
     return Check("settings", Health.OK, ", ".join(f"{name} {value}" for name, value in values.items()))
+
+
+def _approximate(path: str) -> Check:
+    """Whether large partitions can be searched by way of an index."""
+    least = read_settings().approximate_from
+    if not least:
+        return Check("large partitions", Health.OK, "searched exactly: HOLDFAST_APPROXIMATE_FROM is 0")
+    if "://" not in path and importlib.util.find_spec("usearch") is None:
+        detail = f"searched exactly, also from {least:,} records on: usearch is not installed"
+        return Check("large partitions", Health.OK, detail, "pip install 'holdfast[approximate]' for an index of them")
+    return Check("large partitions", Health.OK, f"searched by way of an index from {least:,} records on")
 
 
 def _embedder(chosen: StoreOptions) -> Check:

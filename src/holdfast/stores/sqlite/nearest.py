@@ -38,6 +38,11 @@ _COLUMNS = (
     "partition_id", "embedder_id", "name", "change", "forgotten", "records", "vectors", "dimensions", "bytes",
     "digest", "recall", "built_at",
 )  # fmt: skip
+# Of an embedder that the partition has no vectors of any more.
+_OUTLIVED = (
+    "DELETE FROM nearest WHERE partition_id = ? AND embedder_id <> ? AND NOT EXISTS (SELECT 1 FROM vectors v"
+    " WHERE v.partition_id = nearest.partition_id AND v.embedder_id = nearest.embedder_id)"
+)
 _ROW = f"SELECT {', '.join(f'n.{column}' for column in _COLUMNS)} FROM nearest n"
 
 
@@ -165,6 +170,7 @@ class Shelf:
             graphs.blank(self.folder, graph, gone)
         except OSError:
             raise HoldfastError("the files of an approximate index were removed before it was complete") from None
+        connection.execute(_OUTLIVED, (source.partition_id, source.embedder_id))
         (change,) = connection.execute("SELECT change FROM partitions WHERE id = ?", (source.partition_id,)).fetchone()
         values = (
             source.partition_id, source.embedder_id, graph.name, source.change, change, source.records, graph.vectors,
