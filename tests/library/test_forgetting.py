@@ -9,6 +9,7 @@ import pytest
 import holdfast
 from holdfast import Memory
 from holdfast.errors import InvalidInput, NotFound, PreviewOutdated
+from holdfast.search.embedders.fake import FakeEmbedder
 from probes import SteppingClock, jobs_of, trail_of
 
 
@@ -284,3 +285,14 @@ def test_a_fact_that_was_said_twice_stays_when_one_of_them_is_forgotten(memory: 
     assert (learned.revision, memory.forget_preview(said[0]).weakened) == (1, 1)
     memory.forget(said[0])
     assert [link.message_id for link in memory.get(learned.id).evidence] == said[1:]
+
+
+def test_a_place_whose_last_vector_was_forgotten_is_still_searched(tmp_path: Path) -> None:
+    """With a remote embedder: what is left has no vectors yet."""
+    with holdfast.open(tmp_path / "memory.db", embedder=FakeEmbedder(local=False), work=False) as memory:
+        added = memory.add("I live in Lisbon.", subject="ana")
+        memory.flush(subject="ana")
+        assert memory.search("Lisbon", subject="ana")
+        memory.add("I live in Porto.", subject="ana")
+        memory.forget(str(added.message_ids[0]), subject="ana")
+        assert [hit.text for hit in memory.search("Lisbon or Porto", subject="ana")] == ["I live in Porto."]
