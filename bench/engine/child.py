@@ -8,6 +8,7 @@ The arguments are JSON; the result goes into a file, because peers print what th
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -44,13 +45,19 @@ def fresh(task: str, log: Path, patience_seconds: float, **arguments: object) ->
     return Failed(str(answer["error"])) if "error" in answer else answer
 
 
+def said(error: Exception) -> str:
+    """An error in one line, without the paths of this machine."""
+    words = f"{type(error).__name__}: {error}".split("\n")[0]
+    return re.sub(r",? ?(?<![\w:/])/\S+", "", words).strip()[:140]
+
+
 def main() -> None:
     task, arguments, result = sys.argv[1:]
     try:
         answer = _tasks()[task](**json.loads(arguments))
     except Exception as error:  # noqa: BLE001 - a peer's failure is a result
         traceback.print_exc()
-        answer = {"error": f"{type(error).__name__}: {error}"[:160]}
+        answer = {"error": said(error)}
     Path(result).write_text(json.dumps(answer), encoding="utf-8")
 
 

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from bench.engine import clock, machine, postgres, probe
-from bench.engine.child import Json
+from bench.engine.child import Json, said
 from bench.engine.corpus import Corpus
 from bench.engine.systems import ON_POSTGRES, SYSTEMS
 from bench.engine.systems.protocol import TOP_K, Place, System
@@ -154,19 +154,15 @@ def _threads(system: System, plan: _Plan, embedder: RunEmbedder, limit_seconds: 
     try:
         done = clock.rate_from_threads(lambda item: system.add(*item), items, limit_seconds, THREADS)
     except Exception as error:  # noqa: BLE001 - a peer that cannot is shown as such
-        return {"failed": _said(error)}
+        return {"failed": said(error)}
     [query] = plan.queries(1)
     embedder.prepare([query])
     try:
         for user in dict(items):
             system.search(user, query)
     except Exception as error:  # noqa: BLE001 - as above
-        return {**_rate(done), "broken": _said(error)}
+        return {**_rate(done), "broken": said(error)}
     return _rate(done)
-
-
-def _said(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".strip()[:120]
 
 
 def _merged(items: list[Item]) -> dict[str, list[str]]:

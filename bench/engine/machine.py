@@ -41,6 +41,8 @@ def described() -> dict[str, str]:
         "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GB",
         "python": platform.python_version(),
         "sqlite": sqlite3.sqlite_version,
+        # How many others wanted a core when the run began: it should be the only one.
+        "load": f"{os.getloadavg()[0]:.1f}",
     }
 
 

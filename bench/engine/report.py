@@ -27,11 +27,11 @@ def short(results: Json) -> str:
             continue
         name = f"**{found['name']}**" if system.startswith("holdfast") else found["name"]
         rates = [_rate(found[kind]) for kind in ("one", "threads", "batches")]
-        body.append([name, *rates, _spread(Spread(**found["warm"]))])
+        body.append([name, *rates, _spread(Spread(**found["warm"])), f"{found['found']:.0%}"])
     for store, name in _STORES.items():
         if (small := reading.warm(results, store, "small")) is not None:
-            body.append([f"**Holdfast**, {name}, one of {results['scale']:,}", *[_NONE] * 3, _spread(small)])
-    head = ["system", "adds/s, one at a time", "from 8 threads", "in batches of 100", "search p50 / p95 ms"]
+            body.append([f"**Holdfast**, {name}, one of {results['scale']:,}", *[_NONE] * 3, _spread(small), _NONE])
+    head = ["system", "adds/s, one at a time", "from 8 threads", "in batches of 100", "search p50 / p95 ms", "results"]
     return _table(head, body)
 
 
@@ -42,10 +42,12 @@ def _machine(results: Json) -> str:
         + (f", PostgreSQL {found['postgres']:,.0f}/s" if "postgres" in found else "")
         for found in results["commits"]
     ]
+    busy = float(about.get("load", 0)) > int(about["cores"]) / 2
+    others = f" The machine was busy with other work (load {about['load']} at the start): read ratios." if busy else ""
     took = f" It took {results['minutes']:.0f} minutes." if "minutes" in results else ""
     return (
         f"{about['cores']} cores, {about['memory']}, Python {about['python']}, SQLite {about['sqlite']},"
-        f" {about['date']}, commit {about['commit']}.{took}\n\n"
+        f" {about['date']}, commit {about['commit']}.{took}{others}\n\n"
         f"Raw durable commits, one row each, {'; '.join(commits)}."
     )
 
