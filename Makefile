@@ -66,7 +66,7 @@ $(VENV)/.tests: $(VENV)/.installed requirements-dev.lock
 
 $(BENCH)/.installed: pyproject.toml requirements.lock bench/requirements-peers.txt
 	$(PYTHON) -m venv $(BENCH)
-	$(call INSTALL,$(BENCH)) -e '.[onnx,postgres]' -r bench/requirements-peers.txt
+	$(call INSTALL,$(BENCH)) -e '.[onnx,postgres,approximate]' -r bench/requirements-peers.txt
 	touch $@
 
 clean:
