@@ -37,11 +37,11 @@ from holdfast.search.vectors import Vectors, block_vectors, cosines_of, selected
 from holdfast.search.view import PartitionView
 
 _SESSION_AT = PARTS.index(Part.SESSION_VECTOR)
-# For ten results: how many rows words and hints may bring into the pool, how many of it are measured in full, and how
-# many of the nearest there must be of a kind that words and hints favour.
+# For ten results of fifty thousand rows: how many rows words and hints may bring into the pool, how many of it are
+# measured in full, and how many of the nearest there must be of a kind that words and hints favour.
 _PROMISING, _SHORTLIST, _OF_A_KIND = 200, 120, 30
 _MORE = 4  # times as many are taken where they promise the same
-_RESULTS = 10
+_RESULTS, _ROWS = 10, 50_000
 _STRIDE, _DEEPEST = 16, 8_000
 # Where filters leave so few candidates, or so small a share, every vector of theirs is looked at.
 _FEW, _SHARE = 4_000, 20
@@ -85,7 +85,9 @@ class Pool:
         self._wanted = wanted
         self._vector = vector
         self._nearest = nearest
-        self._times = max(results / _RESULTS, 1.0)
+        # The more there is, the more comes between: but far less than in proportion.
+        self._growth = max(seen.view.size / _ROWS, 1.0) ** (1 / 3)
+        self._times = max(results / _RESULTS, 1.0) * self._growth
         self._values = signals(seen, query, None)
         self._size = seen.view.size
         self._among = np.zeros(self._size, bool)
@@ -101,7 +103,7 @@ class Pool:
         promising, depth = self._promising(promise)
         near = self._near(self._vector, depth, int(depth * 1.5))
         pool = self._wanted if few else self._pool(promising, near[self._among[near]])
-        edges = self._near(-self._vector, _FARTHEST, _FAR_DEPTH)
+        edges = self._near(-self._vector, _FARTHEST, int(_FAR_DEPTH * self._growth))
         edges = edges[self._among[edges]]
         # What is near and not wanted still tells what its conversation holds.
         looked = _Looked(self._seen, self._nearest, self._vector, self._rows(pool, near, edges, also))
