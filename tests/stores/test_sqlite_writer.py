@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import random
+import signal
+import sys
 import threading
 import time
 from collections import Counter
@@ -22,6 +25,7 @@ from holdfast.domain.operations import Operation, Outcome
 from holdfast.domain.scope import Scope
 from holdfast.loops import over_in_one_step
 from holdfast.ports import Transaction
+from holdfast.stores.pending import Pending
 from holdfast.stores.sqlite import SqliteStore
 from holdfast.testing.fakes import FixedClock
 
@@ -200,3 +204,58 @@ def test_a_loop_that_was_closed_meanwhile_does_not_stop_the_writer(store: Sqlite
     assert not task.done()
     task.get_coro().close()
     task._log_destroy_pending = False
+
+
+def where(seen: list[str]) -> Callable[[Transaction], None]:
+    return lambda transaction: seen.append(threading.current_thread().name)
+
+
+def test_a_lone_caller_commits_in_its_own_thread_and_a_loop_never_does(store: SqliteStore) -> None:
+    seen: list[str] = []
+    over_in_one_step(store.write(EVERYTHING, where(seen)))
+    asyncio.run(store.write(EVERYTHING, where(seen)))
+    with occupied(store):
+        thread = threading.Thread(target=lambda: over_in_one_step(store.write(EVERYTHING, where(seen))), name="late")
+        thread.start()
+        wait_until(lambda: waiting(thread))
+    thread.join(PATIENCE)
+    assert seen == [threading.main_thread().name, "holdfast-writer", "holdfast-writer"]
+
+
+def waiting(thread: threading.Thread) -> bool:
+    """Whether it has asked for something, and waits for the answer."""
+    frame = sys._current_frames().get(thread.ident or 0)
+    return frame is not None and frame.f_code is Pending._wait.__code__
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
+def test_interrupts_within_a_caller_s_own_commit_leave_the_store_usable(store: SqliteStore) -> None:
+    """Signals at random moments, handled like Ctrl-C: between any two steps of the interpreter."""
+    chance, interrupts, acknowledged = random.Random(5), 0, []
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for number in range(2_000):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, chance.uniform(1e-5, 1e-3))
+                over_in_one_step(store.write(EVERYTHING, fact(f"f{number}")))
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                acknowledged.append(f"f{number}")
+            except KeyboardInterrupt:
+                interrupts += 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert interrupts > 20
+    assert over_in_one_step(store.write(EVERYTHING, fact("after"))) == "after"
+    assert known(store, *acknowledged, "after") == [*acknowledged, "after"]

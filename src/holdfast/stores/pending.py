@@ -53,6 +53,11 @@ class Pending:
             raise
 
     @property
+    def blocking(self) -> bool:
+        """Whether a thread waits that could as well do it itself."""
+        return self._loop is None
+
+    @property
     def unwanted(self) -> bool:
         """Whether nobody waits any more: then it need not be begun."""
         return self._given_up or (self._future is not None and self._future.cancelled())

@@ -9,9 +9,7 @@ done again; one that lost it during the commit is first asked after (`outcome`).
 from __future__ import annotations
 
 import logging
-import queue
 import threading
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any
@@ -22,7 +20,8 @@ from holdfast.domain.access import Grant
 from holdfast.domain.operations import Operation
 from holdfast.errors import StoreClosed, StoreError
 from holdfast.failpoints import reach
-from holdfast.stores.audits import AUDIT_SECONDS, AuditBuffer
+from holdfast.stores.audits import AuditBuffer
+from holdfast.stores.inbox import Inbox
 from holdfast.stores.pending import Pending
 from holdfast.stores.postgres.connection import Connector, Patience
 from holdfast.stores.postgres.errors import Kind, kind_of, translated
@@ -50,14 +49,6 @@ class _Request(Pending):
         self.recorded: str | None = None
 
 
-class _Wake:
-    """Makes a lane look at its deadline."""
-
-
-class _Stop:
-    """Makes a lane finish what is queued, and end."""
-
-
 class Writers:
     """The lanes of one store."""
 
@@ -72,7 +63,7 @@ class Writers:
         request = _Request(grant, work)
         with self._lock:
             self._check_open()
-            self._lane_of(grant).queue.put(request)
+            self._lane_of(grant).inbox.put(request)
         return request
 
     def _lane_of(self, grant: Grant) -> _Lane:
@@ -86,7 +77,7 @@ class Writers:
         with self._lock:
             self._check_open()
             if self._audits.add(operation):
-                self._lanes[0].queue.put(_Wake())
+                self._lanes[0].inbox.wake()
         return not self._audits.full
 
     def wait_for_room(self) -> None:
@@ -98,7 +89,7 @@ class Writers:
             if not self._closed:
                 self._closed = True
                 for lane in self._lanes:
-                    lane.queue.put(_Stop())
+                    lane.inbox.stop()
         return [lane.ended for lane in self._lanes]
 
     def join(self) -> None:
@@ -114,58 +105,24 @@ class _Lane:
     """Its connection is made with its first write, and touched by its thread alone."""
 
     def __init__(self, connector: Connector, audits: AuditBuffer | None, number: int) -> None:
-        self.queue: queue.SimpleQueue[_Request | _Wake | _Stop] = queue.SimpleQueue()
+        self.inbox: Inbox[_Request] = Inbox(audits, MAX_BATCH)
         self.ended: Future[None] = Future()
         self._connector = connector
         self._audits = audits
-        self._audit_due: float | None = None
         self._session: Session | None = None
         self.thread = threading.Thread(target=self._run, name=f"holdfast-writer-{number}", daemon=True)
         self.thread.start()
 
-    # --- gathering ---
-
     def _run(self) -> None:
         stopping = False
         while not stopping:
-            batch, stopping = self._gather()
-            if batch or self._audits_due(stopping):
+            batch, _, stopping = self.inbox.gather()
+            if batch or self.inbox.audits_due(stopping):
                 self._commit(batch)
         if self._audits:
             log.error("%d audit rows could not be written before closing", len(self._audits))
         self._discard()
         self.ended.set_result(None)
-
-    def _gather(self) -> tuple[list[_Request], bool]:
-        """What is queued now; waits for the first."""
-        batch: list[_Request] = []
-        item = self._next()
-        while item is not None:
-            if isinstance(item, _Stop):
-                return batch, True
-            if isinstance(item, _Request) and not item.unwanted:
-                batch.append(item)
-            if len(batch) >= MAX_BATCH:
-                break
-            try:
-                item = self.queue.get_nowait()
-            except queue.Empty:
-                break
-        return batch, False
-
-    def _next(self) -> _Request | _Wake | _Stop | None:
-        if self._audits and self._audit_due is None:
-            self._audit_due = time.monotonic() + AUDIT_SECONDS
-        timeout = None if self._audit_due is None else max(0.0, self._audit_due - time.monotonic())
-        try:
-            return self.queue.get(timeout=timeout)
-        except queue.Empty:
-            return None
-
-    def _audits_due(self, stopping: bool) -> bool:
-        if not self._audits:
-            return False
-        return stopping or self._audits.full or (self._audit_due is not None and time.monotonic() >= self._audit_due)
 
     # --- committing ---
 
@@ -193,7 +150,7 @@ class _Lane:
 
     def _failed(self, batch: Sequence[_Request], error: BaseException) -> None:
         """Nothing of it is in the store. It may be the doing of one request, and alone each learns whether it was."""
-        self._audit_due = None
+        self.inbox.settle()
         if len(batch) > 1 and not isinstance(error, StoreError):
             for request in batch:
                 self._commit([request])
@@ -228,7 +185,7 @@ class _Lane:
                 self._discard()
         if self._audits is not None:
             self._audits.written(len(audits))
-            self._audit_due = None
+            self.inbox.settle()
 
     def _committed(self, session: Session, batch: Sequence[_Request]) -> bool:
         try:

@@ -8,28 +8,26 @@ own within `AUDIT_SECONDS`.
 from __future__ import annotations
 
 import logging
-import queue
 import sqlite3
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, cast
 
 from holdfast.domain.access import Grant
 from holdfast.domain.operations import Operation
-from holdfast.errors import StoreBusy, StoreClosed
+from holdfast.errors import StoreClosed
 from holdfast.failpoints import reach
+from holdfast.stores.audits import AuditBuffer
+from holdfast.stores.inbox import Errand, Inbox
 from holdfast.stores.pending import Pending
 from holdfast.stores.sql.known import Known
 from holdfast.stores.sqlite.errors import is_busy, translated
 from holdfast.stores.sqlite.transaction import SqliteTransaction, record_operation
 from holdfast.stores.sqlite.waiting import begin_immediate
 
-AUDIT_SECONDS = 0.1
 MAX_BATCH = 1_000
-MAX_AUDITS = 20_000
 log = logging.getLogger("holdfast.store")
 
 # What the row itself is to blame for: another attempt would end the same way.
@@ -45,29 +43,19 @@ class _Request(Pending):
         self.work = work
 
 
-class _Wake:
-    """Makes the writer look at its deadline."""
-
-
-class _Stop:
-    """Makes the writer finish what is queued, and end."""
-
-
 class Writer:
-    """Owns the writing connection. Only its thread touches it."""
+    """Owns the writing connection. Whoever has the turn may touch it, and nobody else: its thread, or a lone caller."""
 
     def __init__(self, connection: sqlite3.Connection, location: str, busy_seconds: float) -> None:
         self._db = connection
         self._known = Known()
         self._location = location
         self._busy_seconds = busy_seconds
-        self._queue: queue.SimpleQueue[_Request | _Wake | _Stop] = queue.SimpleQueue()
-        self._audits: deque[Operation] = deque()
-        self._audit_due: float | None = None
-        self._room = threading.Event()
-        self._room.set()
+        self._audits = AuditBuffer(location, busy_seconds)
+        self._inbox: Inbox[_Request] = Inbox(self._audits, MAX_BATCH)
         self._lock = threading.Lock()
-        self._crowded = False  # whether several wrote last time, and the disk took longer than all of them
+        self._turn = threading.Lock()
+        self._shared = False  # whether the last commit was of several requests
         self._closed = False
         self._ended: Future[None] = Future()
         self._thread = threading.Thread(target=self._run, name="holdfast-writer", daemon=True)
@@ -75,8 +63,24 @@ class Writer:
 
     def submit(self, grant: Grant, work: Callable[[SqliteTransaction], Any]) -> Pending:
         request = _Request(grant, work)
-        self._put(request)
+        if request.blocking and self._free():
+            self._commit_here(request)
+        else:
+            self._put(request)
         return request
+
+    def _free(self) -> bool:
+        return not self._shared and not self._turn.locked() and self._inbox.empty
+
+    def _commit_here(self, request: _Request) -> None:
+        """In the calling thread, which would only wait: the way to the other thread and back costs a tenth of an add.
+
+        Where several write at once, the thread takes them into one commit, which saves more.
+        """
+        # Not `acquire`, after which an interrupt could come before the block that releases.
+        with self._turn:
+            self._check_open()
+            self._commit([request])
 
     def call(self, work: Callable[[sqlite3.Connection], Any]) -> Future[Any]:
         """Run something on the connection between two commits."""
@@ -88,37 +92,29 @@ class Writer:
         """Queue an audit row. False if so many wait already that the caller should wait for `room`."""
         with self._lock:
             self._check_open()
-            self._audits.append(operation)
-            full = len(self._audits) >= MAX_AUDITS
-            if full:
-                self._room.clear()
-            if full or len(self._audits) == 1:
-                self._queue.put(_Wake())
-        return not full
+            if self._audits.add(operation):
+                self._inbox.wake()
+        return not self._audits.full
 
     def wait_for_room(self) -> None:
-        """What cannot be audited is not answered: so many rows wait only while the store cannot be written at all."""
-        if not self._room.wait(self._busy_seconds):
-            raise StoreBusy(
-                f"{self._location} takes no audit rows; see what keeps it from being written, and try again"
-            )
+        self._audits.wait_for_room()
 
     def close(self) -> Future[None]:
         """Finish what was queued, then end; done when it has."""
         with self._lock:
             if not self._closed:
                 self._closed = True
-                self._queue.put(_Stop())
+                self._inbox.stop()
         return self._ended
 
     def join(self) -> None:
         """Wait for the thread itself, which has nothing left to do once `close` is done."""
         self._thread.join()
 
-    def _put(self, item: _Request | _Wake) -> None:
+    def _put(self, item: _Request | _Errand) -> None:
         with self._lock:
             self._check_open()
-            self._queue.put(item)
+            self._inbox.put(item)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -129,60 +125,18 @@ class Writer:
     def _run(self) -> None:
         stopping = False
         while not stopping:
-            batch, errands, stopping = self._gather()
-            if batch or self._audits_due(stopping):
-                self._commit(batch)
-            for errand in errands:
-                errand.run(self._db, self._location)
-        if self._audits:
-            log.error("%d audit rows could not be written before closing", len(self._audits))
-        self._db.close()
+            batch, errands, stopping = self._inbox.gather()
+            with self._turn:
+                wanted = [request for request in batch if not request.unwanted]
+                if wanted or self._inbox.audits_due(stopping):
+                    self._commit(wanted)
+                for errand in errands:
+                    cast(_Errand, errand).run(self._db, self._location)
+        with self._turn:
+            if self._audits:
+                log.error("%d audit rows could not be written before closing", len(self._audits))
+            self._db.close()
         self._ended.set_result(None)
-
-    def _gather(self) -> tuple[list[_Request], list[_Errand], bool]:
-        """What is queued now; waits for the first."""
-        batch: list[_Request] = []
-        errands: list[_Errand] = []
-        item = self._next()
-        while item is not None:
-            if isinstance(item, _Stop):
-                return batch, errands, True
-            if isinstance(item, _Errand):
-                errands.append(item)
-            elif isinstance(item, _Request) and not item.unwanted:
-                batch.append(item)
-            if len(batch) >= MAX_BATCH or errands:
-                break
-            item = self._another()
-        return batch, errands, False
-
-    def _another(self) -> _Request | _Wake | _Stop | None:
-        """What else is queued. Where several write and it is the disk that takes long, those about to ask go first."""
-        try:
-            return self._queue.get_nowait()
-        except queue.Empty:
-            if not self._crowded:
-                return None
-        time.sleep(0)  # no time passes: other threads get the interpreter's lock
-        try:
-            return self._queue.get_nowait()
-        except queue.Empty:
-            return None
-
-    def _next(self) -> _Request | _Wake | _Stop | None:
-        if self._audits and self._audit_due is None:
-            self._audit_due = time.monotonic() + AUDIT_SECONDS
-        timeout = None if self._audit_due is None else max(0.0, self._audit_due - time.monotonic())
-        try:
-            return self._queue.get(timeout=timeout)
-        except queue.Empty:
-            return None
-
-    def _audits_due(self, stopping: bool) -> bool:
-        if not self._audits:
-            return False
-        full = len(self._audits) >= MAX_AUDITS
-        return stopping or full or (self._audit_due is not None and time.monotonic() >= self._audit_due)
 
     def _commit(self, batch: Sequence[_Request]) -> None:
         try:
@@ -202,8 +156,10 @@ class Writer:
 
     def _attempt(self, batch: Sequence[_Request]) -> bool:
         """One transaction. False if SQLite gave up the whole of it because of one request among several."""
-        audits = list(self._audits)
+        audits = self._audits.waiting() if self._audits else []
         begun = time.perf_counter()
+        self._shared = len(batch) > 1
+        self._end_what_was_interrupted()
         try:
             begin_immediate(self._db, self._busy_seconds)
             if len(batch) == 1:
@@ -219,16 +175,24 @@ class Writer:
             reach("commit.before")
             self._db.execute("COMMIT")
             reach("commit.after")
-            self._crowded = len(batch) > 1 and time.perf_counter() - served > served - begun
+            self._inbox.crowded = len(batch) > 1 and time.perf_counter() - served > served - begun
         except BaseException:
-            self._audit_due = None
+            self._inbox.settle()
             self._known.drop()
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise
         self._known.keep()
-        self._forget_audits(len(audits))
+        self._inbox.settle()
+        if audits:
+            self._audits.written(len(audits))
         return True
+
+    def _end_what_was_interrupted(self) -> None:
+        """Ctrl-C may have come while a caller was rolling back."""
+        if self._db.in_transaction:
+            self._known.drop()
+            self._db.execute("ROLLBACK")
 
     def _record(self, audits: Sequence[Operation]) -> None:
         if not audits:
@@ -276,14 +240,6 @@ class Writer:
         if self._db.in_transaction:
             self._db.execute("RELEASE request")
 
-    def _forget_audits(self, count: int) -> None:
-        self._audit_due = None
-        if count:
-            with self._lock:
-                for _ in range(count):
-                    self._audits.popleft()
-                self._room.set()
-
     def _fail(self, batch: Sequence[_Request], error: BaseException) -> None:
         for request in batch:
             # What a request failed with alone says more than what became of others' audit rows after it. Among several,
@@ -301,7 +257,7 @@ def _in_our_words(error: BaseException, location: str) -> BaseException:
     return ours
 
 
-class _Errand(_Wake):
+class _Errand(Errand):
     """Something to run on the connection, outside any transaction."""
 
     def __init__(self, work: Callable[[sqlite3.Connection], Any], future: Future[Any]) -> None:
