@@ -140,6 +140,19 @@ class Server:
         self._process.wait(_PATIENCE_SECONDS)
         self._process = None
 
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Within this it is there, and says nothing."""
+        assert self._process is not None
+        processes = [self._process.pid, *_children_of(self._process.pid)]
+        for process in processes:
+            os.kill(process, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for process in processes:
+                os.kill(process, signal.SIGCONT)
+
     def restart(self) -> None:
         self.stop()
         self.start()

@@ -15,7 +15,7 @@ from holdfast.domain.forgetting import ForgetTarget
 from holdfast.domain.scope import Scope
 from holdfast.errors import OutcomeUnknown, StoreBusy, StoreUnavailable, StoreUnusable
 from holdfast.ports import Indexed, Reader, Store, Transaction
-from holdfast.stores.postgres import PostgresStore
+from holdfast.stores.postgres import PostgresStore, wire
 from holdfast.testing.contract.scribe import (
     ANA,
     ANALYZER,
@@ -62,6 +62,23 @@ def terminate(server: AnyServer) -> int:
     """End every connection of a store, as an administrator or a restarting server does."""
     ended = server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'holdfast'")
     return len(ended)
+
+
+def test_a_server_that_says_nothing_is_given_up_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "SILENCE_SECONDS", 0.5)
+
+    async def whole() -> None:
+        with Server() as server:
+            scribe, store = Scribe(), PostgresStore(server.store_url(), busy_seconds=2)
+            await add(store, scribe.turn(ANA, "before"))
+            with server.frozen():
+                with pytest.raises(StoreUnavailable):
+                    await store.read(EVERYTHING, lambda reader: reader.partitions())
+            await add(store, scribe.turn(ANA, "after"))
+            assert await texts(store) == ["after", "before"]
+            await store.close()
+
+    asyncio.run(whole())
 
 
 # --- connections ------------------------------------------------------------------------------------------------------

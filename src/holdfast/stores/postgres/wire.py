@@ -79,6 +79,10 @@ class Answer:
         return self._wire.loaded(result, start, last) if start < last else []
 
 
+# A server that is alive says something by then, whatever it is doing for us.
+SILENCE_SECONDS = 300.0
+
+
 class Wire:
     """One connection in pipeline mode, between `enter` and `leave`. Used by one thread at a time."""
 
@@ -168,7 +172,7 @@ class Wire:
     def _result(self) -> PGresult | None:
         libpq = self._libpq
         while libpq.is_busy():
-            self._reading.poll()
+            _wait(self._reading)
             libpq.consume_input()
             self._check()
         result = libpq.get_result()
@@ -179,7 +183,7 @@ class Wire:
     def _flush(self) -> None:
         # The server stops listening while nobody takes in what it says.
         while self._libpq.flush():
-            for _, event in self._both.poll():
+            for _, event in _wait(self._both):
                 if event & ~select.POLLOUT:
                     self._libpq.consume_input()
 
@@ -191,3 +195,10 @@ class Wire:
     def loaded(self, result: PGresult, start: int, end: int) -> list[Any]:
         self._loader.set_pgresult(result)
         return self._loader.load_rows(start, end, tuple)
+
+
+def _wait(poll: select.poll) -> list[tuple[int, int]]:
+    found = poll.poll(SILENCE_SECONDS * 1000)
+    if not found:
+        raise psycopg.OperationalError(f"it has said nothing for {SILENCE_SECONDS:g} seconds")
+    return found
