@@ -152,6 +152,7 @@ def copy_store(
         with closing(_archive(target, settings, create=True)) as taking:
             if given.identity == taking.identity:
                 raise CopyRefused(f"{given.location} cannot be copied onto itself; name another target")
+            taking.take()
             given.snapshot()
             return copy(given, taking, replace=replace, tell=tell)
 

@@ -532,3 +532,14 @@ def test_weights_are_numbers_from_zero_up() -> None:
     for wrong in (-1, -0.001):
         with pytest.raises(InvalidInput):
             Weights(vector=wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong", ["postgresql:/u:s3cret@h/db", "postgresql:u:s3cret@h", "postgres:x", "host=h password=s3cret dbname=x"]
+)
+def test_a_server_s_address_that_is_no_url_is_not_taken_for_a_path(wrong: str, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInput, match="postgresql://") as refused:
+        holdfast.open(wrong, embedder="fake")
+    assert "s3cret" not in str(refused.value)
+    assert not list(tmp_path.iterdir())

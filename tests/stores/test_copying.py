@@ -17,8 +17,8 @@ import holdfast
 from faults.disk import of_size
 from holdfast import failpoints
 from holdfast.app import _archive
-from holdfast.errors import CopyRefused, HoldfastError, StoreCorrupt, StoreFull, StoreUnusable
-from holdfast.settings import read_settings
+from holdfast.errors import CopyRefused, HoldfastError, StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreUnusable
+from holdfast.settings import Settings, read_settings
 from holdfast.stores import copying
 from holdfast.stores.copying import TABLES
 from postgres import AnyServer, schema_of
@@ -249,15 +249,57 @@ def test_what_is_written_during_a_copy_is_not_half_in_it(source: str, target: st
 
 @pytest.mark.usefixtures("small_chunks", "disarmed")
 def test_two_copies_into_one_target_do_not_mix(source: str, target: str) -> None:
+    refused: list[BaseException] = []
+
     def act(reached: str) -> None:
-        if reached == "copy.chunk.after":
-            failpoints.arm(None)
-            holdfast.copy(source, target)
+        failpoints.arm(None)
+        try:
+            holdfast.copy(source, target, replace=True, settings=Settings(busy_seconds=0.2))
+        except StoreBusy as error:
+            refused.append(error)
 
     failpoints.arm(act)
-    with pytest.raises(CopyRefused, match="under way"):
-        holdfast.copy(source, target)
+    holdfast.copy(source, target)
+    assert refused
     assert contents(target) == contents(source)
+
+
+def test_a_target_that_somebody_has_open_is_left_alone(source: str, target: str) -> None:
+    """What they know of its rows would be wrong afterwards: they would write into other people's."""
+    with holdfast.open(target, embedder="fake", work=False) as memory:
+        memory.add("Mine.", subject="somebody")
+        with pytest.raises(StoreBusy, match="in use"):
+            holdfast.copy(source, target, replace=True, settings=Settings(busy_seconds=0.2))
+        memory.add("Mine, too.", subject="somebody")
+        assert [record.text for record in memory.list(subject="somebody").items] == ["Mine, too.", "Mine."]
+    holdfast.copy(source, target, replace=True)
+    assert contents(target) == contents(source)
+
+
+@pytest.mark.usefixtures("small_chunks", "disarmed")
+def test_nobody_gets_into_a_target_while_it_is_filled(source: str, target: str) -> None:
+    refused: list[BaseException] = []
+
+    def act(reached: str) -> None:
+        failpoints.arm(None)
+        try:
+            holdfast.open(target, embedder="fake", work=False, settings=Settings(busy_seconds=0.2)).close()
+        except StoreError as error:
+            refused.append(error)
+
+    failpoints.arm(act)
+    holdfast.copy(source, target)
+    assert refused
+
+
+@files
+def test_indexes_of_what_was_replaced_go_with_it(source: str, target: str) -> None:
+    holdfast.open(target, embedder="fake", work=False).close()
+    left = Path(f"{target}-nearest") / "vectors"
+    left.parent.mkdir()
+    left.write_bytes(b"of somebody else's memories")
+    holdfast.copy(source, target, replace=True)
+    assert not left.exists()
 
 
 @files

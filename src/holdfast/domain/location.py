@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import unquote
 
 # Up to the last @ there is: a password that should have been quoted and was not is no less secret.
 _PASSWORD = re.compile(r"(?<=://)([^@/?#:]*):.*@", re.DOTALL)
-_SECRET_PARAMETER = re.compile(r"([?&](?:password|sslpassword)=)[^&#]*", re.IGNORECASE)
+_PARAMETER = re.compile(r"([?&])([^=&#]*)=([^&#]*)")
 
 
 def shown(location: str) -> str:
     """Fit for a message, a log or a screen."""
     if "://" not in location:
         return location
-    return _SECRET_PARAMETER.sub(r"\1***", _PASSWORD.sub(r"\1:***@", location))
+    return _PARAMETER.sub(_parameter, _PASSWORD.sub(r"\1:***@", location))
+
+
+def _parameter(found: re.Match[str]) -> str:
+    before, name, value = found.groups()
+    return f"{before}{name}={'***' if 'password' in unquote(name).lower() else value}"

@@ -120,8 +120,8 @@ class Target(Source, Protocol):
     def clear(self, note: str) -> None:
         """Remove whatever there is, leave no byte of it behind, and keep the note."""
 
-    def complete(self) -> None:
-        """Let new records have numbers that none has had, remove the note, and so make it a store."""
+    def complete(self, before: str) -> None:
+        """Remove the note, if it is still that one, and so make it a store. New records get new numbers."""
 
 
 @dataclass(slots=True)
@@ -200,7 +200,7 @@ def copy(
             before = note
             tell(progress.rows, total)
     _prove(progress.read, target)
-    target.complete()
+    target.complete(before)
     return Copied(records=progress.records, rows=progress.rows, resumed=resumed)
 
 

@@ -25,7 +25,8 @@ class _Stop:
 
 
 class Inbox(Generic[Request]):
-    """Filled by callers of many threads, emptied by one. `most` is how many requests are taken at once.
+    """Filled by callers of many threads, emptied by one. `most` is how many requests are taken at once. `settle` may be
+    called by whoever has written audit rows.
 
     While it is `crowded`, those about to ask are let in before a batch is closed: several write, and it is the disk
     that takes long.
@@ -69,9 +70,10 @@ class Inbox(Generic[Request]):
         return batch, errands, False
 
     def _next(self) -> Request | Errand | _Wake | _Stop | None:
-        if self._audits and self._due is None:
-            self._due = time.monotonic() + AUDIT_SECONDS
-        timeout = None if self._due is None else max(0.0, self._due - time.monotonic())
+        due = self._due
+        if self._audits and due is None:
+            due = self._due = time.monotonic() + AUDIT_SECONDS
+        timeout = None if due is None else max(0.0, due - time.monotonic())
         try:
             return self._queue.get(timeout=timeout)
         except queue.Empty:
@@ -92,8 +94,10 @@ class Inbox(Generic[Request]):
     def audits_due(self, stopping: bool) -> bool:
         """Whether audit rows must be written now, with no request to ride along with."""
         if not self._audits:
+            self._due = None
             return False
-        return stopping or self._audits.full or (self._due is not None and time.monotonic() >= self._due)
+        due = self._due
+        return stopping or self._audits.full or (due is not None and time.monotonic() >= due)
 
     def settle(self) -> None:
         """An attempt to write them was made: their time begins anew."""

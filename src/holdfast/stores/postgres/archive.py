@@ -7,12 +7,13 @@ from contextlib import contextmanager
 
 import psycopg
 
-from holdfast.errors import StoreUnusable
+from holdfast.errors import StoreBusy, StoreUnusable
 from holdfast.stores.postgres.connection import CONNECT_SECONDS, Connector
 from holdfast.stores.postgres.dialect import POSTGRES
 from holdfast.stores.postgres.errors import translated
 from holdfast.stores.postgres.examine import examine
 from holdfast.stores.postgres.location import place_of
+from holdfast.stores.postgres.locks import store_key
 from holdfast.stores.sql.archive import SqlArchive
 
 # Tables that number their own rows.
@@ -28,12 +29,19 @@ class PostgresArchive(SqlArchive):
         self._session = Connector(self._place, busy_seconds).prepare(whole=False)
         super().__init__(self._session, POSTGRES, self._place.shown)
 
+    def take(self) -> None:
+        try:
+            with self._translating():
+                self._session.execute("SELECT pg_advisory_lock(?::bigint)", (store_key(self._place.schema),)).fetchall()
+        except StoreBusy as error:
+            raise StoreBusy(f"{self.location} is in use; stop whatever has it open, and copy again") from error
+
     @property
     def identity(self) -> tuple[object, ...]:
         # The start tells servers apart that were made from one copy, where both are up.
         found = self._select(
             "SELECT current_database(), (SELECT oid FROM pg_database WHERE datname = current_database()),"
-            " pg_postmaster_start_time()::text, inet_server_port()"
+            " pg_postmaster_start_time()::text, current_setting('port')"
         )
         return ("postgres", *found[0], self._place.schema)
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import psycopg
 
-from holdfast.errors import StoreError, StoreReadOnly
+from holdfast.errors import StoreBusy, StoreError, StoreReadOnly
 from holdfast.stores.postgres import schema
 from holdfast.stores.postgres.errors import passing, translated, unreached
 from holdfast.stores.postgres.location import Place
+from holdfast.stores.postgres.locks import store_key
 from holdfast.stores.postgres.session import Session
 from holdfast.stores.sql.archive import refuse_unfinished
 
@@ -28,7 +29,7 @@ _SET_UP = (
     " set_config('client_min_messages', 'warning', false),"
     # What is acknowledged is durable, whatever the server's default is.
     " set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'"
-    " ELSE current_setting('synchronous_commit') END, false), pg_is_in_recovery()"
+    " ELSE current_setting('synchronous_commit') END, false), pg_try_advisory_lock_shared(%s), pg_is_in_recovery()"
 )
 # From one start to its end, on one timeline of the log.
 _LIFE = "SELECT pg_postmaster_start_time()::text || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)"
@@ -115,9 +116,11 @@ class Connector:
         return str(max(1, int(self.busy_seconds * 1000)))
 
     def _set_up(self, connection: psycopg.Connection[Any]) -> Session:
-        values = (self._path, self._lock_timeout, str(_IDLE_SECONDS * 1000))
+        values = (self._path, self._lock_timeout, str(_IDLE_SECONDS * 1000), store_key(self.place.schema))
         row = connection.execute(_SET_UP, values).fetchone()
         assert row is not None
+        if not row[-2]:
+            raise StoreBusy(f"{self.place.shown} is being filled by a copy; wait for it to end")
         if row[-1]:
             raise StoreReadOnly(
                 f"{self.place.shown} is a replica, which takes no writes; give the address of the primary, or all"

@@ -29,6 +29,11 @@ def _key(*parts: str) -> int:
     return int.from_bytes(hashlib.blake2b(name, digest_size=8).digest(), "big", signed=True)
 
 
+def store_key(schema: str) -> int:
+    """Shared by every connection of a store for as long as it lasts; a copy that fills the store has it alone."""
+    return _key(schema)
+
+
 @lru_cache(maxsize=1_000)
 def space_key(schema: str, space: str) -> int:
     return _key(schema, space)

@@ -7,6 +7,7 @@ a constant and are kept from any other plan: whether the index is used decides w
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ import psycopg
 from holdfast.domain.ranking import NEAREST_DEPTH, FloatArray, IntArray
 from holdfast.domain.scope import Partition
 from holdfast.domain.times import from_micros, to_micros
+from holdfast.errors import StoreError
 from holdfast.ports import NearestState, VectorBlock
 from holdfast.stores.postgres.dialect import POSTGRES
 from holdfast.stores.postgres.session import Session
@@ -206,12 +208,17 @@ def _created(
         except psycopg.errors.QueryCanceled:
             if not watched.stopped:
                 raise
+            # What is half built is still written to, and would keep what is forgotten.
+            session.connection.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {place.name}".encode())
             return False
     return True
 
 
 class _Watched:
-    """Looks at how far a statement has come, and ends it if nobody wants it any more."""
+    """Looks at how far a statement has come, and ends it if nobody wants it any more.
+
+    Where no connection is to be had for that, the statement goes on unseen.
+    """
 
     def __init__(
         self, session: Session, watch: Callable[[], Session], total: int, go_on: Callable[[int, int], bool]
@@ -233,9 +240,8 @@ class _Watched:
         self._thread.join()
 
     def _watch(self) -> None:
-        session = self._open()
         process = self._session.connection.info.backend_pid
-        try:
+        with contextlib.suppress(psycopg.Error, StoreError), contextlib.closing(self._open()) as session:
             while not self._over.wait(_LOOK_SECONDS):
                 row = session.execute(
                     "SELECT tuples_done FROM pg_stat_progress_create_index WHERE pid = ?", (process,)
@@ -244,10 +250,6 @@ class _Watched:
                 if not self._go_on(done, self._total):
                     self.stopped = True
                     self._session.connection.cancel()
-        except psycopg.Error:
-            return  # without a watcher it goes on unseen
-        finally:
-            session.close()
 
 
 def _measured(session: Session, place: Place) -> float:

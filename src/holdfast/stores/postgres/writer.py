@@ -150,14 +150,21 @@ class _Lane:
 
     def _failed(self, batch: Sequence[_Request], error: BaseException) -> None:
         """Nothing of it is in the store. It may be the doing of one request, and alone each learns whether it was."""
-        self.inbox.settle()
-        if len(batch) > 1 and not isinstance(error, StoreError):
+        if len(batch) > 1 and not isinstance(error, StoreError) and not self._waited_for_all(error):
             for request in batch:
                 self._commit([request])
             return
         for request in batch:
             request.error = _in_our_words(error, self._connector)
         Pending.tell(batch)
+        if batch and self.inbox.audits_due(False):
+            self._commit([])
+        else:
+            self.inbox.settle()
+
+    def _waited_for_all(self, error: BaseException) -> bool:
+        """Who waited in vain for a lock or a server waited for all of them."""
+        return isinstance(error, psycopg.Error) and kind_of(error) is not Kind.REFUSED
 
     def _attempt(self, batch: Sequence[_Request], patience: Patience) -> None:
         """One transaction."""

@@ -11,7 +11,7 @@ from typing import Any
 from holdfast.errors import CopyRefused, StoreUnusable
 from holdfast.failpoints import reach
 from holdfast.stores.copying import DERIVED, TABLES, Key, Row, Table
-from holdfast.stores.sql.dialect import Database, Dialect
+from holdfast.stores.sql.dialect import Database, Dialect, Rows
 
 # In `meta`, while the store is the target of a copy that is not complete.
 NOTE = "copy"
@@ -61,6 +61,10 @@ class SqlArchive(ABC):
 
     @abstractmethod
     def close(self) -> None: ...
+
+    @abstractmethod
+    def take(self) -> None:
+        """Have it for itself: what others know of its rows would be wrong afterwards. `StoreBusy` if it is in use."""
 
     @abstractmethod
     def snapshot(self) -> None:
@@ -121,12 +125,16 @@ class SqlArchive(ABC):
 
     def put(self, table: Table, rows: Sequence[Row], before: str, note: str) -> None:
         with self._committing():
-            changed = self._db.execute("UPDATE meta SET value = ? WHERE key = ? AND value = ?", (note, NOTE, before))
-            if changed.rowcount != 1:
-                raise CopyRefused(f"another copy to {self._location} is under way; wait for it to end")
+            self._check_note(
+                self._db.execute("UPDATE meta SET value = ? WHERE key = ? AND value = ?", (note, NOTE, before))
+            )
             self._dialect.insert(self._db, table.name, table.columns, [self._bound(table, row) for row in rows])
             reach("copy.chunk.before")
         reach("copy.chunk.after")
+
+    def _check_note(self, changed: Rows) -> None:
+        if changed.rowcount != 1:
+            raise CopyRefused(f"another copy to {self._location} is under way; wait for it to end")
 
     # A vector is the last column of its table, after its record's number, its piece and its embedder.
 
@@ -143,14 +151,14 @@ class SqlArchive(ABC):
             self._db.execute("INSERT INTO meta (key, value) VALUES (?, ?)", (NOTE, note))
         self._wipe()
 
-    def complete(self) -> None:
+    def complete(self, before: str) -> None:
         with self._committing():
+            self._check_note(self._db.execute("DELETE FROM meta WHERE key = ? AND value = ?", (NOTE, before)))
             highest = max(
                 int(self._db.execute(f"SELECT coalesce(max(number), 0) FROM {table}").fetchone()[0])
                 for table in ("records", "tombstones")
             )
             self._go_on_from(highest)
-            self._db.execute("DELETE FROM meta WHERE key = ?", (NOTE,))
 
 
 def _copied(table: Table) -> str:

@@ -6,11 +6,12 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
-from holdfast.errors import StoreUnusable
+from holdfast.errors import StoreBusy, StoreUnusable
 from holdfast.stores.sql.archive import SqlArchive
 from holdfast.stores.sqlite.connection import MEMORY, open_store
 from holdfast.stores.sqlite.dialect import SQLITE
 from holdfast.stores.sqlite.errors import translating
+from holdfast.stores.sqlite.nearest import Shelf
 from holdfast.stores.sqlite.waiting import begin_immediate
 
 
@@ -23,6 +24,15 @@ class SqliteArchive(SqlArchive):
         self._connection = open_store(location, busy_seconds, whole=False)
         self._busy_seconds = busy_seconds
         super().__init__(self._connection, SQLITE, location)
+
+    def take(self) -> None:
+        self._connection.close()
+        try:
+            self._db = self._connection = open_store(self.location, self._busy_seconds, whole=False, alone=True)
+            with self._committing():
+                pass  # from now on the file is locked
+        except StoreBusy as error:
+            raise StoreBusy(f"{self.location} is in use; stop whatever has it open, and copy again") from error
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -55,6 +65,7 @@ class SqliteArchive(SqlArchive):
 
     def _wipe(self) -> None:
         with self._translating():
+            Shelf(self.location).remove_all()
             self._connection.execute("VACUUM")
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 

@@ -191,11 +191,18 @@ class Shelf:
         try:
             rows = [_Row.of(row) for row in connection.execute(_ROW)]
             kept = {row.graph.name for row in rows if self._blanked(connection, row)}
+            self._remove_all_but(kept)
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+
+    def remove_all(self) -> None:
+        """Nothing here is of use any more."""
+        self._remove_all_but(set())
+
+    def _remove_all_but(self, kept: set[str]) -> None:
         for file in self.folder.glob("*"):
             if file.stem not in kept:
                 file.unlink(missing_ok=True)

@@ -127,6 +127,7 @@ class Writer:
         while not stopping:
             batch, errands, stopping = self._inbox.gather()
             with self._turn:
+                # Others had the turn for a while.
                 wanted = [request for request in batch if not request.unwanted]
                 if wanted or self._inbox.audits_due(stopping):
                     self._commit(wanted)
@@ -183,9 +184,9 @@ class Writer:
                 self._db.execute("ROLLBACK")
             raise
         self._known.keep()
-        self._inbox.settle()
         if audits:
             self._audits.written(len(audits))
+        self._inbox.settle()
         return True
 
     def _end_what_was_interrupted(self) -> None:
