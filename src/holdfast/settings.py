@@ -39,7 +39,7 @@ class Settings(BaseSettings):
         description="How much memory the columns of recently searched partitions may take.",
     )
     approximate_from: int = Field(
-        default=50_000,
+        default=100_000,
         ge=0,
         description="From how many records on a partition is searched by way of an approximate index; 0 is never.",
     )
