@@ -23,9 +23,6 @@ def connect(location: str, busy_seconds: float) -> sqlite3.Connection:
         "secure_delete = ON",  # freed bytes are overwritten: forgetting is real
         "temp_store = MEMORY",  # and no copy of them is spilled elsewhere
         "cache_size = -16384",
-        # A single add touches a dozen pages, most of them those of the one before: moved into the file less often, they
-        # are moved together. The log stays below 20 MB.
-        "wal_autocheckpoint = 4000",
     ):
         connection.execute(f"PRAGMA {pragma}")
     return connection
