@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Generator
 from types import TracebackType
 from typing import Any, TypedDict, Unpack
 
 from holdfast.app import copy_store, open_engine
 from holdfast.domain.access import LOCAL_OPERATOR, Actor
+from holdfast.domain.location import refuse_mistyped
 from holdfast.domain.ranking import Weights
 from holdfast.domain.results import Copied
 from holdfast.domain.scope import Scope
@@ -83,17 +83,12 @@ def _checked_location(location: object) -> str:
         usable = False
     if not isinstance(path, str) or not usable:
         raise InvalidInput("location", "holds characters that no path can hold; remove them")
-    if _A_SERVER.search(path) and "://" not in path:
-        raise InvalidInput(
-            "location", "looks like a server's address; write it as postgresql://user:password@host/name"
-        )
+    refuse_mistyped(path)
     # Made absolute once: readers open the file later, and the process may have moved by then.
     return path if path == MEMORY or "://" in path else os.path.abspath(os.path.expanduser(path))
 
 
 MEMORY = ":memory:"
-# What else libpq takes, or a slip of the pen: no path, and it may hold a password.
-_A_SERVER = re.compile(r"^postgres(ql)?:|(^|\s)(host|hostaddr|dbname|password|user)\s*=", re.IGNORECASE)
 _EMBEDDER = ("fingerprint", "dimensions", "local", "embed", "close")
 # What each option must have or be.
 _EXPECTED: dict[str, tuple[str, Callable[[Any], bool]]] = {

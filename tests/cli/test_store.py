@@ -104,3 +104,11 @@ def test_copy_without_a_source_says_so(holdfast: Holdfast, tmp_path: Path) -> No
     assert ran.code == 6
     assert "no store at" in ran.err
     assert not (tmp_path / "other.db").exists()
+
+
+def test_a_mistyped_address_is_refused_and_not_shown(holdfast: Holdfast) -> None:
+    for command in (("store", "check"), ("store", "init"), ("search", "x"), ("store", "stats")):
+        ran = holdfast(*command, "--store", "postgresql:/u:s3cret@h/d")
+        assert ran.code == 2
+        assert "postgresql://" in ran.err
+        assert "s3cret" not in ran.err + ran.out

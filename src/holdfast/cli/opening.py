@@ -9,7 +9,7 @@ import holdfast
 from holdfast.app import examine_store
 from holdfast.cli.options import StoreOptions
 from holdfast.cli.words import counted
-from holdfast.domain.location import shown
+from holdfast.domain.location import refuse_mistyped, shown
 from holdfast.domain.results import Examined
 from holdfast.errors import StoreUnusable
 from holdfast.inputs import Where
@@ -20,7 +20,9 @@ log = logging.getLogger("holdfast.cli")
 
 
 def location(chosen: StoreOptions) -> str:
-    return chosen.store or read_settings().store
+    place = chosen.store or read_settings().store
+    refuse_mistyped(place)
+    return place
 
 
 def examined(chosen: StoreOptions) -> Examined | None:
