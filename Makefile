@@ -48,7 +48,7 @@ bench-engine: $(BENCH)/.installed
 # The locks name versions and hashes, never a host.
 lock:
 	@test -n "$(UV)" || { echo "make lock needs uv: pip install uv"; exit 1; }
-	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header pyproject.toml --output-file requirements.lock
+	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --extra serve pyproject.toml --output-file requirements.lock
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --all-extras pyproject.toml requirements-dev.in --output-file requirements-dev.lock
 
 $(VENV)/bin/python:
