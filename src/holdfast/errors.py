@@ -5,14 +5,16 @@
     │   ├── InvalidText            empty, too long, or not storable as Unicode
     │   ├── InvalidTimestamp
     │   ├── InvalidScope
-    │   └── InvalidCursor          malformed, or of another query
+    │   ├── InvalidCursor          malformed, or of another query
+    │   └── InvalidDocument        not the file that it says, broken, or too large
     ├── AccessDenied               the actor may not do this here
     ├── NotFound                   no such thing in this scope
     ├── Conflict
     │   ├── IdempotencyConflict    the key was used for something else
     │   ├── DuplicateId            the message id was used for another message
     │   ├── RevisionConflict       somebody changed it meanwhile
-    │   └── PreviewOutdated        what a forget would touch has changed since its preview
+    │   ├── PreviewOutdated        what a forget would touch has changed since its preview
+    │   └── UserExists             there is such a user, and this is not its key
     ├── StoreError
     │   ├── StoreBusy              another writer held the store for too long; safe to try again
     │   ├── StoreUnusable          not a store, a directory, unreadable
@@ -82,6 +84,12 @@ class InvalidCursor(InvalidInput):
     code: ClassVar[str] = "invalid_cursor"
 
 
+class InvalidDocument(InvalidInput):
+    """The file cannot be read: it is not of its type, is broken, or is too large."""
+
+    code: ClassVar[str] = "invalid_document"
+
+
 class AccessDenied(HoldfastError):
     """The actor may not do this here."""
 
@@ -122,6 +130,12 @@ class PreviewOutdated(Conflict):
     """What the forget would touch has changed since its preview."""
 
     code: ClassVar[str] = "preview_outdated"
+
+
+class UserExists(Conflict):
+    """There is a user of this id, and the key that was given is not its current one."""
+
+    code: ClassVar[str] = "user_exists"
 
 
 class StoreError(HoldfastError):

@@ -14,12 +14,14 @@ from enum import IntFlag, StrEnum
 from typing import NamedTuple, Protocol, TypeVar
 
 from holdfast.domain.access import Action, Actor, Grant
+from holdfast.domain.forgetting import Doomed as Doomed
 from holdfast.domain.forgetting import ForgetTarget
 from holdfast.domain.ids import JobId, MemoryId, MessageId, TurnId
 from holdfast.domain.jobs import Job, JobKind, JobStatus, NewJob
 from holdfast.domain.memory import Plane, Status, Trust, Validity
 from holdfast.domain.operations import Operation
 from holdfast.domain.ranking import FloatArray
+from holdfast.domain.resources import Document as Document
 from holdfast.domain.results import Finding, HitKind, Record
 from holdfast.domain.scope import Partition, Scope
 from holdfast.domain.searching import Nearest as Nearest
@@ -29,6 +31,7 @@ from holdfast.domain.searching import Scored as Scored
 from holdfast.domain.searching import VectorBlock as VectorBlock
 from holdfast.domain.searching import Wanted as Wanted
 from holdfast.domain.transcript import Metadata, Role
+from holdfast.domain.users import User
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -222,24 +225,6 @@ class Answer:
     digest: str
     ids: tuple[str | None, ...]
     turn_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Doomed:
-    """What a forget would remove. `fingerprint` changes with it.
-
-    `derived_ids` are memories whose current revision rests on nothing but forgotten messages, wherever in the space
-    they are; `baseless` are the store's numbers of older revisions that do, of memories that stay.
-    """
-
-    fingerprint: str
-    message_ids: tuple[str, ...]
-    memory_ids: tuple[str, ...]
-    revisions: int
-    derived_ids: tuple[str, ...]
-    weakened: int
-    conversations: int
-    baseless: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -457,6 +442,16 @@ class Extractor(Protocol):
     async def extract(self, messages: Sequence[Record], subject: str | None) -> Sequence[Candidate]: ...
 
 
+# --- documents --------------------------------------------------------------------------------------------------------
+
+
+class Documents(Protocol):
+    """Reads files that somebody gave, whoever made them."""
+
+    async def read(self, content: bytes, media_type: str | None, name: str) -> Document:
+        """`InvalidDocument` if it is not what it says, cannot be read, or is too large."""
+
+
 # --- the service ------------------------------------------------------------------------------------------------------
 
 
@@ -484,3 +479,10 @@ class Service(Protocol):
         """Make the request and carry it out. One that cannot even be made leaves its audit row too, in `space`."""
 
     async def close(self) -> None: ...
+
+
+class Directory(Protocol):
+    """Who a key belongs to."""
+
+    async def user_of(self, key: str) -> User | None:
+        """None if nobody has this key, or its user was revoked: the same work whatever the outcome."""

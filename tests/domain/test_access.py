@@ -18,17 +18,18 @@ OWN = {
     ActorKind.AGENT: Scope(agent="ana"),
 }
 UPKEEP = {Action.REBUILD, Action.VERIFY, Action.WORK}
+USERS = {Action.CREATE_USER, Action.REVOKE_USER, Action.LIST_USERS}
 # A row per kind of actor: what it may not do, even in its own scope.
 DENIED: dict[ActorKind, set[Action]] = {
     ActorKind.OPERATOR: set(),
     ActorKind.SYSTEM: set(),
-    ActorKind.USER: UPKEEP,
-    ActorKind.AGENT: UPKEEP,
+    ActorKind.USER: UPKEEP | USERS,
+    ActorKind.AGENT: UPKEEP | USERS,
     ActorKind.DEVICE: set(Action) - {Action.ADD, Action.FLUSH, Action.SEARCH, Action.RECALL, Action.GET},
 }
 READS = {
     Action.SEARCH, Action.RECALL, Action.EXPLAIN, Action.GET, Action.LIST, Action.HISTORY, Action.JOBS, Action.STATS,
-    Action.VERIFY,
+    Action.VERIFY, Action.LIST_USERS, Action.LIST_RESOURCES, Action.GET_RESOURCE,
 }  # fmt: skip
 SHARED = Partition("default", PartitionKind.SHARED)
 ANA = Partition("default", PartitionKind.SUBJECT, "ana")
@@ -50,7 +51,7 @@ def test_each_kind_of_actor_may_do_what_the_table_says(kind: ActorKind, action: 
         assert (grant.actor, grant.action, grant.scope) == (actor, action, OWN[kind])
 
 
-@pytest.mark.parametrize("action", sorted(set(Action) - UPKEEP))
+@pytest.mark.parametrize("action", sorted(set(Action) - UPKEEP - USERS))
 def test_reads_reach_what_is_shared_and_writes_only_ones_own(action: Action) -> None:
     grant = authorize(Actor(ActorKind.USER, "ana"), action, Scope(subject="ana"))
     assert grant.partitions == ({ANA, SHARED} if action in READS else {ANA})

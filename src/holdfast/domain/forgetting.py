@@ -39,6 +39,24 @@ class ForgetTarget:
 
 
 @dataclass(frozen=True, slots=True)
+class Doomed:
+    """What a forget would remove. `fingerprint` changes with it.
+
+    `derived_ids` are memories whose current revision rests on nothing but forgotten messages, wherever in the space
+    they are; `baseless` are the store's numbers of older revisions that do, of memories that stay.
+    """
+
+    fingerprint: str
+    message_ids: tuple[str, ...]
+    memory_ids: tuple[str, ...]
+    revisions: int
+    derived_ids: tuple[str, ...]
+    weakened: int
+    conversations: int
+    baseless: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ForgetPreview:
     """What a forget would touch now. `token` makes the forget refuse if that has changed.
 

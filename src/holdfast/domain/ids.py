@@ -11,12 +11,14 @@ MemoryId = NewType("MemoryId", str)
 TurnId = NewType("TurnId", str)
 OperationId = NewType("OperationId", str)
 JobId = NewType("JobId", str)
+ResourceId = NewType("ResourceId", str)
 
 MESSAGE = "msg"
 MEMORY = "mem"
 TURN = "turn"
 OPERATION = "op"
 JOB = "job"
+RESOURCE = "r"
 MAX_ID_CHARS = 256
 
 

@@ -1,0 +1,43 @@
+"""Who may come in from outside: users of a space, each with one key. Only the key's digest is ever kept."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from datetime import datetime
+
+KEY_PREFIX = "uk_"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A user speaks for the subject of its id, in its space. One with `revoked_at` has no key that is good."""
+
+    id: str
+    space: str
+    created_at: datetime
+    rotated_at: datetime | None = None
+    revoked_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """What became of asking for a user. `key` is told this once, and only if a new one was made."""
+
+    user: User
+    key: str | None = field(default=None, repr=False)
+    created: bool = False
+    rotated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UserPage:
+    """A page of users, in the order of their ids. `next_cursor` is None on the last."""
+
+    items: tuple[User, ...]
+    next_cursor: str | None
+
+
+def key_digest(key: str) -> bytes:
+    """What is kept of a key. It is long and random, so one round of a plain digest keeps it secret."""
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
