@@ -38,6 +38,7 @@ ALLOWED: dict[str, set[str]] = {
     "library": {*CORE, "ports", "inputs", "runtime"},
     "sync": {"errors", "library", "loops"},
     "opening": {*CORE, "ports", "app", "library", "settings", "sync"},
+    "gateway": {*CORE, "ports", "inputs", "runtime", "wire", "settings"},
     "cli": {*CORE, "holdfast", "settings", "app", "library", "ports", "inputs", "opening", "sync"},
 }
 SEES_EVERYTHING = {"app", "__init__", "__main__"}

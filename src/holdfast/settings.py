@@ -43,6 +43,36 @@ class Settings(BaseSettings):
         ge=0,
         description="From how many records on a partition is searched by way of an approximate index; 0 is never.",
     )
+    host: str = Field(default="127.0.0.1", min_length=1, description="The address that `holdfast serve` listens on.")
+    port: int = Field(default=8010, ge=0, le=65535, description="The port that it listens on; 0 is any free one.")
+    operator_token: SecretStr | None = Field(
+        default=None, description="What operators present to the service; needed to listen beyond loopback."
+    )
+    allowed_hosts: str = Field(
+        default="", description="Names, by commas, that the service may be called by besides loopback's own."
+    )
+    rate_per_minute: int = Field(
+        default=6_000, ge=0, description="How many requests a key may make a minute, all at once if need be; 0 is any."
+    )
+    max_requests: int = Field(
+        default=128, ge=1, description="How many requests the service works on at once; more are answered with 503."
+    )
+    max_connections: int = Field(
+        default=2_000, ge=1, description="How many connections may be open to the service; more are closed at once."
+    )
+    max_body_bytes: int = Field(default=4 * 1024 * 1024, ge=1024, description="The largest body of a request.")
+    max_upload_bytes: int = Field(
+        default=25 * 1024 * 1024, ge=1024, description="The largest body of an upload of a resource."
+    )
+    body_seconds: float = Field(default=30.0, gt=0, description="How long a request's body may take to arrive.")
+    header_seconds: float = Field(default=10.0, gt=0, description="How long a request's headers may take to arrive.")
+    idle_seconds: float = Field(
+        default=65.0, gt=0, description="How long a connection may stay open with nothing to do."
+    )
+    shutdown_seconds: float = Field(
+        default=20.0, gt=0, description="How long the service may take to finish what it accepted when it is stopped."
+    )
+    request_logs: bool = Field(default=True, description="Whether the service writes a line for each request.")
 
 
 def read_settings() -> Settings:

@@ -1,0 +1,144 @@
+"""How one gateway is set up: settings and options, checked once, before anything listens."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from holdfast.errors import ConfigurationError
+from holdfast.settings import Settings
+
+LEAST_TOKEN_CHARS = 16
+_LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+# A name, an address, one in brackets, or `*.` and a name; `*` alone lets everything in.
+_HOST = re.compile(r"\*|(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_.])?|\[[0-9a-f:.]+\]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayConfig:
+    """What a gateway needs to know. Made valid or not at all; its repr tells no secret."""
+
+    host: str = "127.0.0.1"
+    port: int = 8010
+    space: str = "default"
+    operator_token: str | None = field(default=None, repr=False)
+    allowed_hosts: tuple[str, ...] = ()
+    public_url: str | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    rate_per_minute: int = 6_000
+    max_requests: int = 128
+    max_connections: int = 2_000
+    wait_seconds: float = 0.5
+    max_body_bytes: int = 4 * 1024 * 1024
+    max_upload_bytes: int = 25 * 1024 * 1024
+    body_seconds: float = 30.0
+    header_seconds: float = 10.0
+    idle_seconds: float = 65.0
+    shutdown_seconds: float = 20.0
+    request_logs: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.on_loopback and self.operator_token is None:
+            raise ConfigurationError(
+                f"{self.host} can be reached from other machines, so an operator token is needed: set"
+                " HOLDFAST_OPERATOR_TOKEN or give --operator-token-file, or bind to 127.0.0.1"
+            )
+        if self.operator_token is not None:
+            _check_token(self.operator_token)
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise ConfigurationError("TLS needs both a certificate and its key: give --tls-cert and --tls-key")
+        for name in self.allowed_hosts:
+            if not _HOST.fullmatch(name):
+                raise ConfigurationError(
+                    f"allowed host {name!r:.80}: give a name such as memory.example.org, without a scheme or a port"
+                )
+
+    @property
+    def on_loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        return is_loopback(self.host)
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The names that a request's Host may have. A page on the web cannot make a browser say any of them."""
+        own = () if self.host in ("0.0.0.0", "::", "") else (_bracketed(self.host),)  # noqa: S104
+        return tuple(dict.fromkeys((*_LOOPBACK_NAMES, *own, *self.allowed_hosts)))
+
+    @property
+    def url(self) -> str:
+        """Where it listens, as a caller on this machine would write it."""
+        scheme = "https" if self.tls_cert is not None else "http"
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104
+        return f"{scheme}://{_bracketed(host)}:{self.port}"
+
+    @classmethod
+    def from_settings(
+        cls,
+        settings: Settings,
+        *,
+        host: str | None = None,
+        port: int | None = None,
+        operator_token: str | None = None,
+        allowed_hosts: tuple[str, ...] = (),
+        public_url: str | None = None,
+        tls_cert: Path | None = None,
+        tls_key: Path | None = None,
+    ) -> GatewayConfig:
+        """The settings, and what was given instead of them."""
+        kept = settings.operator_token.get_secret_value() if settings.operator_token is not None else None
+        return cls(
+            host=host or settings.host,
+            port=settings.port if port is None else port,
+            space=settings.space,
+            operator_token=operator_token or kept,
+            allowed_hosts=_names(allowed_hosts or settings.allowed_hosts.split(",")),
+            public_url=public_url,
+            tls_cert=tls_cert,
+            tls_key=tls_key,
+            rate_per_minute=settings.rate_per_minute,
+            max_requests=settings.max_requests,
+            max_connections=settings.max_connections,
+            max_body_bytes=settings.max_body_bytes,
+            max_upload_bytes=settings.max_upload_bytes,
+            body_seconds=settings.body_seconds,
+            header_seconds=settings.header_seconds,
+            idle_seconds=settings.idle_seconds,
+            shutdown_seconds=settings.shutdown_seconds,
+            request_logs=settings.request_logs,
+        )
+
+    def at(self, port: int) -> GatewayConfig:
+        """The same on the port that the system gave."""
+        return replace(self, port=port)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address or name means this machine alone. A name that is not known to is not."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _names(given: Iterable[str]) -> tuple[str, ...]:
+    return tuple(name.strip().lower() for name in given if name.strip())
+
+
+def _check_token(token: str) -> None:
+    """It must go through an `Authorization` header as it is."""
+    if len(token) < LEAST_TOKEN_CHARS:
+        raise ConfigurationError(
+            f"the operator token must have at least {LEAST_TOKEN_CHARS} characters; `openssl rand -hex 32` makes one"
+        )
+    if not token.isascii() or not token.isprintable() or " " in token:
+        raise ConfigurationError("the operator token may hold printable ASCII characters only, and no spaces")
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host.lower()
