@@ -8,6 +8,7 @@
     │   ├── InvalidCursor          malformed, or of another query
     │   └── InvalidDocument        not the file that it says, broken, or too large
     ├── AccessDenied               the actor may not do this here
+    │   └── Unauthenticated        no key, or one that is not known
     ├── NotFound                   no such thing in this scope
     ├── Conflict
     │   ├── IdempotencyConflict    the key was used for something else
@@ -94,6 +95,12 @@ class AccessDenied(HoldfastError):
     """The actor may not do this here."""
 
     code: ClassVar[str] = "access_denied"
+
+
+class Unauthenticated(AccessDenied):
+    """Who is calling is not known: there is no key, or not the right one."""
+
+    code: ClassVar[str] = "unauthenticated"
 
 
 class NotFound(HoldfastError):
