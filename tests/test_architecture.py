@@ -36,6 +36,7 @@ ALLOWED: dict[str, set[str]] = {
     "settings": {"errors"},
     "inputs": {*CORE, "ports"},
     "library": {*CORE, "ports", "inputs", "runtime"},
+    "wire": {*CORE, "ports", "runtime"},
     "sync": {"errors", "library", "loops"},
     "opening": {*CORE, "ports", "app", "library", "settings", "sync"},
     "gateway": {*CORE, "ports", "inputs", "runtime", "wire", "settings"},

@@ -1,0 +1,281 @@
+"""How verbs and their results are written as JSON: one table, read by the server and by the client alike.
+
+A verb's fields are its body; its result is the answer. Both are our own frozen dataclasses, so that what is true of
+them in process is true of them here. Moments are written in UTC with all their microseconds, bytes in base64, sets in
+order. A request with an unknown field, or a value of another type, is refused by name: a mistyped subject must not
+share. An answer may hold fields that a newer server knows, and they are left out. Errors keep their class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any, TypeVar, get_args, get_origin
+
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import (
+    CoreConfig,
+    CoreSchema,
+    PydanticSerializationError,
+    SchemaSerializer,
+    SchemaValidator,
+    ValidationError,
+    core_schema,
+    from_json,
+)
+
+from holdfast.domain.access import Action, Actor
+from holdfast.errors import HoldfastError, InvalidInput
+from holdfast.runtime.add import Add
+from holdfast.runtime.flush import Flush
+from holdfast.runtime.forget import Forget, PreviewForget
+from holdfast.runtime.lookup import Get, History, List
+from holdfast.runtime.perform import Read, Request, Write
+from holdfast.runtime.recall import RecallMemory
+from holdfast.runtime.remember import Correct, Remember
+from holdfast.runtime.search import Explain, Search
+from holdfast.runtime.upkeep import Drain, GetStats, ListJobs, Rebuild, Verify
+
+AnyRequest = Request[Any, Any]
+T = TypeVar("T")
+
+# Every verb. A new one is one more line: its action and its answer are what its class says.
+SPOKEN: tuple[type[AnyRequest], ...] = (
+    Add,
+    Flush,
+    Search,
+    Explain,
+    RecallMemory,
+    Get,
+    List,
+    History,
+    Remember,
+    Correct,
+    PreviewForget,
+    Forget,
+    ListJobs,
+    GetStats,
+    Verify,
+    Rebuild,
+    Drain,
+)
+_NAMED_CHARS = 60
+# A score that is no number has no other form in JSON than a text.
+_WRITTEN = CoreConfig(ser_json_bytes="base64", val_json_bytes="base64", ser_json_inf_nan="strings")
+
+
+class Form:
+    """A type as JSON. A `closed` one refuses unknown fields and guesses no types; an open one leaves them out."""
+
+    def __init__(self, kind: Any, *, closed: bool) -> None:
+        self._kind = kind
+        self._closed = closed
+
+    @cached_property
+    def schema(self) -> CoreSchema:
+        schema: CoreSchema = _ours(TypeAdapter(self._kind).core_schema, closed=self._closed)
+        return schema
+
+    @cached_property
+    def _validator(self) -> SchemaValidator:
+        return SchemaValidator(self.schema, _WRITTEN)
+
+    @cached_property
+    def _serializer(self) -> SchemaSerializer:
+        return SchemaSerializer(self.schema, _WRITTEN)
+
+    def encode(self, value: object) -> bytes:
+        try:
+            return self._serializer.to_json(value, warnings="error")
+        except (PydanticSerializationError, ValueError) as error:
+            problem = f"cannot be written as JSON ({type(error).__name__})"
+        # Raised apart from what was caught: that one quotes the text.
+        raise InvalidInput("request", problem)
+
+    def decode(self, body: bytes) -> Any:
+        """The value, or `InvalidInput` that names the field and repeats nothing of the body."""
+        try:
+            return self._validator.validate_json(body, strict=self._closed)
+        except ValidationError as error:
+            found = error.errors(include_input=False, include_url=False, include_context=False)
+        raise InvalidInput(_place(found[0]["loc"]), _problem(found[0]["type"], found[0]["msg"]))
+
+
+def _ours(schema: Any, *, closed: bool) -> Any:
+    """The schema with our own rules wherever there is a moment, a set or a dataclass in it."""
+    if isinstance(schema, list):
+        return [_ours(part, closed=closed) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {name: _ours(part, closed=closed) for name, part in schema.items()}
+    match made.get("type"):
+        case "datetime":
+            aware = core_schema.datetime_schema(tz_constraint="aware", microseconds_precision="error")
+            return core_schema.no_info_after_validator_function(_in_utc, aware)
+        case "frozenset":
+            items = core_schema.list_schema(made["items_schema"])
+            made["serialization"] = core_schema.plain_serializer_function_ser_schema(sorted, return_schema=items)
+        case "dataclass":
+            unknown = "forbid" if closed else "ignore"
+            made["config"] = {**made.get("config", {}), **_WRITTEN, "extra_fields_behavior": unknown}
+    return made
+
+
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("is outside the years 1 to 9999 in UTC") from None
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """A verb on the wire."""
+
+    action: Action
+    request_type: type[AnyRequest]
+    answer_type: Any
+
+    @property
+    def writes(self) -> bool:
+        """Whether it may have changed something, if nobody can say how it ended."""
+        return issubclass(self.request_type, Write)
+
+    @cached_property
+    def request(self) -> Form:
+        return Form(self.request_type, closed=True)
+
+    @cached_property
+    def answer(self) -> Form:
+        return Form(self.answer_type, closed=False)
+
+
+def answer_type(request: type[AnyRequest]) -> Any:
+    """What a verb says that it answers: the second parameter of the `Read` or `Write` that it is."""
+    for kind in request.__mro__:
+        for parent in kind.__dict__.get("__orig_bases__", ()):
+            if get_origin(parent) in (Read, Write, Request) and not isinstance(get_args(parent)[1], TypeVar):
+                return get_args(parent)[1]
+    raise TypeError(f"{request.__name__} does not say what it answers")
+
+
+VERBS: dict[Action, Spoken] = {
+    request.action: Spoken(request.action, request, answer_type(request)) for request in SPOKEN
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Greeting:
+    """What a server tells a client that asks: which Holdfast it is, who the key belongs to, and what can be asked."""
+
+    holdfast: str
+    actor: Actor
+    verbs: tuple[str, ...]
+
+
+GREETING = Form(Greeting, closed=False)
+
+
+def definitions(template: str) -> tuple[dict[Action, Any], dict[Action, Any], dict[str, Any]]:
+    """For OpenAPI: the schema of each request and of each answer, and what they refer to by `template`."""
+    inputs: list[tuple[Any, Any, CoreSchema]] = []
+    for action, spoken in VERBS.items():
+        inputs += [(action, "validation", spoken.request.schema), (action, "serialization", spoken.answer.schema)]
+    found, shared = GenerateJsonSchema(ref_template=template).generate_definitions(inputs)
+    requests = {action: found[action, "validation"] for action in VERBS}
+    answers = {action: found[action, "serialization"] for action in VERBS}
+    return requests, answers, {str(name): schema for name, schema in shared.items()}
+
+
+# --- errors -----------------------------------------------------------------------------------------------------------
+
+
+def _descendants(kind: type[HoldfastError]) -> Iterable[type[HoldfastError]]:
+    yield kind
+    for child in kind.__subclasses__():
+        yield from _descendants(child)
+
+
+# By module: an error of somebody's own is not known at the other end.
+ERRORS: dict[str, type[HoldfastError]] = {
+    kind.code: kind for kind in _descendants(HoldfastError) if kind.__module__ == HoldfastError.__module__
+}
+
+
+def error_body(error: HoldfastError) -> dict[str, Any]:
+    """An error as JSON: its code, what it says, and the field that it names."""
+    body: dict[str, Any] = {"code": error.code, "message": str(error)}
+    if isinstance(error, InvalidInput):
+        body["field"] = error.field
+    return body
+
+
+def error_from(body: object) -> HoldfastError | None:
+    """The same error again, from that or from a problem of RFC 9457; None if it is none of ours."""
+    if not isinstance(body, Mapping):
+        return None
+    code, said = body.get("code"), body.get("message", body.get("detail"))
+    kind = ERRORS.get(code) if isinstance(code, str) else None
+    if kind is None or not isinstance(said, str):
+        return None
+    if not issubclass(kind, InvalidInput):
+        return kind(said)
+    field, problem = _named(body, said)
+    return kind(field, problem.removeprefix(f"{field}: "))
+
+
+def _named(body: Mapping[str, Any], said: str) -> tuple[str, str]:
+    """The field and what is wrong with it. A problem may name several; the first is ours."""
+    if isinstance(body.get("field"), str):
+        return body["field"], said
+    several = body.get("fields", body.get("errors"))
+    first = several[0] if isinstance(several, list) and several else None
+    if isinstance(first, Mapping) and isinstance(first.get("field"), str):
+        return first["field"], str(first.get("problem", said))
+    return "request", said
+
+
+def decoded_error(body: bytes) -> HoldfastError | None:
+    """An error out of the body of an answer, whatever that is."""
+    try:
+        return error_from(from_json(body))
+    except ValueError:
+        return None
+
+
+def _place(loc: tuple[int | str, ...]) -> str:
+    named = ""
+    for part in loc:
+        if isinstance(part, int):
+            named += f"[{part}]"
+        else:
+            named += f"{'.' if named else ''}{part:.{_NAMED_CHARS}}"
+    return named or "request"
+
+
+_PROBLEMS = {
+    "unexpected_keyword_argument": "is no field of this request; leave it out",
+    "missing": "is missing",
+    "json_invalid": "is not JSON that can be read; check its syntax",
+    "timezone_aware": "needs an offset from UTC, such as 2026-11-15T09:30:00Z",
+    "datetime_parsing": "is not an ISO 8601 time such as 2026-11-15T09:30:00Z",
+    "datetime_from_date_parsing": "is not an ISO 8601 time such as 2026-11-15T09:30:00Z",
+    "datetime_type": "expected an ISO 8601 time such as 2026-11-15T09:30:00Z",
+    "dataclass_type": "expected an object",
+    "dataclass_exact_type": "expected an object",
+    "string_type": "expected text",
+    "int_type": "expected a whole number",
+    "float_type": "expected a number",
+    "bool_type": "expected true or false",
+    "tuple_type": "expected a list",
+    "frozen_set_type": "expected a list",
+    "dict_type": "expected an object",
+}
+
+
+def _problem(kind: str, said: str) -> str:
+    found = _PROBLEMS.get(kind, said.removeprefix("Value error, "))
+    return f"{found[:1].lower()}{found[1:]}"
