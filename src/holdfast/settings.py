@@ -51,6 +51,10 @@ class Settings(BaseSettings):
     allowed_hosts: str = Field(
         default="", description="Names, by commas, that the service may be called by besides loopback's own."
     )
+    trusted_proxies: str = Field(
+        default="",
+        description="Addresses or networks, by commas, of proxies whose X-Forwarded-For says who is calling.",
+    )
     rate_per_minute: int = Field(
         default=6_000, ge=0, description="How many requests a key may make a minute, all at once if need be; 0 is any."
     )
@@ -63,6 +67,9 @@ class Settings(BaseSettings):
     max_body_bytes: int = Field(default=4 * 1024 * 1024, ge=1024, description="The largest body of a request.")
     max_upload_bytes: int = Field(
         default=25 * 1024 * 1024, ge=1024, description="The largest body of an upload of a resource."
+    )
+    max_bodies_bytes: int = Field(
+        default=256 * 1024 * 1024, ge=1024, description="How much memory the bodies of all requests may take together."
     )
     body_seconds: float = Field(default=30.0, gt=0, description="How long a request's body may take to arrive.")
     header_seconds: float = Field(default=10.0, gt=0, description="How long a request's headers may take to arrive.")

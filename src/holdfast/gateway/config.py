@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from holdfast.errors import ConfigurationError
 from holdfast.settings import Settings
@@ -27,6 +28,7 @@ class GatewayConfig:
     operator_token: str | None = field(default=None, repr=False)
     allowed_hosts: tuple[str, ...] = ()
     public_url: str | None = None
+    trusted_proxies: tuple[str, ...] = ()
     tls_cert: Path | None = None
     tls_key: Path | None = None
     rate_per_minute: int = 6_000
@@ -35,6 +37,7 @@ class GatewayConfig:
     wait_seconds: float = 0.5
     max_body_bytes: int = 4 * 1024 * 1024
     max_upload_bytes: int = 25 * 1024 * 1024
+    max_bodies_bytes: int = 256 * 1024 * 1024
     body_seconds: float = 30.0
     header_seconds: float = 10.0
     idle_seconds: float = 65.0
@@ -51,6 +54,10 @@ class GatewayConfig:
             _check_token(self.operator_token)
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ConfigurationError("TLS needs both a certificate and its key: give --tls-cert and --tls-key")
+        if self.public_url is not None and not _public_host(self.public_url):
+            raise ConfigurationError("the public URL must be one of http or https, such as https://memory.example.org")
+        for proxy in self.trusted_proxies:
+            _check_proxy(proxy)
         for name in self.allowed_hosts:
             if not _HOST.fullmatch(name):
                 raise ConfigurationError(
@@ -66,7 +73,8 @@ class GatewayConfig:
     def hosts(self) -> tuple[str, ...]:
         """The names that a request's Host may have. A page on the web cannot make a browser say any of them."""
         own = () if self.host in ("0.0.0.0", "::", "") else (_bracketed(self.host),)  # noqa: S104
-        return tuple(dict.fromkeys((*_LOOPBACK_NAMES, *own, *self.allowed_hosts)))
+        public = (_public_host(self.public_url),) if self.public_url is not None else ()
+        return tuple(dict.fromkeys((*_LOOPBACK_NAMES, *own, *public, *self.allowed_hosts)))
 
     @property
     def url(self) -> str:
@@ -97,6 +105,7 @@ class GatewayConfig:
             operator_token=operator_token or kept,
             allowed_hosts=_names(allowed_hosts or settings.allowed_hosts.split(",")),
             public_url=public_url,
+            trusted_proxies=_names(settings.trusted_proxies.split(",")),
             tls_cert=tls_cert,
             tls_key=tls_key,
             rate_per_minute=settings.rate_per_minute,
@@ -104,6 +113,7 @@ class GatewayConfig:
             max_connections=settings.max_connections,
             max_body_bytes=settings.max_body_bytes,
             max_upload_bytes=settings.max_upload_bytes,
+            max_bodies_bytes=settings.max_bodies_bytes,
             body_seconds=settings.body_seconds,
             header_seconds=settings.header_seconds,
             idle_seconds=settings.idle_seconds,
@@ -128,6 +138,25 @@ def is_loopback(host: str) -> bool:
 
 def _names(given: Iterable[str]) -> tuple[str, ...]:
     return tuple(name.strip().lower() for name in given if name.strip())
+
+
+def _public_host(url: str) -> str:
+    """The name in it; empty if it is no URL of a service."""
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018 - raises for what is none
+    except ValueError:
+        return ""
+    return _bracketed(parts.hostname or "") if parts.scheme in ("http", "https") else ""
+
+
+def _check_proxy(proxy: str) -> None:
+    try:
+        ipaddress.ip_network(proxy, strict=False)
+    except ValueError:
+        raise ConfigurationError(
+            f"trusted proxy {proxy!r:.80}: give an address such as 10.0.0.5, or a network such as 10.0.0.0/8"
+        ) from None
 
 
 def _check_token(token: str) -> None:

@@ -1,0 +1,62 @@
+"""Only requests that call the gateway by a name of its own: a page on the web that had its name point here cannot.
+
+A gateway without an operator token is open to whoever is on this machine. It serves nobody whom a proxy brings along.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from holdfast.gateway.edge.exchange import PROBES, Exchange, exchange_of
+
+_HOST = re.compile(rb"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
+_REMEMBERED = 1_000
+
+
+class Hosts:
+    def __init__(self, app: ASGIApp, allowed: Iterable[str], *, guarded: bool) -> None:
+        names = set(allowed)
+        self._app = app
+        self._guarded = guarded
+        self._any = "*" in names
+        self._exact = frozenset(name for name in names if not name.startswith("*"))
+        self._below = tuple(name[1:] for name in names if name.startswith("*."))
+        self._seen: set[bytes] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            exchange = exchange_of(scope)
+            if not self._guarded and (b"forwarded" in exchange.given or b"x-forwarded-for" in exchange.given):
+                raise exchange.refuse(
+                    403, "operator_token_needed", "behind a proxy, this gateway needs an operator token; set one first"
+                )
+            self._check(exchange)
+        await self._app(scope, receive, send)
+
+    def _check(self, exchange: Exchange) -> None:
+        host = exchange.given.get(b"host", b"")
+        if self._any or host in self._seen or exchange.path in PROBES:
+            return
+        name = _name(host)
+        if name is None:
+            raise exchange.refuse(400, "invalid_host", "a request needs one Host header: a name, and a port at most")
+        if not self._allows(name):
+            raise exchange.refuse(
+                421,
+                "unknown_host",
+                "this gateway does not go by the name in the Host header; its operator can add it with"
+                " --allowed-host or HOLDFAST_ALLOWED_HOSTS",
+            )
+        if len(self._seen) < _REMEMBERED:
+            self._seen.add(host)
+
+    def _allows(self, name: str) -> bool:
+        return name in self._exact or name.endswith(self._below)
+
+
+def _name(host: bytes) -> str | None:
+    found = _HOST.fullmatch(host)
+    return found.group(1).decode("ascii").lower().rstrip(".") if found else None

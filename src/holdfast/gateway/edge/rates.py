@@ -1,0 +1,112 @@
+"""How often one caller may ask: a bucket of tokens per key, told in `RateLimit` and `RateLimit-Policy`.
+
+A caller is the SHA-256 of the key in `Authorization`, else the address it calls from. A key that was not seen before is
+charged to its address too, so that inventing keys gains nothing. Where a key comes in the body, the routes call
+`charge_to` once they know that it is a real one. Nothing here holds a key, and the number of buckets is bounded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections.abc import Callable, MutableMapping
+from typing import Any
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from holdfast.gateway.edge.exchange import PROBES, Exchange, exchange_of
+
+LIMITER = "holdfast.rates"
+MOST_BUCKETS = 50_000
+WINDOW_SECONDS = 60
+
+
+class Bucket:
+    __slots__ = ("at", "tokens")
+
+    def __init__(self, tokens: float, at: float) -> None:
+        self.tokens = tokens
+        self.at = at
+
+
+class Rates:
+    """Each bucket holds a minute's worth, and fills evenly."""
+
+    def __init__(self, app: ASGIApp, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._app = app
+        self._most = float(per_minute)
+        self._per_second = per_minute / WINDOW_SECONDS
+        self._clock = clock
+        # By how recently they were used: the first is the one to drop.
+        self._buckets: dict[bytes, Bucket] = {}
+        self._policy = (b"ratelimit-policy", b'"requests";q=%d;w=%d' % (per_minute, WINDOW_SECONDS))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            exchange = exchange_of(scope)
+            if exchange.path not in PROBES:
+                scope[LIMITER] = self
+                self._charge(exchange)
+        await self._app(scope, receive, send)
+
+    def recharge(self, exchange: Exchange, key: str) -> None:
+        """The request turned out to be this key's: give its address the token back, and take the key's."""
+        if b"authorization" in exchange.given:
+            return
+        address = self._buckets.get(_address(exchange.scope))
+        if address is not None:
+            address.tokens = min(self._most, address.tokens + 1)
+        self._take(exchange, _digest(key.encode("utf-8", "surrogatepass")))
+
+    def _charge(self, exchange: Exchange) -> None:
+        authorization = exchange.given.get(b"authorization")
+        if authorization is None:
+            self._take(exchange, _address(exchange.scope))
+            return
+        caller = _digest(authorization.partition(b" ")[2].strip() or authorization)
+        if caller not in self._buckets:
+            self._take(exchange, _address(exchange.scope))
+        self._take(exchange, caller)
+
+    def _take(self, exchange: Exchange, caller: bytes) -> None:
+        now = self._clock()
+        bucket = self._buckets.pop(caller, None)
+        if bucket is None:
+            bucket = Bucket(self._most, now)
+            if len(self._buckets) >= MOST_BUCKETS:
+                del self._buckets[next(iter(self._buckets))]
+        else:
+            bucket.tokens = min(self._most, bucket.tokens + (now - bucket.at) * self._per_second)
+            bucket.at = now
+        self._buckets[caller] = bucket
+        refused = bucket.tokens < 1
+        if not refused:
+            bucket.tokens -= 1
+        full_in = math.ceil((self._most - bucket.tokens) / self._per_second)
+        left = (b"ratelimit", b'"requests";r=%d;t=%d' % (bucket.tokens, full_in))
+        exchange.rate_headers = (self._policy, left)
+        if refused:
+            wait = max(1, math.ceil((1 - bucket.tokens) / self._per_second))
+            raise exchange.refuse(
+                429,
+                "rate_limited",
+                f"more than {self._most:.0f} requests a minute; try again in {wait} s",
+                [(b"retry-after", str(wait).encode("ascii"))],
+            )
+
+
+def charge_to(scope: MutableMapping[str, Any], key: str) -> None:
+    """Count the request as this key's, which came in its body. Raises what the edge turns into a 429."""
+    limiter = scope.get(LIMITER)
+    if isinstance(limiter, Rates):
+        limiter.recharge(exchange_of(scope), key)
+
+
+def _digest(key: bytes) -> bytes:
+    return hashlib.sha256(key).digest()
+
+
+def _address(scope: MutableMapping[str, Any]) -> bytes:
+    client = scope.get("client")
+    return str(client[0]).encode("utf-8", "surrogatepass") if client else b""
