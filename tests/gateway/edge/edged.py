@@ -1,4 +1,4 @@
-"""A real server on a free port, with the edge around an app that does as it is told, and plain sockets to talk to it."""
+"""A real server on a free port, with the edge around an app that does as it is told, and sockets to talk to it."""
 
 from __future__ import annotations
 
