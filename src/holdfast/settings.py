@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 from pydantic import Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from holdfast.errors import ConfigurationError
 
@@ -13,6 +16,10 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="HOLDFAST_", extra="ignore")
 
+    secrets_dir: Path | None = Field(
+        default=None,
+        description="A folder of files named like settings, such as holdfast_operator_token: each holds one's value.",
+    )
     store: str = Field(
         default="memory.db", description="Where the command line keeps its memory: a path, or a postgresql:// URL."
     )
@@ -83,9 +90,17 @@ class Settings(BaseSettings):
 
 
 def read_settings() -> Settings:
-    """The settings; what is wrong with one is told by its name, never by its value."""
+    """The settings; what is wrong with one is told by its name, never by its value.
+
+    What is in the environment goes before a file: a file is for what others on the machine must not see there.
+    """
+    folder = os.environ.get("HOLDFAST_SECRETS_DIR") or None
+    if folder is not None and not Path(folder).is_dir():
+        raise ConfigurationError("HOLDFAST_SECRETS_DIR: there is no such folder")
     try:
-        return Settings()
+        return Settings(_secrets_dir=folder)  # type: ignore[call-arg]
+    except SettingsError:
+        raise ConfigurationError("HOLDFAST_SECRETS_DIR: a file in it cannot be read") from None
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         name = "HOLDFAST_" + "_".join(str(part) for part in first["loc"]).upper()

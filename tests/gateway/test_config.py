@@ -50,6 +50,19 @@ def test_an_allowed_host_is_a_name_alone(name: str) -> None:
         GatewayConfig(allowed_hosts=(name,))
 
 
+@pytest.mark.parametrize("url", ["memory.example.org", "ftp://memory.example.org", "https://", "http://a:port"])
+def test_a_public_url_is_one(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="public URL"):
+        GatewayConfig(public_url=url)
+
+
+def test_a_trusted_proxy_is_an_address_or_a_network() -> None:
+    assert GatewayConfig(trusted_proxies=("10.0.0.5", "10.0.0.0/8", "::1")).trusted_proxies
+    for proxy in ("*", "proxy.example.org", "10.0.0.0/99"):
+        with pytest.raises(ConfigurationError, match="trusted proxy"):
+            GatewayConfig(trusted_proxies=(proxy,))
+
+
 def test_options_go_before_settings() -> None:
     settings = Settings(
         host="10.0.0.1", port=9000, operator_token=SecretStr(TOKEN), allowed_hosts=" Memory.Example.org, *.local ,"

@@ -14,7 +14,6 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind
 
-import holdfast
 from holdfast.app import open_engine
 from holdfast.domain.access import Action
 from holdfast.errors import HoldfastError
