@@ -1,0 +1,62 @@
+"""The program that reads one document in a process of its own: from its standard input, to its standard output.
+
+    python -P __main__.py <media type> <most characters> <most memory> <most seconds>
+
+It answers with JSON: the title and the blocks, or why the document is refused. Its parent checks both.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+if "holdfast" not in sys.modules:
+    # Importing the package would import the whole engine, which takes longer than most documents do.
+    package = ModuleType("holdfast")
+    package.__path__ = [str(Path(__file__).parent.parent)]
+    sys.modules["holdfast"] = package
+
+from holdfast.documents.blocks import Parsed
+from holdfast.documents.confinement import OUT_OF_MEMORY, confine
+from holdfast.documents.kinds import Kind
+from holdfast.errors import InvalidDocument
+
+
+def main(said: str, max_characters: int, memory_bytes: int, cpu_seconds: int) -> int:
+    read = _reader(Kind(said))
+    confine(memory_bytes, cpu_seconds)
+    try:
+        answer = _answer(read, max_characters)
+    except MemoryError:
+        return OUT_OF_MEMORY
+    sys.stdout.buffer.write(answer)
+    sys.stdout.buffer.flush()
+    return 0
+
+
+def _answer(read: Callable[[bytes, int], Parsed], max_characters: int) -> bytes:
+    try:
+        found = read(sys.stdin.buffer.read(), max_characters)
+    except InvalidDocument as error:
+        return json.dumps({"problem": error.problem}).encode()
+    except RecursionError:
+        return json.dumps({"problem": "is nested too deeply to be read"}).encode()
+    blocks = [[block.level, block.text] for block in found.blocks]
+    return json.dumps({"title": found.title, "blocks": blocks}, ensure_ascii=False).encode()
+
+
+def _reader(kind: Kind) -> Callable[[bytes, int], Parsed]:
+    """The reader, imported with everything it needs: afterwards little can be opened."""
+    name = kind.name.lower()
+    read: Callable[..., Parsed] = getattr(import_module(f"holdfast.documents.{name}"), f"read_{name}")
+    if kind in (Kind.PDF, Kind.DOCX):
+        return read
+    return lambda content, most: read(content.decode(), most)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], *(int(given) for given in sys.argv[2:])))

@@ -1,0 +1,126 @@
+"""A process that reads one document and has nothing else: both of its ends.
+
+The parent starts a fresh interpreter with an empty environment and no files but three pipes, hands it the document, and
+takes what it answers: not more than so many bytes, and not later than so many seconds. The child gives up what it does
+not need before it looks at the document: memory and time beyond its limits, writing files, further processes, sockets.
+However it ends, the parent goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from holdfast.documents.limits import MEGABYTE, Limits
+from holdfast.errors import InvalidDocument
+
+OUT_OF_MEMORY = 71
+_FEW_FILES = 16
+_ADVICE = "split it, or send its text instead"
+_FORBIDDEN = (
+    "socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.system", "os.kill", "ctypes.",
+    "os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.truncate", "os.ch", "shutil.",
+)  # fmt: skip
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+
+def confine(memory_bytes: int, cpu_seconds: int) -> None:
+    """Give up, for good, what a reader does not need. Call it after the last import and before the document is read."""
+    import resource
+
+    def limit(what: int, most: int, grace: int = 0) -> None:
+        _, hard = resource.getrlimit(what)
+        least, most = (most, most + grace) if hard == resource.RLIM_INFINITY else (min(most, hard), hard)
+        resource.setrlimit(what, (least, min(most, least + grace)))
+
+    # At the first limit it is told, at the second it is killed; only the first one says what for.
+    limit(resource.RLIMIT_CPU, cpu_seconds, 1)
+    limit(resource.RLIMIT_FSIZE, 0)
+    limit(resource.RLIMIT_CORE, 0)
+    limit(resource.RLIMIT_NOFILE, _FEW_FILES)
+    # Not every system has these two, or lets them be set; time and output are limited all the same.
+    for name, most in (("RLIMIT_AS", memory_bytes), ("RLIMIT_NPROC", 0)):
+        with contextlib.suppress(AttributeError, ValueError, OSError):
+            limit(getattr(resource, name), most)
+    sys.addaudithook(_refuse)
+
+
+def _refuse(event: str, given: tuple[Any, ...]) -> None:
+    """No reader has a reason to do this. It stops Python code; the limits hold for everything else."""
+    writes = event == "open" and isinstance(given[2], int) and given[2] & _WRITING
+    if writes or event.startswith(_FORBIDDEN):
+        raise PermissionError(f"{event} is not allowed here")
+
+
+def ask(program: Sequence[str], document: bytes, limits: Limits) -> bytes:
+    """What the program says about the document, or `InvalidDocument`. Blocks."""
+    # Only what Python itself needs. Nothing of ours: a key in the environment would be there to be read.
+    environment = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if os.path.isabs(path)), "LC_ALL": "C.UTF-8"}
+    try:
+        process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own program
+            program,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+            cwd=os.sep,
+            start_new_session=True,
+        )
+    except OSError as error:
+        problem = f"cannot be read now: no process could be started for it ({error.strerror}); try again later"
+        raise InvalidDocument("content", problem) from error
+    late = threading.Event()
+    timer = threading.Timer(limits.wall_seconds, _end, (process, late))
+    timer.daemon = True
+    timer.start()
+    with process:
+        try:
+            answer = _exchange(process, document, limits.max_output_bytes)
+        finally:
+            timer.cancel()
+            process.kill()
+    if late.is_set():
+        raise InvalidDocument("content", f"takes more than {limits.wall_seconds:g} seconds to read; {_ADVICE}")
+    if len(answer) > limits.max_output_bytes:
+        raise InvalidDocument("content", f"gives more than {limits.max_output_bytes // MEGABYTE} MB of text; split it")
+    _check_end(process.returncode, limits)
+    return answer
+
+
+def _end(process: subprocess.Popen[bytes], late: threading.Event) -> None:
+    late.set()
+    process.kill()
+
+
+def _exchange(process: subprocess.Popen[bytes], document: bytes, most: int) -> bytes:
+    """A reader takes the whole document before it says a word, so that neither waits for the other for ever."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    # It may have died meanwhile; how, its end will tell.
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.write(document)
+        process.stdin.flush()
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.close()
+    answer = process.stdout.read(most + 1)
+    if len(answer) <= most:
+        process.wait()
+    return answer
+
+
+def _check_end(code: int, limits: Limits) -> None:
+    if code == 0:
+        return
+    if code == OUT_OF_MEMORY:
+        raise InvalidDocument("content", f"takes more than {limits.memory_bytes // MEGABYTE} MB to read; {_ADVICE}")
+    if code == -signal.SIGXCPU:
+        raise InvalidDocument("content", f"takes more than {limits.cpu_seconds} seconds to read; {_ADVICE}")
+    raise InvalidDocument(
+        "content", "is damaged: its reader broke down over it; save it anew, or send its text instead"
+    )

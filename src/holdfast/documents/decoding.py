@@ -1,0 +1,78 @@
+"""Bytes to text: Unicode, with a mark or as UTF-8; else what the document declares; else old Western text."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+from holdfast.errors import InvalidDocument
+
+_MARKS = (  # the longer first: the mark of UTF-32 begins like that of UTF-16
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+# What pages on the web are written in. Not every codec of Python's: some take quadratic time, some are no text.
+_DECLARABLE = re.compile(
+    r"utf-?8|us-ascii|ascii|iso-?8859-?(?:[1-9]|1[0-6])|latin-?1|windows-?(?:874|125[0-8])|cp125[0-8]|koi8-[ru]"
+    r"|macintosh|shift[-_]jis|euc-(?:jp|kr)|gb2312|gbk|gb18030|big5(?:-hkscs)?"
+)
+_DECLARED_IN_HTML = re.compile(rb"""<meta[^>]{0,200}charset\s{0,9}=\s{0,9}["']?([\w-]{1,30})""", re.IGNORECASE)
+_DECLARED_IN_TYPE = re.compile(r"""charset\s{0,9}=\s{0,9}["']?([\w-]{1,30})""", re.IGNORECASE)
+_LOOKED_AT = 4096
+_A_FEW = 4
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+_HIGH_BYTES = bytes(range(0x80, 0x100))
+
+
+def decoded(content: bytes, media_type: str | None, *, html: bool) -> str:
+    """The text, or `InvalidDocument` if this is none."""
+    text = _as_unicode(content)
+    if text is None:
+        text = _as_declared(content, media_type, html=html) or _as_western(content)
+    if text is None or _is_binary(text):
+        raise InvalidDocument(
+            "content", "is not text that can be read; save it as UTF-8, or send it as HTML, PDF or DOCX if it is one"
+        )
+    return text
+
+
+def _as_unicode(content: bytes) -> str | None:
+    encoding = next((name for mark, name in _MARKS if content.startswith(mark)), "utf-8")
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError:
+        return None
+
+
+def _as_declared(content: bytes, media_type: str | None, *, html: bool) -> str | None:
+    names = [found[1] for found in [_DECLARED_IN_TYPE.search(media_type or "")] if found]
+    if html:
+        names += [found[1].decode("ascii") for found in [_DECLARED_IN_HTML.search(content, 0, _LOOKED_AT)] if found]
+    for name in names:
+        if _DECLARABLE.fullmatch(name.lower()):
+            # By the rules of the web, Latin-1 is Windows's: bytes that it has no sign for are quotes and dashes.
+            latin = re.fullmatch(r"iso-?8859-?1|latin-?1|(?:us-)?ascii", name.lower())
+            try:
+                return content.decode("cp1252" if latin else name)
+            except (UnicodeDecodeError, LookupError):
+                continue
+    return None
+
+
+def _as_western(content: bytes) -> str | None:
+    """Windows's Latin alphabet, if most of it is plain letters: other alphabets would become nonsense, not text."""
+    high = len(content) - len(content.translate(None, _HIGH_BYTES))
+    if high * 4 > len(content):
+        return None
+    try:
+        return content.decode("cp1252")
+    except UnicodeDecodeError:
+        return None
+
+
+def _is_binary(text: str) -> bool:
+    """NUL is in no text; other control characters are, once in a while."""
+    return "\x00" in text or 100 * (sum(1 for _ in _CONTROL.finditer(text)) - _A_FEW) > len(text)

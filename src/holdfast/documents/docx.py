@@ -1,0 +1,112 @@
+"""DOCX: the text of its body, then of its notes. Headers, footers and comments stay out: they are not what it says.
+
+python-docx opens the package and knows the styles. The body is walked here, because its own lists of paragraphs leave
+out what was inserted under review, forms, tables of contents and text boxes.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+
+import docx
+from docx.document import Document
+from docx.opc.constants import RELATIONSHIP_TYPE
+from docx.opc.exceptions import OpcError
+from docx.oxml.ns import qn
+from docx.oxml.parser import parse_xml
+from lxml import etree
+
+from holdfast.documents.archive import DAMAGED, checked_archive
+from holdfast.documents.blocks import DEEPEST_HEADING, PARAGRAPH, Block, Parsed, parsed
+from holdfast.errors import InvalidDocument
+
+_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+_P, _R, _T, _TR, _TC = qn("w:p"), qn("w:r"), qn("w:t"), qn("w:tr"), qn("w:tc")
+_TBL, _PPR, _RPR = qn("w:tbl"), qn("w:pPr"), qn("w:rPr")
+_SIGNS = {qn("w:tab"): "\t", qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:noBreakHyphen"): "-"}
+# Text that somebody deleted under review or moved away from here, and what only repeats the text beside it.
+_SKIPPED = {qn("w:del"), qn("w:moveFrom"), _PPR, _RPR, _FALLBACK, qn("w:instrText")}
+_HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
+_BETWEEN_CELLS = " | "
+
+
+def read_docx(content: bytes, max_characters: int) -> Parsed:
+    checked_archive(content)
+    try:
+        document = docx.Document(io.BytesIO(content))
+        return parsed(document.core_properties.title, _blocks(document), max_characters)
+    except (*DAMAGED, OpcError, KeyError, AttributeError, etree.XMLSyntaxError) as error:
+        kind = type(error).__name__
+        raise InvalidDocument("content", f"is a damaged Word file ({kind}); save it anew as DOCX") from None
+
+
+def _blocks(document: Document) -> Iterator[Block]:
+    levels = _heading_levels(document)
+    yield from _within(document.element.body, levels)
+    for kind in (RELATIONSHIP_TYPE.FOOTNOTES, RELATIONSHIP_TYPE.ENDNOTES):
+        for relation in document.part.rels.values():
+            if relation.reltype == kind and not relation.is_external:
+                yield from _within(parse_xml(relation.target_part.blob), levels)
+
+
+def _heading_levels(document: Document) -> dict[str, int]:
+    """The level of each style that is a heading's, by the style's id."""
+    levels = {}
+    for style in document.styles.element.style_lst:
+        found = _HEADING.fullmatch(style.name_val or "")
+        if found or (style.name_val or "").lower() == "title":
+            levels[style.styleId] = min(int(found[1]), DEEPEST_HEADING) if found else 1
+    return levels
+
+
+def _within(element: etree._Element, levels: dict[str, int]) -> Iterator[Block]:
+    """Its paragraphs and rows in order. As deep as the parser allows elements to be nested, which is 256."""
+    for child in element:
+        if child.tag == _P:
+            text, boxes = _paragraph(child)
+            yield Block(text, levels.get(_style(child), PARAGRAPH))
+            for box in boxes:
+                yield from _within(box, levels)
+        elif child.tag == _TR:
+            yield Block(_row(child))
+        elif child.tag not in _SKIPPED:
+            yield from _within(child, levels)
+
+
+def _row(row: etree._Element) -> str:
+    cells = (cell for cell in row.iter(_TC) if next(cell.iterancestors(_TR)) is row)
+    texts = (" ".join(block.text for block in _within(cell, {}) if block.text.strip()) for cell in cells)
+    return _BETWEEN_CELLS.join(text for text in texts if text)
+
+
+def _style(paragraph: etree._Element) -> str:
+    found = paragraph.find(f"{_PPR}/{qn('w:pStyle')}")
+    return "" if found is None else found.get(qn("w:val")) or ""
+
+
+def _paragraph(paragraph: etree._Element) -> tuple[str, list[etree._Element]]:
+    """Its text, and the boxes of text that hang from it."""
+    parts: list[str] = []
+    boxes: list[etree._Element] = []
+    waiting = list(reversed(paragraph))
+    while waiting:
+        element = waiting.pop()
+        if element.tag == _T:
+            parts.append(element.text or "")
+        elif element.tag in _SIGNS:
+            parts.append(_SIGNS[element.tag])
+        elif element.tag == qn("w:txbxContent"):
+            boxes.append(element)
+        elif element.tag not in _SKIPPED and not _is_hidden(element):
+            waiting.extend(reversed(element))
+    return "".join(parts), boxes
+
+
+def _is_hidden(element: etree._Element) -> bool:
+    """Whether it is a run that its author has hidden."""
+    if element.tag != _R:
+        return False
+    found = element.find(f"{_RPR}/{qn('w:vanish')}")
+    return found is not None and found.get(qn("w:val")) not in ("0", "false", "off")

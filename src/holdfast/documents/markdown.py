@@ -1,0 +1,54 @@
+"""Markdown: its blocks as they were written. The parser says only where they are, and which are headings.
+
+Tables, links and code stay as their author wrote them, which people and models read well, and nothing is lost. Comments
+that stand as blocks of their own are left out: nobody who reads the page sees them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from markdown_it import MarkdownIt
+
+from holdfast.documents.blocks import Block, Parsed, clean_title, paragraphs, parsed
+
+_FRONT_MATTER = re.compile(r"\A---[ \t]{0,9}\n(.{0,20000}?)\n(?:---|\.\.\.)[ \t]{0,9}(?:\n|\Z)", re.DOTALL)
+_FRONT_TITLE = re.compile(r"""^title:[ \t]{1,9}["']?(.{1,500}?)["']?[ \t]{0,9}$""", re.MULTILINE)
+
+
+def read_markdown(text: str, max_characters: int) -> Parsed:
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    title: str | None = None
+    front = _FRONT_MATTER.match(text)
+    found: list[Block] = []
+    if front:
+        titled = _FRONT_TITLE.search(front[1])
+        title = titled[1] if titled else None
+        found.append(Block(front[1]))
+        text = text[front.end() :]
+    found += _blocks(text)
+    title = clean_title(title) or next((block.text for block in found if block.level == 1), None)
+    return parsed(title, found, max_characters)
+
+
+def _blocks(text: str) -> Iterator[Block]:
+    lines = text.split("\n")
+    # Only blocks are asked for: without the inline step every text stays as it is written.
+    tokens = MarkdownIt("commonmark").enable("table").disable("inline").parse(text)
+    done = 0
+    heading: int | None = None
+    for token in tokens:
+        if heading is not None and token.type == "inline":
+            yield Block(token.content, heading)
+            heading = None
+        if token.level or token.map is None or token.nesting < 0:
+            continue
+        # What the parser keeps to itself, such as the targets of links, stands between the blocks.
+        yield from (Block(part) for part in paragraphs("\n".join(lines[done : token.map[0]])))
+        done = token.map[1]
+        if token.type == "heading_open":
+            heading = int(token.tag[1:])
+        elif not (token.type == "html_block" and token.content.lstrip().startswith("<!--")):
+            yield Block("\n".join(lines[token.map[0] : token.map[1]]))
+    yield from (Block(part) for part in paragraphs("\n".join(lines[done:])))

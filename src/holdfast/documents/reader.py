@@ -1,0 +1,108 @@
+"""Implements `ports.Documents`: tells what a file is, has it read where it can do no harm, and cuts it into chunks."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
+
+from holdfast.documents.blocks import DEEPEST_HEADING, Block, Parsed, parsed
+from holdfast.documents.chunking import chunks_of
+from holdfast.documents.confinement import ask
+from holdfast.documents.decoding import decoded
+from holdfast.documents.kinds import Kind, kind_of
+from holdfast.documents.limits import MEGABYTE, Limits
+from holdfast.documents.plain import read_plain
+from holdfast.domain.resources import Document
+from holdfast.errors import ConfigurationError, InvalidDocument
+from holdfast.loops import running
+
+_PROGRAM = Path(__file__).with_name("__main__.py")
+_LIBRARIES = {
+    Kind.MARKDOWN: "markdown_it",
+    Kind.HTML: "selectolax",
+    Kind.PDF: "pypdf",
+    Kind.DOCX: "docx",
+}
+# Documents wait for each other rather than for the threads that everything else needs.
+_AT_ONCE = 2
+
+
+class DocumentReader:
+    """Reads at most two documents at a time. `close` is not needed: its threads end with the process."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self._limits = limits or Limits()
+        self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="holdfast-documents")
+
+    async def read(self, content: bytes, media_type: str | None, name: str) -> Document:
+        if running() is None:
+            return self._read(content, media_type, name)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._read, content, media_type, name)
+
+    def _read(self, content: bytes, media_type: str | None, name: str) -> Document:
+        limits = self._limits
+        if len(content) > limits.max_bytes:
+            size, most = len(content) / MEGABYTE, limits.max_bytes / MEGABYTE
+            raise InvalidDocument("content", f"has {size:,.1f} MB; at most {most:,.3g} MB can be read: split it")
+        if not content:
+            raise InvalidDocument("content", "is empty; there is nothing to keep")
+        kind = kind_of(content, media_type, name)
+        found = self._parse(kind, content, media_type)
+        if not found.blocks:
+            raise InvalidDocument("content", _WITHOUT_TEXT[kind is Kind.PDF])
+        chunks = tuple(islice(chunks_of(found.blocks), limits.max_chunks + 1))
+        if len(chunks) > limits.max_chunks:
+            raise InvalidDocument("content", f"gives more than {limits.max_chunks:,} chunks; split it")
+        return Document(kind.value, found.title, chunks, sum(len(block.text) for block in found.blocks))
+
+    def _parse(self, kind: Kind, content: bytes, media_type: str | None) -> Parsed:
+        limits = self._limits
+        if kind in (Kind.TEXT, Kind.MARKDOWN, Kind.HTML):
+            text = decoded(content, media_type, html=kind is Kind.HTML)
+            if kind is Kind.TEXT:
+                return read_plain(text, limits.max_characters)
+            content = text.encode("utf-8", "replace")
+        library = _LIBRARIES[kind]
+        if importlib.util.find_spec(library) is None:
+            problem = f"reading {kind.value} needs {library}; install it with: pip install 'holdfast[serve]'"
+            raise ConfigurationError(problem)
+        given = [kind.value, *map(str, (limits.max_characters, limits.memory_bytes, limits.cpu_seconds))]
+        # -P and -s: what it imports comes from where this process has it, never from where it happens to be.
+        program = [sys.executable, "-P", "-s", "-B", str(_PROGRAM), *given]
+        return believed(ask(program, content, limits), limits.max_characters)
+
+
+_WITHOUT_TEXT = {
+    False: "holds no text; there is nothing to keep",
+    True: "holds no text: its pages are pictures; send a PDF with a text layer",
+}
+
+
+def believed(answer: bytes, max_characters: int) -> Parsed:
+    """What the child says, checked as if the document itself had said it."""
+    try:
+        given = json.loads(answer)
+        if "problem" in given:
+            raise InvalidDocument("content", _text(given["problem"])[:400])
+        blocks = [Block(_text(text), _level(level)) for level, text in given["blocks"]]
+        return parsed(given["title"], blocks, max_characters)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        problem = "is damaged: its reader answered with nonsense; save it anew, or send its text instead"
+        raise InvalidDocument("content", problem) from None
+
+
+def _text(given: object) -> str:
+    if not isinstance(given, str):
+        raise TypeError("a block is a text")
+    return given
+
+
+def _level(given: object) -> int:
+    if not isinstance(given, int) or not 0 <= given <= DEEPEST_HEADING:
+        raise ValueError("a level is a small number")
+    return given
