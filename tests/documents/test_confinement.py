@@ -200,6 +200,7 @@ def test_a_program_that_cannot_be_started_is_no_crash() -> None:
         b'{"problem": 5}',
         b"[" * 100_000,
     ],
+    ids=lambda answer: repr(answer)[:40],
 )
 def test_an_answer_that_is_nonsense_is_refused(answer: bytes) -> None:
     with pytest.raises(InvalidDocument, match="nonsense"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import importlib.util
 import io
 import random
 import zipfile
@@ -38,6 +39,11 @@ def outcome_of(content: bytes, name: str, limits: Limits | None = None) -> Docum
         return str(error)
 
 
+def shortly(value: object) -> str:
+    """A file is no name for a test; Word's are packed anew each time, and differ."""
+    return "file" if isinstance(value, bytes) else repr(value)[:20]
+
+
 # --- what it is, and what was said ------------------------------------------------------------------------------------
 
 PLAIN = b"Just a few words."
@@ -65,6 +71,7 @@ WORD = files.word(letter)
         (b"HTTP/1.1 200 OK\r\n\r\n" + PDF, "a.pdf", None, Kind.PDF),
         (WORD, "a", None, Kind.DOCX),
     ],
+    ids=shortly,
 )
 def test_a_file_is_what_its_content_says_then_what_was_said_then_its_name(
     read: Read, content: bytes, name: str, media_type: str | None, kind: Kind
@@ -83,7 +90,7 @@ def test_a_file_is_what_its_content_says_then_what_was_said_then_its_name(
         (PLAIN, "a.png", "image/png", "media_type", "no reader for 'image/png'"),
         (b"{\\rtf1 x}", "a.txt", None, "content", "RTF"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(512), "a.doc", None, "content", "save it as DOCX"),
-        (gzip.compress(PLAIN), "a.txt", None, "content", "gzip"),
+        (gzip.compress(PLAIN, mtime=0), "a.txt", None, "content", "gzip"),
         (b"\x89PNG\r\n\x1a\n" + bytes(64), "a", None, "content", "an image"),
         (b"\x00\x01\x02" * 100, "a", None, "content", "UTF-8"),
         (random.Random(4).randbytes(2000), "a.txt", "text/plain", "content", "UTF-8"),
@@ -95,6 +102,7 @@ def test_a_file_is_what_its_content_says_then_what_was_said_then_its_name(
         (files.word(lambda document: None), "a", None, "content", "holds no text"),
         (files.pdf_of_streams([b"0 0 m 10 10 l S"]), "a", None, "content", "pictures"),
     ],
+    ids=shortly,
 )
 def test_a_file_that_is_none_is_refused_by_the_field_that_is_wrong(
     refusal: Refusal, content: bytes, name: str, media_type: str | None, field: str, hint: str
@@ -238,7 +246,9 @@ def test_html_that_only_repeats_is_no_nesting(read: Read) -> None:
     assert read(b"<div><b>word</b></div>" * 20_000, "a.html").characters == 80_000
 
 
-@pytest.mark.parametrize("line", ["> " * 20_000 + "x", "- " * 20_000 + "x", "[" * 50_000, "*a **b " * 20_000])
+@pytest.mark.parametrize(
+    "line", ["> " * 20_000 + "x", "- " * 20_000 + "x", "[" * 50_000, "*a **b " * 20_000], ids=shortly
+)
 def test_markdown_that_nests_without_end_is_read_or_takes_too_long(line: str) -> None:
     outcome = outcome_of(line.encode(), "a.md", Limits(cpu_seconds=2))
     if isinstance(outcome, str):
@@ -260,11 +270,17 @@ def test_a_word_file_nested_deeper_than_its_parser_allows_is_refused(refusal: Re
 
 
 def test_a_missing_library_says_how_to_install_it(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
-    import importlib.util
-
     found = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "pypdf" else found(name))
     with pytest.raises(ConfigurationError, match=r"pypdf.*pip install 'holdfast\[serve\]'"):
+        read(PDF)
+    assert read(PLAIN).chunks
+
+
+def test_a_system_without_limits_reads_plain_text_alone(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "resource" else found(name))
+    with pytest.raises(ConfigurationError, match="Linux"):
         read(PDF)
     assert read(PLAIN).chunks
 

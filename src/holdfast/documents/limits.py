@@ -16,8 +16,8 @@ class Limits:
     max_characters: int = 2_000_000
     max_chunks: int = 5_000
     memory_bytes: int = 1024 * MEGABYTE
-    cpu_seconds: int = 20
-    wall_seconds: float = 40.0
+    cpu_seconds: int = 30
+    wall_seconds: float = 60.0
 
     def __post_init__(self) -> None:
         for name in self.__slots__:

@@ -67,14 +67,21 @@ class DocumentReader:
             if kind is Kind.TEXT:
                 return read_plain(text, limits.max_characters)
             content = text.encode("utf-8", "replace")
-        library = _LIBRARIES[kind]
-        if importlib.util.find_spec(library) is None:
-            problem = f"reading {kind.value} needs {library}; install it with: pip install 'holdfast[serve]'"
-            raise ConfigurationError(problem)
+        _check_installation(kind)
         given = [kind.value, *map(str, (limits.max_characters, limits.memory_bytes, limits.cpu_seconds))]
         # -P and -s: what it imports comes from where this process has it, never from where it happens to be.
         program = [sys.executable, "-P", "-s", "-B", str(_PROGRAM), *given]
         return believed(ask(program, content, limits), limits.max_characters)
+
+
+def _check_installation(kind: Kind) -> None:
+    library = _LIBRARIES[kind]
+    if importlib.util.find_spec(library) is None:
+        problem = f"reading {kind.value} needs {library}; install it with: pip install 'holdfast[serve]'"
+        raise ConfigurationError(problem)
+    if importlib.util.find_spec("resource") is None:
+        problem = f"{kind.value} is read only where a process can be limited, as on Linux and macOS; send plain text"
+        raise ConfigurationError(problem)
 
 
 _WITHOUT_TEXT = {
