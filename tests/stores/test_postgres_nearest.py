@@ -81,7 +81,7 @@ def test_the_search_of_a_large_partition_goes_through_its_index(memory: Memory, 
     assert indexes(session) == [place.name]
     asked = nearest.POSTGRES.vector(np.ones(16, "<f2").tobytes())
     with session.transaction("BEGIN READ ONLY"):
-        session.execute(nearest._PINNED, ("100",))
+        session.execute(nearest._PINNED, ("100", "off"))
         pinned = plan_of(session, place.nearest, (asked, 50))
     assert f"Index Scan using {place.name}" in pinned
     assert "Sort" not in pinned
@@ -103,9 +103,69 @@ def test_nothing_else_goes_through_it(memory: Memory, session: Session) -> None:
 def test_the_settings_of_the_search_hold_for_it_alone(memory: Memory, session: Session) -> None:
     memory.drain()
     with session.transaction("BEGIN READ ONLY"):
-        nearest.nearest_of(session, place_in(session), np.ones(16, np.float32), 10, 50)
+        nearest.asked(session, place_in(session), np.ones(16, np.float32), 10, 50)()
         left = session.execute("SELECT current_setting('enable_seqscan'), current_setting('enable_sort')").fetchone()
     assert left == ("on", "on")
+
+
+def test_what_was_asked_can_be_heard_in_any_order(memory: Memory, session: Session) -> None:
+    memory.drain()
+    place, vector = place_in(session), np.ones(16, np.float32)
+    with session.transaction("BEGIN READ ONLY"):
+        near, far = (nearest.asked(session, place, some, 20, 100)().tolist() for some in (vector, -vector))
+        first, second = (nearest.asked(session, place, some, 20, 100) for some in (vector, -vector))
+        assert session.execute("SELECT 7").fetchone() == (7,)
+        assert second().tolist() == far
+        assert first().tolist() == near
+    assert len(set(near) | set(far)) == 40
+
+
+def test_as_many_are_found_if_the_nearest_were_just_deleted(memory: Memory, session: Session) -> None:
+    """The index still leads to them until the server vacuums it."""
+    memory.drain()
+    place, vector = place_in(session), np.ones(16, np.float32)
+    with session.transaction("BEGIN"):
+        near = nearest.asked(session, place, vector, 100, 100)().tolist()
+        session.execute("DELETE FROM vectors WHERE number = ANY (?::bigint[])", (near,))
+        others = nearest.asked(session, place, vector, 100, 100)().tolist()
+    assert len(near) == len(others) == 100
+    assert not set(near) & set(others)
+
+
+def test_more_can_be_asked_for_than_one_pass_of_the_index_finds(
+    memory: Memory, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.drain()
+    monkeypatch.setattr(nearest, "_WIDEST", 10)
+    with session.transaction("BEGIN READ ONLY"):
+        assert len(nearest.asked(session, place_in(session), np.ones(16, np.float32), 200, 50)()) == 200
+
+
+def test_the_vectors_of_every_piece_come_in_order(
+    memory: Memory, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.drain()
+    # Into several statements, one of which finds nothing.
+    monkeypatch.setattr(nearest.POSTGRES, "chunk", 40)
+    place = place_in(session)
+    with session.transaction("BEGIN"):
+        session.execute(
+            "INSERT INTO vectors SELECT partition_id, number, 1, embedder_id, vector + vector FROM vectors"
+            " WHERE partition_id = ? ORDER BY number DESC LIMIT 50",
+            (place.partition,),
+        )
+        stored = session.execute(
+            f"SELECT number, piece, vector FROM vectors WHERE {place.condition} ORDER BY number, piece"
+        ).fetchall()
+        index = nearest.found(session, place.partition, FAKE.fingerprint)
+        assert index is not None
+        numbers = np.array([*sorted({row[0] for row in stored}), *range(10**9, 10**9 + 60)], np.int64)
+        block = index.vectors(numbers)
+        nothing = index.vectors(numbers[-1:])
+    assert block.numbers.tolist() == [row[0] for row in stored]
+    assert block.rows.tobytes() == b"".join([row.vector for row in nearest.POSTGRES.vectors(stored)])
+    assert len(stored) == SIZE + 50
+    assert nothing.rows.shape == (0, 16)
 
 
 def test_an_index_that_is_gone_or_not_valid_is_not_used_and_made_anew(memory: Memory, session: Session) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple, Protocol
@@ -85,10 +85,11 @@ class Nearest(Protocol):
     @property
     def state(self) -> NearestState: ...
 
-    def search(self, vector: FloatArray, limit: int, depth: int) -> IntArray:
+    def ask(self, vector: FloatArray, limit: int, depth: int) -> Callable[[], IntArray]:
         """The numbers of about `limit` records, nearest first, each once. Some may be gone or changed since.
 
-        `depth` says how widely they are looked for: more finds more of the nearest, and takes longer.
+        What is returned tells them when it is called: until then, a server looks for them. `depth` says how widely they
+        are looked for: more finds more of the nearest, and takes longer.
         """
 
     def vectors(self, numbers: IntArray) -> VectorBlock:

@@ -88,6 +88,8 @@ class Pool:
         # The more there is, the more comes between: but far less than in proportion.
         self._growth = max(seen.view.size / _ROWS, 1.0) ** (1 / 3)
         self._times = max(results / _RESULTS, 1.0) * self._growth
+        # First of all: a server looks for them while words and hints are computed here.
+        self._farthest = nearest.ask(-vector, _FARTHEST, int(_FAR_DEPTH * self._growth))
         self._values = signals(seen, query, None)
         self._size = seen.view.size
         self._among = np.zeros(self._size, bool)
@@ -101,14 +103,14 @@ class Pool:
         promise = self._promise(weights, low, high)
         few = len(self._wanted) <= max(_FEW * self._times, self._size // _SHARE)
         promising, depth = self._promising(promise)
-        near = self._near(self._vector, depth, int(depth * 1.5))
-        pool = self._wanted if few else self._pool(promising, near[self._among[near]])
-        edges = self._near(-self._vector, _FARTHEST, int(_FAR_DEPTH * self._growth))
-        edges = edges[self._among[edges]]
-        # What is near and not wanted still tells what its conversation holds.
-        looked = _Looked(self._seen, self._nearest, self._vector, self._rows(pool, near, edges, also))
+        nearest = self._nearest.ask(self._vector, depth, int(depth * 1.5))
         everything = few and len(self._wanted) == self._seen.sight.documents
         usual, least = _NOTHING_TO_GUESS if everything else self._sessions()
+        near, edges = self._visible(nearest()), self._visible(self._farthest())
+        edges = edges[self._among[edges]]
+        pool = self._wanted if few else self._pool(promising, near[self._among[near]])
+        # What is near and not wanted still tells what its conversation holds.
+        looked = _Looked(self._seen, self._nearest, self._vector, self._rows(pool, near, edges, also))
         rows = pool
         if not few:
             rough = looked.roughly(pool, usual)
@@ -165,9 +167,9 @@ class Pool:
         around = around[around >= 0]
         return self._rows(promising, near, around[self._among[around]], self._tail(len(near)))
 
-    def _near(self, vector: FloatArray, limit: int, depth: int) -> IntArray:
-        """Visible rows; not all of them need to be wanted."""
-        rows = self._seen.view.rows_of(self._nearest.search(vector, limit, depth))
+    def _visible(self, numbers: IntArray) -> IntArray:
+        """Their rows; not all of them need to be wanted."""
+        rows = self._seen.view.rows_of(numbers)
         return rows[self._seen.visible[rows]]
 
     def _tail(self, most: int) -> IntArray:

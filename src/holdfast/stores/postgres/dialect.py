@@ -11,7 +11,7 @@ from holdfast.ports import VectorRow
 from holdfast.stores.postgres.values import HalfVector
 from holdfast.stores.sql.dialect import Database, Rows, insertion
 
-_HEADER = 4  # dimensions and a reserved field, 16 bits each
+HEADER = 4  # bytes before a vector: dimensions and a reserved field, 16 bits each
 
 
 class PostgresDialect:
@@ -37,11 +37,11 @@ class PostgresDialect:
 
     def vectors(self, found: Sequence[Sequence[Any]]) -> list[VectorRow]:
         """All of them turned at once: a large partition has very many."""
-        whole = b"".join([row[2][_HEADER:] for row in found])
+        whole = b"".join([row[2][HEADER:] for row in found])
         turned = np.frombuffer(whole, "<u2").byteswap().tobytes()
         made, start = [], 0
         for number, piece, vector in found:
-            end = start + len(vector) - _HEADER
+            end = start + len(vector) - HEADER
             made.append(VectorRow(number, piece, turned[start:end]))
             start = end
         return made

@@ -22,8 +22,9 @@ from holdfast.domain.scope import Partition
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.errors import StoreError
 from holdfast.ports import NearestState, VectorBlock
-from holdfast.stores.postgres.dialect import POSTGRES
+from holdfast.stores.postgres.dialect import HEADER, POSTGRES
 from holdfast.stores.postgres.session import Session
+from holdfast.stores.postgres.wire import Answer
 from holdfast.stores.sql.dialect import Database
 
 CONNECTIVITY, BUILD_EXPANSION = 16, 128
@@ -43,7 +44,7 @@ _ROW = (
 )
 # In a transaction that only reads, and only for the statement that follows; then as they were.
 _PINNED = (
-    "SELECT set_config('hnsw.ef_search', ?, true), set_config('hnsw.iterative_scan', 'strict_order', true),"
+    "SELECT set_config('hnsw.ef_search', ?, true), set_config('hnsw.iterative_scan', ?, true),"
     " set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),"
     " set_config('enable_sort', 'off', true)"
 )
@@ -85,12 +86,25 @@ class Place:
             f" ORDER BY {self.indexed} <#> ?::halfvec({self.dimensions:d}) LIMIT ?"
         )
 
+    @property
+    def packed(self) -> str:
+        """Of the numbers to be bound, all in one value: a row for each would take longer than to find it."""
+        return (
+            "SELECT string_agg(int8send(number) || halfvec_send(vector), '') FROM (SELECT number, vector FROM vectors"
+            f" WHERE {self.condition} AND number = ANY (?::bigint[]) ORDER BY number, piece) AS found"
+        )
+
+    def unpacked(self, packed: bytes) -> VectorBlock:
+        row = np.dtype([("number", ">i8"), ("head", f"V{HEADER}"), ("vector", ">f2", (self.dimensions,))])
+        found = np.frombuffer(packed, row)
+        return VectorBlock(found["number"].astype(np.int64), found["vector"].astype(np.float16))
+
 
 class ServerNearest:
     """Implements `ports.Nearest`."""
 
-    def __init__(self, database: Database, place: Place, state: NearestState) -> None:
-        self._db = database
+    def __init__(self, session: Session, place: Place, state: NearestState) -> None:
+        self._session = session
         self._place = place
         self._state = state
 
@@ -98,45 +112,59 @@ class ServerNearest:
     def state(self) -> NearestState:
         return self._state
 
-    def search(self, vector: FloatArray, limit: int, depth: int) -> IntArray:
+    def ask(self, vector: FloatArray, limit: int, depth: int) -> Callable[[], IntArray]:
         if len(vector) != self._place.dimensions:
-            return np.empty(0, np.int64)
-        return nearest_of(self._db, self._place, vector, limit, depth)
+            return lambda: np.empty(0, np.int64)
+        return asked(self._session, self._place, vector, limit, depth)
 
     def vectors(self, numbers: IntArray) -> VectorBlock:
-        found = self._db.execute(
-            f"SELECT number, piece, vector FROM vectors WHERE {self._place.condition}"
-            " AND number = ANY (?::bigint[]) ORDER BY number, piece",
-            (numbers.tolist(),),
-        ).fetchall()
-        rows = POSTGRES.vectors(found)
-        joined = np.frombuffer(b"".join([row.vector for row in rows]), "<f2")
-        owners = np.fromiter((row.number for row in rows), np.int64, len(rows))
-        return VectorBlock(owners, joined.reshape(len(rows), self._place.dimensions))
+        # Few enough at a time for one value, which must stay below a gigabyte.
+        parts = np.split(numbers, range(POSTGRES.chunk, len(numbers), POSTGRES.chunk))
+        answers = [self._session.execute(self._place.packed, (part.tolist(),)) for part in parts]
+        return self._place.unpacked(b"".join([answer.fetchone()[0] or b"" for answer in answers]))
 
 
-def nearest_of(database: Database, place: Place, vector: FloatArray, limit: int, depth: int) -> IntArray:
-    database.execute(_PINNED, (str(min(max(depth, 1), _WIDEST)),))
-    answer = database.execute(place.nearest, (_bound(vector), limit))
-    database.execute(_FREE)
-    found = np.array([row[0] for row in answer.fetchall()], np.int64)
-    _, first = np.unique(found, return_index=True)
-    return found[np.sort(first)]
+def asked(session: Session, place: Place, vector: FloatArray, limit: int, depth: int) -> Callable[[], IntArray]:
+    """Have the server look for the nearest; what is returned waits for them."""
+    # What is looked at costs more here than in memory, and half of the depth finds the same in the end (decision 6).
+    width = min(max(limit, depth // 2, 1), _WIDEST)
+    enough = limit <= width
+    answer = _sent(session, place, vector, limit, width, again=not enough)
+    session.push()
+
+    def told() -> IntArray:
+        rows = answer.fetchall()
+        if enough and len(rows) < limit // 2:
+            # Most of what is near is deleted and not yet vacuumed.
+            rows = _sent(session, place, vector, limit, width, again=True).fetchall()
+        found = np.array([row[0] for row in rows], np.int64)
+        _, first = np.unique(found, return_index=True)
+        return found[np.sort(first)]
+
+    return told
+
+
+def _sent(session: Session, place: Place, vector: FloatArray, limit: int, width: int, *, again: bool) -> Answer:
+    """`again` goes on where one pass does not find as many as are wanted, which makes every pass slower."""
+    session.execute(_PINNED, (str(width), "strict_order" if again else "off"))
+    answer = session.execute(place.nearest, (_bound(vector), limit))
+    session.execute(_FREE)
+    return answer
 
 
 def _bound(vector: FloatArray) -> bytes:
     return POSTGRES.vector(vector.astype("<f2").tobytes())
 
 
-def found(database: Database, partition: int, embedder: str) -> ServerNearest | None:
-    row = database.execute(_ROW, (partition, embedder)).fetchone()
+def found(session: Session, partition: int, embedder: str) -> ServerNearest | None:
+    row = session.execute(_ROW, (partition, embedder)).fetchone()
     if row is None:
         return None
     number, embedder_id, name, dimensions, records, change, recall, built_at = row
     place = Place(number, embedder_id, dimensions)
     if name != place.name:
         return None
-    return ServerNearest(database, place, NearestState(records, change, True, recall, from_micros(built_at)))
+    return ServerNearest(session, place, NearestState(records, change, True, recall, from_micros(built_at)))
 
 
 # --- building -------------------------------------------------------------------------------------------------------
@@ -263,7 +291,7 @@ def _measured(session: Session, place: Place) -> float:
         vector = np.frombuffer(raw[4:], ">f2").astype(np.float32)
         best = [row[0] for row in session.execute(exactly, (_bound(vector), _NEAREST))]
         with session.transaction("BEGIN READ ONLY"):
-            near = set(nearest_of(session, place, vector, NEAREST_DEPTH, NEAREST_DEPTH).tolist())
+            near = set(asked(session, place, vector, NEAREST_DEPTH, NEAREST_DEPTH)().tolist())
         shares.append(sum(number in near for number in best) / max(len(best), 1))
     return float(np.mean(shares)) if shares else 1.0
 

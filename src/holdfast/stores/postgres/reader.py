@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from holdfast.domain.access import Grant
 from holdfast.domain.scope import Partition
 from holdfast.ports import Nearest
 from holdfast.stores.postgres import nearest
 from holdfast.stores.postgres.dialect import POSTGRES
+from holdfast.stores.postgres.session import Session
 from holdfast.stores.sql.reader import SqlReader
 
 
@@ -14,6 +16,10 @@ class PostgresReader(SqlReader):
 
     dialect = POSTGRES
 
+    def __init__(self, session: Session, grant: Grant) -> None:
+        super().__init__(session, grant)
+        self._session = session
+
     def nearest(self, partition: Partition, embedder: str) -> Nearest | None:
         number = self._number_of(partition)
-        return None if number is None else nearest.found(self._db, number, embedder)
+        return None if number is None else nearest.found(self._session, number, embedder)

@@ -39,6 +39,10 @@ class Session:
                 self._wire.send(statement, each)
         return None
 
+    def push(self) -> None:
+        """Within a transaction: have the server begin on what was sent, though nobody waits for it yet."""
+        self._wire.push()
+
     @contextlib.contextmanager
     def _pipeline(self) -> Iterator[None]:
         """Whatever is sent within has been answered at its end."""

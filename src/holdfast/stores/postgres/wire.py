@@ -124,14 +124,18 @@ class Wire:
         self._expected.append(answer)
         return answer
 
+    def push(self) -> None:
+        """Let nothing of it wait here, and no answer there."""
+        self._libpq.send_flush_request()
+        self._flush()
+
     # --- receiving ---
 
     def receive(self, wanted: Answer) -> None:
         """Take in answers up to this one; the first error among them."""
         if self._error is not None:
             raise self._error
-        self._libpq.send_flush_request()
-        self._flush()
+        self.push()
         while self._expected:
             answer = self._expected.popleft()
             self._take(answer)

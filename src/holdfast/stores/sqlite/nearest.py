@@ -75,10 +75,10 @@ class GraphNearest:
     def state(self) -> NearestState:
         return self._state
 
-    def search(self, vector: FloatArray, limit: int, depth: int) -> IntArray:
+    def ask(self, vector: FloatArray, limit: int, depth: int) -> Callable[[], IntArray]:
         if len(vector) != self._graph.graph.dimensions:
-            return np.empty(0, np.int64)
-        return self._graph.search(vector, limit, depth)
+            return lambda: np.empty(0, np.int64)
+        return lambda: self._graph.search(vector, limit, depth)
 
     def vectors(self, numbers: IntArray) -> VectorBlock:
         return self._graph.vectors(numbers)
