@@ -236,10 +236,9 @@ def test_nothing_swallows_every_exception() -> None:
 
 PUBLIC = [
     "Absence", "Actor", "ActorKind", "Added", "AsyncMemory", "Component", "Copied", "Draft", "Evidence", "Explanation",
-    "Flushed",
-    "ForgetPreview", "ForgetReceipt", "Hit", "HitKind", "HoldfastError", "Memory", "MemoryRecord", "Message", "Page",
-    "Plane", "Recall", "Role", "Scope", "Stats", "Status", "Trust", "Validity", "Way", "Weights", "copy", "errors",
-    "open", "open_async",
+    "Flushed", "ForgetPreview", "ForgetReceipt", "Hit", "HitKind", "HoldfastError", "Issued", "Memory", "MemoryRecord",
+    "Message", "Page", "Plane", "Recall", "Role", "Scope", "Stats", "Status", "Trust", "User", "UserPage", "Validity",
+    "Way", "Weights", "copy", "errors", "open", "open_async",
 ]  # fmt: skip
 
 

@@ -68,7 +68,8 @@ def test_every_verb_of_the_runtime_is_spoken() -> None:
 
 WORDS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=30).filter(str.strip)
 MOMENTS = st.datetimes(timezones=st.just(UTC)).map(lambda moment: moment.replace(fold=0))  # UTC has no folds
-SCOPES = st.builds(Scope, WORDS, conversation=WORDS, **dict.fromkeys(("app", "subject", "run"), st.none() | WORDS))
+PLACES = st.builds(Scope, WORDS, conversation=WORDS, **dict.fromkeys(("app", "subject", "run"), st.none() | WORDS))
+SCOPES = PLACES | st.builds(Scope, WORDS)  # users belong to a whole space
 TARGETS = st.builds(ForgetTarget, ids=st.lists(WORDS, min_size=1, max_size=3).map(tuple)) | st.builds(
     ForgetTarget, conversation=WORDS, subject=st.none() | WORDS
 )

@@ -30,6 +30,7 @@ from holdfast.domain.results import (
 )
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Draft, Message, Role
+from holdfast.domain.users import Issued, User, UserPage
 from holdfast.errors import HoldfastError
 from holdfast.library import AsyncMemory
 from holdfast.opening import copy, open, open_async  # noqa: A004 - like codecs.open: always called as holdfast.open
@@ -54,6 +55,7 @@ __all__ = [
     "Hit",
     "HitKind",
     "HoldfastError",
+    "Issued",
     "Memory",
     "MemoryRecord",
     "Message",
@@ -65,6 +67,8 @@ __all__ = [
     "Stats",
     "Status",
     "Trust",
+    "User",
+    "UserPage",
     "Validity",
     "Way",
     "Weights",

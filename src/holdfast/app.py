@@ -21,6 +21,7 @@ from holdfast.domain.location import shown
 from holdfast.domain.ranking import Weights
 from holdfast.domain.results import Copied, Examined
 from holdfast.domain.scope import EVERYWHERE, Scope
+from holdfast.domain.users import User, key_digest
 from holdfast.errors import CopyRefused, EmbedderMisconfigured, StoreError, StoreUnusable
 from holdfast.extract.rules import RuleExtractor
 from holdfast.ports import Clock, Embedder, Ids, Store, Transaction, Verb
@@ -53,7 +54,7 @@ class TimeOrderedIds:
 
 
 class Engine:
-    """Implements `ports.Service` on a store: the runtime, and a worker beside it."""
+    """Implements `ports.Service` and `ports.Directory` on a store: the runtime, and a worker beside it."""
 
     def __init__(self, core: Core, worker: Worker, *, loopless: bool = False) -> None:
         self.loopless = loopless
@@ -63,6 +64,11 @@ class Engine:
 
     async def perform(self, actor: Actor, action: Action, make: Callable[[], Verb[T]], *, space: str) -> T:
         return await perform(self._core, actor, action, cast(Callable[[], Request[Any, T]], make), space=space)
+
+    async def user_of(self, key: str) -> User | None:
+        digest = key_digest(key)
+        found = await self._core.store.read(storewide(), lambda reader: reader.user_with_key(digest))
+        return None if found is None or found.revoked_at is not None else found
 
     def start_worker(self) -> None:
         self._task = asyncio.create_task(self._worker.run(), name="holdfast-worker")

@@ -26,6 +26,7 @@ from holdfast.domain.results import (
 )
 from holdfast.domain.scope import DEFAULT_SPACE, EVERYWHERE, Scope
 from holdfast.domain.transcript import DEFAULT_CONVERSATION
+from holdfast.domain.users import Issued, User, UserPage
 from holdfast.errors import InvalidInput
 from holdfast.inputs import (
     MISSING,
@@ -56,6 +57,7 @@ from holdfast.runtime.recall import RecallMemory
 from holdfast.runtime.remember import Correct, Remember
 from holdfast.runtime.search import Explain, Search
 from holdfast.runtime.upkeep import Drain, GetStats, ListJobs, Rebuild, Verify
+from holdfast.runtime.users import CreateUser, ListUsers, RevokeUser
 
 T = TypeVar("T")
 
@@ -110,10 +112,11 @@ class AsyncMemory:
 
         return await self._perform(Action.ADD, make)
 
-    async def flush(self, **where: Unpack[Where]) -> Flushed:
+    async def flush(self, *, idempotency_key: str | None = None, **where: Unpack[Where]) -> Flushed:
         """Wait until what was said can be found by meaning, seal it, and queue the extraction of what it says."""
         return await self._perform(
-            Action.FLUSH, lambda: Flush(self._scope({"conversation": DEFAULT_CONVERSATION, **where}))
+            Action.FLUSH,
+            lambda: Flush(self._scope({"conversation": DEFAULT_CONVERSATION, **where}), idempotency_key),
         )
 
     async def search(self, query: str, **asking: Unpack[Asking]) -> tuple[Hit, ...]:
@@ -236,6 +239,7 @@ class AsyncMemory:
         evidence: Iterable[str] | None = None,
         valid_from: Moment | None = None,
         valid_until: Moment | None = None,
+        idempotency_key: str | None = None,
         **where: Unpack[Where],
     ) -> MemoryRecord:
         """Supersede a memory. The old revision stays readable with `as_of` and `history`."""
@@ -250,6 +254,7 @@ class AsyncMemory:
                 expected_revision=expected_revision,
                 validity=validity_from(valid_from, valid_until) if changed else None,
                 evidence=None if evidence is None else _message_ids(evidence),
+                idempotency_key=idempotency_key,
             )
 
         return (await self._perform(Action.CORRECT, make)).memory
@@ -272,6 +277,7 @@ class AsyncMemory:
         *,
         source: str | Missing = MISSING,
         token: str | None = None,
+        idempotency_key: str | None = None,
         **where: Unpack[Where],
     ) -> ForgetReceipt:
         """Forget for good: some ids, or a source, a conversation or a subject whole.
@@ -279,8 +285,45 @@ class AsyncMemory:
         With the `token` of a preview, it happens only if it would still touch the same.
         """
         return await self._perform(
-            Action.FORGET, lambda: Forget(self._scope(where), _target(record_id, source, where), token)
+            Action.FORGET,
+            lambda: Forget(self._scope(where), _target(record_id, source, where), token, idempotency_key),
         )
+
+    async def create_user(
+        self,
+        user_id: str,
+        *,
+        presented_key: str | None = None,
+        idempotency_key: str | None = None,
+        **where: Unpack[Where],
+    ) -> Issued:
+        """Let somebody in from outside. The key is told this once.
+
+        For a user that is there already, `presented_key` proves that the caller holds its key; then nothing changes.
+        """
+        return await self._perform(
+            Action.CREATE_USER,
+            lambda: CreateUser(
+                self._scope(where), user_id, presented_key=presented_key, idempotency_key=idempotency_key
+            ),
+        )
+
+    async def rotate_user(self, user_id: str, *, idempotency_key: str | None = None, **where: Unpack[Where]) -> Issued:
+        """A new key for a user that is there, revoked or not. The old one is nobody's from now on."""
+        return await self._perform(
+            Action.CREATE_USER,
+            lambda: CreateUser(
+                self._scope(where), user_id, rotate=True, idempotency_key=idempotency_key, must_exist=True
+            ),
+        )
+
+    async def revoke_user(self, user_id: str, *, idempotency_key: str | None = None, **where: Unpack[Where]) -> User:
+        """Let somebody in no longer. What the user said stays; `forget` takes it away."""
+        return await self._perform(Action.REVOKE_USER, lambda: RevokeUser(self._scope(where), user_id, idempotency_key))
+
+    async def users(self, *, limit: int = 50, cursor: str | None = None, **where: Unpack[Where]) -> UserPage:
+        """The users of a space by id, page by page; the revoked too."""
+        return await self._perform(Action.LIST_USERS, lambda: ListUsers(self._scope(where), limit, cursor))
 
     async def jobs(self, *, status: str | None = None, limit: int = 100, **where: Unpack[Where]) -> tuple[Job, ...]:
         """Background work, newest first, with its progress. `space="*"` is the whole store's, re-embedding included."""

@@ -220,11 +220,10 @@ class ListFilter:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A stored answer to an idempotent call: the digest of the request, and ids. Never text."""
+    """A stored answer to an idempotent call: the digest of the request, and JSON of ids and counts. Never text."""
 
     digest: str
-    ids: tuple[str | None, ...]
-    turn_id: str | None = None
+    body: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +280,14 @@ class Reader(Protocol):
 
     def doomed(self, target: ForgetTarget) -> Doomed: ...
 
+    def user(self, user_id: str) -> tuple[User, bytes] | None:
+        """A user of the grant's space, and the digest of its key. Only a grant over a whole space reaches users."""
+
+    def user_with_key(self, key_digest: bytes) -> User | None: ...
+
+    def users(self, after: str | None, limit: int) -> Sequence[User]:
+        """In the order of their ids, with ids above `after`."""
+
     def unsealed(self, scope: Scope) -> Sequence[MessageId]:
         """The conversation's messages since the last flush."""
 
@@ -322,6 +329,9 @@ class Transaction(Reader, Protocol):
         """Link the current revision to further messages."""
 
     def keep_answer(self, partition: Partition, key: str, answer: Answer, at: datetime) -> None: ...
+
+    def put_user(self, user: User, key_digest: bytes) -> None:
+        """Add it, or replace what is known of it."""
 
     def seal(self, scope: Scope) -> int: ...
 

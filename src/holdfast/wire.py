@@ -38,6 +38,7 @@ from holdfast.runtime.recall import RecallMemory
 from holdfast.runtime.remember import Correct, Remember
 from holdfast.runtime.search import Explain, Search
 from holdfast.runtime.upkeep import Drain, GetStats, ListJobs, Rebuild, Verify
+from holdfast.runtime.users import CreateUser, ListUsers, RevokeUser
 
 AnyRequest = Request[Any, Any]
 T = TypeVar("T")
@@ -56,6 +57,9 @@ SPOKEN: tuple[type[AnyRequest], ...] = (
     Correct,
     PreviewForget,
     Forget,
+    CreateUser,
+    RevokeUser,
+    ListUsers,
     ListJobs,
     GetStats,
     Verify,

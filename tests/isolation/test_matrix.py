@@ -225,23 +225,31 @@ CASES: dict[str, Case] = {
     "add": lambda memory, where, _: memory.add("Slipped in.", **where),
     "flush": lambda memory, where, _: memory.flush(**where),
     "rebuild": lambda memory, where, _: memory.rebuild(),
+    # Of a whole space.
+    "create_user": lambda memory, where, _: memory.create_user("ana", **where),
+    "rotate_user": lambda memory, where, _: memory.rotate_user("ana", **where),
+    "revoke_user": lambda memory, where, _: memory.revoke_user("ana", **where),
+    "users": lambda memory, where, _: memory.users(**where),
 }
 READS_A_SCOPE = ("search", "recall", "list", "stats", "jobs")
 TAKES_AN_ID = ("get", "history", "explain", "forget_preview", "forget", "correct", "remember")
 STOREWIDE = ("verify", "drain", "rebuild")
+SPACEWIDE = ("create_user", "rotate_user", "revoke_user", "users")
+# What a verb's action is called, where it is not called like its method.
+NAMED = {"drain": "work", "rotate_user": "create_user", "users": "list_users"}
 NO_DEVICE = frozenset(
     {"explain", "list", "history", "remember", "correct", "forget_preview", "forget", "stats", "jobs"}
 )
 
 
-BUILT = [action for action in Action if "user" not in action and "resource" not in action]
+BUILT = [action for action in Action if "resource" not in action]
 
 
 def test_every_verb_has_a_case() -> None:
     verbs = {name for name, _ in inspect.getmembers(AsyncMemory, inspect.isfunction) if not name.startswith("_")}
     assert verbs - {"close"} == set(CASES)
-    assert {str(action) for action in BUILT} - {"work"} == set(CASES) - {"drain"}
-    assert set(CASES) == {*READS_A_SCOPE, *TAKES_AN_ID, *STOREWIDE, "add", "flush"}
+    assert set(BUILT) == {NAMED.get(verb, verb) for verb in CASES}
+    assert set(CASES) == {*READS_A_SCOPE, *TAKES_AN_ID, *STOREWIDE, *SPACEWIDE, "add", "flush"}
 
 
 @pytest.mark.parametrize("who", ACTORS)
@@ -369,6 +377,22 @@ def test_whoever_may_not_write_into_a_scope_changes_nothing_there(
 def test_only_operators_look_after_the_whole_store(runner: asyncio.Runner, world: World, who: str, verb: str) -> None:
     answer = runner.run(outcome(CASES[verb](world.acting(ACTORS[who], "north"), {}, "")))
     assert isinstance(answer, AccessDenied)
+
+
+@pytest.mark.parametrize("who", ACTORS)
+@pytest.mark.parametrize("verb", SPACEWIDE)
+def test_only_an_operator_of_the_space_looks_after_its_users(
+    runner: asyncio.Runner, world: World, who: str, verb: str
+) -> None:
+    actor = ACTORS[who]
+    for space in SPACES:
+        answer = runner.run(outcome(CASES[verb](world.acting(actor, space), {"space": space}, "")))
+        if actor.kind is ActorKind.OPERATOR and actor.space in (None, space):
+            assert not isinstance(answer, AccessDenied), space
+            users = getattr(answer, "items", [getattr(answer, "user", answer)])
+            assert {getattr(user, "space", space) for user in users} <= {space}
+        else:
+            assert isinstance(answer, AccessDenied), space
 
 
 @pytest.mark.parametrize("verb", STOREWIDE)

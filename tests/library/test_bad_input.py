@@ -117,7 +117,11 @@ PARAMETERS: dict[str, tuple[tuple[Any, ...], type[InvalidInput]]] = {
     "expected_revision": (WHOLE, InvalidInput),
     "token": (KEY, InvalidText),
     "cursor": (CURSOR, InvalidCursor),
+    "user_id": ((*PART, None), InvalidScope),
+    "presented_key": (KEY, InvalidText),
 }
+# What a method's action is called, where it is not called like it.
+ACTIONS = {"drain": "work", "rotate_user": "create_user", "users": "list_users"}
 # Methods that reach a whole store take no scope of the caller's.
 GOOD: dict[str, dict[str, Any]] = {
     "add": {"messages": "Fine."},
@@ -132,6 +136,10 @@ GOOD: dict[str, dict[str, Any]] = {
     "correct": {"memory_id": "mem_0", "text": "Fine."},
     "forget_preview": {"record_id": "mem_0"},
     "forget": {"record_id": "mem_0"},
+    "create_user": {"user_id": "ana"},
+    "rotate_user": {"user_id": "ana"},
+    "revoke_user": {"user_id": "ana"},
+    "users": {},
     "jobs": {},
     "stats": {},
     "verify": {},
@@ -202,7 +210,7 @@ def test_what_is_wrong_is_refused_by_name_and_changes_nothing(filled: Memory, me
         assert SECRET not in chain(error) or expected is InvalidInput
     rows = trail_of(filled)[before[1] :]
     assert [row.outcome for row in rows] == [Outcome.REFUSED] * len(wrong)
-    assert {str(row.action) for row in rows} == {"work" if method == "drain" else method}
+    assert {str(row.action) for row in rows} == {ACTIONS.get(method, method)}
     assert all(row.error_code and row.error_code.startswith("invalid") for row in rows)
     assert SECRET not in repr(rows)
     assert filled.stats() == before[0]

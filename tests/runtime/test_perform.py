@@ -32,6 +32,7 @@ class Known:
         self.message = str(memory.add("The cat sat.", subject="ana").message_ids[0])
         self.record = memory.remember("The cat is grey.", subject="ana").id
         self.spare = memory.remember("To be forgotten.", subject="ana").id
+        memory.create_user("bob")
 
 
 @pytest.fixture
@@ -68,10 +69,18 @@ SUCCESSES: dict[Action, tuple[Callable[[Known], Any], int]] = {
     Action.REBUILD: (lambda it: it.memory.rebuild(), 3),
     Action.VERIFY: (lambda it: it.memory.verify(), 0),
     Action.WORK: (lambda it: it.memory.drain(), 0),
+    Action.CREATE_USER: (lambda it: it.memory.create_user("eve"), 1),
+    Action.REVOKE_USER: (lambda it: it.memory.revoke_user("bob"), 1),
+    Action.LIST_USERS: (lambda it: it.memory.users(), 1),
 }
-YET_TO_COME = {action for action in Action if "user" in action or "resource" in action}
+YET_TO_COME = {action for action in Action if "resource" in action}
 BUILT = [action for action in Action if action not in YET_TO_COME]
-WRITES = (Action.ADD, Action.FLUSH, Action.REMEMBER, Action.CORRECT, Action.FORGET, Action.REBUILD)
+WRITES = (
+    Action.ADD, Action.FLUSH, Action.REMEMBER, Action.CORRECT, Action.FORGET, Action.REBUILD, Action.CREATE_USER,
+    Action.REVOKE_USER,
+)  # fmt: skip
+# How often `Known` did the same before.
+BEFORE = {Action.REMEMBER: 2, Action.ADD: 1, Action.CREATE_USER: 1}
 
 
 def test_every_action_is_tried() -> None:
@@ -95,7 +104,7 @@ def test_the_row_of_a_write_is_in_the_file_when_the_call_returns(known: Known, t
     SUCCESSES[action][0](known)
     with sqlite3.connect(tmp_path / "memory.db") as other:
         found = other.execute("SELECT count(*) FROM operations WHERE action = ?", (action,)).fetchone()[0]
-    assert found == (3 if action is Action.REMEMBER else 2 if action is Action.ADD else 1)
+    assert found == BEFORE.get(action, 0) + 1
 
 
 def test_the_row_of_a_read_is_in_the_file_soon(known: Known, tmp_path: Path) -> None:
@@ -126,6 +135,7 @@ REFUSALS: dict[str, Callable[[Known], Any]] = {
     "access_denied": lambda it: it.memory.add("One.", space="*"),
     "revision_conflict": lambda it: it.memory.correct(it.record, "Two.", expected_revision=7),
     "preview_outdated": lambda it: it.memory.forget(it.spare, token="0" * 32),
+    "user_exists": lambda it: it.memory.create_user("bob"),
     "duplicate_id": lambda it: it.memory.add([{"text": "One.", "id": "a"}, {"text": "Two.", "id": "a"}]),
 }
 

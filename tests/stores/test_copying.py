@@ -44,6 +44,8 @@ def fill(location: str, subjects: int = 3) -> None:
         gone = memory.add(FORGOTTEN, subject="subject-0", conversation="d")
         memory.forget(gone.message_ids[0], subject="subject-0")
         memory.drain()
+        memory.create_user("subject-0")
+        memory.revoke_user(memory.create_user("subject-1").user.id)
         memory.add("Not yet worked on.", subject="subject-1", conversation="c")
         memory.flush(subject="subject-1", conversation="c")
 

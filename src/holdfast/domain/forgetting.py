@@ -94,3 +94,4 @@ class ForgetReceipt:
     remaining: int
     scrubbed: bool
     forgotten_at: datetime
+    replayed: bool = False

@@ -48,6 +48,7 @@ class Flushed:
     conversation: str
     messages: int
     jobs: tuple[JobId, ...] = ()
+    replayed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +162,7 @@ class Remembered:
 class Stats:
     """What the scope holds. `pending_vectors` are records that can be found by words, but not yet by meaning.
 
-    `approximate` is how many partitions have an approximate index.
+    `approximate` is how many partitions have an approximate index; `users` are those of a whole space.
     """
 
     messages: int
@@ -173,6 +174,7 @@ class Stats:
     jobs: dict[str, int]
     embedder: str
     approximate: int = 0
+    users: int = 0
 
 
 @dataclass(frozen=True, slots=True)

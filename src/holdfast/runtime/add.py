@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass
-from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
@@ -16,12 +13,13 @@ from holdfast.domain.results import Added, Skipped
 from holdfast.domain.scope import Scope
 from holdfast.domain.text import checked_text
 from holdfast.domain.transcript import Draft, Role
-from holdfast.errors import IdempotencyConflict, InvalidInput
-from holdfast.ports import Answer, NewMessage, NewTurn, StoredMessages, Transaction
+from holdfast.errors import InvalidInput
+from holdfast.ports import NewMessage, NewTurn, StoredMessages, Transaction
 from holdfast.runtime import indexing
+from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.perform import Core, Write
 
-MAX_KEY_CHARS = 256
+MAX_SOURCE_CHARS = 256
 FORGOTTEN = "forgotten: a message of this id was forgotten, and is not brought back"
 KNOWN = "known: this message is stored already"
 
@@ -30,8 +28,6 @@ KNOWN = "known: this message is stored already"
 class _Prepared:
     core: Core
     turn: NewTurn
-    digest: str  # of a call with an idempotency key; of another nobody asks
-    now: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +45,6 @@ class Add(Write[_Prepared, Added]):
             raise InvalidInput("conversation", "is needed to add messages")
         if not self.drafts:
             raise InvalidInput("messages", "there are none; give at least one")
-        check_key(self.idempotency_key)
         check_source(self.source)
 
     async def prepare(self, core: Core, grant: Grant) -> _Prepared:
@@ -71,13 +66,14 @@ class Add(Write[_Prepared, Added]):
             for draft, entry in zip(self.drafts, entries, strict=True)
         ]
         turn = NewTurn(TurnId(core.ids.new(ids.TURN)), self.scope, self.source, now, messages)
-        return _Prepared(core, turn, "" if self.idempotency_key is None else self._digest(), now)
+        return _Prepared(core, turn)
 
     def _sender(self, draft: Draft) -> str | None:
         """Who speaks as the user, unnamed, is the subject."""
         return draft.sender or (self.scope.subject if draft.role is Role.USER else None)
 
-    def _digest(self) -> str:
+    def digest(self) -> str:
+        # As it was made before every write had one: older stores keep answers under it.
         return digest_of(
             self.scope.given(),
             self.source,
@@ -88,16 +84,8 @@ class Add(Write[_Prepared, Added]):
         )
 
     def apply(self, transaction: Transaction, prepared: _Prepared) -> Added:
-        partition = self.scope.partition
-        if self.idempotency_key is not None:
-            known = transaction.answer(partition, answer_key(self.scope, self.idempotency_key))
-            if known is not None:
-                return self._replayed(known, prepared.digest)
         core, turn = prepared.core, prepared.turn
         stored = transaction.add_turn(turn, core.embedder.fingerprint, core.analyzer.version)
-        if self.idempotency_key is not None:
-            answer = Answer(prepared.digest, stored.ids, turn.id)
-            transaction.keep_answer(partition, answer_key(self.scope, self.idempotency_key), answer, prepared.now)
         return Added(
             turn_id=turn.id if stored.new else None,
             conversation=self.scope.conversation or "",
@@ -116,14 +104,14 @@ class Add(Write[_Prepared, Added]):
             for start in range(0, len(new), 500)
         )
 
-    def _replayed(self, known: Answer, digest: str) -> Added:
-        if known.digest != digest:
-            raise IdempotencyConflict("idempotency_key: was used for other messages; use a new key for each new call")
-        message_ids = tuple(MessageId(found) if found else None for found in known.ids)
+    def kept(self, result: Added) -> dict[str, Any]:
+        return {"turn_id": result.turn_id, "message_ids": result.message_ids}
+
+    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Added:
         return Added(
-            turn_id=TurnId(known.turn_id) if known.turn_id else None,
+            turn_id=kept["turn_id"],
             conversation=self.scope.conversation or "",
-            message_ids=message_ids,
+            message_ids=tuple(kept["message_ids"]),
             stored=0,
             replayed=True,
         )
@@ -145,21 +133,6 @@ def _skipped(stored: StoredMessages) -> tuple[Skipped, ...]:
     )
 
 
-def check_key(key: str | None) -> None:
-    if key is not None:
-        checked_text(key, "idempotency_key", max_chars=MAX_KEY_CHARS)
-
-
 def check_source(source: str | None) -> None:
     if source is not None:
-        checked_text(source, "source", max_chars=MAX_KEY_CHARS)
-
-
-def digest_of(*parts: object) -> str:
-    """A digest that tells one request from another."""
-    return hashlib.sha256(json.dumps(parts, ensure_ascii=True, default=str, sort_keys=True).encode()).hexdigest()
-
-
-def answer_key(scope: Scope, idempotency_key: str) -> str:
-    """What an answer is kept under: apps, projects and namespaces of one partition do not meet in each other's keys."""
-    return digest_of(scope.app, scope.project, scope.namespace, idempotency_key)
+        checked_text(source, "source", max_chars=MAX_SOURCE_CHARS)

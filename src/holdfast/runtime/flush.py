@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.ids import OperationId
@@ -22,6 +22,7 @@ _MESSAGES_PER_JOB = 200
 class Flush(Write[Core, Flushed]):
     action: ClassVar[Action] = Action.FLUSH
     scope: Scope
+    idempotency_key: str | None = None
 
     def __post_init__(self) -> None:
         if self.scope.conversation is None:
@@ -45,6 +46,12 @@ class Flush(Write[Core, Flushed]):
             for start in range(0, len(unsealed), _MESSAGES_PER_JOB)
         )
         return Flushed(self.scope.conversation or "", len(unsealed), jobs)
+
+    def kept(self, result: Flushed) -> dict[str, Any]:
+        return {"messages": result.messages, "jobs": result.jobs}
+
+    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Flushed:
+        return Flushed(self.scope.conversation or "", kept["messages"], tuple(kept["jobs"]), replayed=True)
 
     async def finish(self, core: Core, result: Flushed, operation_id: OperationId) -> Flushed:
         if result.jobs:

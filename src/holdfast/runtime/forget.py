@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt, ForgetTarget
 from holdfast.domain.ids import OperationId, checked_id
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.scope import EVERYWHERE, Scope
+from holdfast.domain.times import from_micros, to_micros
 from holdfast.errors import NotFound, PreviewOutdated, StoreError
 from holdfast.failpoints import reach
 from holdfast.ports import Doomed, Reader, Transaction
@@ -65,6 +66,7 @@ class Forget(Write[Core, ForgetReceipt]):
     scope: Scope
     target: ForgetTarget
     token: str | None = None
+    idempotency_key: str | None = None
 
     def __post_init__(self) -> None:
         if self.token is not None:
@@ -94,6 +96,12 @@ class Forget(Write[Core, ForgetReceipt]):
             forgotten_at=now,
         )
 
+    def kept(self, result: ForgetReceipt) -> dict[str, Any]:
+        return kept_receipt(result)
+
+    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> ForgetReceipt:
+        return receipt_again(kept)
+
     async def finish(self, core: Core, result: ForgetReceipt, operation_id: OperationId) -> ForgetReceipt:
         core.wake()
         try:
@@ -108,3 +116,21 @@ class Forget(Write[Core, ForgetReceipt]):
 
     def touched(self, result: ForgetReceipt) -> int:
         return result.tombstones
+
+
+_COUNTED = ("messages", "memories", "revisions", "tombstones", "remaining")
+
+
+def kept_receipt(receipt: ForgetReceipt) -> dict[str, Any]:
+    return {name: getattr(receipt, name) for name in _COUNTED} | {"forgotten_at": to_micros(receipt.forgotten_at)}
+
+
+def receipt_again(kept: dict[str, Any]) -> ForgetReceipt:
+    """Whether the bytes are gone is looked at anew."""
+    return ForgetReceipt(
+        operation_id=_NOT_YET,
+        scrubbed=False,
+        forgotten_at=from_micros(kept["forgotten_at"]),
+        replayed=True,
+        **{name: kept[name] for name in _COUNTED},
+    )

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import ClassVar
@@ -15,10 +12,10 @@ from holdfast.domain.memory import OPEN_PLANES
 from holdfast.domain.numbers import checked_whole
 from holdfast.domain.results import Page, Record
 from holdfast.domain.scope import Scope
-from holdfast.domain.text import checked_text
-from holdfast.errors import InvalidCursor, InvalidText, NotFound
+from holdfast.errors import NotFound
 from holdfast.ports import ListFilter, Reader
-from holdfast.runtime.add import digest_of
+from holdfast.runtime.cursors import cursor_after, place_of
+from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.perform import Core, Read
 from holdfast.runtime.search import check_names
 
@@ -88,38 +85,23 @@ class List(_Immediate, Read[None, Page]):
         checked_whole(self.limit, "limit", 1, MAX_PAGE)
         check_names(sender=self.wanted.sender, source=self.wanted.source)
         if self.cursor is not None:
-            self._before(self.cursor)
+            place_of(self.cursor, self._query())
 
     def apply(self, reader: Reader, prepared: None) -> Page:
         wanted = self.wanted
         if wanted.planes is None:
             wanted = replace(wanted, planes=OPEN_PLANES)
-        before = None if self.cursor is None else self._before(self.cursor)
+        before = None if self.cursor is None else place_of(self.cursor, self._query())
         found = reader.page(wanted, before, self.limit + 1)
         items = tuple(found[: self.limit])
         more = len(found) > self.limit
-        return Page(items, self._cursor(items[-1].id) if more else None)
+        return Page(items, cursor_after(self._query(), items[-1].id.partition("_")[2]) if more else None)
 
     def touched(self, result: Page) -> int:
         return len(result.items)
 
     def _query(self) -> str:
         return digest_of(self.scope.given(), _shallow(self.wanted) | {"planes": sorted(self.wanted.planes or ())})[:16]
-
-    def _cursor(self, last_id: str) -> str:
-        payload = json.dumps([self._query(), last_id.partition("_")[2]], separators=(",", ":"))
-        return base64.urlsafe_b64encode(payload.encode()).decode().rstrip("=")
-
-    def _before(self, cursor: str) -> str:
-        try:
-            padded = cursor + "=" * (-len(cursor) % 4)
-            query, before = json.loads(base64.b64decode(padded.encode("ascii"), altchars=b"-_", validate=True))
-            last = checked_text(before, "cursor")
-        except (ValueError, TypeError, AttributeError, binascii.Error, RecursionError, InvalidText):
-            raise InvalidCursor("cursor", "is malformed; pass on the `next_cursor` of a page unchanged") from None
-        if query != self._query():
-            raise InvalidCursor("cursor", "belongs to another query; start that one from its first page")
-        return last
 
 
 def _shallow(wanted: ListFilter) -> dict[str, object]:

@@ -4,11 +4,14 @@ Every verb is a frozen request with `prepare` (may be slow; holds no transaction
 The gate authorizes, prepares, applies, and leaves exactly one operation row: in the same commit for what changes
 something; soon after for a read. A refusal or failure changed nothing, so its row is written alone. Nothing else
 writes operations.
+
+A write with an idempotency key happens once: made again, it answers from what was kept of the first answer.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
@@ -23,9 +26,10 @@ from holdfast.domain.ids import JobId, OperationId
 from holdfast.domain.jobs import NewJob
 from holdfast.domain.operations import Operation, Outcome
 from holdfast.domain.scope import Scope
-from holdfast.errors import AccessDenied, Conflict, HoldfastError, InvalidInput, NotFound
+from holdfast.errors import AccessDenied, Conflict, HoldfastError, IdempotencyConflict, InvalidInput, NotFound
 from holdfast.failpoints import reach
-from holdfast.ports import Analyzer, Clock, Embedder, Extractor, Ids, Reader, Searcher, Store, Transaction
+from holdfast.ports import Analyzer, Answer, Clock, Embedder, Extractor, Ids, Reader, Searcher, Store, Transaction
+from holdfast.runtime.idempotency import answer_key, check_key, digest_of_fields
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -82,8 +86,24 @@ class Read(Request[P, R]):
 
 
 class Write(Request[P, R]):
+    """With an `idempotency_key`, where a verb has one, it happens once."""
+
+    idempotency_key: str | None = None
+
     @abstractmethod
     def apply(self, transaction: Transaction, prepared: P) -> R: ...
+
+    def digest(self) -> str:
+        """Tells this request from another with the same key."""
+        return digest_of_fields(self)
+
+    def kept(self, result: R) -> dict[str, Any]:
+        """What may be kept of the answer, as JSON: ids, counts, moments. Never a text, never a key."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be made again")
+
+    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> R:
+        """The answer again, from what was kept of it."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be made again")
 
     def enqueue(self, transaction: Transaction, core: Core, job: NewJob) -> JobId:
         """Queue work that this write causes; it exists if and only if the write does."""
@@ -100,6 +120,7 @@ class _Entry:
     scope: Scope
     started_at: datetime
     started: float
+    done_by: OperationId  # which call did it: this one, or the first with its idempotency key
 
     def row(self, outcome: Outcome, touched: int = 0, error: BaseException | None = None) -> Operation:
         return Operation(
@@ -119,21 +140,27 @@ async def perform(core: Core, actor: Actor, action: Action, make: Callable[[], R
     """Make, authorize, prepare, apply and audit one verb. What cannot even be made is audited in the actor's space."""
     scope = _whole(actor.space or space)
     operation_id = OperationId(core.ids.new(ids.OPERATION))
-    entry = _Entry(operation_id, actor, action, scope, core.clock.now(), time.perf_counter())
+    entry = _Entry(operation_id, actor, action, scope, core.clock.now(), time.perf_counter(), operation_id)
     try:
         verb = make()
         entry.scope = verb.scope
+        if isinstance(verb, Write):
+            check_key(verb.idempotency_key)
         grant = authorize(actor, action, verb.scope)
         prepared = await verb.prepare(core, grant)
         if isinstance(verb, Write):
-            result = await core.store.write(grant, lambda transaction: _applied(verb, transaction, prepared, entry))
+            # Of a call without a key nobody asks for the digest.
+            digest = None if verb.idempotency_key is None else verb.digest()
+            result = await core.store.write(
+                grant, lambda transaction: _applied(verb, transaction, prepared, entry, digest)
+            )
         else:
             result = await _read(core, grant, verb, prepared, entry)
     except (Exception, *_CUT_OFF) as error:
         refused = isinstance(error, _REFUSALS)
         await core.store.audit(entry.row(Outcome.REFUSED if refused else Outcome.FAILED, error=error))
         raise
-    return await verb.finish(core, result, operation_id)
+    return await verb.finish(core, result, entry.done_by)
 
 
 @lru_cache(maxsize=1_024)
@@ -141,12 +168,34 @@ def _whole(space: str) -> Scope:
     return Scope(space=space)
 
 
-def _applied(verb: Write[P, R], transaction: Transaction, prepared: P, entry: _Entry) -> R:
+def _applied(verb: Write[P, R], transaction: Transaction, prepared: P, entry: _Entry, digest: str | None) -> R:
     reach("write.before")
-    result = verb.apply(transaction, prepared)
-    transaction.record(entry.row(Outcome.SUCCEEDED, verb.touched(result)))
+    result, touched = _result(verb, transaction, prepared, entry, digest)
+    transaction.record(entry.row(Outcome.SUCCEEDED, touched))
     reach("write.after")
     return result
+
+
+def _result(
+    verb: Write[P, R], transaction: Transaction, prepared: P, entry: _Entry, digest: str | None
+) -> tuple[R, int]:
+    """What the verb answers, and how many records it touched: none, if it had been done before."""
+    if verb.idempotency_key is None or digest is None:
+        result = verb.apply(transaction, prepared)
+        return result, verb.touched(result)
+    partition, key = verb.scope.partition, answer_key(verb.scope, verb.idempotency_key)
+    known = transaction.answer(partition, key)
+    if known is None:
+        result = verb.apply(transaction, prepared)
+        body = json.dumps({"operation_id": entry.id, **verb.kept(result)})
+        transaction.keep_answer(partition, key, Answer(digest, body), entry.started_at)
+        entry.done_by = entry.id
+        return result, verb.touched(result)
+    if known.digest != digest:
+        raise IdempotencyConflict("idempotency_key: was used for another call; use a new key for each new call")
+    kept = json.loads(known.body)
+    entry.done_by = kept.get("operation_id", entry.id)
+    return verb.replayed(transaction, kept), 0
 
 
 async def _read(core: Core, grant: Grant, verb: Request[P, R], prepared: P, entry: _Entry) -> R:

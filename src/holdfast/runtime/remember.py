@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from holdfast.domain import ids
 from holdfast.domain.access import Action, ActorKind, Grant
@@ -17,10 +17,11 @@ from holdfast.domain.results import Remembered
 from holdfast.domain.scope import Scope
 from holdfast.domain.text import checked_text
 from holdfast.domain.transcript import check_metadata
-from holdfast.errors import IdempotencyConflict, InvalidInput, NotFound, RevisionConflict
-from holdfast.ports import Answer, NewRevision, Transaction
+from holdfast.errors import InvalidInput, NotFound, RevisionConflict
+from holdfast.ports import NewRevision, Transaction
 from holdfast.runtime import indexing
-from holdfast.runtime.add import answer_key, check_key, check_source, digest_of
+from holdfast.runtime.add import check_source
+from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.perform import Core, Write
 
 MAX_REASON_CHARS = 1_000
@@ -79,7 +80,6 @@ class Remember(_Indexing):
 
     def __post_init__(self) -> None:
         checked_text(self.text, "text")
-        check_key(self.idempotency_key)
         check_source(self.source)
         check_metadata(self.metadata)
         check_evidence(self.evidence)
@@ -89,19 +89,10 @@ class Remember(_Indexing):
         return await ready(core, grant, self.text)
 
     def apply(self, transaction: Transaction, prepared: Ready) -> Remembered:
-        digest = self._digest()
-        if self.idempotency_key is not None:
-            known = transaction.answer(self.scope.partition, answer_key(self.scope, self.idempotency_key))
-            if known is not None:
-                return _replayed(transaction, known, digest)
         memory_id = MemoryId(prepared.core.ids.new(ids.MEMORY))
         transaction.add_revision(
             self._revision(memory_id, prepared), prepared.core.embedder.fingerprint, prepared.core.analyzer.version
         )
-        if self.idempotency_key is not None:
-            answer = Answer(digest, (memory_id,))
-            key = answer_key(self.scope, self.idempotency_key)
-            transaction.keep_answer(self.scope.partition, key, answer, prepared.now)
         self._index_later(transaction, prepared, self.scope, memory_id)
         return Remembered(current(transaction, memory_id))
 
@@ -125,10 +116,18 @@ class Remember(_Indexing):
             vectors=prepared.entry.vectors,
         )
 
-    def _digest(self) -> str:
+    def digest(self) -> str:
+        # As it was made before every write had one: older stores keep answers under it.
         metadata = dict(self.metadata)
         what = (self.text, self.plane, self.evidence, self.validity, self.source, metadata, self.quarantined)
         return digest_of(self.scope.given(), *what)
+
+    def kept(self, result: Remembered) -> dict[str, Any]:
+        return {"memory_id": result.memory.id}
+
+    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Remembered:
+        """The memory as it is now."""
+        return Remembered(_made(transaction, kept["memory_id"])[-1], replayed=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +142,7 @@ class Correct(_Indexing):
     expected_revision: int | None = None
     validity: Validity | None = None
     evidence: tuple[MessageId, ...] | None = None
+    idempotency_key: str | None = None
 
     def __post_init__(self) -> None:
         checked_text(self.text, "text")
@@ -194,6 +194,16 @@ class Correct(_Indexing):
         self._index_later(transaction, prepared, old.scope, old.id)
         return Remembered(current(transaction, old.id))
 
+    def kept(self, result: Remembered) -> dict[str, Any]:
+        return {"memory_id": result.memory.id, "revision": result.memory.revision}
+
+    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Remembered:
+        """The revision that was made, if it is still there."""
+        for memory in _made(transaction, kept["memory_id"]):
+            if memory.revision == kept["revision"]:
+                return Remembered(memory, replayed=True)
+        raise NotFound("the revision that this idempotency_key made was forgotten since")
+
 
 def check_evidence(evidence: tuple[MessageId, ...]) -> None:
     if len(evidence) > MAX_EVIDENCE:
@@ -214,12 +224,9 @@ def current(transaction: Transaction, memory_id: str) -> Memory:
     return found[1]
 
 
-def _replayed(transaction: Transaction, known: Answer, digest: str) -> Remembered:
-    if known.digest != digest:
-        raise IdempotencyConflict("idempotency_key: was used for another memory; use a new key for each new call")
-    first = transaction.revisions(str(known.ids[0]))
-    if not first:
+def _made(transaction: Transaction, memory_id: str) -> list[Memory]:
+    """All revisions of what an earlier call made."""
+    found = [memory for memory in transaction.revisions(memory_id) if isinstance(memory, Memory)]
+    if not found:
         raise NotFound("the memory that this idempotency_key made was forgotten since")
-    memory = first[-1]
-    assert isinstance(memory, Memory)
-    return Remembered(replace(memory), replayed=True)
+    return found

@@ -70,7 +70,8 @@ TABLES = (
         ),
         keys=3,
     ),
-    Table("answers", ("partition_id", "key", "digest", "ids", "turn_id", "recorded_at"), keys=2),
+    Table("answers", ("partition_id", "key", "digest", "recorded_at", "body"), keys=2),
+    Table("users", ("space", "id", "key_digest", "created_at", "rotated_at", "revoked_at"), keys=2),
     Table(
         "jobs",
         (

@@ -41,11 +41,14 @@ from holdfast.testing.contract.scribe import (
     texts,
 )
 from holdfast.testing.contract.transactions import TransactionContract
+from holdfast.testing.contract.users import UserContract
 
 __all__ = ["DurableStoreContract", "StoreContract", "StoreFactory"]
 
 
-class StoreContract(RecordContract, GrantContract, IndexContract, ForgettingContract, JobContract, TransactionContract):
+class StoreContract(
+    RecordContract, GrantContract, IndexContract, ForgettingContract, JobContract, TransactionContract, UserContract
+):
     """What every store promises. Subclass it and supply a `store` fixture: a factory of fresh stores."""
 
 

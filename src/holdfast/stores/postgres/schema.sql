@@ -175,15 +175,25 @@ CREATE TABLE tombstones (
 );
 CREATE INDEX tombstones_external ON tombstones (conversation_id, external_key) WHERE external_key IS NOT NULL;
 
--- Answers to idempotent calls: a digest of the request and the ids it made.
+-- Answers to idempotent calls: a digest of the request, and JSON of the ids and counts that it answered with.
 CREATE TABLE answers (
     partition_id BIGINT NOT NULL REFERENCES partitions (id),
     key TEXT COLLATE "C" NOT NULL,
     digest TEXT COLLATE "C" NOT NULL,
-    ids TEXT COLLATE "C" NOT NULL,
-    turn_id TEXT COLLATE "C",
     recorded_at BIGINT NOT NULL,
+    body TEXT COLLATE "C" NOT NULL,
     PRIMARY KEY (partition_id, key)
+);
+
+-- Who may come in from outside. Of a key only the digest is kept.
+CREATE TABLE users (
+    space TEXT COLLATE "C" NOT NULL,
+    id TEXT COLLATE "C" NOT NULL,
+    key_digest BYTEA NOT NULL UNIQUE,
+    created_at BIGINT NOT NULL,
+    rotated_at BIGINT,
+    revoked_at BIGINT,
+    PRIMARY KEY (space, id)
 );
 
 -- Background work, a row per attempt.

@@ -22,6 +22,7 @@ _STATE = (
     "SELECT count(*), max(id) FROM operations",
     "SELECT status, count(*), max(id), sum(token), sum(done) FROM jobs GROUP BY status ORDER BY status",
     "SELECT count(*), max(recorded_at) FROM answers",
+    "SELECT count(*), max(created_at), max(rotated_at), max(revoked_at) FROM users",
     f"SELECT key, value FROM meta WHERE key <> '{NOTE}' ORDER BY key",
 )
 
@@ -115,7 +116,7 @@ class SqlArchive(ABC):
         return self._as_in_the_port(found) if table.name == _VECTORS else found
 
     def occupied(self) -> bool:
-        return bool(self._select("SELECT count(*) FROM partitions")[0][0])
+        return any(self._select(f"SELECT count(*) FROM {table}")[0][0] for table in ("partitions", "users"))
 
     # --- writing ---
 

@@ -63,6 +63,6 @@ def check(database: Database, dialect: Dialect) -> tuple[dict[str, int], list[Fi
             findings.append(Finding(name, f"{wrong} rows break this"))
     checked = {
         table: int(database.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
-        for table in ("records", "vectors", "evidence", "tombstones", "operations", "jobs")
+        for table in ("records", "vectors", "evidence", "tombstones", "operations", "jobs", "users")
     }
     return checked, findings

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -18,9 +17,10 @@ from holdfast.ports import Answer, Delta, IndexRow, ListFilter, Nearest, Unindex
 from holdfast.stores.sql import integrity, rows
 from holdfast.stores.sql.dialect import Dialect, Rows
 from holdfast.stores.sql.doom import DoomReader
+from holdfast.stores.sql.users import UserReader
 
 
-class SqlReader(DoomReader):
+class SqlReader(DoomReader, UserReader):
     """Implements `ports.Reader` on one connection, inside one transaction."""
 
     # --- search ---
@@ -139,10 +139,10 @@ class SqlReader(DoomReader):
 
     def answer(self, partition: Partition, key: str) -> Answer | None:
         row = self._db.execute(
-            "SELECT digest, ids, turn_id FROM answers WHERE partition_id = ? AND key = ?",
+            "SELECT digest, body FROM answers WHERE partition_id = ? AND key = ?",
             (self._number_of(partition), key),
         ).fetchone()
-        return Answer(row[0], tuple(json.loads(row[1])), row[2]) if row else None
+        return Answer(*row) if row else None
 
     def unsealed(self, scope: Scope) -> Sequence[MessageId]:
         row = self._conversation(scope)
@@ -180,6 +180,7 @@ class SqlReader(DoomReader):
             "partitions": len(self._partitions()),
             "tombstones": tombstones,
             "approximate": indexed.fetchone()[0],
+            "users": self._user_count(),
         }
 
     def unindexed(self, embedder: str, analyzer: int, after: int, limit: int) -> Sequence[Unindexed]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
@@ -18,6 +17,7 @@ from holdfast.ports import Answer, Indexed, NewMessage, NewRevision, NewTurn, St
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.audit import record_operation
 from holdfast.stores.sql.burial import Burial
+from holdfast.stores.sql.users import UserWriter
 
 # What a record is unless it says otherwise; the columns of every insert.
 _BLANK: dict[str, Any] = dict.fromkeys(
@@ -32,14 +32,14 @@ _COLUMNS = (
 )  # fmt: skip
 _TEXT_COLUMNS = ("number", "sender", "source", "external_id", "author", "reason", "metadata", "text")
 _VECTOR_COLUMNS = ("partition_id", "number", "piece", "embedder_id", "vector")
-_ANSWER_COLUMNS = ("partition_id", "key", "digest", "ids", "turn_id", "recorded_at")
+_ANSWER_COLUMNS = ("partition_id", "key", "digest", "recorded_at", "body")
 
 # By which a message of a conversation is known: the column, and the key in it.
 _Key = tuple[str, bytes]
 _Entry = tuple[dict[str, Any], tuple[str | None, ...], NewMessage | NewRevision]
 
 
-class SqlTransaction(Burial):
+class SqlTransaction(Burial, UserWriter):
     """Implements `ports.Transaction` on a connection that may write."""
 
     # --- messages ---
@@ -271,9 +271,7 @@ class SqlTransaction(Burial):
         self._db.execute("UPDATE records SET change = ? WHERE number = ?", (self._change(row[1]), row[0]))
 
     def keep_answer(self, partition: Partition, key: str, answer: Answer, at: datetime) -> None:
-        values = (
-            self._partition_id(partition), key, answer.digest, json.dumps(answer.ids), answer.turn_id, to_micros(at),
-        )  # fmt: skip
+        values = (self._partition_id(partition), key, answer.digest, to_micros(at), answer.body)
         self.dialect.insert(self._db, "answers", _ANSWER_COLUMNS, [values])
 
     # --- indexes ---

@@ -141,15 +141,25 @@ CREATE TABLE tombstones (
 ) WITHOUT ROWID;
 CREATE INDEX tombstones_external ON tombstones (conversation_id, external_key) WHERE external_key IS NOT NULL;
 
--- Answers to idempotent calls: a digest of the request and the ids it made.
+-- Answers to idempotent calls: a digest of the request, and JSON of the ids and counts that it answered with.
 CREATE TABLE answers (
     partition_id INTEGER NOT NULL REFERENCES partitions (id),
     key TEXT NOT NULL,
     digest TEXT NOT NULL,
-    ids TEXT NOT NULL,
-    turn_id TEXT,
     recorded_at INTEGER NOT NULL,
+    body TEXT NOT NULL,
     PRIMARY KEY (partition_id, key)
+) WITHOUT ROWID;
+
+-- Who may come in from outside. Of a key only the digest is kept.
+CREATE TABLE users (
+    space TEXT NOT NULL,
+    id TEXT NOT NULL,
+    key_digest BLOB NOT NULL UNIQUE,
+    created_at INTEGER NOT NULL,
+    rotated_at INTEGER,
+    revoked_at INTEGER,
+    PRIMARY KEY (space, id)
 ) WITHOUT ROWID;
 
 -- Background work, a row per attempt.

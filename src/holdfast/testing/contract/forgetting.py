@@ -213,7 +213,7 @@ class ForgettingContract:
     @scenario
     async def test_an_answer_is_kept_for_its_partition_and_key(self, store: Store) -> None:
         scribe = Scribe()
-        answer = Answer("digest", ("msg_1", None), "turn_1")
+        answer = Answer("digest", '{"ids": ["msg_1", null]}')
         await add(store, scribe.turn(BOB, "hello"))
         await store.write(writing(ANA), lambda t: t.keep_answer(ANA.partition, "key", answer, scribe.clock.now()))
         answers = await store.read(

@@ -145,7 +145,7 @@ class GrantContract:
             await put(store, scribe.revision(there, "intruder"), grant)
         with pytest.raises(AccessDenied):
             await store.write(
-                grant, lambda t: t.keep_answer(there.partition, "other", Answer("d", ()), scribe.clock.now())
+                grant, lambda t: t.keep_answer(there.partition, "other", Answer("d", "{}"), scribe.clock.now())
             )
         entries = [Indexed(number, [vector()], analysis("intruder")) for number in numbers]
         await store.write(grant, lambda t: t.index(entries, EMBEDDER, ANALYZER))
@@ -216,6 +216,7 @@ class GrantContract:
             "partitions": 1,
             "tombstones": 0,
             "approximate": 0,
+            "users": 0,
         }
         assert (await store.read(reading(ANA), lambda r: r.counts(EMBEDDER, ANALYZER)))["messages"] == 2
         assert (await store.read(SPACE, lambda r: r.counts(EMBEDDER, ANALYZER)))["messages"] == 5

@@ -265,7 +265,7 @@ async def populate(store: Store, scribe: Scribe, scope: Scope) -> tuple[MessageI
     await forget(store, ForgetTarget(ids=(gone.id,)), writing(scope), scribe.clock.step())
     await enqueue(store, scribe, scribe.job(scope=scope, record_ids=(message.id,)))
     operation = scribe.operation(scope)
-    answer = Answer("digest", (message.id,))
+    answer = Answer("digest", f'["{message.id}"]')
 
     def keep(transaction: Transaction) -> None:
         transaction.record(operation)

@@ -1,0 +1,171 @@
+"""`create_user`, `revoke_user`, `list_users`: who may come in from outside. A key is told once, and never kept."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, ClassVar
+
+from holdfast.domain.access import Action, Grant
+from holdfast.domain.numbers import checked_whole
+from holdfast.domain.scope import EVERYWHERE, Scope, check_part
+from holdfast.domain.text import checked_text
+from holdfast.domain.users import KEY_PREFIX, Issued, User, UserPage, key_digest
+from holdfast.errors import InvalidInput, NotFound, UserExists
+from holdfast.ports import Reader, Transaction
+from holdfast.runtime.cursors import cursor_after, place_of
+from holdfast.runtime.idempotency import digest_of
+from holdfast.runtime.lookup import MAX_PAGE
+from holdfast.runtime.perform import Core, Read, Write
+
+_KEY_BYTES = 32
+_MAX_KEY_CHARS = 256
+
+
+def _check_space(scope: Scope) -> None:
+    """Users belong to a space, and to no part of it."""
+    if scope.space == EVERYWHERE:
+        raise InvalidInput("space", "a user belongs to one space; name it")
+    if narrower := [name for name in scope.given() if name != "space"]:
+        raise InvalidInput(narrower[0], "users belong to a whole space; leave it out")
+
+
+@dataclass(frozen=True, slots=True)
+class _New:
+    now: datetime
+    key: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateUser(Write[_New, Issued]):
+    """A new user, or a new key for one that is there: whoever holds its current key needs none, `rotate` gives one.
+
+    With `must_exist` nobody new is made. What was revoked comes back by `rotate` alone.
+    """
+
+    action: ClassVar[Action] = Action.CREATE_USER
+    scope: Scope
+    user_id: str
+    presented_key: str | None = field(default=None, repr=False)
+    rotate: bool = False
+    idempotency_key: str | None = None
+    must_exist: bool = False
+
+    def __post_init__(self) -> None:
+        _check_space(self.scope)
+        check_part("user_id", self.user_id)
+        if self.presented_key is not None:
+            checked_text(self.presented_key, "presented_key", max_chars=_MAX_KEY_CHARS)
+
+    async def prepare(self, core: Core, grant: Grant) -> _New:
+        return _New(core.clock.now(), KEY_PREFIX + secrets.token_urlsafe(_KEY_BYTES))
+
+    def apply(self, transaction: Transaction, prepared: _New) -> Issued:
+        found = transaction.user(self.user_id)
+        if found is None:
+            if self.must_exist:
+                raise NotFound(f"there is no user {self.user_id!r:.80} in this space")
+            user = User(self.user_id, self.scope.space, prepared.now)
+            transaction.put_user(user, key_digest(prepared.key))
+            return Issued(user, prepared.key, created=True)
+        user, digest = found
+        if self._holds(digest) and user.revoked_at is None:
+            return Issued(user)
+        if not self.rotate:
+            raise UserExists(
+                f"there is a user {self.user_id!r:.80} already; give its current key, or rotate it as an operator"
+            )
+        user = replace(user, rotated_at=prepared.now, revoked_at=None)
+        transaction.put_user(user, key_digest(prepared.key))
+        return Issued(user, prepared.key, rotated=True)
+
+    def _holds(self, digest: bytes) -> bool:
+        """Whether the key that was given is the user's: compared in the same time however much of it is right."""
+        return self.presented_key is not None and hmac.compare_digest(key_digest(self.presented_key), digest)
+
+    def kept(self, result: Issued) -> dict[str, Any]:
+        return {"created": result.created, "rotated": result.rotated}
+
+    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Issued:
+        """The user as it is now. The key was told once."""
+        return Issued(_known(transaction, self.user_id), None, kept["created"], kept["rotated"])
+
+    def touched(self, result: Issued) -> int:
+        return int(result.created or result.rotated)
+
+
+@dataclass(frozen=True, slots=True)
+class RevokeUser(Write[datetime, User]):
+    """From now on its key is nobody's. What the user said stays until it is forgotten."""
+
+    action: ClassVar[Action] = Action.REVOKE_USER
+    scope: Scope
+    user_id: str
+    idempotency_key: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_space(self.scope)
+        check_part("user_id", self.user_id)
+
+    async def prepare(self, core: Core, grant: Grant) -> datetime:
+        return core.clock.now()
+
+    def apply(self, transaction: Transaction, prepared: datetime) -> User:
+        found = transaction.user(self.user_id)
+        if found is None:
+            raise NotFound(f"there is no user {self.user_id!r:.80} in this space")
+        user, digest = found
+        if user.revoked_at is None:
+            user = replace(user, revoked_at=prepared)
+            transaction.put_user(user, digest)
+        return user
+
+    def kept(self, result: User) -> dict[str, Any]:
+        return {}
+
+    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> User:
+        return _known(transaction, self.user_id)
+
+    def touched(self, result: User) -> int:
+        return 1
+
+
+@dataclass(frozen=True, slots=True)
+class ListUsers(Read[None, UserPage]):
+    """In the order of their ids; the revoked too."""
+
+    action: ClassVar[Action] = Action.LIST_USERS
+    scope: Scope
+    limit: int = 50
+    cursor: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_space(self.scope)
+        checked_whole(self.limit, "limit", 1, MAX_PAGE)
+        if self.cursor is not None:
+            place_of(self.cursor, self._query())
+
+    async def prepare(self, core: Core, grant: Grant) -> None:
+        return None
+
+    def apply(self, reader: Reader, prepared: None) -> UserPage:
+        after = None if self.cursor is None else place_of(self.cursor, self._query())
+        found = reader.users(after, self.limit + 1)
+        items = tuple(found[: self.limit])
+        more = len(found) > self.limit
+        return UserPage(items, cursor_after(self._query(), items[-1].id) if more else None)
+
+    def _query(self) -> str:
+        return digest_of("users", self.scope.space)[:16]
+
+    def touched(self, result: UserPage) -> int:
+        return len(result.items)
+
+
+def _known(transaction: Transaction, user_id: str) -> User:
+    found = transaction.user(user_id)
+    if found is None:
+        raise NotFound(f"there is no user {user_id!r:.80} in this space")
+    return found[0]
