@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from weakref import WeakKeyDictionary
 
 from holdfast import AsyncMemory, Memory
+from holdfast.app import Engine
 from holdfast.domain.jobs import Job
 from holdfast.domain.operations import Operation
+from holdfast.ports import Store
 from holdfast.runtime.worker import storewide
 
 
@@ -26,9 +29,17 @@ class SteppingClock:
         return self._now
 
 
+# Behind which engine a memory is that speaks to a server of the test's own.
+SERVED: WeakKeyDictionary[object, Engine] = WeakKeyDictionary()
+
+
+def store_of(memory: AsyncMemory) -> Store:
+    return SERVED.get(memory._service, memory._service)._core.store
+
+
 async def audit_trail(memory: AsyncMemory) -> Sequence[Operation]:
     """Every operation row, oldest first. Rows of reads wait for a commit, so there is one first."""
-    store = memory._service._core.store
+    store = store_of(memory)
     await store.write(storewide(), lambda transaction: None)
     rows = await store.read(storewide(), lambda reader: reader.operations(limit=1_000_000))
     return rows[::-1]
@@ -40,5 +51,5 @@ def trail_of(memory: Memory) -> Sequence[Operation]:
 
 def jobs_of(memory: Memory) -> Sequence[Job]:
     """Every attempt at background work, newest first."""
-    store = memory._memory._service._core.store
+    store = store_of(memory._memory)
     return memory._portal.run(store.read(storewide(), lambda reader: reader.jobs(limit=10_000)))

@@ -39,8 +39,9 @@ ALLOWED: dict[str, set[str]] = {
     "library": {*CORE, "ports", "inputs", "runtime"},
     "wire": {*CORE, "ports", "runtime"},
     "sync": {"errors", "library", "loops"},
-    "opening": {*CORE, "ports", "app", "library", "settings", "sync"},
-    "gateway": {*CORE, "ports", "inputs", "runtime", "wire", "settings"},
+    "client": {*CORE, "ports", "runtime", "library", "sync", "wire", "settings"},
+    "opening": {*CORE, "ports", "app", "client", "library", "settings", "sync"},
+    "gateway": {*CORE, "holdfast", "ports", "inputs", "runtime", "wire", "settings"},
     "cli": {*CORE, "holdfast", "settings", "app", "library", "ports", "inputs", "opening", "sync"},
 }
 SEES_EVERYTHING = {"app", "__init__", "__main__"}

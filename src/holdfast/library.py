@@ -68,10 +68,19 @@ class AsyncMemory:
     A part that is given must match; one that is not matches anything the caller may see.
     """
 
-    def __init__(self, service: Service, *, actor: Actor = LOCAL_OPERATOR, space: str = DEFAULT_SPACE) -> None:
+    def __init__(
+        self,
+        service: Service,
+        *,
+        actor: Actor = LOCAL_OPERATOR,
+        space: str = DEFAULT_SPACE,
+        subject: str | None = None,
+    ) -> None:
+        """`subject` is whom calls are about that name none: for a caller who may speak for one alone."""
         self._service = service
         self._actor = actor
         self._space = space
+        self._subject = subject
 
     @property
     def _loopless(self) -> bool:
@@ -90,6 +99,8 @@ class AsyncMemory:
         return await self._service.perform(self._actor, action, make, space=self._space)
 
     def _scope(self, where: Mapping[str, Any], allowed: frozenset[str] = SCOPE_ONLY) -> Scope:
+        if self._subject is not None and "subject" not in where:
+            where = {**where, "subject": self._subject}
         return scope_from(where, self._space, allowed)
 
     async def add(

@@ -1,4 +1,4 @@
-"""`holdfast.open`: from a path to a memory."""
+"""`holdfast.open`: from a path or an address to a memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from types import TracebackType
 from typing import Any, TypedDict, Unpack
 
 from holdfast.app import copy_store, open_engine
-from holdfast.domain.access import LOCAL_OPERATOR, Actor
+from holdfast.client.address import SCHEMES, checked_seconds, checked_url
+from holdfast.client.secret import Secret
+from holdfast.domain.access import LOCAL_OPERATOR, Actor, ActorKind
 from holdfast.domain.location import refuse_mistyped
 from holdfast.domain.ranking import Weights
 from holdfast.domain.results import Copied
@@ -31,20 +33,46 @@ class Options(TypedDict, total=False):
     new_ids: Ids | None
     settings: Settings | None
     work: bool
+    key: str | None
+    timeout_seconds: float | None
 
 
 class Opening:
     """What `open_async` gives: await it for the memory, or use it in `async with`."""
 
     def __init__(self, location: str | os.PathLike[str], options: Options) -> None:
+        # Taken out first: nothing that goes wrong later can show it.
+        self._key = _key(options)
         self._location = _checked_location(location)
         self._options = options
         _check_options(options)
+        _check_fit(options, self._location, keyed=self._key is not None)
         self._memory: AsyncMemory | None = None
 
     async def opened(self) -> AsyncMemory:
+        settings = self._options.get("settings") or read_settings()
+        return await (self._remote(settings) if _is_served(self._location) else self._embedded(settings))
+
+    async def _remote(self, settings: Settings) -> AsyncMemory:
+        """A memory behind a server. The key says who is calling; a user's calls are about that user by themselves."""
+        from holdfast.client.remote import RemoteService
+
+        key = self._key
+        if key is None and settings.key is not None:
+            key = Secret(settings.key.get_secret_value(), "HOLDFAST_KEY")
+        seconds = self._options.get("timeout_seconds")
+        service = RemoteService(self._location, key, settings.timeout_seconds if seconds is None else seconds)
+        try:
+            caller = (await service.greeted()).actor
+        except BaseException:
+            await service.close()
+            raise
+        space = self._options.get("space") or caller.space or settings.space
+        subject = caller.id if caller.kind in (ActorKind.USER, ActorKind.DEVICE) else None
+        return AsyncMemory(service, actor=caller, space=space, subject=subject)
+
+    async def _embedded(self, settings: Settings) -> AsyncMemory:
         options = self._options
-        settings = options.get("settings") or read_settings()
         engine = await open_engine(
             self._location,
             settings,
@@ -71,11 +99,13 @@ class Opening:
             await self._memory.close()
 
 
+def _key(options: Options) -> Secret | None:
+    return None if options.get("key") is None else Secret(options.pop("key"))
+
+
 def _checked_location(location: object) -> str:
     if not isinstance(location, str | os.PathLike):
-        raise InvalidInput(
-            "location", f"expected a path, a postgresql:// URL or :memory:, got {type(location).__name__}"
-        )
+        raise InvalidInput("location", f"expected a path, a URL or :memory:, got {type(location).__name__}")
     path = os.fspath(location)
     try:
         usable = isinstance(path, str) and b"\0" not in os.fsencode(path)
@@ -84,6 +114,8 @@ def _checked_location(location: object) -> str:
     if not isinstance(path, str) or not usable:
         raise InvalidInput("location", "holds characters that no path can hold; remove them")
     refuse_mistyped(path)
+    if _is_served(path):
+        return checked_url(path, "location")
     # Made absolute once: readers open the file later, and the process may have moved by then.
     return path if path == MEMORY or "://" in path else os.path.abspath(os.path.expanduser(path))
 
@@ -100,19 +132,42 @@ _EXPECTED: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "new_ids": ("Ids", lambda given: _has(given, ("new",))),
     "settings": ("Settings", lambda given: isinstance(given, Settings)),
     "work": ("True or False", lambda given: isinstance(given, bool)),
+    "timeout_seconds": ("a number of seconds", lambda given: checked_seconds(given, "timeout_seconds") > 0),
 }
+# Where there is no server, nobody asks for these; and a server has its own of those.
+_OF_CLIENTS = ("key", "timeout_seconds")
+_OF_STORES = ("embedder", "weights", "clock", "new_ids", "work", "actor")
 _NEVER_NONE = frozenset({"actor", "work"})
 
 
 def _check_options(options: Options) -> None:
     for name, given in options.items():
         if name not in _EXPECTED:
-            raise InvalidInput(name, f"is no option of open; there are {', '.join(_EXPECTED)}")
+            raise InvalidInput(name, f"is no option of open; there are {', '.join((*_EXPECTED, 'key'))}")
         expected, fits = _EXPECTED[name]
-        if not fits(given) and (given is not None or name in _NEVER_NONE):
+        if given is None and name not in _NEVER_NONE:
+            continue
+        if not fits(given):
             raise InvalidInput(name, f"expected {expected}, got {type(given).__name__}")
     if (space := options.get("space")) is not None:
         Scope(space=space)
+
+
+def _check_fit(options: Options, location: str, *, keyed: bool) -> None:
+    """What makes no sense for a server, or only there, is refused by name: nobody should believe that it counts."""
+    given = {name for name, value in options.items() if value is not None} | ({"key"} if keyed else set())
+    if _is_served(location):
+        for name in _OF_STORES:
+            if name in given:
+                raise InvalidInput(name, "is the server's to decide; leave it out when you open an http:// address")
+        return
+    for name in _OF_CLIENTS:
+        if name in given:
+            raise InvalidInput(name, "is for a memory behind a server, such as http://127.0.0.1:8010; leave it out")
+
+
+def _is_served(location: str) -> bool:
+    return location.partition("://")[0].lower() in SCHEMES and "://" in location
 
 
 def _has(given: object, names: tuple[str, ...]) -> bool:
@@ -125,6 +180,9 @@ def open_async(location: str | os.PathLike[str] = "memory.db", **options: Unpack
     `location` is a path, ":memory:", or a "postgresql://" URL. `embedder` is "static" (the default: no key, no
     network), "onnx:<directory>", "openai:<model>", or one of your own. `weights` tune the ranking. `space` is the
     tenant that calls work in, `actor` who is calling. `work=False` leaves background work to other processes.
+
+    Or it is the "http://" address of a server, and `key` a user's key or the operator's token. `timeout_seconds`
+    bounds each call. What the server decides itself, such as the embedder, is refused.
     """
     return Opening(location, options)
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from holdfast.errors import ConfigurationError
+
+S = TypeVar("S", bound=BaseSettings)
 
 
 class Settings(BaseSettings):
@@ -21,7 +25,8 @@ class Settings(BaseSettings):
         description="A folder of files named like settings, such as holdfast_operator_token: each holds one's value.",
     )
     store: str = Field(
-        default="memory.db", description="Where the command line keeps its memory: a path, or a postgresql:// URL."
+        default="memory.db",
+        description="Where the command line keeps its memory: a path, a postgresql:// or an http:// URL.",
     )
     space: str = Field(default="default", description="The space that calls work in unless they name one.")
     embedder: str = Field(
@@ -49,6 +54,12 @@ class Settings(BaseSettings):
         default=100_000,
         ge=0,
         description="From how many records on a partition is searched by way of an approximate index; 0 is never.",
+    )
+    key: SecretStr | None = Field(
+        default=None, description="The key to a memory behind a server: a user's, or the operator's token."
+    )
+    timeout_seconds: float = Field(
+        default=30.0, gt=0, le=86_400, description="How long a call to a memory behind a server may take in all."
     )
     host: str = Field(default="127.0.0.1", min_length=1, description="The address that `holdfast serve` listens on.")
     port: int = Field(default=8010, ge=0, le=65535, description="The port that it listens on; 0 is any free one.")
@@ -89,6 +100,17 @@ class Settings(BaseSettings):
     request_logs: bool = Field(default=True, description="Whether the service writes a line for each request.")
 
 
+class GatewayClientSettings(BaseSettings):
+    """How an agent reaches its Memory Gateway. Each is the variable of its name after `MEMORY_GATEWAY_`."""
+
+    model_config = SettingsConfigDict(env_prefix="MEMORY_GATEWAY_", extra="ignore")
+
+    base_url: str = Field(description="The gateway's address, such as http://127.0.0.1:8010.")
+    user_id: str = Field(min_length=1, description="Whose memory it is.")
+    user_key: SecretStr = Field(min_length=1, description="The key to it.")
+    timeout_seconds: float = Field(default=10.0, gt=0, le=86_400, description="How long a call may take in all.")
+
+
 def read_settings() -> Settings:
     """The settings; what is wrong with one is told by its name, never by its value.
 
@@ -98,10 +120,21 @@ def read_settings() -> Settings:
     if folder is not None and not Path(folder).is_dir():
         raise ConfigurationError("HOLDFAST_SECRETS_DIR: there is no such folder")
     try:
-        return Settings(_secrets_dir=folder)  # type: ignore[call-arg]
+        return _read(lambda: Settings(_secrets_dir=folder), "HOLDFAST_")  # type: ignore[call-arg]
     except SettingsError:
         raise ConfigurationError("HOLDFAST_SECRETS_DIR: a file in it cannot be read") from None
+
+
+def read_gateway_client_settings() -> GatewayClientSettings:
+    """What is missing or wrong is told by its name, as above."""
+    return _read(lambda: GatewayClientSettings(), "MEMORY_GATEWAY_")  # type: ignore[call-arg]
+
+
+def _read(make: Callable[[], S], prefix: str) -> S:
+    try:
+        return make()
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
-        name = "HOLDFAST_" + "_".join(str(part) for part in first["loc"]).upper()
-        raise ConfigurationError(f"{name}: {first['msg'][:1].lower()}{first['msg'][1:]}") from None
+    # Raised apart from what was caught: that one quotes the value.
+    name = prefix + "_".join(str(part) for part in first["loc"]).upper()
+    raise ConfigurationError(f"{name}: {first['msg'][:1].lower()}{first['msg'][1:]}")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import TypeAdapter
@@ -183,6 +183,7 @@ class Greeting:
 GREETING = Form(Greeting, closed=False)
 
 
+@cache
 def definitions(template: str) -> tuple[dict[Action, Any], dict[Action, Any], dict[str, Any]]:
     """For OpenAPI: the schema of each request and of each answer, and what they refer to by `template`."""
     inputs: list[tuple[Any, Any, CoreSchema]] = []

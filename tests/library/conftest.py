@@ -1,42 +1,85 @@
-"""What the library promises, it promises on each store: the memories of these tests are opened on both."""
+"""What the library promises, it promises on each store, and over HTTP: these tests are run on both stores, and on a
+server.
+
+Over HTTP there is a real server, its engine on a file. Who needs a clock of its own, or is marked `embedded` for
+another reason, stays in process.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 import holdfast
+from holdfast.ports import Embedder
 from holdfast.search.embedders.static import StaticEmbedder
-from probes import SteppingClock
+from probes import SERVED, SteppingClock
+from serving import OPERATOR_KEY, served
+
+HTTP = "http"
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def store_place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where an empty store may be made."""
-    if request.param == "sqlite":
-        return str(tmp_path / "memory.db")
-    url: str = request.getfixturevalue("postgres_url")
-    return url
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "kind" in metafunc.fixturenames:
+        stays = metafunc.definition.get_closest_marker("embedded") or "store_place" in metafunc.fixturenames
+        metafunc.parametrize("kind", ["sqlite", "postgres", *([] if stays else [HTTP])], indirect=True)
 
 
 @pytest.fixture
-def memory(store_place: str) -> Iterator[holdfast.Memory]:
+def kind(request: pytest.FixtureRequest) -> str:
+    """How the test reaches its memory."""
+    chosen: str = request.param
+    return chosen
+
+
+@pytest.fixture
+def store_place(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    """Where an empty store may be made."""
+    return _place(kind, tmp_path, request)
+
+
+def _place(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    if kind == "postgres":
+        url: str = request.getfixturevalue("postgres_url")
+        return url
+    return str(tmp_path / "memory.db")
+
+
+@contextmanager
+def opened(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest, embedder: str | Embedder
+) -> Iterator[holdfast.Memory]:
+    place = _place(kind, tmp_path, request)
+    if kind != HTTP:
+        with holdfast.open(place, embedder=embedder, work=False) as memory:
+            yield memory
+        return
+    with served(place, embedder) as server, holdfast.open(server.url, key=OPERATOR_KEY) as memory:
+        SERVED[memory._memory._service] = server.engine
+        yield memory
+
+
+@pytest.fixture
+def memory(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[holdfast.Memory]:
     """A memory without a worker of its own: background work happens when a test drains it."""
-    with holdfast.open(store_place, embedder="fake", work=False) as opened:
-        yield opened
+    with opened(kind, tmp_path, request, "fake") as found:
+        yield found
 
 
 @pytest.fixture
 def timed(store_place: str, clock: SteppingClock) -> Iterator[holdfast.Memory]:
     """The same, by the test's own clock."""
-    with holdfast.open(store_place, embedder="fake", work=False, clock=clock) as opened:
-        yield opened
+    with holdfast.open(store_place, embedder="fake", work=False, clock=clock) as found:
+        yield found
 
 
 @pytest.fixture
-def meaningful(store_place: str, static_embedder: StaticEmbedder) -> Iterator[holdfast.Memory]:
+def meaningful(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest, static_embedder: StaticEmbedder
+) -> Iterator[holdfast.Memory]:
     """The same with the default embedder, where it matters what words mean."""
-    with holdfast.open(store_place, embedder=static_embedder, work=False) as opened:
-        yield opened
+    with opened(kind, tmp_path, request, static_embedder) as found:
+        yield found

@@ -13,14 +13,15 @@ _PARAMETER = re.compile(r"([?&])([^=&#]*)=([^&#]*)")
 
 
 # What else libpq takes, or a slip of the pen: no path, and it may hold a password.
-_A_SERVER = re.compile(r"^postgres(ql)?:|(^|\s)(host|hostaddr|dbname|password|user)\s*=", re.IGNORECASE)
+_A_SERVER = re.compile(r"^(postgres(ql)?|https?):|(^|\s)(host|hostaddr|dbname|password|user)\s*=", re.IGNORECASE)
 
 
 def refuse_mistyped(location: str) -> None:
     """A server's address that is no URL must not be taken for a path, nor be shown."""
     if "://" not in location and _A_SERVER.search(location):
         raise InvalidInput(
-            "location", "looks like a server's address; write it as postgresql://user:password@host/name"
+            "location",
+            "looks like a server's address; write it as postgresql://user:password@host/name, or http://host:8010",
         )
 
 

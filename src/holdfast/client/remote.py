@@ -1,0 +1,164 @@
+"""A memory behind a server: the service port over HTTP, so that the library is the same as on a store.
+
+Verbs are made here, as they are in process: what cannot be made is refused before anything is sent. Who is calling is
+the server's to say, by the key. Nothing is ever sent twice: whether a call that got no answer may be repeated is told
+by its error, `StoreUnavailable` if nothing came of it, `OutcomeUnknown` if something may have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+from pydantic_core import from_json
+
+from holdfast.client.line import Line, Lost, Reply
+from holdfast.client.secret import Secret
+from holdfast.domain.access import Action, Actor
+from holdfast.errors import (
+    AccessDenied,
+    HoldfastError,
+    InvalidInput,
+    NotFound,
+    OutcomeUnknown,
+    StoreBusy,
+    StoreClosed,
+    StoreError,
+    StoreUnavailable,
+    StoreUnusable,
+    Unauthenticated,
+)
+from holdfast.ports import Verb
+from holdfast.wire import GREETING, VERBS, Greeting, decoded_error
+
+T = TypeVar("T")
+# Upkeep takes as long as the store is large.
+_UPKEEP = frozenset({Action.VERIFY, Action.REBUILD, Action.WORK})
+_UPKEEP_SECONDS = 3_600.0
+_SAID_CHARS = 300
+
+
+class RemoteService:
+    """Implements `ports.Service`."""
+
+    loopless = False
+
+    def __init__(self, url: str, key: Secret | None, timeout_seconds: float) -> None:
+        self._line = Line(url, key, timeout_seconds)
+        self._spoken: frozenset[str] | None = None
+
+    def __repr__(self) -> str:
+        return f"RemoteService({self._line.url!r})"
+
+    async def greeted(self) -> Greeting:
+        """Who the server says that we are, and what can be asked of it."""
+        try:
+            reply = await self._reply("GET", "/verbs", None, writes=False, hint="")
+        except NotFound:
+            raise StoreUnusable(f"{self._line.url} is no Holdfast server, or one without verbs") from None
+        greeting = cast(Greeting, self._read(reply, GREETING.decode, writes=False))
+        self._spoken = frozenset(greeting.verbs)
+        return greeting
+
+    async def perform(self, actor: Actor, action: Action, make: Callable[[], Verb[T]], *, space: str) -> T:
+        """`actor` and `space` are the server's to decide: the one by the key, the other is in the verb's scope."""
+        verb, spoken = make(), VERBS[action]
+        if self._spoken is not None and action not in self._spoken:
+            raise StoreUnusable(f"the server at {self._line.url} is of another version and cannot {action}; update it")
+        body = spoken.request.encode(verb)
+        hint = _hint(getattr(verb, "idempotency_key", None))
+        reply = await self._reply("POST", f"/verbs/{action}", body, writes=spoken.writes, hint=hint, action=action)
+        return cast(T, self._read(reply, spoken.answer.decode, writes=spoken.writes, hint=hint))
+
+    async def close(self) -> None:
+        await self._line.close()
+
+    async def _reply(
+        self, method: str, path: str, body: bytes | None, *, writes: bool, hint: str, action: Action | None = None
+    ) -> Reply:
+        seconds = self._line.timeout_seconds
+        if action in _UPKEEP:
+            seconds = max(seconds, _UPKEEP_SECONDS)
+        try:
+            reply = await self._line.call(method, path, body, timeout_seconds=seconds)
+        except Lost as lost:
+            failure = _lost(self._line.url, lost, writes=writes, hint=hint)
+        else:
+            if reply.status == 200:
+                return reply
+            failure = refused(self._line.url, reply, writes=writes, hint=hint)
+        raise failure
+
+    def _read(self, reply: Reply, decode: Callable[[bytes], object], *, writes: bool, hint: str = "") -> object:
+        try:
+            return decode(reply.body)
+        except HoldfastError as error:
+            field = error.field if isinstance(error, InvalidInput) else "answer"
+        problem = f"{self._line.url} answered something that is no answer of Holdfast's (at {field:.60})"
+        if writes:
+            raise OutcomeUnknown(f"{problem}; {hint}")
+        raise StoreUnusable(f"{problem}; check the address, and that the server's version is this one's")
+
+
+def _hint(idempotency_key: object) -> str:
+    if idempotency_key is None:
+        return "whether it was done is not known: look before you repeat it, and give writes an idempotency_key"
+    return "whether it was done is not known: call again with the same idempotency_key, which does nothing twice"
+
+
+def _lost(url: str, lost: Lost, *, writes: bool, hint: str) -> HoldfastError:
+    if writes and lost.sent:
+        return OutcomeUnknown(f"{url} {lost.reason}; {hint}")
+    return StoreUnavailable(f"{url} {lost.reason}; nothing was done, trying again is safe")
+
+
+def refused(url: str, reply: Reply, *, writes: bool, hint: str) -> HoldfastError:
+    """The error that an answer tells: ours as it was raised there, another's by its status."""
+    known = decoded_error(reply.body)
+    if isinstance(known, StoreClosed):
+        # It is the server's store that is closed, not this memory.
+        return StoreUnavailable(f"{url} is shutting down; nothing was done, try again soon")
+    if known is not None:
+        return known
+    said, told = _said(reply)
+    if reply.status >= 500:
+        return _broken(url, reply, told, said=said, writes=writes, hint=hint)
+    when = f"in {reply.retry_after} s" if (reply.retry_after or "").isdigit() else "later"
+    match reply.status:
+        case 401:
+            return Unauthenticated(f"{url} does not know this key{told}; give it as `key`, or as HOLDFAST_KEY")
+        case 403 | 407:
+            return AccessDenied(f"{url} refuses this{told}")
+        case 408:
+            return StoreUnavailable(f"{url} did not get the whole request in time; nothing was done, try again")
+        case 413:
+            return InvalidInput("request", "is larger than the server takes; send less at once")
+        case 429:
+            return StoreBusy(f"{url} gets too many requests; nothing was done, try again {when}")
+    if 300 <= reply.status < 400:
+        return StoreUnusable(f"{url} sends callers elsewhere ({reply.status}); give the address that it leads to")
+    return StoreUnusable(f"{url} answered {reply.status}{told}; check that it is the address of a Holdfast server")
+
+
+def _broken(url: str, reply: Reply, told: str, *, said: bool, writes: bool, hint: str) -> HoldfastError:
+    if said and reply.status == 503:
+        return StoreUnavailable(f"{url} has too much to do{told}; nothing was done, try again soon")
+    if writes:
+        return OutcomeUnknown(f"{url} answered {reply.status}{told}; {hint}")
+    if reply.status in (502, 503, 504):
+        return StoreUnavailable(f"{url} answered {reply.status}; nothing was done, trying again is safe")
+    return StoreError(f"{url} answered {reply.status}{told}; its log says more")
+
+
+def _said(reply: Reply) -> tuple[bool, str]:
+    """Whether the server itself said so, and what. What a proxy wrote is not repeated."""
+    if reply.media_type != "application/problem+json":
+        return False, ""
+    try:
+        problem = from_json(reply.body)
+    except ValueError:
+        return False, ""
+    detail = problem.get("detail") if isinstance(problem, dict) else None
+    if not isinstance(detail, str) or not isinstance(problem.get("code"), str):
+        return False, ""
+    return True, f" ({detail:.{_SAID_CHARS}})"

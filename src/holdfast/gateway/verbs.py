@@ -1,0 +1,96 @@
+"""The library's verbs over HTTP: `POST /verbs/<action>`, its body the verb's fields, its answer the verb's result.
+
+`holdfast.open("http://…")` speaks to these. They take and give what `wire.py` says; who is calling, and how an error is
+told, is the app's to say. A body is read inside the gate, so that one which cannot be read leaves its audit row too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from fastapi import APIRouter, HTTPException, Request
+from starlette.responses import Response
+
+import holdfast
+from holdfast.domain.access import Action, Actor
+from holdfast.ports import Verb
+from holdfast.wire import GREETING, VERBS, Greeting, Spoken, definitions
+
+Perform = Callable[[Request, Action, Callable[[], Verb[Any]]], Awaitable[Any]]
+Named = Callable[[Request], Awaitable[Actor]]
+_JSON = "application/json"
+_PREFIX = "verbs."
+_REFERENCE = f"#/components/schemas/{_PREFIX}{{model}}"
+
+
+def router(perform: Perform, caller: Named, extra: Mapping[str, Any] | None = None) -> APIRouter:
+    """`perform` has the caller of a request perform a verb; `caller` says who that is. `extra` goes into OpenAPI."""
+    routes = APIRouter(prefix="/verbs", tags=["verbs"])
+    told = dict(extra or {})
+
+    @routes.get("", response_class=Response, openapi_extra=told, responses={200: _holding(_GREETING)})
+    async def verbs(request: Request) -> Response:
+        """Which Holdfast this is, whom the key belongs to, and what can be asked."""
+        greeting = Greeting(holdfast.__version__, await caller(request), tuple(VERBS))
+        return Response(GREETING.encode(greeting), media_type=_JSON)
+
+    asked, answered, _ = definitions(_REFERENCE)
+    for action, spoken in VERBS.items():
+        routes.add_api_route(
+            f"/{action}",
+            _endpoint(spoken, perform),
+            methods=["POST"],
+            name=f"verb_{action}",
+            summary=f"Perform {action}",
+            description=(spoken.request_type.__doc__ or "").partition("\n\n")[0] if _documented(spoken) else "",
+            response_class=Response,
+            responses={200: _holding(answered[action])},
+            openapi_extra={**told, "requestBody": {"required": True, **_holding(asked[action])}},
+        )
+    return routes
+
+
+def schemas() -> dict[str, Any]:
+    """What the routes refer to: to be put among the OpenAPI document's `components.schemas`."""
+    return {f"{_PREFIX}{name}": schema for name, schema in definitions(_REFERENCE)[2].items()}
+
+
+def _endpoint(spoken: Spoken, perform: Perform) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON:
+            raise HTTPException(415, f"the body must be {_JSON}")
+        body = await request.body()
+        result = await perform(request, spoken.action, lambda: spoken.request.decode(body))
+        return Response(spoken.answer.encode(result), media_type=_JSON)
+
+    return endpoint
+
+
+def _documented(spoken: Spoken) -> bool:
+    """Whether its class says something itself: a dataclass that does not has its signature for a docstring."""
+    return not (spoken.request_type.__doc__ or "").startswith(f"{spoken.request_type.__name__}(")
+
+
+def _holding(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"content": {_JSON: {"schema": dict(schema)}}}
+
+
+_GREETING = {
+    "type": "object",
+    "required": ["holdfast", "actor", "verbs"],
+    "properties": {
+        "holdfast": {"type": "string", "description": "The version."},
+        "actor": {
+            "type": "object",
+            "required": ["kind", "id"],
+            "properties": {
+                "kind": {"type": "string"},
+                "id": {"type": "string"},
+                "space": {"type": ["string", "null"]},
+                "subjects": {"type": "array", "items": {"type": "string"}},
+            },
+        },
+        "verbs": {"type": "array", "items": {"type": "string"}},
+    },
+}
