@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from holdfast import errors
 from holdfast.domain.access import Actor, ActorKind
+from holdfast.domain.conditions import AllOf, AnyOf, Compare, Not
 from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt
 from holdfast.domain.memory import Evidence, Plane, Status, Trust, Validity
 from holdfast.domain.memory import Memory as MemoryRecord
@@ -43,7 +44,10 @@ __all__ = [
     "Actor",
     "ActorKind",
     "Added",
+    "AllOf",
+    "AnyOf",
     "AsyncMemory",
+    "Compare",
     "Component",
     "Copied",
     "Draft",
@@ -59,6 +63,7 @@ __all__ = [
     "Memory",
     "MemoryRecord",
     "Message",
+    "Not",
     "Page",
     "Plane",
     "Recall",

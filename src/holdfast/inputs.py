@@ -8,9 +8,11 @@ from enum import Enum, StrEnum
 from functools import lru_cache
 from typing import Any, TypedDict, TypeVar
 
+from holdfast.domain.conditions import Condition
 from holdfast.domain.memory import Plane, Validity
 from holdfast.domain.results import HitKind
 from holdfast.domain.scope import SCOPE_PARTS, Scope
+from holdfast.domain.searching import Method
 from holdfast.domain.times import checked_time
 from holdfast.domain.transcript import Draft, Role
 from holdfast.errors import InvalidInput
@@ -67,6 +69,9 @@ class Asking(Where, total=False):
     as_of: Moment | None
     valid_at: Moment | None
     min_score: float | None
+    method: str
+    radius: float | None
+    condition: Condition | None
 
 
 SCOPE_ONLY = frozenset(Where.__optional_keys__)
@@ -107,6 +112,9 @@ def wanted_from(asking: Asking) -> Wanted:
         as_of=moment_from(asking.get("as_of"), "as_of"),
         valid_at=moment_from(asking.get("valid_at"), "valid_at"),
         min_score=asking.get("min_score"),
+        method=chosen(Method, asking.get("method", Method.HYBRID), "method"),
+        radius=asking.get("radius"),
+        condition=asking.get("condition"),
     )
 
 

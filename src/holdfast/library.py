@@ -135,6 +135,9 @@ class AsyncMemory:
 
         `top_k` bounds how many. `kind`, `planes`, `sender`, `role`, `source`, `said_from`, `said_to` and `min_score`
         narrow what may come. `as_of` asks what was known at a moment, `valid_at` what was true then.
+
+        `method` is hybrid, keyword (words alone) or vector (meaning alone: a score is the similarity). `radius` is the
+        least similarity of meaning, 0 to 1. A `condition` decides what the search sees: nothing else moves a score.
         """
         return await self._perform(
             Action.SEARCH, lambda: Search(self._scope(asking, SEARCHABLE), query, wanted_from(asking))

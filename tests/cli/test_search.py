@@ -35,6 +35,24 @@ def test_a_search_narrows_by_scope_and_by_filters(ana: Holdfast) -> None:
     assert all("moved" in text or "love" in text.lower() for text in found("--plane", "long_term", "--kind", "memory"))
 
 
+def test_a_search_by_words_or_by_meaning_alone(ana: Holdfast) -> None:
+    def hits(method: str) -> list[dict[str, object]]:
+        found: list[dict[str, object]] = ana("search", "wine", "--subject", "ana", "--method", method, "--json").json[
+            "hits"
+        ]
+        return found
+
+    assert hits("keyword")
+    assert all("wine" in str(hit["text"]).lower() for hit in hits("keyword"))
+    assert len(hits("vector")) > len(hits("keyword"))
+    told = ana("explain", "wine", "--subject", "ana", "--method", "vector", "--json").json
+    assert told["understood"]["method"] == "vector"
+    assert {part["name"] for hit in told["hits"] for part in hit["components"]} == {"vector"}
+    refused = ana("search", "wine", "--method", "agentic")
+    assert refused.code == 2
+    assert "method" in refused.err
+
+
 def test_explain_shows_the_parts_of_a_score_and_the_evidence(ana: Holdfast) -> None:
     ran = ana("explain", "red wine", "--subject", "ana", "--top-k", "1")
     assert "words" in ran.out

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import holdfast
-from holdfast import Memory
+from holdfast import Compare, Memory, Not
 from holdfast.domain.results import Explanation
 from holdfast.search import approximate
 from holdfast.search.embedders.static import StaticEmbedder
@@ -130,6 +130,36 @@ def test_scores_are_those_of_the_exact_search(opener: Opener) -> None:
         for query, best in exact.items():
             found = memory.search(query, subject="ana")[0]
             assert found.score == pytest.approx(best.score, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    "asking",
+    [
+        {"method": "vector"},
+        {"method": "vector", "condition": Compare("sender", "in", ("Ana", "Ben"))},
+        {"condition": Not(Compare("sender", "eq", "Ana"))},
+        {"condition": Compare("said_at", "gte", "2025-01-20"), "radius": 0.2},
+        {"method": "keyword"},
+    ],
+)
+def test_methods_and_conditions_hold_as_in_an_exact_search(opener: Opener, asking: dict[str, Any]) -> None:
+    asked = queries(30)
+    with opener() as memory:
+        talk(memory, 2_000)
+        exact = [memory.search(query, subject="ana", **asking) for query in asked]
+        memory.drain()
+        assert is_approximate(memory.explain(asked[0], subject="ana", **asking))
+        found = [memory.search(query, subject="ana", **asking) for query in asked]
+    shares = []
+    for one, other in zip(exact, found, strict=True):
+        assert one
+        shares.append(len({hit.id for hit in one} & {hit.id for hit in other}) / len(one))
+        scores = {hit.id: hit.score for hit in one}
+        if asking.get("method"):
+            # By meaning or by words alone, nothing is estimated.
+            assert all(hit.score == pytest.approx(scores[hit.id], abs=1e-5) for hit in other if hit.id in scores)
+    assert np.mean(shares) >= 0.97
+    assert min(shares) >= 0.7
 
 
 def test_a_small_partition_is_searched_exactly(memory: Memory) -> None:

@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 
 import holdfast
+from holdfast import AllOf, AnyOf, Compare, Not
 from holdfast.search.embedders.static import StaticEmbedder
 from holdfast.testing import CountingIds
 from probes import SteppingClock
 
 NEAR = 1e-3
+ANA, CATS = Compare("sender", "eq", "Ana"), Compare("conversation", "eq", "cats-1")
 PEOPLE = ("ana", "bob", None)
 TOPICS = {
     "cats": ["My grey cat sleeps on the warm roof.", "The cat chased a mouse through the barn.", "Cats purr at night."],
@@ -112,6 +114,12 @@ def _asked(moments: list[datetime]) -> Iterator[dict[str, Any]]:
         yield {**where, "valid_at": moments[5], "as_of": moments[6] + timedelta(hours=1)}
         yield {**where, "said_from": moments[1], "said_to": moments[5]}
         yield {**where, "conversation": "cats-1"}
+        yield {**where, "method": "keyword"}
+        yield {**where, "method": "vector", "top_k": 5}
+        yield {**where, "radius": 0.3}
+        yield {**where, "condition": Compare("conversation", "in", ("cats-1", "work-0"))}
+        yield {**where, "condition": AnyOf([CATS, AllOf([Not(ANA), Compare("said_at", "gte", moments[4])])])}
+        yield {**where, "condition": Not(Compare("plane", "eq", "long_term")), "method": "vector"}
 
 
 def test_both_stores_give_the_same_hits_in_the_same_order(pair: Pair) -> None:

@@ -72,6 +72,9 @@ class Filters:
     as_of: Annotated[OnlyText, _option("--as-of", "TIME", "What was known then, such as 2026-11-15T09:30.")] = None
     valid_at: Annotated[OnlyText, _option("--valid-at", "TIME", "What was true then.")] = None
     min_score: Annotated[float | None, _option("--min-score", "SCORE", "Nothing below this score.")] = None
+    method: Annotated[
+        str, _option("--method", "METHOD", "hybrid, keyword (by words alone) or vector (by meaning alone).")
+    ] = "hybrid"
 
     def asking(self, place: Place) -> Asking:
         own: Asking = {
@@ -83,6 +86,7 @@ class Filters:
             "as_of": self.as_of,
             "valid_at": self.valid_at,
             "min_score": self.min_score,
+            "method": self.method,
         }
         return cast(Asking, {**own, **place.where()})
 

@@ -5,17 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import NamedTuple, Protocol
 
+from holdfast.domain.conditions import Condition
 from holdfast.domain.memory import Plane
 from holdfast.domain.ranking import FloatArray, HalfArray, IntArray
 from holdfast.domain.results import HitKind, Way
 from holdfast.domain.transcript import Role
 
 
+class Method(StrEnum):
+    """What a search ranks by: words, meaning and hints together; words alone; or meaning alone."""
+
+    HYBRID = "hybrid"
+    KEYWORD = "keyword"
+    VECTOR = "vector"
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a search asks for, besides the words. Times of None mean now and always."""
+    """What a search asks for, besides the words. Times of None mean now and always.
+
+    `condition` decides what the search sees at all, like the scope: nothing outside it moves a score. `radius` is the
+    least cosine of a record's own text with the query; a record without a vector is outside every radius.
+    """
 
     top_k: int = 10
     kind: HitKind | None = None
@@ -29,6 +43,9 @@ class Wanted:
     valid_at: datetime | None = None
     min_score: float | None = None
     quarantined: bool = False
+    method: Method = Method.HYBRID
+    radius: float | None = None
+    condition: Condition | None = None
 
 
 @dataclass(frozen=True, slots=True)

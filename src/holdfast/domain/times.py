@@ -8,6 +8,10 @@ from holdfast.errors import InvalidTimestamp
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+# 1973 in milliseconds, and the year 5138 in seconds.
+_LEAST_MILLISECONDS = 10**11
+# The last day of the calendar is left out: there must be room after a moment.
+_MOST_MILLISECONDS = (datetime(9999, 12, 31, tzinfo=UTC) - EPOCH) // timedelta(milliseconds=1)
 
 
 def to_micros(moment: datetime) -> int:
@@ -37,3 +41,14 @@ def checked_time(value: object, field: str) -> datetime:
         return value.astimezone(UTC)
     except OverflowError:
         raise InvalidTimestamp(field, "is outside the years 1 to 9999 in UTC") from None
+
+
+def checked_milliseconds(value: object, field: str) -> datetime:
+    """A moment from whole milliseconds since 1970. What looks like seconds is refused, except 0, the beginning."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidTimestamp(field, f"expected whole milliseconds since 1970, got {type(value).__name__}")
+    if 0 < value < _LEAST_MILLISECONDS:
+        raise InvalidTimestamp(field, f"is in milliseconds since 1970; {value} looks like seconds: multiply by 1,000")
+    if not 0 <= value <= _MOST_MILLISECONDS:
+        raise InvalidTimestamp(field, "is outside the years 1970 to 9999, in milliseconds since 1970")
+    return from_micros(value * 1_000)

@@ -9,39 +9,55 @@ from datetime import datetime
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.conditions import checked_condition
 from holdfast.domain.ids import checked_id
 from holdfast.domain.memory import Evidence, Memory
 from holdfast.domain.numbers import checked_real, checked_whole
-from holdfast.domain.ranking import FloatArray
+from holdfast.domain.ranking import FloatArray, Part
 from holdfast.domain.results import Absence, Component, Explanation, Hit, HitKind, Record, Way
 from holdfast.domain.scope import Scope
+from holdfast.domain.searching import Method
 from holdfast.domain.text import MAX_QUERY_CHARS, checked_text
-from holdfast.errors import EmbedderUnavailable, NotFound
+from holdfast.errors import EmbedderUnavailable, InvalidInput, NotFound
 from holdfast.ports import Purpose, Ranked, Reader, Scored, Wanted
 from holdfast.runtime import indexing
 from holdfast.runtime.perform import Core, Read
 
 MAX_TOP_K = 1_000
 log = logging.getLogger("holdfast")
+_NOTHING_MATCHES = {
+    Method.HYBRID: "nothing in it matches the query, neither words nor meaning",
+    Method.KEYWORD: "it holds none of the query's words",
+    Method.VECTOR: "it has no vector to compare with the query's",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A query, ready to be ranked. Without a vector it is ranked by words alone."""
+    """A query, ready to be ranked. Without a vector it is ranked by words alone.
+
+    `stunted` if that was not asked for: the embedder did not answer.
+    """
 
     core: Core
     vector: FloatArray | None
     now: datetime
+    stunted: bool = False
 
 
 async def asked(core: Core, grant: Grant, query: str, wanted: Wanted) -> Asked:
+    if wanted.method is Method.KEYWORD:
+        return Asked(core, None, core.clock.now())
     meant = await core.store.read(grant, lambda reader: core.searcher.text_to_embed(reader, grant.scope, query, wanted))
     try:
         vector = indexing.query_vector(await indexing.vectors_of(core, [meant], Purpose.QUERY))
     except EmbedderUnavailable as error:
+        if wanted.method is Method.VECTOR or wanted.radius is not None:
+            # Nothing else can stand for what was asked.
+            raise
         # Search goes on without the model: by words, and `explain` says so.
         log.warning("searching by words only: %s", error)
-        return Asked(core, None, core.clock.now())
+        return Asked(core, None, core.clock.now(), stunted=True)
     return Asked(core, vector, core.clock.now())
 
 
@@ -52,6 +68,17 @@ def check_query(query: str, wanted: Wanted, places: str = "top_k") -> None:
     check_names(sender=wanted.sender, source=wanted.source)
     if wanted.min_score is not None:
         checked_real(wanted.min_score, "min_score")
+    if wanted.radius is not None:
+        _check_radius(wanted.radius, wanted.method)
+    if wanted.condition is not None:
+        checked_condition(wanted.condition)
+
+
+def _check_radius(radius: float, method: Method) -> None:
+    if not 0 <= checked_real(radius, "radius") <= 1:
+        raise InvalidInput("radius", f"is a similarity from 0 to 1, not {radius!r:.40}")
+    if method is Method.KEYWORD:
+        raise InvalidInput("radius", "is a similarity of meaning, which the method keyword does not look at")
 
 
 def check_names(**given: str | None) -> None:
@@ -106,7 +133,7 @@ class Explain(Read[Asked, Explanation]):
             reader, self.scope, self.query, prepared.vector, self.wanted, prepared.now, target, explained=True
         )
         understood = dict(ranked.understood)
-        if prepared.vector is None:
+        if prepared.stunted:
             understood["embedder"] = "unavailable: ranked by words only"
         return Explanation(
             query=understood,
@@ -142,13 +169,20 @@ class Explain(Read[Asked, Explanation]):
         least = self.wanted.min_score
         if least is not None and scored.score < least:
             reason = f"its score is below the least that was asked for, {least}"
+        elif not self._within(scored):
+            reason = f"its meaning is not within the radius that was asked for, {self.wanted.radius}"
         elif rank > self.wanted.top_k:
             reason = f"its rank is {rank} of {ranked.candidates}; only the best {self.wanted.top_k} were asked for"
         elif any(way.approximate for way in ranked.ways):
             reason = f"an exact search would have put it at rank {rank}, and the approximate one missed it"
         else:
-            reason = "nothing in it matches the query, neither words nor meaning"
+            reason = _NOTHING_MATCHES[self.wanted.method]
         return Absence(self.record_id, reason, rank, scored.score, cutoff, components(scored))
+
+    def _within(self, scored: Scored) -> bool:
+        """A record without a vector has a cosine of 0 with everything."""
+        cosine = scored.parts.get(Part.VECTOR, (0.0,))[0]
+        return self.wanted.radius is None or (cosine != 0 and cosine >= self.wanted.radius)
 
     def touched(self, result: Explanation) -> int:
         return len(result.hits)

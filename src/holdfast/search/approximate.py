@@ -24,6 +24,7 @@ from holdfast.domain.ranking import (
     NEAREST_DEPTH,
     PARTS,
     WORDS_AT,
+    BoolArray,
     FloatArray,
     IntArray,
     Part,
@@ -57,7 +58,8 @@ _LIKENESS = 0.5
 class Found:
     """What one partition brings to a search: rows of its view, and a row of raw values per part.
 
-    `low` and `high` are the bounds of each part over all `candidates`, also over those that were not looked at.
+    `low` and `high` are the bounds of each part over all `candidates`, also over those that were not looked at;
+    `embedded` are the rows that have a vector to compare.
     """
 
     rows: IntArray
@@ -66,13 +68,17 @@ class Found:
     high: FloatArray
     candidates: int
     best_words: float
+    embedded: BoolArray
 
 
 def exact(seen: Seen, wanted: IntArray, query: Understood, vector: FloatArray | None) -> Found:
     values = signals(seen, query, vector)
     raw = values[:, wanted]
     best_words = float(values[WORDS_AT].max())
-    return Found(wanted, raw, raw.min(axis=1), raw.max(axis=1), len(wanted), best_words)
+    vectors = seen.view.vectors
+    comparable = vector is not None and vectors.rows.shape[1:] == vector.shape
+    embedded = (vectors.whole[wanted] >= 0) & comparable
+    return Found(wanted, raw, raw.min(axis=1), raw.max(axis=1), len(wanted), best_words, embedded)
 
 
 class Pool:
@@ -127,7 +133,7 @@ class Pool:
         bounds = np.concatenate((raw[MEANING_AT], looked.measured(edges, usual)), axis=1)
         low[MEANING_AT], high[MEANING_AT] = bounds.min(axis=1), bounds.max(axis=1)
         low[_SESSION_AT] = min(low[_SESSION_AT], least)
-        return Found(rows, raw, low, high, len(self._wanted), best_words)
+        return Found(rows, raw, low, high, len(self._wanted), best_words, looked.embedded(rows))
 
     def _rows(self, *some: IntArray) -> IntArray:
         """All of them, each once, in order."""
@@ -333,6 +339,9 @@ class _Looked:
         count = np.float32(1) + self._there[before] + self._there[after]
         windows = window_cosines(self._whole[at] + self._whole[before] + self._whole[after], count, products)
         return np.stack((self._own[at], windows * self._there[at], self._in_session(rows, at, usual)))
+
+    def embedded(self, rows: IntArray) -> BoolArray:
+        return self._there[self._place[rows]]
 
     def _in_session(self, rows: IntArray, at: IntArray, usual: float) -> FloatArray:
         session = self._seen.view.columns.conversation[rows]

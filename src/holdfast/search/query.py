@@ -99,6 +99,10 @@ class Understood:
         return found
 
 
+# A query of which nothing was read.
+UNREAD = Understood((), frozenset(), (), False, False, False, ())
+
+
 def understand(query: str, analyzer: TextAnalyzer, participants: Sequence[str]) -> Understood:
     words = split_words(query)
     senders, names = named(words, participants)

@@ -13,8 +13,12 @@ from datetime import datetime
 import numpy as np
 
 from holdfast.domain.ranking import (
+    MATCHING_AT,
     PART_NAMES,
     PARTS,
+    VECTOR_AT,
+    WORDS_AT,
+    BoolArray,
     FloatArray,
     IntArray,
     Part,
@@ -30,13 +34,15 @@ from holdfast.domain.ranking import (
 )
 from holdfast.domain.results import Way
 from holdfast.domain.scope import Partition, Scope
+from holdfast.domain.searching import Method
 from holdfast.domain.times import to_micros
 from holdfast.ports import Nearest, Ranked, Reader, Scored, Wanted
 from holdfast.search.analyzer import TextAnalyzer
 from holdfast.search.approximate import Found, Pool, exact
 from holdfast.search.cache import ViewCache
+from holdfast.search.conditions import met
 from holdfast.search.embedders.static import STATIC_PREFIX
-from holdfast.search.query import Understood, understand, without_names
+from holdfast.search.query import UNREAD, Understood, understand, without_names
 from holdfast.search.seen import Seen, filters, in_scope, in_time, quarantined, rows_wanted, seen_of
 from holdfast.search.view import PartitionView
 from holdfast.search.words import ROLE_NAMES
@@ -56,7 +62,7 @@ class _Candidates:
     """The rows of all partitions that were looked at: their numbers, and a row of raw values per part.
 
     `low` and `high` are the bounds of each part over all `count` candidates, and `best_words` is how well words match
-    the best row that the search sees, wanted or not.
+    the best row that the search sees, wanted or not. `embedded` are those that have a vector to compare.
     """
 
     numbers: IntArray
@@ -65,6 +71,19 @@ class _Candidates:
     high: FloatArray
     count: int
     best_words: float
+    embedded: BoolArray
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What makes up the candidates' scores, by which key they are ordered, and which of them match at all."""
+
+    even: FloatArray
+    weights: FloatArray
+    base: float | None
+    scores: FloatArray
+    keys: FloatArray
+    matching: BoolArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +117,9 @@ class PartitionSearcher:
         self._approximate_from = approximate_from
 
     def text_to_embed(self, reader: Reader, scope: Scope, query: str, wanted: Wanted) -> str:
+        if wanted.method is Method.VECTOR:
+            # No other part of the ranking stands for the names.
+            return query
         seen = _seen(self._places(reader), scope, wanted)
         return without_names(query, _participants(seen))
 
@@ -113,6 +135,8 @@ class PartitionSearcher:
         *,
         explained: bool = False,
     ) -> Ranked:
+        if wanted.method is Method.KEYWORD:
+            vector = None
         places = self._places(reader)
         ranked = self._rank(places, scope, query, vector, wanted, target)
         if not explained:
@@ -136,10 +160,11 @@ class PartitionSearcher:
     ) -> Ranked:
         seen = _seen(places, scope, wanted)
         participants = _participants(seen)
-        understood = understand(query, self._analyzer, participants)
+        understood = self._understood(query, participants, wanted.method)
 
         def weigh(best_words: float) -> FloatArray:
-            return effective(self._weights, self._traits(seen, participants, understood, best_words))
+            weights = effective(self._weights, self._traits(seen, participants, understood, best_words))
+            return _of_method(weights, wanted.method)
 
         parts = [
             self._found(place, part, rows, understood, vector, weigh, wanted.top_k, target)
@@ -147,6 +172,8 @@ class PartitionSearcher:
             if len(rows := rows_wanted(part, wanted))
         ]
         described = understood.described()
+        if wanted.method is not Method.HYBRID:
+            described["method"] = wanted.method.value
         if not parts:
             absent = None if target is None else _why_absent(places, scope, wanted, target)
             return Ranked((), 0, described, why_absent=absent)
@@ -155,6 +182,14 @@ class PartitionSearcher:
         if target is not None and target not in found.numbers:
             absent = _why_absent(places, scope, wanted, target)
         return _ranked(found, weigh(found.best_words), self._weights.lead, wanted, described, target, absent)
+
+    def _understood(self, query: str, participants: list[str], method: Method) -> Understood:
+        """By words alone, a name is a word; by meaning alone, nothing is read."""
+        if method is Method.VECTOR:
+            return UNREAD
+        if method is Method.KEYWORD:
+            return replace(UNREAD, terms=understand(query, self._analyzer, ()).terms)
+        return understand(query, self._analyzer, participants)
 
     def _found(
         self,
@@ -230,7 +265,20 @@ def _together(parts: list[tuple[Seen, Found]]) -> _Candidates:
         np.max([found.high for _, found in parts], axis=0),
         sum(found.candidates for _, found in parts),
         max(found.best_words for _, found in parts),
+        np.concatenate([found.embedded for _, found in parts]),
     )
+
+
+def _of_method(weights: FloatArray, method: Method) -> FloatArray:
+    """Those that count in such a search."""
+    if method is Method.HYBRID:
+        return weights
+    counting = np.zeros_like(weights)
+    if method is Method.KEYWORD:
+        counting[MATCHING_AT] = weights[MATCHING_AT]
+    else:
+        counting[VECTOR_AT] = 1
+    return counting
 
 
 def _compared(ranked: Ranked, full: Ranked) -> Ranked:
@@ -249,29 +297,50 @@ def _ranked(
     target: int | None,
     absent: str | None,
 ) -> Ranked:
+    by_meaning = wanted.method is Method.VECTOR
+    judged = _by_similarity(found, weights) if by_meaning else _weighed(found, weights, lead, wanted.method)
+    matching, keys = judged.matching, judged.keys
+    if wanted.min_score is not None:
+        matching = matching & (judged.scores >= wanted.min_score)
+    if wanted.radius is not None:
+        matching = matching & found.embedded & (found.raw[VECTOR_AT] >= wanted.radius)
+    among = np.flatnonzero(matching)
+    best = among[best_first(keys[among], found.numbers[among], wanted.top_k)]
+
+    def scored(at: int) -> Scored:
+        triples = zip(found.raw[:, at].tolist(), judged.even[:, at].tolist(), judged.weights.tolist(), strict=True)
+        parts = {name: triple for name, triple in zip(PART_NAMES, triples, strict=True) if triple[2]}
+        if judged.base is not None:
+            parts[BASE] = (1.0, 1.0, judged.base)
+        return Scored(int(found.numbers[at]), float(judged.scores[at]), parts)
+
+    place = None
+    if target is not None and absent is None:
+        at = int(np.flatnonzero(found.numbers == target)[0])
+        place = (rank_of(at, keys, found.numbers), scored(at))
+    return Ranked([scored(at) for at in best.tolist()], found.count, described, place, absent)
+
+
+def _weighed(found: _Candidates, weights: FloatArray, lead: float, method: Method) -> _Judged:
     even = np.zeros_like(found.raw)
     used = weights > 0
     even[used] = normalized(found.raw[used], found.low[used], found.high[used])
     if lead:
         uphold(even, weights, lead)
     result = combined(found.raw, even, weights)
-    scores = result.scores
-    matching = (found.raw[_MATCHING] != 0).any(axis=0)
-    if wanted.min_score is not None:
-        matching &= scores >= wanted.min_score
-    among = np.flatnonzero(matching)
-    best = among[best_first(scores[among], found.numbers[among], wanted.top_k)]
+    # What only stands beside a word does not hold it.
+    needed = [WORDS_AT] if method is Method.KEYWORD else _MATCHING
+    matching = (found.raw[needed] != 0).any(axis=0)
+    return _Judged(even, result.weights, result.base, result.scores, result.scores, matching)
 
-    def scored(at: int) -> Scored:
-        triples = zip(found.raw[:, at].tolist(), even[:, at].tolist(), result.weights.tolist(), strict=True)
-        parts = {name: triple for name, triple in zip(PART_NAMES, triples, strict=True) if triple[2]}
-        return Scored(int(found.numbers[at]), float(scores[at]), {**parts, BASE: (1.0, 1.0, result.base)})
 
-    place = None
-    if target is not None and absent is None:
-        at = int(np.flatnonzero(found.numbers == target)[0])
-        place = (rank_of(at, scores, found.numbers), scored(at))
-    return Ranked([scored(at) for at in best.tolist()], found.count, described, place, absent)
+def _by_similarity(found: _Candidates, weights: FloatArray) -> _Judged:
+    """The score is the cosine itself, 0 where it is negative; those, too, come in the order of their cosines."""
+    cosines = found.raw[VECTOR_AT]
+    even = np.zeros_like(found.raw)
+    even[VECTOR_AT] = np.clip(cosines, 0, 1)
+    keys = np.where(found.embedded, cosines, np.float32(-2))
+    return _Judged(even, weights, None, even[VECTOR_AT], keys, found.embedded)
 
 
 # --- what a search sees ---------------------------------------------------------------------------------------------
@@ -308,6 +377,8 @@ def _reason(view: PartitionView, at: int, scope: Scope, wanted: Wanted) -> str:
         return "it is superseded by a later revision"
     if not wanted.quarantined and quarantined(view)[at]:
         return "it is quarantined"
+    if wanted.condition is not None and not met(view, wanted.condition)[at]:
+        return "it does not meet the condition"
     failed = [name for name, passed in filters(view, wanted).items() if not passed[at]]
     if failed == ["valid_at"]:
         return "it is not valid at that time"

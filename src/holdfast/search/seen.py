@@ -1,16 +1,18 @@
 """What a search can see of a partition: the rows, who said them, and the statistics that hold for exactly those rows.
 
-All of it depends on the view, the scope and the time alone, not on the query: it is worked out once and kept with the
-view, for the next search of the same scope.
+All of it depends on the view, the scope, the time and the condition alone, not on the query: it is worked out once and
+kept with the view, for the next search of the same scope.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import NamedTuple
 
 import numpy as np
 
+from holdfast.domain.conditions import Condition
 from holdfast.domain.memory import OPEN_PLANES, Status
 from holdfast.domain.ranking import BoolArray, FloatArray, IntArray
 from holdfast.domain.results import HitKind
@@ -19,6 +21,7 @@ from holdfast.domain.times import to_micros
 from holdfast.domain.transcript import Role
 from holdfast.ports import Wanted
 from holdfast.search.columns import MESSAGE, NEVER
+from holdfast.search.conditions import met
 from holdfast.search.postings import SmallArray
 from holdfast.search.view import Links, PartitionView
 
@@ -66,7 +69,7 @@ class Seen(NamedTuple):
 
 def seen_of(view: PartitionView, scope: Scope, wanted: Wanted) -> Seen | None:
     """The rows that may be searched at all, and that statistics and windows are made of; None if there is none."""
-    key = (scope, wanted.as_of, wanted.quarantined)
+    key = (scope, wanted.as_of, wanted.quarantined, _mark(wanted.condition))
     sight = view.sights.get(key)
     if sight is None:
         visible = _visible(view, scope, wanted)
@@ -75,6 +78,11 @@ def seen_of(view: PartitionView, scope: Scope, wanted: Wanted) -> Seen | None:
         sight = _sight(view, visible)
         view.sights.put(key, sight)
     return Seen(view, sight)
+
+
+def _mark(condition: Condition | None) -> bytes | None:
+    """What tells one condition from another, in few bytes: with all its values it may be large, and is kept."""
+    return None if condition is None else sha256(repr(condition).encode()).digest()
 
 
 def _sight(view: PartitionView, visible: BoolArray) -> Sight:
@@ -111,7 +119,11 @@ def _sight(view: PartitionView, visible: BoolArray) -> Sight:
 
 def _visible(view: PartitionView, scope: Scope, wanted: Wanted) -> BoolArray:
     rows = view.alive & in_time(view, wanted) & in_scope(view, scope)
-    return rows if wanted.quarantined else rows & ~quarantined(view)
+    if not wanted.quarantined:
+        rows &= ~quarantined(view)
+    if wanted.condition is not None:
+        rows &= met(view, wanted.condition)
+    return rows
 
 
 def in_time(view: PartitionView, wanted: Wanted) -> BoolArray:

@@ -1,0 +1,161 @@
+"""A condition on records: comparisons, joined by all, any and not. What does not meet it is out of a search's sight.
+
+A comparison is true or false, also where a record has no such value: nothing equals what is not there, and it differs
+from everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from holdfast.domain.memory import Plane
+from holdfast.domain.text import checked_text
+from holdfast.domain.times import checked_time
+from holdfast.errors import InvalidInput
+
+E = TypeVar("E", bound=StrEnum)
+
+MAX_DEPTH = 8
+MAX_LEAVES = 64
+MAX_VALUES = 1_000
+MAX_VALUE_CHARS = 4_096
+Value = str | datetime
+
+
+class Field(StrEnum):
+    """What a record is compared by. `said_at` of a memory is when it was recorded."""
+
+    CONVERSATION = "conversation"
+    CHANNEL = "channel"
+    SENDER = "sender"
+    SOURCE = "source"
+    PLANE = "plane"
+    SAID_AT = "said_at"
+
+
+class Op(StrEnum):
+    EQ = "eq"
+    NE = "ne"
+    GT = "gt"
+    GTE = "gte"
+    LT = "lt"
+    LTE = "lte"
+    IN = "in"
+
+
+_ORDERING = frozenset({Op.GT, Op.GTE, Op.LT, Op.LTE})
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """A record's field with a value; `in` takes several. Only `said_at` has an order; its values may be ISO texts."""
+
+    field: Field
+    op: Op
+    value: Value | tuple[Value, ...]
+
+    def __post_init__(self) -> None:
+        field, op = _chosen(Field, self.field, "condition.field"), _chosen(Op, self.op, "condition.op")
+        if op in _ORDERING and field is not Field.SAID_AT:
+            raise InvalidInput("condition.op", f"{op} needs an order, and {field} has none; use eq, ne or in")
+        object.__setattr__(self, "field", field)
+        object.__setattr__(self, "op", op)
+        object.__setattr__(self, "value", _several(field, self.value) if op is Op.IN else _checked(field, self.value))
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        return self.value if isinstance(self.value, tuple) else (self.value,)
+
+
+# Their parts have names of their own, so that what is written down of one cannot be read as another.
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    all_of: tuple[Condition, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "all_of", _parts(self.all_of))
+        _check_size(self)
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    any_of: tuple[Condition, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "any_of", _parts(self.any_of))
+        _check_size(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    negated: Condition
+
+    def __post_init__(self) -> None:
+        checked_condition(self.negated)
+        _check_size(self)
+
+
+Condition = Compare | AllOf | AnyOf | Not
+
+
+def checked_condition(value: object) -> Condition:
+    if not isinstance(value, Condition):
+        raise InvalidInput("condition", f"expected Compare, AllOf, AnyOf or Not, got {type(value).__name__}")
+    return value
+
+
+def _parts(given: object) -> tuple[Condition, ...]:
+    if not isinstance(given, list | tuple):
+        raise InvalidInput("condition", f"expected a list of conditions, got {type(given).__name__}")
+    if not given:
+        raise InvalidInput("condition", "joins an empty list; leave it out")
+    return tuple(checked_condition(part) for part in given)
+
+
+def _check_size(condition: Condition) -> None:
+    """Called as each is made, from the leaves up: what is within was bounded before."""
+    depth, leaves = _size(condition)
+    if depth > MAX_DEPTH:
+        raise InvalidInput("condition", f"nests deeper than {MAX_DEPTH}")
+    if leaves > MAX_LEAVES:
+        raise InvalidInput("condition", f"compares more than {MAX_LEAVES} times; use in for many values")
+
+
+def _size(condition: Condition) -> tuple[int, int]:
+    match condition:
+        case AllOf(parts) | AnyOf(parts):
+            sizes: Sequence[tuple[int, int]] = [_size(part) for part in parts]
+        case Not(part):
+            sizes = [_size(part)]
+        case Compare():
+            return 1, 1
+    return 1 + max(depth for depth, _ in sizes), sum(leaves for _, leaves in sizes)
+
+
+def _chosen(kind: type[E], value: Any, field: str) -> E:
+    try:
+        return kind(value)
+    except ValueError:
+        raise InvalidInput(field, f"there is no {value!r:.60}; use one of {', '.join(kind)}") from None
+
+
+def _several(field: Field, given: object) -> tuple[Value, ...]:
+    if not isinstance(given, list | tuple):
+        raise InvalidInput("condition.value", f"in takes a list of values, not {type(given).__name__}")
+    if not 1 <= len(given) <= MAX_VALUES:
+        raise InvalidInput("condition.value", f"in takes 1 to {MAX_VALUES:,} values, not {len(given):,}")
+    return tuple(_checked(field, value) for value in given)
+
+
+def _checked(field: Field, value: object) -> Value:
+    if field is Field.SAID_AT:
+        return checked_time(value, "condition.value")
+    if field is Field.PLANE:
+        return _chosen(Plane, value, "condition.value")
+    return checked_text(value, "condition.value", max_chars=MAX_VALUE_CHARS)

@@ -1,0 +1,208 @@
+"""The JSON filters of the service's searches, as a condition.
+
+An object's entries all hold; each is a field with a value or with operators and values, or `AND` or `OR` with a list of
+such objects. What cannot be read is refused by its path, such as filters.AND[1].timestamp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from holdfast.domain.conditions import (
+    MAX_DEPTH,
+    MAX_LEAVES,
+    MAX_VALUES,
+    AllOf,
+    AnyOf,
+    Compare,
+    Condition,
+    Field,
+    Not,
+    Op,
+)
+from holdfast.domain.times import checked_milliseconds, checked_time
+from holdfast.errors import InvalidInput, InvalidTimestamp
+
+_ROOT = "filters"
+_CHAT, _RESOURCE = "chat:", "resource:"
+# What a request says elsewhere, where it is checked against the caller.
+_RESERVED = frozenset({"owner_id", "owner_type", "app_id", "project_id"})
+_NAMING = (Op.EQ, Op.NE, Op.IN)
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+def condition_from(filters: Mapping[str, Any], subject: str, *, everos: bool = False) -> Condition | None:
+    """What the filters of a search about `subject` mean; None if there are none.
+
+    With `everos`, as EverOS's clients write them: a bare session id is a conversation of that name, and a time may be
+    an ISO 8601 text.
+    """
+    if not isinstance(filters, Mapping):
+        raise InvalidInput(_ROOT, f"expected an object, got {type(filters).__name__}")
+    if not filters:
+        return None
+    return _Reading(subject, everos).node(filters, _ROOT, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    subject: str
+    everos: bool
+
+    def node(self, given: Mapping[str, Any], path: str, depth: int) -> Condition:
+        parts: list[Condition] = []
+        for name, value in given.items():
+            at = _below(path, name)
+            if name in ("AND", "OR"):
+                within = self._nodes(value, at, depth)
+                parts += within if name == "AND" else [_joined(AnyOf, within, at)]
+            else:
+                parts.append(self._field(name, value, at))
+        return _joined(AllOf, parts, path)
+
+    def _nodes(self, given: object, path: str, depth: int) -> list[Condition]:
+        if depth >= MAX_DEPTH:
+            raise InvalidInput(path, f"nests deeper than {MAX_DEPTH}")
+        if not isinstance(given, list | tuple):
+            raise InvalidInput(path, f"expected a list of filters, got {type(given).__name__}")
+        if not 1 <= len(given) <= MAX_LEAVES:
+            raise InvalidInput(path, f"takes 1 to {MAX_LEAVES} filters, not {len(given):,}")
+        found = []
+        for number, node in enumerate(given):
+            at = f"{path}[{number}]"
+            if not isinstance(node, Mapping):
+                raise InvalidInput(at, f"expected an object, got {type(node).__name__}")
+            if not node:
+                raise InvalidInput(at, "is empty; leave it out")
+            found.append(self.node(node, at, depth + 1))
+        return found
+
+    def _field(self, name: object, given: Any, path: str) -> Condition:
+        readers: dict[object, Callable[[Op, Any, str], Condition]] = {
+            "session_id": self._session,
+            "sender_id": _sender,
+            "timestamp": self._time,
+        }
+        if name in _RESERVED:
+            raise InvalidInput(path, "is reserved: the request itself says it, outside of its filters")
+        if name not in readers:
+            raise InvalidInput(path, f"is no field to filter by; use one of {', '.join(map(str, readers))}, AND, OR")
+        read = readers[name]
+        if not isinstance(given, Mapping):
+            return read(Op.EQ, given, path)
+        if not given:
+            raise InvalidInput(path, "is empty; give it a value or an operator")
+        known: Sequence[Op] = tuple(Op) if name == "timestamp" else _NAMING
+        compared = []
+        for op, value in given.items():
+            if op not in known:
+                raise InvalidInput(_below(path, op), f"is no operator of {name}; use one of {', '.join(known)}")
+            compared.append(read(Op(op), value, _below(path, op)))
+        return _joined(AllOf, compared, path)
+
+    # --- sessions ---
+
+    def _session(self, op: Op, given: Any, path: str) -> Condition:
+        """Conversations and resources are kept in different fields: each is looked for in its own."""
+        named: dict[Field, list[str]] = {}
+        for value, at in _values(op, given, path):
+            field, name = self._named(value, at)
+            named.setdefault(field, []).append(name)
+        compared = [_compare(field, Op.IN if len(names) > 1 else Op.EQ, names, path) for field, names in named.items()]
+        found = _joined(AnyOf, compared, path)
+        return Not(found) if op is Op.NE else found
+
+    def _named(self, value: object, path: str) -> tuple[Field, str]:
+        if not isinstance(value, str):
+            raise InvalidInput(path, f"expected text, got {type(value).__name__}")
+        if value.startswith(_RESOURCE):
+            owner, _, resource = value.removeprefix(_RESOURCE).rpartition(":")
+            if not owner or not resource:
+                raise InvalidInput(path, f"names no resource; they look like resource:{self.subject}:<id>")
+            return Field.SOURCE, value
+        if value.startswith(_CHAT) or self.everos:
+            return Field.CONVERSATION, value.removeprefix(_CHAT)
+        raise InvalidInput(path, f"has no prefix; use chat:<conversation> or resource:{self.subject}:<id>")
+
+    # --- times ---
+
+    def _time(self, op: Op, given: Any, path: str) -> Condition:
+        moments = [self._moment(value, at) for value, at in _values(op, given, path)]
+        if len(moments) > MAX_LEAVES // 2:
+            raise InvalidInput(path, f"takes at most {MAX_LEAVES // 2} times; use gte and lt")
+        return _joined(AnyOf, [_of_millisecond(op, moment, path) for moment in moments], path)
+
+    def _moment(self, value: object, path: str) -> datetime:
+        if self.everos and isinstance(value, str):
+            moment = checked_time(value, path)
+            # Cut like the times that are told.
+            return moment.replace(microsecond=moment.microsecond // 1_000 * 1_000)
+        return checked_milliseconds(value, path)
+
+
+def _of_millisecond(op: Op, start: datetime, path: str) -> Condition:
+    """Records keep microseconds, which callers are not told: a millisecond is all that lies within it."""
+    try:
+        end = start + _MILLISECOND
+    except OverflowError:
+        raise InvalidTimestamp(path, "is the end of the year 9999; leave it out") from None
+    match op:
+        case Op.GTE | Op.LT:
+            return _compare(Field.SAID_AT, op, [start], path)
+        case Op.GT:
+            return _compare(Field.SAID_AT, Op.GTE, [end], path)
+        case Op.LTE:
+            return _compare(Field.SAID_AT, Op.LT, [end], path)
+    within = AllOf((Compare(Field.SAID_AT, Op.GTE, start), Compare(Field.SAID_AT, Op.LT, end)))
+    return Not(within) if op is Op.NE else within
+
+
+def _sender(op: Op, given: Any, path: str) -> Condition:
+    values = []
+    for value, at in _values(op, given, path):
+        if not isinstance(value, str):
+            raise InvalidInput(at, f"expected text, got {type(value).__name__}")
+        values.append(value)
+    return _compare(Field.SENDER, op, values, path)
+
+
+def _values(op: Op, given: Any, path: str) -> list[tuple[Any, str]]:
+    """Each value with its path."""
+    if op is not Op.IN:
+        return [(given, path)]
+    if not isinstance(given, list | tuple):
+        raise InvalidInput(path, f"expected a list of values, got {type(given).__name__}")
+    if not 1 <= len(given) <= MAX_VALUES:
+        raise InvalidInput(path, f"takes 1 to {MAX_VALUES:,} values, not {len(given):,}")
+    return [(value, f"{path}[{number}]") for number, value in enumerate(given)]
+
+
+def _compare(field: Field, op: Op, values: Sequence[str | datetime], path: str) -> Condition:
+    try:
+        return Compare(field, op, tuple(values) if op is Op.IN else values[0])
+    except InvalidInput as error:
+        raise type(error)(path, error.problem) from None
+
+
+def _joined(how: type[AllOf] | type[AnyOf], parts: Sequence[Condition], path: str) -> Condition:
+    """One alone stands for itself, and what is joined the same way within is taken apart: both nest less."""
+    if len(parts) == 1:
+        return parts[0]
+    flat: list[Condition] = []
+    for part in parts:
+        if isinstance(part, how):
+            flat += part.all_of if isinstance(part, AllOf) else part.any_of
+        else:
+            flat.append(part)
+    try:
+        return how(tuple(flat))
+    except InvalidInput as error:
+        raise InvalidInput(path, error.problem) from None
+
+
+def _below(path: str, name: object) -> str:
+    plain = isinstance(name, str) and name.isidentifier() and len(name) <= 60
+    return f"{path}.{name}" if plain else f"{path}[{name!r:.60}]"
