@@ -160,11 +160,17 @@ def check_certificate(config: GatewayConfig) -> None:
 
 @contextlib.contextmanager
 def logging_as_json(stream: TextIO | None = None) -> Iterator[None]:
-    """While it serves, everything that is logged is a line of JSON, ours and uvicorn's."""
+    """While it serves, everything that is logged is a line of JSON, ours and uvicorn's.
+
+    Which thread and process wrote it is not in the line, and so is not asked for each.
+    """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines())
     levels = {"holdfast": logging.INFO, "uvicorn.error": logging.WARNING}
+    asked = {name: getattr(logging, name) for name in ("logThreads", "logProcesses", "logMultiprocessing")}
     before = {}
+    for name in asked:
+        setattr(logging, name, False)
     for name, level in levels.items():
         logger = logging.getLogger(name)
         before[logger] = (logger.handlers[:], logger.level, logger.propagate)
@@ -174,6 +180,8 @@ def logging_as_json(stream: TextIO | None = None) -> Iterator[None]:
     try:
         yield
     finally:
+        for name, value in asked.items():
+            setattr(logging, name, value)
         for logger, (handlers, level, propagate) in before.items():
             logger.handlers[:] = handlers
             logger.setLevel(level)

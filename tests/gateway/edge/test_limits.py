@@ -227,6 +227,16 @@ def test_a_key_in_the_body_is_charged_instead_of_the_address() -> None:
         assert answers[2].json["code"] == "rate_limited"
 
 
+def test_callers_behind_a_trusted_proxy_are_told_apart_and_others_cannot_pretend() -> None:
+    token = "a-token-of-an-operator"
+    with running(rate_per_minute=1, operator_token=token, trusted_proxies=("127.0.0.0/8",)) as started:
+        statuses = [started.ask("GET", "/", x_forwarded_for=f"192.0.2.{n}").status for n in (1, 2, 1)]
+        assert statuses == [200, 200, 429]
+    with running(rate_per_minute=1, operator_token=token, trusted_proxies=("10.0.0.1",)) as started:
+        statuses = [started.ask("GET", "/", x_forwarded_for=f"192.0.2.{n}").status for n in (1, 2)]
+        assert statuses == [200, 429]
+
+
 def test_a_bucket_fills_evenly_and_their_number_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rates, "MOST_BUCKETS", 10)
     now = [0.0]
