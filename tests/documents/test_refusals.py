@@ -242,6 +242,18 @@ def test_html_that_the_count_does_not_know_is_read_or_takes_too_long(tag: str) -
         assert outcome.chunks == ("deep",)
 
 
+@pytest.mark.parametrize("name", ["a.html", "a.md", "a.pdf", "a.docx"])
+def test_a_document_that_takes_too_much_memory_is_refused(refusal: Refusal, name: str) -> None:
+    content = {
+        "a.html": b"<html>" + b"<p><b>a</b><i>b</i>" * 100_000,
+        "a.md": b"a\n\n" * 200_000,
+        "a.pdf": files.pdf_bomb(40),
+        "a.docx": files.with_parts(WORD, {"word/styles.xml": b"<a>" + b"<b/>" * 1_500_000 + b"</a>"}),
+    }[name]
+    problem = refusal(content, name, memory_bytes=70 * MEGABYTE).problem
+    assert "more than 70 MB to read" in problem or "too large for its reader" in problem
+
+
 def test_html_that_only_repeats_is_no_nesting(read: Read) -> None:
     assert read(b"<div><b>word</b></div>" * 20_000, "a.html").characters == 80_000
 

@@ -121,6 +121,6 @@ def _check_end(code: int, limits: Limits) -> None:
         raise InvalidDocument("content", f"takes more than {limits.memory_bytes // MEGABYTE} MB to read; {_ADVICE}")
     if code == -signal.SIGXCPU:
         raise InvalidDocument("content", f"takes more than {limits.cpu_seconds} seconds to read; {_ADVICE}")
-    raise InvalidDocument(
-        "content", "is damaged: its reader broke down over it; save it anew, or send its text instead"
-    )
+    # Native code that finds no memory may just die, so it cannot always be told which it was.
+    problem = "is damaged, or too large for its reader, which broke down over it; save it anew"
+    raise InvalidDocument("content", f"{problem}, {_ADVICE}")

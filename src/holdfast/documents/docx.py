@@ -38,6 +38,8 @@ def read_docx(content: bytes, max_characters: int) -> Parsed:
         document = docx.Document(io.BytesIO(content))
         return parsed(document.core_properties.title, _blocks(document), max_characters)
     except (*DAMAGED, OpcError, KeyError, AttributeError, etree.XMLSyntaxError) as error:
+        if getattr(error, "code", None) == etree.ErrorTypes.ERR_NO_MEMORY:
+            raise MemoryError from None
         kind = type(error).__name__
         raise InvalidDocument("content", f"is a damaged Word file ({kind}); save it anew as DOCX") from None
 
