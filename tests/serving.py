@@ -1,6 +1,6 @@
 """A real server for tests: uvicorn in a thread, the verbs' routes, an engine on a store of the test's own.
 
-Who is calling is told by a token, without a directory of users; `broken` answers as proxies and worse do.
+Who is calling is told by a token, without a directory of users. `answering` answers as proxies and worse do.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -105,3 +106,77 @@ def served(location: str, embedder: str | Embedder = "fake") -> Iterator[Served]
     finally:
         loop.run_until_complete(engine.close())
         loop.close()
+
+
+# --- servers that are none ------------------------------------------------------------------------------------------
+
+
+def http(status: int, body: bytes = b"", media_type: str = "application/json", more: str = "") -> bytes:
+    head = f"HTTP/1.1 {status} X\r\nContent-Type: {media_type}\r\nContent-Length: {len(body)}\r\n{more}\r\n"
+    return head.encode() + body
+
+
+HANG = b"hang"
+HANG_UP = b""
+
+
+@contextmanager
+def answering(*replies: bytes) -> Iterator[tuple[str, list[bytes]]]:
+    """A server that gives these answers, one a request, each on a connection of its own; then the last for ever."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    asked: list[bytes] = []
+    held: list[socket.socket] = []
+
+    def answer() -> None:
+        for number in range(10_000):
+            try:
+                connection, _ = listening.accept()
+            except OSError:
+                return
+            try:
+                asked.append(_request(connection))
+                reply = replies[min(number, len(replies) - 1)]
+                if reply == HANG:
+                    held.append(connection)
+                    continue
+                connection.sendall(reply.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1))
+            except OSError:
+                pass
+            connection.close()
+
+    thread = threading.Thread(target=answer, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}", asked
+    finally:
+        listening.shutdown(socket.SHUT_RDWR)
+        listening.close()
+        for connection in held:
+            connection.close()
+        thread.join(10)
+
+
+def _request(connection: socket.socket) -> bytes:
+    connection.settimeout(10)
+    got = b""
+    while b"\r\n\r\n" not in got:
+        if not (more := connection.recv(65536)):
+            return got
+        got += more
+    head, _, body = got.partition(b"\r\n\r\n")
+    length = next((int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")), 0)
+    while len(body) < length and (more := connection.recv(65536)):
+        body += more
+    return head + b"\r\n\r\n" + body
+
+
+def whole_chain(error: BaseException | None) -> str:
+    """All that a program might print of it: the chain, hidden parts of it too, and what our own frames hold."""
+    found = ""
+    while error is not None:
+        found += f"{error} {error!r} {error.args} {vars(error)}"
+        for frame in traceback.TracebackException.from_exception(error, capture_locals=True).stack:
+            found += f"{frame.filename} {frame.locals}" if "/holdfast/" in frame.filename else ""
+        error = error.__cause__ or error.__context__
+    assert "/holdfast/" in found
+    return found

@@ -8,13 +8,13 @@ from types import TracebackType
 from typing import Any, TypedDict, Unpack
 
 from holdfast.app import copy_store, open_engine
-from holdfast.client.address import SCHEMES, checked_seconds, checked_url
-from holdfast.client.secret import Secret
 from holdfast.domain.access import LOCAL_OPERATOR, Actor, ActorKind
-from holdfast.domain.location import refuse_mistyped
+from holdfast.domain.location import checked_url, is_served, refuse_mistyped
+from holdfast.domain.numbers import checked_seconds
 from holdfast.domain.ranking import Weights
 from holdfast.domain.results import Copied
 from holdfast.domain.scope import Scope
+from holdfast.domain.secret import Secret
 from holdfast.errors import InvalidInput
 from holdfast.library import AsyncMemory
 from holdfast.ports import Clock, Embedder, Ids
@@ -51,7 +51,7 @@ class Opening:
 
     async def opened(self) -> AsyncMemory:
         settings = self._options.get("settings") or read_settings()
-        return await (self._remote(settings) if _is_served(self._location) else self._embedded(settings))
+        return await (self._remote(settings) if is_served(self._location) else self._embedded(settings))
 
     async def _remote(self, settings: Settings) -> AsyncMemory:
         """A memory behind a server. The key says who is calling; a user's calls are about that user by themselves."""
@@ -114,7 +114,7 @@ def _checked_location(location: object) -> str:
     if not isinstance(path, str) or not usable:
         raise InvalidInput("location", "holds characters that no path can hold; remove them")
     refuse_mistyped(path)
-    if _is_served(path):
+    if is_served(path):
         return checked_url(path, "location")
     # Made absolute once: readers open the file later, and the process may have moved by then.
     return path if path == MEMORY or "://" in path else os.path.abspath(os.path.expanduser(path))
@@ -156,7 +156,7 @@ def _check_options(options: Options) -> None:
 def _check_fit(options: Options, location: str, *, keyed: bool) -> None:
     """What makes no sense for a server, or only there, is refused by name: nobody should believe that it counts."""
     given = {name for name, value in options.items() if value is not None} | ({"key"} if keyed else set())
-    if _is_served(location):
+    if is_served(location):
         for name in _OF_STORES:
             if name in given:
                 raise InvalidInput(name, "is the server's to decide; leave it out when you open an http:// address")
@@ -164,10 +164,6 @@ def _check_fit(options: Options, location: str, *, keyed: bool) -> None:
     for name in _OF_CLIENTS:
         if name in given:
             raise InvalidInput(name, "is for a memory behind a server, such as http://127.0.0.1:8010; leave it out")
-
-
-def _is_served(location: str) -> bool:
-    return location.partition("://")[0].lower() in SCHEMES and "://" in location
 
 
 def _has(given: object, names: tuple[str, ...]) -> bool:

@@ -39,6 +39,11 @@ class Portal:
         """Whether its thread is in this process, and not in one that this was forked from."""
         return os.getpid() == self._process
 
+    @property
+    def closed(self) -> bool:
+        """Whether nobody is let in any more; in a forked process nobody ever was."""
+        return self._closed or not self.here
+
     def run_here(self, work: Coroutine[Any, Any, R]) -> R:
         """Run what needs no event loop in the calling thread; the way to the loop and back would cost more than it."""
         self._check_here(work)

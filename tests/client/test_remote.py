@@ -11,10 +11,8 @@ import socket
 import subprocess
 import sys
 import threading
-import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,7 @@ import holdfast
 from holdfast import errors, open_async
 from holdfast.client.line import Reply
 from holdfast.client.remote import refused
-from holdfast.client.secret import Secret
+from holdfast.domain.secret import Secret
 from holdfast.errors import (
     AccessDenied,
     HoldfastError,
@@ -39,7 +37,7 @@ from holdfast.errors import (
     Unauthenticated,
 )
 from holdfast.wire import GREETING, VERBS, Greeting
-from serving import CALLERS, OPERATOR_KEY, USER_KEY, Served, served
+from serving import CALLERS, HANG, HANG_UP, OPERATOR_KEY, USER_KEY, Served, answering, http, served, whole_chain
 
 SECRET = "uk_never-to-be-seen"
 
@@ -211,65 +209,6 @@ def greeting(verbs: tuple[str, ...] = tuple(VERBS)) -> bytes:
     return http(200, GREETING.encode(Greeting("0", CALLERS[USER_KEY], verbs)))
 
 
-def http(status: int, body: bytes = b"", media_type: str = "application/json", more: str = "") -> bytes:
-    head = f"HTTP/1.1 {status} X\r\nContent-Type: {media_type}\r\nContent-Length: {len(body)}\r\n{more}\r\n"
-    return head.encode() + body
-
-
-HANG = b"hang"
-HANG_UP = b""
-
-
-@contextmanager
-def answering(*replies: bytes) -> Iterator[tuple[str, list[bytes]]]:
-    """A server that gives these answers, one a request, each on a connection of its own; then the last for ever."""
-    listening = socket.create_server(("127.0.0.1", 0))
-    asked: list[bytes] = []
-    held: list[socket.socket] = []
-
-    def answer() -> None:
-        for number in range(10_000):
-            try:
-                connection, _ = listening.accept()
-            except OSError:
-                return
-            try:
-                asked.append(_request(connection))
-                reply = replies[min(number, len(replies) - 1)]
-                if reply == HANG:
-                    held.append(connection)
-                    continue
-                connection.sendall(reply.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1))
-            except OSError:
-                pass
-            connection.close()
-
-    thread = threading.Thread(target=answer, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}", asked
-    finally:
-        listening.shutdown(socket.SHUT_RDWR)
-        listening.close()
-        for connection in held:
-            connection.close()
-        thread.join(10)
-
-
-def _request(connection: socket.socket) -> bytes:
-    connection.settimeout(10)
-    got = b""
-    while b"\r\n\r\n" not in got:
-        if not (more := connection.recv(65536)):
-            return got
-        got += more
-    head, _, body = got.partition(b"\r\n\r\n")
-    length = next((int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")), 0)
-    while len(body) < length and (more := connection.recv(65536)):
-        body += more
-    return head + b"\r\n\r\n" + body
-
-
 HTML = b"<html><body>hunter2 Bad Gateway</body></html>"
 PROBLEM = b'{"type":"x","title":"x","status":%d,"detail":"too many at once","code":"%s"}'
 # What comes back; the error of a read; the error of a write.
@@ -311,15 +250,6 @@ def call_of(memory: holdfast.Memory, *, writes: bool, **options: Any) -> None:
         memory.add("Something hunter2.", **options)
     else:
         memory.search("something hunter2")
-
-
-def whole_chain(error: BaseException | None) -> str:
-    """All that a program might print of it: the chain, hidden parts of it too, and what the traceback's frames hold."""
-    found = "".join(traceback.TracebackException.from_exception(error, capture_locals=False).format()) if error else ""
-    while error is not None:
-        found += f"{error} {error!r} {error.args} {vars(error)}"
-        error = error.__cause__ or error.__context__
-    return found
 
 
 @pytest.mark.parametrize("writes", [False, True], ids=["read", "write"])

@@ -12,7 +12,7 @@ import pytest
 import holdfast
 from holdfast.errors import HoldfastError
 from holdfast.library import AsyncMemory
-from holdfast.settings import Settings
+from holdfast.settings import GatewayClientSettings, Settings
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -51,6 +51,8 @@ def test_every_setting_is_in_the_reference() -> None:
     text = (ROOT / "docs/reference/settings.md").read_text("utf-8")
     for name in Settings.model_fields:
         assert f"`HOLDFAST_{name.upper()}`" in text
+    for name in GatewayClientSettings.model_fields:
+        assert f"`MEMORY_GATEWAY_{name.upper()}`" in text
 
 
 def test_every_error_is_in_the_reference_with_its_code() -> None:

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from holdfast.client.secret import Secret
+from holdfast.domain.secret import Secret
 from holdfast.errors import StoreClosed
 
 _MOST_CONNECTIONS = 100

@@ -13,8 +13,8 @@ from typing import TypeVar, cast
 from pydantic_core import from_json
 
 from holdfast.client.line import Line, Lost, Reply
-from holdfast.client.secret import Secret
 from holdfast.domain.access import Action, Actor
+from holdfast.domain.secret import Secret
 from holdfast.errors import (
     AccessDenied,
     HoldfastError,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from holdfast.errors import InvalidInput
 
 # Up to the last @ there is: a password that should have been quoted and was not is no less secret.
 _PASSWORD = re.compile(r"(?<=://)([^@/?#:]*):.*@", re.DOTALL)
+_SERVED = ("http", "https")
 _PARAMETER = re.compile(r"([?&])([^=&#]*)=([^&#]*)")
 
 
@@ -35,3 +36,27 @@ def shown(location: str) -> str:
 def _parameter(found: re.Match[str]) -> str:
     before, name, value = found.groups()
     return f"{before}{name}={'***' if 'password' in unquote(name).lower() else value}"
+
+
+def is_served(location: str) -> bool:
+    """Whether it is the address of a server that speaks HTTP, and no store itself."""
+    scheme, separator, _ = location.partition("://")
+    return bool(separator) and scheme.strip().lower() in _SERVED
+
+
+def checked_url(url: object, field: str) -> str:
+    """A server's address, without a slash at its end. What else may stand in a URL is refused, and never shown."""
+    if not isinstance(url, str):
+        raise InvalidInput(field, f"expected text, got {type(url).__name__}")
+    try:
+        parts = urlsplit(url.strip())
+        usable = parts.scheme in _SERVED and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or not url.isprintable() or " " in url.strip():
+        raise InvalidInput(field, "is no address of a server; write it like http://127.0.0.1:8010")
+    if "@" in parts.netloc:
+        raise InvalidInput(field, "holds a name or password; give the key as `key`, or as HOLDFAST_KEY, instead")
+    if parts.query or parts.fragment:
+        raise InvalidInput(field, "holds a query or a fragment; give the address alone, like http://127.0.0.1:8010")
+    return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")

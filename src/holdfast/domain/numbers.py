@@ -6,6 +6,8 @@ import math
 
 from holdfast.errors import InvalidInput
 
+MAX_SECONDS = 86_400.0
+
 
 def checked_whole(value: object, field: str, least: int, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
@@ -30,3 +32,9 @@ def checked_flag(value: object, field: str) -> bool:
     if not isinstance(value, bool):
         raise InvalidInput(field, f"must be True or False, not {value!r:.40}")
     return value
+
+
+def checked_seconds(value: object, field: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MAX_SECONDS:
+        raise InvalidInput(field, f"must be a number of seconds above 0 and up to {MAX_SECONDS:,.0f}")
+    return float(value)

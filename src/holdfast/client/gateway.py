@@ -1,0 +1,340 @@
+"""The Memory Gateway's client for agents: `search` before a run, `add` and `flush` after it.
+
+Payloads are exactly those of the gateway's contract, the key among them. `add` and `flush` are never sent twice: if the
+first was done and its answer lost, a turn would be there twice. `search` is repeated only if `retries` says so, within
+the same deadline. What goes wrong is a `GatewayError` that says which call it was and how it ended, and nothing of what
+was sent or answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import time
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import TracebackType
+from typing import Any, ClassVar, Concatenate, NoReturn, ParamSpec, Self, TypeVar
+
+from holdfast.client.line import Line, Lost, Reply
+from holdfast.domain.location import checked_url
+from holdfast.domain.numbers import checked_seconds, checked_whole
+from holdfast.domain.scope import check_part
+from holdfast.domain.secret import Secret
+from holdfast.errors import HoldfastError, InvalidInput
+from holdfast.settings import read_gateway_client_settings
+from holdfast.sync import Portal
+
+P = ParamSpec("P")
+R = TypeVar("R")
+SCOPES = ("current_chat", "resources", "all_user_memory")
+DEFAULT_SCOPE = ("current_chat", "resources")
+DEFAULT_TOP_K = 8
+MAX_TOP_K = 100
+MAX_RETRIES = 10
+_FIRST_WAIT_SECONDS = 0.2
+_CHAT = "chat:"
+
+
+class Category(StrEnum):
+    """How a call ended that did not succeed."""
+
+    UNREACHABLE = "unreachable"  # nothing was sent
+    LOST = "lost"  # sent, and no answer came: whether it was done is not known
+    UNAUTHORIZED = "unauthorized"
+    LIMITED = "limited"  # too many requests; nothing was done
+    REFUSED = "refused"
+    FAILED = "failed"  # the gateway's own doing
+    MALFORMED = "malformed"  # an answer that is none
+
+
+_PASSING = frozenset({Category.UNREACHABLE, Category.LOST, Category.LIMITED, Category.FAILED})
+
+
+class GatewayError(HoldfastError):
+    """A call to the gateway did not succeed. It holds no key, no body, and nothing that was answered."""
+
+    code: ClassVar[str] = "gateway_error"
+
+    def __init__(self, operation: str, path: str, status: int | None, category: Category) -> None:
+        ended = category if status is None else f"{category}, status {status}"
+        super().__init__(f"{operation} at {path}: {ended}")
+        self.operation = operation
+        self.path = path
+        self.status = status
+        self.category = category
+
+    def __reduce__(self) -> tuple[type[GatewayError], tuple[str, str, int | None, Category]]:
+        return type(self), (self.operation, self.path, self.status, self.category)
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """One message of a turn; `timestamp` in milliseconds since 1970, UTC."""
+
+    sender_id: str
+    role: str
+    timestamp: int
+    content: str
+
+    def __post_init__(self) -> None:
+        for name in ("sender_id", "role", "content"):
+            if not isinstance(getattr(self, name), str) or not getattr(self, name).strip():
+                raise InvalidInput(name, "expected text that is not empty")
+        checked_whole(self.timestamp, "timestamp", 1, 10**15)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A result. `raw` is whatever else the gateway keeps of it; it is not for a model."""
+
+    id: str | None
+    session_id: str | None
+    text: str | None
+    score: float | None
+    source_scope: str | None
+    resource_uri: str | None
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What `add` and `flush` were answered with."""
+
+    session_id: str
+    status: str | None
+    message_count: int | None
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+class GatewayClient:
+    """One user's memory behind a gateway."""
+
+    def __init__(
+        self,
+        base_url: str,
+        user_id: str,
+        user_key: str | Secret,
+        *,
+        app_id: str = "default",
+        project_id: str = "default",
+        timeout_seconds: float = 10.0,
+        retries: int = 0,
+    ) -> None:
+        """`timeout_seconds` bounds each call in all. `retries` is how often a search that failed is repeated."""
+        for name, value in (("user_id", user_id), ("app_id", app_id), ("project_id", project_id)):
+            check_part(name, value)
+        self._key = user_key if isinstance(user_key, Secret) else Secret(user_key, "user_key")
+        self._retries = checked_whole(retries, "retries", 0, MAX_RETRIES)
+        self._who = {"user_id": user_id}
+        self._where = {"app_id": app_id, "project_id": project_id}
+        seconds = checked_seconds(timeout_seconds, "timeout_seconds")
+        # The contract has the key in the body.
+        self._line = Line(checked_url(base_url, "base_url"), None, seconds)
+
+    @classmethod
+    def from_env(cls, *, app_id: str = "default", project_id: str = "default", retries: int = 0) -> Self:
+        """From MEMORY_GATEWAY_BASE_URL, _USER_ID, _USER_KEY and _TIMEOUT_SECONDS."""
+        found = read_gateway_client_settings()
+        return cls(
+            found.base_url,
+            found.user_id,
+            Secret(found.user_key.get_secret_value(), "MEMORY_GATEWAY_USER_KEY"),
+            app_id=app_id,
+            project_id=project_id,
+            timeout_seconds=found.timeout_seconds,
+            retries=retries,
+        )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._line.url!r}, {self._who['user_id']!r})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a gateway client holds connections and a key; make it again at the other end")
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def search(
+        self,
+        conversation_id: str,
+        query: str,
+        *,
+        scope: Iterable[str] = DEFAULT_SCOPE,
+        top_k: int = DEFAULT_TOP_K,
+        method: str | None = None,
+        radius: float | None = None,
+        filters: Mapping[str, Any] | None = None,
+    ) -> tuple[Found, ...]:
+        """What the gateway recalls of the conversation, of resources, or of all of the user's memory."""
+        check_part("conversation_id", conversation_id)
+        payload = {
+            "conversation_id": conversation_id,
+            "query": query,
+            "scope": _scopes(scope),
+            "top_k": checked_whole(top_k, "top_k", 1, MAX_TOP_K),
+            **self._where,
+        }
+        further = {"method": method, "radius": radius, "filters": filters}
+        payload |= {name: value for name, value in further.items() if value is not None}
+        answer = await self._repeated("search", "/memories/search", payload)
+        results = answer.get("results")
+        if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
+            raise GatewayError("search", "/memories/search", 200, Category.MALFORMED)
+        return tuple(_found(result) for result in results)
+
+    async def add(self, conversation_id: str, messages: Iterable[ChatMessage]) -> Accepted:
+        """Add one turn. Sent exactly once, whatever happens."""
+        return await self._written("add", conversation_id, {"messages": _written(messages)})
+
+    async def flush(self, conversation_id: str) -> Accepted:
+        """Have the gateway take in what was added. Sent exactly once, whatever happens."""
+        return await self._written("flush", conversation_id, {})
+
+    async def close(self) -> None:
+        """Finish what is under way, and let go of the connections."""
+        await self._line.close()
+
+    async def _written(self, operation: str, conversation_id: str, more: dict[str, Any]) -> Accepted:
+        check_part("conversation_id", conversation_id)
+        payload = {"session_id": f"{_CHAT}{conversation_id}", **self._where, **more}
+        answer = await self._called(operation, f"/memories/{operation}", payload, self._line.timeout_seconds)
+        status, count = answer.get("status"), answer.get("message_count")
+        return Accepted(
+            session_id=payload["session_id"],
+            status=status if isinstance(status, str) else None,
+            message_count=count if isinstance(count, int) and not isinstance(count, bool) else None,
+            raw=answer,
+        )
+
+    async def _repeated(self, operation: str, path: str, payload: dict[str, Any]) -> dict[str, Any]:
+        """Only for what changes nothing. All attempts together have one deadline."""
+        until = time.monotonic() + self._line.timeout_seconds
+        for attempt in range(self._retries):
+            try:
+                return await self._called(operation, path, payload, until - time.monotonic())
+            except GatewayError as error:
+                wait = _FIRST_WAIT_SECONDS * 2**attempt
+                if error.category not in _PASSING or time.monotonic() + wait >= until:
+                    raise
+            await asyncio.sleep(wait)
+        return await self._called(operation, path, payload, max(until - time.monotonic(), 0.001))
+
+    async def _called(self, operation: str, path: str, payload: dict[str, Any], seconds: float) -> dict[str, Any]:
+        try:
+            reply = await self._line.call("POST", path, self._body(payload), timeout_seconds=seconds)
+        except Lost as lost:
+            failure = GatewayError(operation, path, None, Category.LOST if lost.sent else Category.UNREACHABLE)
+        else:
+            answer = _answer(reply)
+            if answer is not None:
+                return answer
+            failure = GatewayError(operation, path, reply.status, _category(reply.status))
+        # Raised apart from what was caught: nothing of the request is left in the chain.
+        raise failure
+
+    def _body(self, payload: dict[str, Any]) -> bytes:
+        try:
+            return json.dumps({**self._who, "user_key": self._key.revealed(), **payload}, allow_nan=False).encode()
+        except (TypeError, ValueError):
+            problem = "holds something that cannot be written as JSON"
+        raise InvalidInput("request", problem)
+
+
+def _answer(reply: Reply) -> dict[str, Any] | None:
+    if reply.status != 200:
+        return None
+    try:
+        found = json.loads(reply.body)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _category(status: int) -> Category:
+    known = {200: Category.MALFORMED, 401: Category.UNAUTHORIZED, 403: Category.UNAUTHORIZED, 429: Category.LIMITED}
+    return known.get(status) or (Category.FAILED if status >= 500 else Category.REFUSED)
+
+
+def _scopes(given: Iterable[str]) -> list[str]:
+    found = [given] if isinstance(given, str) else list(given)
+    if not found or not all(name in SCOPES for name in found):
+        raise InvalidInput("scope", f"must be some of {', '.join(SCOPES)}")
+    return list(dict.fromkeys(found))
+
+
+def _written(messages: Iterable[ChatMessage]) -> list[dict[str, Any]]:
+    found = list(messages)
+    if not found or not all(isinstance(message, ChatMessage) for message in found):
+        raise InvalidInput("messages", "expected at least one ChatMessage")
+    for index in range(1, len(found)):
+        if found[index].timestamp < found[index - 1].timestamp:
+            raise InvalidInput(f"messages[{index}].timestamp", "is earlier than the one before; give them in order")
+    return [
+        {"sender_id": each.sender_id, "role": each.role, "timestamp": each.timestamp, "content": each.content}
+        for each in found
+    ]
+
+
+def _found(result: dict[str, Any]) -> Found:
+    texts = {name: result.get(name) for name in ("id", "session_id", "text", "source_scope", "resource_uri")}
+    score, raw = result.get("score"), result.get("raw")
+    return Found(
+        **{name: value if isinstance(value, str) else None for name, value in texts.items()},
+        score=float(score) if isinstance(score, int | float) and not isinstance(score, bool) else None,
+        raw=raw if isinstance(raw, dict) else {},
+    )
+
+
+def _blocking(
+    method: Callable[Concatenate[GatewayClient, P], Coroutine[Any, Any, R]],
+) -> Callable[Concatenate[BlockingGatewayClient, P], R]:
+    def call(self: BlockingGatewayClient, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self._portal.run(method(self._client, *args, **kwargs))
+
+    functools.update_wrapper(call, method)
+    return call
+
+
+class BlockingGatewayClient:
+    """The same for code that is not asynchronous: `BlockingGatewayClient(GatewayClient.from_env())`."""
+
+    def __init__(self, client: GatewayClient) -> None:
+        self._client = client
+        self._portal = Portal()
+
+    def __repr__(self) -> str:
+        return f"Blocking{self._client!r}"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a gateway client holds connections and a key; make it again at the other end")
+
+    @classmethod
+    def from_env(cls, *, app_id: str = "default", project_id: str = "default", retries: int = 0) -> Self:
+        """As `GatewayClient.from_env`."""
+        return cls(GatewayClient.from_env(app_id=app_id, project_id=project_id, retries=retries))
+
+    search = _blocking(GatewayClient.search)
+    add = _blocking(GatewayClient.add)
+    flush = _blocking(GatewayClient.flush)
+
+    def close(self) -> None:
+        """Finish what is under way, and let go of the connections. Closing twice is closing once."""
+        if not self._portal.closed:
+            self._portal.run(self._client.close())
+            self._portal.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
