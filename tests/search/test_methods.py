@@ -13,7 +13,7 @@ from test_ranker import FAKE, HERE, NOW, found, reader_of, search
 
 from holdfast.domain.ranking import FloatArray, Weights
 from holdfast.domain.searching import Method
-from holdfast.ports import Wanted
+from holdfast.ports import Scored, Wanted
 from holdfast.search.cache import ViewCache
 from holdfast.search.ranker import PartitionSearcher
 
@@ -123,13 +123,17 @@ def test_by_meaning_the_whole_query_is_embedded_with_its_names() -> None:
 def test_within_a_radius_is_what_is_similar_enough(
     entries: list[Entry], query: str, radius: float, method: Method
 ) -> None:
+    reader, vector = reader_of(*entries), FAKE.vectors([query])[0]
+    searcher = PartitionSearcher(ViewCache(1_000_000), FAKE.fingerprint)
+
+    def best(wanted: Wanted) -> list[Scored]:
+        return list(searcher.rank(reader, HERE, query, vector, wanted, NOW).best)
+
+    similar = {scored.number: np.float32(scored.parts["vector"][0]) for scored in best(VECTOR)}
     wanted = Wanted(method=method, top_k=50)
-    reader = reader_of(*entries)
-    everything = search(reader, query, wanted)
-    within = search(reader, query, replace(wanted, radius=radius))
     # It is cut out of what is found without it: no score moves.
-    assert list(within.best) == [
-        scored for scored in everything.best if np.float32(scored.parts["vector"][0]) >= np.float32(radius)
+    assert best(replace(wanted, radius=radius)) == [
+        scored for scored in best(wanted) if similar[scored.number] >= np.float32(radius)
     ]
 
 

@@ -61,6 +61,8 @@ class Scored:
 class Ranked:
     """Best first. `target` is the record that an explanation asked about, with its rank, if it was a candidate.
 
+    `why_absent` says why that record could not come, whatever its rank.
+
     `ways` says how each partition was searched. Where one was searched approximately, an explanation says which share
     of the best an exact search would have found too: `recall`, None if that was not measured.
     """

@@ -13,7 +13,7 @@ from holdfast.domain.conditions import checked_condition
 from holdfast.domain.ids import checked_id
 from holdfast.domain.memory import Evidence, Memory
 from holdfast.domain.numbers import checked_real, checked_whole
-from holdfast.domain.ranking import FloatArray, Part
+from holdfast.domain.ranking import FloatArray
 from holdfast.domain.results import Absence, Component, Explanation, Hit, HitKind, Record, Way
 from holdfast.domain.scope import Scope
 from holdfast.domain.searching import Method
@@ -169,8 +169,8 @@ class Explain(Read[Asked, Explanation]):
         least = self.wanted.min_score
         if least is not None and scored.score < least:
             reason = f"its score is below the least that was asked for, {least}"
-        elif not self._within(scored):
-            reason = f"its meaning is not within the radius that was asked for, {self.wanted.radius}"
+        elif ranked.why_absent is not None:
+            reason = ranked.why_absent
         elif rank > self.wanted.top_k:
             reason = f"its rank is {rank} of {ranked.candidates}; only the best {self.wanted.top_k} were asked for"
         elif any(way.approximate for way in ranked.ways):
@@ -178,11 +178,6 @@ class Explain(Read[Asked, Explanation]):
         else:
             reason = _NOTHING_MATCHES[self.wanted.method]
         return Absence(self.record_id, reason, rank, scored.score, cutoff, components(scored))
-
-    def _within(self, scored: Scored) -> bool:
-        """A record without a vector has a cosine of 0 with everything."""
-        cosine = scored.parts.get(Part.VECTOR, (0.0,))[0]
-        return self.wanted.radius is None or (cosine != 0 and cosine >= self.wanted.radius)
 
     def touched(self, result: Explanation) -> int:
         return len(result.hits)

@@ -303,7 +303,8 @@ def _ranked(
     if wanted.min_score is not None:
         matching = matching & (judged.scores >= wanted.min_score)
     if wanted.radius is not None:
-        matching = matching & found.embedded & (found.raw[VECTOR_AT] >= wanted.radius)
+        within = found.embedded & (found.raw[VECTOR_AT] >= wanted.radius)
+        matching = matching & within
     among = np.flatnonzero(matching)
     best = among[best_first(keys[among], found.numbers[among], wanted.top_k)]
 
@@ -318,6 +319,8 @@ def _ranked(
     if target is not None and absent is None:
         at = int(np.flatnonzero(found.numbers == target)[0])
         place = (rank_of(at, keys, found.numbers), scored(at))
+        if wanted.radius is not None and not within[at]:
+            absent = f"its meaning is not within the radius that was asked for, {wanted.radius}"
     return Ranked([scored(at) for at in best.tolist()], found.count, described, place, absent)
 
 
