@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 from holdfast import errors, runtime, wire
 from holdfast.domain.access import Action, Actor, ActorKind
+from holdfast.domain.conditions import AllOf, AnyOf, Compare, Not
 from holdfast.domain.forgetting import ForgetTarget
 from holdfast.domain.memory import Memory, Plane, Status, Trust, Validity
 from holdfast.domain.results import Absence, Component, Explanation, Page
@@ -170,6 +171,20 @@ def test_a_message_and_a_memory_stay_what_they_are() -> None:
     assert [type(item) for item in page.items] == [Message, Memory]
     assert page.items == (MESSAGE, MEMORY)
     assert (page.items[1].trust, type(page.items[1].trust)) == (Trust.LOW, Trust)
+
+
+def test_a_condition_arrives_with_its_moments() -> None:
+    form = wire.VERBS[Action.SEARCH].request
+    asked = AllOf(
+        (
+            AnyOf((Compare("sender", "in", ("ana", "2026-01-01T00:00:00Z")), Not(Compare("plane", "eq", "episode")))),
+            Compare("said_at", "lt", NOW),
+            Compare("said_at", "in", (NOW, datetime.max.replace(tzinfo=UTC))),
+        )
+    )
+    arrived = form.decode(form.encode(Search(Scope(), "q", Wanted(condition=asked)))).wanted.condition
+    assert arrived == asked
+    assert repr(arrived) == repr(asked)
 
 
 def test_scores_that_are_no_numbers_arrive() -> None:

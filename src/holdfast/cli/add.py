@@ -18,7 +18,7 @@ import typer
 import holdfast
 from holdfast.cli.exits import Usage
 from holdfast.cli.machine import print_json
-from holdfast.cli.opening import opened
+from holdfast.cli.opening import do_what_is_due, opened
 from holdfast.cli.options import Json, OnlyText, Place, StoreOptions, unfolded
 from holdfast.cli.progress import Advance, progress
 from holdfast.cli.safety import on_one_line
@@ -131,7 +131,7 @@ def add(
                 _add_all(memory, chain([first], batches), tally, advance, source=source, where=place.where())
             if flush:
                 tally.flushed = memory.flush(**place.where())
-                memory.drain()
+                do_what_is_due(memory, chosen)
     _tell(tally, as_json)
 
 

@@ -22,10 +22,10 @@ from holdfast.cli.opening import MEMORY, is_there, location
 from holdfast.cli.options import Json, StoreOptions, unfolded
 from holdfast.cli.safety import on_one_line
 from holdfast.cli.words import counted
-from holdfast.domain.location import shown
+from holdfast.domain.location import is_served, shown
 from holdfast.domain.results import Stats
 from holdfast.domain.scope import EVERYWHERE
-from holdfast.errors import ConfigurationError, HoldfastError
+from holdfast.errors import AccessDenied, ConfigurationError, HoldfastError
 from holdfast.settings import read_settings
 
 _LEAST_PYTHON = (3, 11)
@@ -72,6 +72,9 @@ def examined(chosen: StoreOptions) -> Iterator[Check]:
         yield Check("settings", Health.FAIL, str(error), "correct the environment variable, or unset it")
         return
     yield _settings(path)
+    if is_served(path):
+        yield from _server(path)
+        return
     yield _approximate(path)
     embedder = _embedder(chosen)
     yield embedder
@@ -102,6 +105,8 @@ def _settings(path: str) -> Check:
         "embedder": now.embedder,
         "embedder_url": now.embedder_url,
         "embedder_key": "set" if now.embedder_key else "not set",
+        "key": "set" if now.key else "not set",
+        "timeout_seconds": f"{now.timeout_seconds:g}",
         "busy_seconds": f"{now.busy_seconds:g}",
         "cache_bytes": f"{now.cache_bytes:,}",
         "approximate_from": f"{now.approximate_from:,}",
@@ -158,6 +163,21 @@ def _store(path: str, chosen: StoreOptions) -> Iterator[Check]:
     if verification.ok:
         yield Check("integrity", Health.OK, f"{sum(verification.checked.values()):,} rows checked")
     yield _waiting(found)
+
+
+def _server(path: str) -> Iterator[Check]:
+    """The embedder, the store and the disk are its own; it is asked whether it answers, and what the key reaches."""
+    try:
+        with holdfast.open(path, settings=read_settings()) as memory:
+            found = memory.stats()
+    except AccessDenied as error:
+        yield Check("server", Health.FAIL, str(error), "set HOLDFAST_KEY to a user's key or the operator's token")
+        return
+    except HoldfastError as error:
+        yield Check("server", Health.FAIL, str(error))
+        return
+    yield Check("server", Health.OK, f"{path} answers, and knows the key")
+    yield Check("contents", Health.OK, _contents(found))
 
 
 def _missing(path: str) -> Check:

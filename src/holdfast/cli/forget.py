@@ -11,7 +11,7 @@ import typer
 import holdfast
 from holdfast.cli.exits import ExitCode, Usage
 from holdfast.cli.machine import print_json
-from holdfast.cli.opening import opened
+from holdfast.cli.opening import do_what_is_due, opened
 from holdfast.cli.options import Json, Place, StoreOptions, unfolded
 from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt
 from holdfast.domain.results import Record
@@ -54,7 +54,7 @@ def forget(
         receipt = None
         if not dry_run and (yes or typer.confirm("Forget all of it for good?", err=True)):
             receipt = memory.forget(named, source=origin, token=preview.token, **where)
-            memory.drain()
+            do_what_is_due(memory, chosen)
     _conclude(preview, receipt, dry_run=dry_run, as_json=as_json)
 
 

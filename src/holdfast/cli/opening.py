@@ -1,4 +1,4 @@
-"""From options to an open memory. Only what writes something new may create a store."""
+"""From options to an open memory. Only what writes something new may create a store; a server looks after its own."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import holdfast
 from holdfast.app import examine_store
 from holdfast.cli.options import StoreOptions
 from holdfast.cli.words import counted
-from holdfast.domain.location import refuse_mistyped, shown
+from holdfast.domain.location import checked_url, is_served, refuse_mistyped, shown
 from holdfast.domain.results import Examined
+from holdfast.domain.scope import EVERYWHERE
 from holdfast.errors import StoreUnusable
 from holdfast.inputs import Where
 from holdfast.settings import read_settings
@@ -22,11 +23,15 @@ log = logging.getLogger("holdfast.cli")
 def location(chosen: StoreOptions) -> str:
     place = chosen.store or read_settings().store
     refuse_mistyped(place)
-    return place
+    return checked_url(place, "--store") if is_served(place) else place
 
 
 def examined(chosen: StoreOptions) -> Examined | None:
     """What is there, before it is opened; None if nothing is."""
+    if is_served(location(chosen)):
+        raise StoreUnusable(
+            f"{location(chosen)} is a server, which looks after its store itself; run this where the store is"
+        )
     return examine_store(location(chosen), read_settings())
 
 
@@ -35,6 +40,8 @@ def opened(chosen: StoreOptions, *, create: bool = False) -> holdfast.Memory:
     path = location(chosen)
     if path == MEMORY:
         raise StoreUnusable(":memory: is gone when the command ends; give the path of a file with --store")
+    if is_served(path):
+        return holdfast.open(path, embedder=chosen.embedder, settings=read_settings())
     if not create and not is_there(path):
         raise StoreUnusable(
             f"there is no store at {shown(path)}; name another with --store, or create it with `holdfast store init`"
@@ -47,6 +54,17 @@ def is_there(path: str) -> bool:
         return Path(path).exists()  # whatever it is: opening it tells
     found = examine_store(path, read_settings())
     return found is not None and bool(found.schema)
+
+
+def whole(chosen: StoreOptions) -> Where:
+    """All that there is to look at; of a server's store, what the key reaches."""
+    return {} if is_served(location(chosen)) else {"space": EVERYWHERE}
+
+
+def do_what_is_due(memory: holdfast.Memory, chosen: StoreOptions) -> None:
+    """Background work waits for somebody to do it; a server does its own."""
+    if not is_served(location(chosen)):
+        memory.drain()
 
 
 def warn_of_waiting(memory: holdfast.Memory, where: Where) -> None:

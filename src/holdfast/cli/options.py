@@ -26,7 +26,11 @@ class StoreOptions:
 
     store: Annotated[
         OnlyText,
-        _option("--store", "PLACE", "A path or a postgresql:// URL.  [env: HOLDFAST_STORE; default: memory.db]"),
+        _option(
+            "--store",
+            "PLACE",
+            "A path, or a postgresql:// or http:// URL.  [env: HOLDFAST_STORE, HOLDFAST_KEY; default: memory.db]",
+        ),
     ] = None
     embedder: Annotated[
         OnlyText,

@@ -10,7 +10,7 @@ import typer
 import holdfast
 from holdfast.cli.exits import ExitCode
 from holdfast.cli.machine import plain, print_json
-from holdfast.cli.opening import examined, location, opened
+from holdfast.cli.opening import do_what_is_due, examined, location, opened, whole
 from holdfast.cli.options import Json, Place, StoreOptions, unfolded
 from holdfast.cli.progress import progress, working
 from holdfast.cli.safety import on_one_line
@@ -108,7 +108,7 @@ def copy(
 @unfolded
 def stats(place: Place, chosen: StoreOptions, as_json: Json = False) -> None:
     """Count what is there: in the whole store, or in the scope that is given."""
-    where = place.where() or {"space": EVERYWHERE}
+    where = place.where() or whole(chosen)
     with opened(chosen) as memory:
         found = memory.stats(**where)
     if as_json:
@@ -175,8 +175,8 @@ def flush(place: Place, chosen: StoreOptions, as_json: Json = False) -> None:
     """Finish what is waiting: seal the conversation, make missing vectors, learn from what was said."""
     with opened(chosen) as memory:
         flushed = memory.flush(**place.where())
-        memory.drain()
-        left = memory.stats(space=EVERYWHERE)
+        do_what_is_due(memory, chosen)
+        left = memory.stats(**whole(chosen))
     if as_json:
         print_json({**plain(flushed), "pending_vectors": left.pending_vectors, "queued": left.jobs.get("queued", 0)})
     else:
@@ -190,7 +190,7 @@ def flush(place: Place, chosen: StoreOptions, as_json: Json = False) -> None:
 @unfolded
 def jobs(place: Place, chosen: StoreOptions, as_json: Json = False) -> None:
     """Show background work, newest first, and how far it has come."""
-    where = place.where() or {"space": EVERYWHERE}
+    where = place.where() or whole(chosen)
     with opened(chosen) as memory:
         found = memory.jobs(**where)
     if as_json:
