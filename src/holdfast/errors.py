@@ -19,8 +19,8 @@
     ├── StoreError
     │   ├── StoreBusy              another writer held the store for too long; safe to try again
     │   ├── StoreUnusable          not a store, a directory, unreadable
-    │   ├── StoreUnavailable       the database server does not answer; safe to try again
-    │   ├── OutcomeUnknown         the connection was lost while a write was being committed
+    │   ├── StoreUnavailable       the server does not answer; safe to try again
+    │   ├── OutcomeUnknown         the connection was lost while a write was under way
     │   ├── StoreReadOnly
     │   ├── StoreFull              no space left; nothing was written
     │   ├── StoreCorrupt
@@ -164,13 +164,13 @@ class StoreUnusable(StoreError):
 
 
 class StoreUnavailable(StoreError):
-    """The database server does not answer. Nothing was written; trying again is safe."""
+    """The server does not answer. Nothing was written; trying again is safe."""
 
     code: ClassVar[str] = "store_unavailable"
 
 
 class OutcomeUnknown(StoreError):
-    """The connection was lost while a write was being committed, and whether it was cannot be found out."""
+    """The connection was lost while a write was under way, and whether it was done cannot be found out."""
 
     code: ClassVar[str] = "outcome_unknown"
 

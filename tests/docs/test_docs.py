@@ -13,12 +13,15 @@ import holdfast
 from holdfast.errors import HoldfastError
 from holdfast.library import AsyncMemory
 from holdfast.settings import GatewayClientSettings, Settings
+from serving import USER_KEY, served
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # What the pages call the server; a real one stands in for it.
 _SERVER = "postgresql://holdfast:secret@localhost/memory"
+# The same for the gateway, and a user's key.
+_GATEWAY, _KEY = "http://127.0.0.1:8010", "uk_…"
 _LINK = re.compile(r"\]\(([^)#]+)[^)]*\)")
 
 
@@ -34,10 +37,14 @@ def test_every_python_snippet_of_a_page_runs_in_order(
     text = page.read_text("utf-8")
     if any(_SERVER in snippet for snippet in _PYTHON.findall(text)):
         text = text.replace(_SERVER, request.getfixturevalue("postgres_url"))
-    names: dict[str, object] = {"__name__": "__snippet__"}
-    for number, snippet in enumerate(_PYTHON.findall(text)):
-        with contextlib.redirect_stdout(io.StringIO()):
-            exec(compile(snippet, f"{page.name}[{number}]", "exec"), names)
+    with contextlib.ExitStack() as ending:
+        if any(_GATEWAY in snippet for snippet in _PYTHON.findall(text)):
+            server = ending.enter_context(served(str(tmp_path / "served.db"), "static"))
+            text = text.replace(_GATEWAY, server.url).replace(_KEY, USER_KEY)
+        names: dict[str, object] = {"__name__": "__snippet__"}
+        for number, snippet in enumerate(_PYTHON.findall(text)):
+            with contextlib.redirect_stdout(io.StringIO()):
+                exec(compile(snippet, f"{page.name}[{number}]", "exec"), names)
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "ARCHITECTURE.md"], ids=_named)
