@@ -33,8 +33,13 @@ class SteppingClock:
 SERVED: WeakKeyDictionary[object, Engine] = WeakKeyDictionary()
 
 
+def engine_of(memory: AsyncMemory) -> Engine:
+    found: Engine = SERVED.get(memory._service, memory._service)
+    return found
+
+
 def store_of(memory: AsyncMemory) -> Store:
-    return SERVED.get(memory._service, memory._service)._core.store
+    return engine_of(memory)._core.store
 
 
 async def audit_trail(memory: AsyncMemory) -> Sequence[Operation]:

@@ -23,26 +23,26 @@ HTTP = "http"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "kind" in metafunc.fixturenames:
+    if "reached_by" in metafunc.fixturenames:
         stays = metafunc.definition.get_closest_marker("embedded") or "store_place" in metafunc.fixturenames
-        metafunc.parametrize("kind", ["sqlite", "postgres", *([] if stays else [HTTP])], indirect=True)
+        metafunc.parametrize("reached_by", ["sqlite", "postgres", *([] if stays else [HTTP])], indirect=True)
 
 
 @pytest.fixture
-def kind(request: pytest.FixtureRequest) -> str:
+def reached_by(request: pytest.FixtureRequest) -> str:
     """How the test reaches its memory."""
     chosen: str = request.param
     return chosen
 
 
 @pytest.fixture
-def store_place(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+def store_place(reached_by: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
     """Where an empty store may be made."""
-    return _place(kind, tmp_path, request)
+    return _place(reached_by, tmp_path, request)
 
 
-def _place(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
-    if kind == "postgres":
+def _place(reached_by: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    if reached_by == "postgres":
         url: str = request.getfixturevalue("postgres_url")
         return url
     return str(tmp_path / "memory.db")
@@ -50,10 +50,10 @@ def _place(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
 
 @contextmanager
 def opened(
-    kind: str, tmp_path: Path, request: pytest.FixtureRequest, embedder: str | Embedder
+    reached_by: str, tmp_path: Path, request: pytest.FixtureRequest, embedder: str | Embedder
 ) -> Iterator[holdfast.Memory]:
-    place = _place(kind, tmp_path, request)
-    if kind != HTTP:
+    place = _place(reached_by, tmp_path, request)
+    if reached_by != HTTP:
         with holdfast.open(place, embedder=embedder, work=False) as memory:
             yield memory
         return
@@ -63,9 +63,9 @@ def opened(
 
 
 @pytest.fixture
-def memory(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[holdfast.Memory]:
+def memory(reached_by: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[holdfast.Memory]:
     """A memory without a worker of its own: background work happens when a test drains it."""
-    with opened(kind, tmp_path, request, "fake") as found:
+    with opened(reached_by, tmp_path, request, "fake") as found:
         yield found
 
 
@@ -78,8 +78,8 @@ def timed(store_place: str, clock: SteppingClock) -> Iterator[holdfast.Memory]:
 
 @pytest.fixture
 def meaningful(
-    kind: str, tmp_path: Path, request: pytest.FixtureRequest, static_embedder: StaticEmbedder
+    reached_by: str, tmp_path: Path, request: pytest.FixtureRequest, static_embedder: StaticEmbedder
 ) -> Iterator[holdfast.Memory]:
     """The same with the default embedder, where it matters what words mean."""
-    with opened(kind, tmp_path, request, static_embedder) as found:
+    with opened(reached_by, tmp_path, request, static_embedder) as found:
         yield found

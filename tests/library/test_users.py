@@ -22,11 +22,11 @@ from holdfast.errors import (
     UserExists,
 )
 from holdfast.ports import Directory
-from probes import SteppingClock, trail_of
+from probes import SteppingClock, engine_of, trail_of
 
 
 def user_of(memory: Memory, key: str) -> User | None:
-    directory: Directory = memory._memory._service  # type: ignore[assignment]
+    directory: Directory = engine_of(memory._memory)
     return memory._portal.run(directory.user_of(key))
 
 
