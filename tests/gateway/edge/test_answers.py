@@ -6,7 +6,9 @@ import re
 
 import pytest
 from edged import Running, request, running
+from fastapi import FastAPI, Request, Response, UploadFile
 
+from holdfast.gateway.edge import bodies, rates
 from holdfast.gateway.edge.refusals import problem_response
 
 
@@ -128,3 +130,55 @@ def test_what_was_accepted_is_finished_before_it_stops() -> None:
         started.app.go_on.set()
         assert line.answer().body == b"waited"
         assert line.is_closed()
+
+
+def framed() -> FastAPI:
+    """A framework that makes an answer of its own of whatever fails while it reads a body."""
+    app = FastAPI()
+
+    @app.post("/json")
+    async def take(body: dict[str, str]) -> int:
+        return len(body)
+
+    @app.post("/resources")
+    async def upload(file: UploadFile) -> int:
+        return len(await file.read())
+
+    @app.post("/keyed")
+    async def keyed(request: Request) -> None:
+        rates.charge_to(request.scope, "uk_one")
+
+    @app.exception_handler(Exception)
+    async def unexpected(_: Request, error: Exception) -> Response:
+        raise AssertionError("a refusal is none of these") from error
+
+    return app
+
+
+def test_a_route_that_charges_a_key_need_not_know_of_refusals() -> None:
+    with running(framed(), rate_per_minute=1) as started:
+        assert [started.ask("POST", "/keyed").status for _ in range(2)] == [200, 429]
+        assert started.eventually(lambda: len(started.logged) == 2)
+        assert {entry["event"] for entry in started.logged} == {"request"}
+
+
+@pytest.mark.parametrize(
+    ("path", "media_type"), [("/json", "application/json"), ("/resources", "multipart/form-data; boundary=b")]
+)
+def test_a_refusal_is_not_hidden_by_what_a_framework_makes_of_it(path: str, media_type: str) -> None:
+    begun = (
+        b'--b\r\ncontent-disposition: form-data; name="file"; filename="f"\r\n\r\n' if path == "/resources" else b'{"'
+    )
+    with running(framed(), body_seconds=0.05, max_body_bytes=2000, max_upload_bytes=2000) as started:
+        slow = started.line().send(request("POST", path, content_type=media_type, content_length="1000") + begun)
+        answer = slow.answer()
+        assert (answer.status, answer.json["code"]) == (408, "body_too_slow")
+    with running(framed(), max_body_bytes=2000, max_upload_bytes=2000) as started:
+        line = started.line().send(request("POST", path, content_type=media_type, transfer_encoding="chunked"))
+        line.send(b"%x\r\n%b\r\n" % (len(begun), begun))
+        for _ in range(2000 // 0x100 + bodies.FRAMING_BYTES // 0x100 + 2):
+            line.send(b"100\r\n" + b"x" * 0x100 + b"\r\n")
+        answer = line.answer()
+        assert (answer.status, answer.json["code"]) == (413, "body_too_large")
+        assert started.eventually(lambda: bool(started.logged))
+        assert {entry["level"] for entry in started.logged} == {"info"}

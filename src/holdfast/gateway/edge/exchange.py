@@ -12,6 +12,8 @@ import time
 from collections.abc import MutableMapping
 from typing import Any, Protocol
 
+from starlette.exceptions import HTTPException
+
 from holdfast.gateway.edge.refusals import REQUEST_ID, Headers
 
 EXCHANGE = "holdfast.exchange"
@@ -35,8 +37,11 @@ _READ = frozenset(
 )
 
 
-class Refused(Exception):
-    """The edge will not go on with this request; its exchange says why. Whatever the routes make of it is not sent."""
+class Refused(HTTPException):
+    """The edge will not go on with this request; its exchange says why. Whatever the routes make of it is not sent.
+
+    It is one of Starlette's own, so that a framework on the way does not take it for a fault.
+    """
 
 
 class Refusal:
@@ -104,7 +109,7 @@ class Exchange:
     def refuse(self, status: int, code: str, detail: str, headers: Headers = (), *, hang_up: bool = False) -> Refused:
         """To be raised. `hang_up`: nothing more is read from this connection."""
         self.refusal = Refusal(status, code, detail, headers, hang_up)
-        return Refused(code)
+        return Refused(status, code)
 
     def end(self) -> None:
         self.seconds = time.perf_counter() - self.started_at
