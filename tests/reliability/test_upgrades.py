@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import old_stores
@@ -68,6 +70,31 @@ def test_a_released_schema_is_upgraded_with_all_that_it_holds(
         )
         assert again.text == "Ana likes coffee."
         assert memory.flush(subject="bob").messages == 1
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_number_and_a_position_never_come_again_after_numbers_were_kept_apart(version: int, tmp_path: Path) -> None:
+    """Schemas 1 and 2 kept the highest number in `sqlite_sequence`: in a copy, perhaps that of no text."""
+    place = SqlitePlace(tmp_path)
+    old_stores.restore("sqlite", version, place)
+    with closing(sqlite3.connect(place.location, isolation_level=None)) as database:
+        database.execute("UPDATE sqlite_sequence SET seq = 12")
+        database.execute("UPDATE conversations SET next_position = 7 WHERE partition_id = 3")
+
+    def added() -> tuple[int, int]:
+        with holdfast.open(place.location, embedder="fake", work=False) as memory:
+            (added,) = memory.add("said after the upgrade", subject="bob").message_ids
+        with closing(sqlite3.connect(place.location)) as database:
+            found: tuple[int, int] = database.execute(
+                "SELECT number, position FROM records WHERE id = ?", (added,)
+            ).fetchone()
+        return found
+
+    assert added() == (13, 7)
+    with holdfast.open(place.location, embedder="fake", work=False) as memory:
+        memory.forget(subject="bob")
+        assert memory.verify().ok
+    assert added() == (14, 8)
 
 
 @pytest.mark.parametrize(("kind", "version"), DUMPS)

@@ -21,8 +21,9 @@ from openers import opened
 
 from holdfast.domain.access import SYSTEM, Action, authorize
 from holdfast.domain.scope import EVERYWHERE, Scope
-from holdfast.errors import HoldfastError, SchemaTooNew, StoreReadOnly, StoreUnusable
+from holdfast.errors import HoldfastError, SchemaTooNew, StoreCorrupt, StoreReadOnly, StoreUnusable
 from holdfast.stores.sqlite import SqliteStore, schema
+from holdfast.stores.sqlite.connection import open_store
 
 NOBODY = 65534
 EVERYTHING = authorize(SYSTEM, Action.WORK, Scope(space=EVERYWHERE))
@@ -30,8 +31,11 @@ NEWEST = schema.migrations()[-1][0]
 
 
 def tables(path: Path) -> list[tuple[str, ...]]:
+    """All but `sqlite_sequence`, which stays where an old schema had use for it."""
     with closing(sqlite3.connect(path)) as database:
-        return database.execute("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name").fetchall()
+        return database.execute(
+            "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name <> 'sqlite_sequence' ORDER BY name"
+        ).fetchall()
 
 
 # --- migrations -------------------------------------------------------------------------------------------------------
@@ -105,6 +109,22 @@ def test_a_migration_that_fails_leaves_the_old_schema_and_is_resumed(
     two_steps(good)
     opened(path)
     assert {"extra", "extra_value"} <= {row[1] for row in tables(path)}
+
+
+def test_a_migration_that_would_break_a_reference_is_not_made(tmp_path: Path, two_steps: Callable[[str], None]) -> None:
+    path = tmp_path / "memory.db"
+    opened(path)
+    before = tables(path)
+    two_steps("CREATE TABLE extra (number INTEGER REFERENCES records (number));\nINSERT INTO extra VALUES (1);\n")
+    with pytest.raises(StoreCorrupt, match=r"a row of extra refers to one of records that is not there; restore"):
+        opened(path)
+    assert tables(path) == before
+
+
+def test_references_are_kept_after_a_migration(tmp_path: Path) -> None:
+    with closing(open_store(str(tmp_path / "memory.db"), 1.0)) as migrating:
+        assert migrating.execute("PRAGMA foreign_keys").fetchone() == (1,)
+        assert migrating.execute("PRAGMA legacy_alter_table").fetchone() == (0,)
 
 
 def test_a_new_file_whose_migration_fails_stays_usable(tmp_path: Path, two_steps: Callable[[str], None]) -> None:

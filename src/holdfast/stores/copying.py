@@ -48,7 +48,7 @@ TABLES = (
     ),
     Table(
         "conversations",
-        ("id", "partition_id", "app", "project", "channel", "name", "namespace", "next_position", "sealed"),
+        ("id", "partition_id", "app", "project", "channel", "name", "namespace", "least_position", "sealed"),
     ),
     Table(
         "records",
@@ -82,9 +82,10 @@ TABLES = (
     Table(
         "operations",
         (
-            "id", "space", "scope", "partition_id", "actor_kind", "actor_id", "action", "outcome", "error_code",
+            "space", "id", "scope", "partition_id", "actor_kind", "actor_id", "action", "outcome", "error_code",
             "touched", "started_at", "duration_micros",
         ),
+        keys=2,
     ),
 )  # fmt: skip
 RECORDS = "records"

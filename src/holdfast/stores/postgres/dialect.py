@@ -9,7 +9,7 @@ import numpy as np
 
 from holdfast.ports import VectorRow
 from holdfast.stores.postgres.values import HalfVector
-from holdfast.stores.sql.dialect import Database, Rows, insertion
+from holdfast.stores.sql.dialect import Database, NewRows, Rows, insertion, numbered
 
 HEADER = 4  # bytes before a vector: dimensions and a reserved field, 16 bits each
 
@@ -49,16 +49,10 @@ class PostgresDialect:
     def draw(self, database: Database, count: int) -> Rows:
         return database.execute("SELECT nextval('records_number_seq') FROM generate_series(1, ?)", (count,))
 
-    def add_records(
-        self, database: Database, drawn: Any, columns: tuple[str, ...], values: Sequence[Sequence[Any]]
-    ) -> list[int]:
+    def add_records(self, database: Database, drawn: Any, records: NewRows, texts: NewRows) -> Sequence[int]:
         numbers = [int(row[0]) for row in drawn.fetchall()]
-        self.insert(
-            database,
-            "records",
-            ("number", *columns),
-            [(number, *row) for number, row in zip(numbers, values, strict=True)],
-        )
+        self.insert(database, "records", *numbered(numbers, records))
+        self.insert(database, "texts", *numbered(numbers, texts))
         return numbers
 
     def insert(self, database: Database, table: str, columns: tuple[str, ...], values: Sequence[Sequence[Any]]) -> None:

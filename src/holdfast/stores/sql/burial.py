@@ -14,6 +14,8 @@ from holdfast.stores.sql.places import Places
 _TOMBSTONE_COLUMNS = (
     "partition_id", "change", "number", "id", "kind", "scope_id", "conversation_id", "external_key", "forgotten_at",
 )  # fmt: skip
+_LAST = "(SELECT max(r.position) FROM records r WHERE r.conversation_id = conversations.id)"
+_KEEP_POSITIONS = f"UPDATE conversations SET least_position = {_LAST} + 1 WHERE least_position <= {_LAST}"
 
 
 class Burial(Places):
@@ -48,6 +50,7 @@ class Burial(Places):
         for column in ("message_number", "memory_number"):
             condition, named = self.dialect.among(column, numbers)
             self._db.execute(f"DELETE FROM evidence WHERE {condition}", named)
+        self._keep_positions({row[5] for row in found if row[5] is not None})
         condition, named = self.dialect.among("number", numbers)
         self._db.execute(f"{self.dialect.blank_texts} WHERE {condition}", named)
         self._delete_vectors([(row[3], row[0]) for row in found])
@@ -57,6 +60,11 @@ class Burial(Places):
         ]
         self.dialect.insert(self._db, "tombstones", _TOMBSTONE_COLUMNS, tombstones)
         self._db.execute(f"DELETE FROM records WHERE {condition}", named)
+
+    def _keep_positions(self, conversations: set[int]) -> None:
+        """The position of a message that goes is not given to another."""
+        condition, named = self.dialect.among("id", sorted(conversations))
+        self._db.execute(f"{_KEEP_POSITIONS} AND {condition}", named)
 
     def _delete_vectors(self, places: Sequence[tuple[int, int]]) -> None:
         self._db.executemany("DELETE FROM vectors WHERE partition_id = ? AND number = ?", places)

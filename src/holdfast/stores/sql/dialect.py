@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from holdfast.ports import VectorRow
 
@@ -30,6 +30,11 @@ class Database(Protocol):
     def execute(self, statement: str, values: Sequence[Any] = (), /) -> Rows: ...
 
     def executemany(self, statement: str, values: Sequence[Sequence[Any]], /) -> object: ...
+
+
+class NewRows(NamedTuple):
+    columns: tuple[str, ...]
+    values: Sequence[Sequence[Any]]
 
 
 class Dialect(Protocol):
@@ -66,10 +71,8 @@ class Dialect(Protocol):
     def draw(self, database: Database, count: int) -> Any:
         """Ask for the numbers of so many records to come, where they are given out beforehand."""
 
-    def add_records(
-        self, database: Database, drawn: Any, columns: tuple[str, ...], values: Sequence[Sequence[Any]]
-    ) -> list[int]:
-        """Insert rows of `records`; the numbers that they got, in order."""
+    def add_records(self, database: Database, drawn: Any, records: NewRows, texts: NewRows) -> Sequence[int]:
+        """Insert rows of `records` and of `texts`, which are given without a number; those that they got, in order."""
 
     def insert(
         self, database: Database, table: str, columns: tuple[str, ...], values: Sequence[Sequence[Any]]
@@ -77,6 +80,13 @@ class Dialect(Protocol):
 
     def check(self, database: Database) -> list[tuple[str, str]]:
         """What is wrong with the database itself: (what was looked at, what was found)."""
+
+
+def numbered(numbers: Sequence[int], rows: NewRows) -> NewRows:
+    """The rows with their numbers in front."""
+    return NewRows(
+        ("number", *rows.columns), [(number, *row) for number, row in zip(numbers, rows.values, strict=True)]
+    )
 
 
 @cache

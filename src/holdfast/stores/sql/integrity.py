@@ -29,10 +29,6 @@ _CHECKS = {
         "SELECT count(*) FROM (SELECT 1 FROM records WHERE kind = 0 GROUP BY conversation_id, position"
         " HAVING count(*) > 1) AS found"
     ),
-    "positions stay below the next one": (
-        "SELECT count(*) FROM records r JOIN conversations c ON c.id = r.conversation_id"
-        " WHERE r.kind = 0 AND r.position >= c.next_position"
-    ),
     "a memory has one current revision": (
         "SELECT count(*) FROM (SELECT id FROM records WHERE kind = 1 GROUP BY id"
         " HAVING count(*) FILTER (WHERE superseded_at IS NULL) <> 1) AS found"

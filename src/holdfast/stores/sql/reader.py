@@ -155,12 +155,12 @@ class SqlReader(DoomReader, UserReader):
 
     def _conversation(self, scope: Scope) -> tuple[int, int, int] | None:
         """(number, next position, sealed position)"""
-        found: tuple[int, int, int] | None = self._db.execute(
-            "SELECT id, next_position, sealed FROM conversations"
-            f" WHERE partition_id = ? AND {' AND '.join(f'{column} = ?' for column in CONVERSATION_COLUMNS)}",
+        row = self._db.execute(
+            f"SELECT c.id, c.sealed, {NEXT_POSITION} FROM conversations c"
+            f" WHERE c.partition_id = ? AND {' AND '.join(f'c.{column} = ?' for column in CONVERSATION_COLUMNS)}",
             (self._number_of(scope.partition), *conversation_key(scope)),
         ).fetchone()
-        return found
+        return (row[0], next_position(row[2:]), row[1]) if row else None
 
     # --- upkeep ---
 
@@ -232,9 +232,12 @@ class SqlReader(DoomReader, UserReader):
 
     def operations(self, limit: int = 100) -> Sequence[Operation]:
         within, values = self._within_scope_of("o")
-        if self._grant.partitions is None and not self._grant.everywhere:
+        if not self._grant.everywhere:
             # Calls about a subject that never was have no partition, but belong to the space all the same.
-            within, values = self._within_scope_of("o", ("o.space = ?", [self._grant.scope.space]))
+            reach, numbers = ("TRUE", []) if self._grant.partitions is None else self._reach("o")
+            within, values = self._within_scope_of(
+                "o", (f"o.space = ? AND {reach}", [self._grant.scope.space, *numbers])
+            )
         found = self._db.execute(
             f"SELECT {rows.OPERATION_COLUMNS} FROM operations o WHERE {within} ORDER BY o.id DESC LIMIT ?",
             [*values, limit],
@@ -246,6 +249,16 @@ class SqlReader(DoomReader, UserReader):
 
 
 CONVERSATION_COLUMNS = tuple("name" if part == "conversation" else part for part in CONVERSATION_PARTS)
+
+
+# Of a conversation `c`: the columns that `next_position` takes.
+NEXT_POSITION = "c.least_position, (SELECT max(r.position) FROM records r WHERE r.conversation_id = c.id)"
+
+
+def next_position(found: Sequence[Any]) -> int:
+    """After the last message that is there, and after all that were forgotten."""
+    least, last = found
+    return int(least) if last is None else max(int(least), int(last) + 1)
 
 
 def conversation_key(scope: Scope) -> tuple[str, ...]:

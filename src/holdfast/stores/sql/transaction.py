@@ -17,26 +17,23 @@ from holdfast.ports import Answer, Indexed, NewMessage, NewRevision, NewTurn, St
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.audit import record_operation
 from holdfast.stores.sql.burial import Burial
+from holdfast.stores.sql.dialect import NewRows
+from holdfast.stores.sql.reader import NEXT_POSITION, next_position
 from holdfast.stores.sql.users import UserWriter
 
-# What a record is unless it says otherwise; the columns of every insert.
-_BLANK: dict[str, Any] = dict.fromkeys(
-    (
-        "conversation_id", "turn_id", "role", "external_key", "content_key", "source_key", "slot_key", "plane",
-        "valid_from", "valid_to",
-    )
-) | {"position": 0, "revision": 0}  # fmt: skip
+# What is written of every record, and besides that of a message and of a revision of a memory.
 _COLUMNS = (
-    *_BLANK, "id", "partition_id", "change", "kind", "scope_id", "status", "trust", "said_at", "recorded_at",
-    "analyzer", "flags", "length", "embedder_id", "terms",
+    "partition_id", "change", "kind", "scope_id", "source_key", "recorded_at", "analyzer", "flags", "length",
+    "embedder_id", "terms", "id", "revision", "position", "status", "trust", "said_at",
 )  # fmt: skip
-_TEXT_COLUMNS = ("number", "sender", "source", "external_id", "author", "reason", "metadata", "text")
+_MESSAGE_COLUMNS = (*_COLUMNS, "conversation_id", "turn_id", "role", "external_key", "content_key")
+_MEMORY_COLUMNS = (*_COLUMNS, "plane", "slot_key", "valid_from", "valid_to")
+_TEXT_COLUMNS = ("sender", "source", "external_id", "author", "reason", "metadata", "text")
 _VECTOR_COLUMNS = ("partition_id", "number", "piece", "embedder_id", "vector")
 _ANSWER_COLUMNS = ("partition_id", "key", "digest", "recorded_at", "body")
 
 # By which a message of a conversation is known: the column, and the key in it.
 _Key = tuple[str, bytes]
-_Entry = tuple[dict[str, Any], tuple[str | None, ...], NewMessage | NewRevision]
 
 
 class SqlTransaction(Burial, UserWriter):
@@ -96,72 +93,38 @@ class SqlTransaction(Burial, UserWriter):
     ) -> None:
         # All asked before any is looked at: on a network they travel together.
         self._touch(partition)
-        taken = self._db.execute(
-            "UPDATE conversations SET next_position = next_position + ? WHERE id = ? RETURNING next_position - ?",
-            (len(messages), conversation, len(messages)),
-        )
+        counted = self._db.execute(f"SELECT {NEXT_POSITION} FROM conversations c WHERE c.id = ?", (conversation,))
         drawn = self.dialect.draw(self._db, len(messages))
-        (position,) = taken.fetchone()
-        shared = {
-            "partition_id": partition,
-            "change": self._change(partition),
-            "kind": rows.MESSAGE,
-            "scope_id": self._scope_id(partition, turn.scope),
-            "conversation_id": conversation,
-            "turn_id": turn.id,
-            "status": Status.ACCEPTED,
-            "trust": Trust.STATED,
-            "source_key": rows.key_of(turn.source),
-            "recorded_at": to_micros(turn.recorded_at),
-        }
-        entries: list[_Entry] = []
-        for offset, message in enumerate(messages):
-            column, key = _key_of(message) or ("content_key", None)
-            own = {
-                "id": message.id,
-                "position": position + offset,
-                "role": message.role,
-                "said_at": to_micros(message.said_at),
-                column: key,
-            }
-            said = (message.sender, turn.source, message.external_id, None, None)
-            entries.append((shared | own, said, message))
-        self._insert(entries, drawn, self._embedder_id(embedder), analyzer)
-
-    def _insert(self, entries: Sequence[_Entry], drawn: Any, embedder_id: int, analyzer: int) -> list[int]:
-        """Records with their texts and vectors; their numbers."""
-        made = [
-            _BLANK
-            | values
-            | {
-                "analyzer": analyzer,
-                "flags": int(new.analysis.flags),
-                "length": new.analysis.length,
-                "terms": new.analysis.terms,
-                "embedder_id": embedder_id if new.vectors else None,
-            }
-            for values, _, new in entries
-        ]
-        numbers = self.dialect.add_records(
-            self._db, drawn, _COLUMNS, [[values[column] for column in _COLUMNS] for values in made]
-        )
-        self.dialect.insert(
-            self._db,
-            "texts",
-            _TEXT_COLUMNS,
-            [
-                (number, *said, rows.metadata_json(new.metadata), new.text)
-                for number, (_, said, new) in zip(numbers, entries, strict=True)
-            ],
-        )
+        first = next_position(counted.fetchone())
+        recorded_at = to_micros(turn.recorded_at)
+        shared = self._shared(partition, turn.scope, rows.MESSAGE, turn.source, recorded_at, analyzer)
+        embedder_id = self._embedder_id(embedder)
+        records, texts = [], []
+        for position, message in enumerate(messages, first):
+            column, key = _key_of(message) or ("", None)
+            said_at = recorded_at if message.said_at is turn.recorded_at else to_micros(message.said_at)
+            records.append(
+                (
+                    *shared, *_derived(message, embedder_id), message.id, 0, position, Status.ACCEPTED, Trust.STATED,
+                    said_at, conversation, turn.id, message.role, key if column == "external_key" else None,
+                    key if column == "content_key" else None,
+                )
+            )  # fmt: skip
+            metadata = rows.metadata_json(message.metadata)
+            texts.append((message.sender, turn.source, message.external_id, None, None, metadata, message.text))
+        new = NewRows(_MESSAGE_COLUMNS, records), NewRows(_TEXT_COLUMNS, texts)
+        numbers = self.dialect.add_records(self._db, drawn, *new)
         self._put_vectors(
-            [
-                (values["partition_id"], number, new.vectors)
-                for number, (values, _, new) in zip(numbers, entries, strict=True)
-            ],
+            [(partition, number, message.vectors) for number, message in zip(numbers, messages, strict=True)],
             embedder_id,
         )
-        return numbers
+
+    def _shared(
+        self, partition: int, scope: Scope, kind: int, source: str | None, recorded_at: int, analyzer: int
+    ) -> tuple[Any, ...]:
+        """The first of `_COLUMNS`, which are the same for all that a write adds."""
+        scope_id, source_key = self._scope_id(partition, scope), rows.key_of(source)
+        return partition, self._change(partition), kind, scope_id, source_key, recorded_at, analyzer
 
     def _put_vectors(self, entries: Iterable[tuple[int, int, Sequence[bytes]]], embedder_id: int) -> None:
         as_bound = self.dialect.vector
@@ -177,8 +140,9 @@ class SqlTransaction(Burial, UserWriter):
         row = self._conversation(scope)
         if row is None:
             return 0
-        self._db.execute("UPDATE conversations SET sealed = next_position WHERE id = ?", (row[0],))
-        return row[1] - row[2]
+        number, following, sealed = row
+        self._db.execute("UPDATE conversations SET sealed = ? WHERE id = ?", (following, number))
+        return following - sealed
 
     # --- memories ---
 
@@ -189,25 +153,18 @@ class SqlTransaction(Burial, UserWriter):
         change = self._change(partition)
         number = 1 if revision.supersedes is None else self._superseded(revision, partition, change)
         recorded_at = to_micros(revision.recorded_at)
-        values = {
-            "id": revision.id,
-            "revision": number,
-            "partition_id": partition,
-            "change": change,
-            "kind": rows.MEMORY,
-            "scope_id": self._scope_id(partition, revision.scope),
-            "plane": revision.plane,
-            "slot_key": rows.key_of(revision.slot) or self._slot_of(revision),
-            "status": revision.status,
-            "trust": revision.trust,
-            "source_key": rows.key_of(revision.source),
-            "said_at": recorded_at,
-            "recorded_at": recorded_at,
-            "valid_from": rows.micros(revision.validity.since),
-            "valid_to": rows.micros(revision.validity.until),
-        }
-        said = (None, revision.source, None, revision.author, revision.reason)
-        (record,) = self._insert([(values, said, revision)], drawn, self._embedder_id(embedder), analyzer)
+        shared = self._shared(partition, revision.scope, rows.MEMORY, revision.source, recorded_at, analyzer)
+        embedder_id = self._embedder_id(embedder)
+        values = (
+            *shared, *_derived(revision, embedder_id), revision.id, number, 0, revision.status, revision.trust,
+            recorded_at, revision.plane, rows.key_of(revision.slot) or self._slot_of(revision),
+            rows.micros(revision.validity.since), rows.micros(revision.validity.until),
+        )  # fmt: skip
+        metadata = rows.metadata_json(revision.metadata)
+        text = (None, revision.source, None, revision.author, revision.reason, metadata, revision.text)
+        new = NewRows(_MEMORY_COLUMNS, [values]), NewRows(_TEXT_COLUMNS, [text])
+        (record,) = self.dialect.add_records(self._db, drawn, *new)
+        self._put_vectors([(partition, record, revision.vectors)], embedder_id)
         self._link(record, revision.evidence)
         return number
 
@@ -331,6 +288,12 @@ class SqlTransaction(Burial, UserWriter):
 
     def record(self, operation: Operation) -> None:
         record_operation(self._db, operation, partition=self._known.get(operation.scope.partition))
+
+
+def _derived(new: NewMessage | NewRevision, embedder_id: int) -> tuple[Any, ...]:
+    """Those of `_COLUMNS` that are made of the text."""
+    made = new.analysis
+    return int(made.flags), made.length, embedder_id if new.vectors else None, made.terms
 
 
 def _same_message(message: NewMessage, key: _Key, there: tuple[MessageId | None, bytes]) -> MessageId | None:

@@ -70,8 +70,11 @@ class SqliteArchive(SqlArchive):
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _go_on_from(self, highest: int) -> None:
-        self._connection.execute("DELETE FROM sqlite_sequence WHERE name = 'records'")
-        self._connection.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('records', ?)", (highest,))
+        # Numbers follow the last text. Blank ones are not copied, and the last may have been one.
+        if highest:
+            self._connection.execute(
+                "INSERT INTO texts (number, text) VALUES (?, x'') ON CONFLICT DO NOTHING", (highest,)
+            )
 
     def close(self) -> None:
         self._connection.close()

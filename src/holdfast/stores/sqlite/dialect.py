@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from holdfast.ports import VectorRow
-from holdfast.stores.sql.dialect import Database, insertion
+from holdfast.stores.sql.dialect import Database, NewRows, insertion, numbered
 
 _TEXT_COLUMNS = ("sender", "source", "external_id", "author", "reason", "metadata", "text")
 
@@ -41,17 +41,17 @@ class SqliteDialect:
         return [VectorRow._make(row) for row in found]
 
     def draw(self, database: Database, count: int) -> None:
-        """Numbers come with the rows."""
+        """Numbers come with the texts."""
 
-    def add_records(
-        self, database: Any, drawn: None, columns: tuple[str, ...], values: Sequence[Sequence[Any]]
-    ) -> list[int]:
-        statement = insertion("records", columns)
-        first = int(database.execute(statement, values[0]).lastrowid)
-        if len(values) > 1:
+    def add_records(self, database: Any, drawn: None, records: NewRows, texts: NewRows) -> Sequence[int]:
+        statement = insertion("texts", texts.columns)
+        first = int(database.execute(statement, texts.values[0]).lastrowid)
+        if len(texts.values) > 1:
             # Nobody else writes now, so the numbers follow one another.
-            database.executemany(statement, values[1:])
-        return list(range(first, first + len(values)))
+            database.executemany(statement, texts.values[1:])
+        numbers = range(first, first + len(texts.values))
+        self.insert(database, "records", *numbered(numbers, records))
+        return numbers
 
     def insert(self, database: Database, table: str, columns: tuple[str, ...], values: Sequence[Sequence[Any]]) -> None:
         if len(values) == 1:

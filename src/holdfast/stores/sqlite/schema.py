@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from importlib import resources
 
-from holdfast.errors import SchemaTooNew, StoreUnusable
+from holdfast.errors import SchemaTooNew, StoreCorrupt, StoreUnusable
 from holdfast.failpoints import reach
 from holdfast.stores.sqlite.waiting import begin_immediate
 
@@ -26,23 +26,35 @@ def migrate(connection: sqlite3.Connection, location: str, busy_seconds: float) 
     newest = migrations()[-1][0]
     if checked_version(connection, location, newest) == newest:
         return newest
+    # A table that is made anew is gone for a moment; what refers to it is checked at the end of the step.
+    connection.execute("PRAGMA foreign_keys = OFF")
     for version, script in migrations():
         begin_immediate(connection, busy_seconds)
         try:
             # Another process may have been faster.
             if checked_version(connection, location, newest) < version:
                 reach("migration.before")
-                for statement in _statements(script):
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                connection.execute(f"PRAGMA user_version = {version}")
+                _apply(connection, location, version, script)
                 reach("migration.after")
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+    connection.execute("PRAGMA foreign_keys = ON")
     return newest
+
+
+def _apply(connection: sqlite3.Connection, location: str, version: int, script: str) -> None:
+    for statement in _statements(script):
+        connection.execute(statement)
+    if (broken := connection.execute("PRAGMA foreign_key_check").fetchone()) is not None:
+        raise StoreCorrupt(
+            f"{location} cannot be brought to schema {version}: a row of {broken[0]} refers to one of {broken[2]} that"
+            " is not there; restore it from a backup"
+        )
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {version}")
 
 
 def check_ours(connection: sqlite3.Connection, location: str) -> None:

@@ -34,7 +34,8 @@ CREATE TABLE scopes (
     UNIQUE (partition_id, conversation, app, project, agent, subject, channel, run, issue, namespace, space)
 );
 
--- A thread of messages. Runs and issues come and go within one. Positions below `sealed` have been flushed.
+-- A thread of messages. Runs and issues come and go within one. Positions below `sealed` have been flushed. The next
+-- message comes after the last that is there, and not below `least_position`: where one was forgotten, none comes again.
 CREATE TABLE conversations (
     id INTEGER PRIMARY KEY,
     partition_id INTEGER NOT NULL REFERENCES partitions (id),
@@ -43,7 +44,7 @@ CREATE TABLE conversations (
     channel TEXT NOT NULL,
     name TEXT NOT NULL,
     namespace TEXT NOT NULL,
-    next_position INTEGER NOT NULL DEFAULT 0,
+    least_position INTEGER NOT NULL DEFAULT 0,
     sealed INTEGER NOT NULL DEFAULT 0,
     UNIQUE (partition_id, name, app, project, channel, namespace)
 );
@@ -53,10 +54,10 @@ CREATE TABLE embedders (
     fingerprint TEXT NOT NULL UNIQUE
 );
 
--- A message, or one revision of a memory: all that may change, and nothing that anybody wrote. `analyzer`, `flags`,
--- `length` and `terms` are derived from the text; the keys are digests of what `texts` holds.
+-- A message, or one revision of a memory: all that may change, and nothing that anybody wrote. `number` is that of its
+-- text. `analyzer`, `flags`, `length` and `terms` are derived from the text; the keys are digests of what `texts` holds.
 CREATE TABLE records (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    number INTEGER PRIMARY KEY,
     id TEXT NOT NULL,
     revision INTEGER NOT NULL,
     partition_id INTEGER NOT NULL REFERENCES partitions (id),
@@ -96,7 +97,8 @@ CREATE INDEX records_source ON records (partition_id, source_key) WHERE source_k
 
 -- What people wrote stands apart, and its rows never move: they are appended, and blanked in place when their record is
 -- forgotten. When a row grows, shrinks or is deleted, SQLite moves its neighbours between pages and leaves copies of
--- them behind, in unused parts that `secure_delete` does not reach. The text comes last: it may be long.
+-- them behind, in unused parts that `secure_delete` does not reach. The text comes last: it may be long. Since no row is
+-- ever deleted, the number of a new one was never another's.
 CREATE TABLE texts (
     number INTEGER PRIMARY KEY,
     sender TEXT,
@@ -188,8 +190,8 @@ CREATE INDEX jobs_partition ON jobs (partition_id, id);
 
 -- The audit trail.
 CREATE TABLE operations (
-    id TEXT PRIMARY KEY,
     space TEXT NOT NULL,
+    id TEXT NOT NULL,
     scope TEXT NOT NULL,
     partition_id INTEGER,
     actor_kind TEXT NOT NULL,
@@ -199,9 +201,9 @@ CREATE TABLE operations (
     error_code TEXT,
     touched INTEGER NOT NULL,
     started_at INTEGER NOT NULL,
-    duration_micros INTEGER NOT NULL
+    duration_micros INTEGER NOT NULL,
+    PRIMARY KEY (space, id)
 ) WITHOUT ROWID;
-CREATE INDEX operations_space ON operations (space, id);
 
 -- Derived. Which approximate index holds a large partition's vectors of an embedder: its files beside the store are
 -- valid for as long as they match this row. It holds what had changed up to `change`; what was forgotten is blank in it
