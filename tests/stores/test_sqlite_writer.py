@@ -166,6 +166,37 @@ def test_many_who_write_at_once_share_commits(store: SqliteStore) -> None:
     assert reached["commit.after"] < 40
 
 
+def test_requests_that_fail_among_others_leave_nothing_and_spoil_nothing(store: SqliteStore) -> None:
+    async def together(*works: Callable[[Transaction], str]) -> list[str]:
+        """All in one commit: they are queued while the writer's thread is held."""
+        busy, free = threading.Event(), threading.Event()
+
+        def hold(transaction: Transaction) -> None:
+            busy.set()
+            assert free.wait(PATIENCE)
+
+        held = asyncio.create_task(store.write(EVERYTHING, hold))
+        await asyncio.to_thread(busy.wait, PATIENCE)
+        waiting = [asyncio.create_task(store.write(EVERYTHING, work)) for work in works]
+        await asyncio.sleep(0)
+        free.set()
+        await held
+        return [str(answer) for answer in await asyncio.gather(*waiting, return_exceptions=True)]
+
+    # The second round is served by a writer that has met a failure, the third by one that has met none since.
+    commits: Counter[str] = Counter()
+    failpoints.arm(lambda point: commits.update([point]))
+    try:
+        for number, failures in enumerate(({1, 2}, set[int](), set[int](), {3})):
+            names = [f"{number}.{each}" for each in range(4)]
+            works = [(failing if each in failures else fact)(name) for each, name in enumerate(names)]
+            assert asyncio.run(together(*works)) == names
+            assert commits["commit.after"] == 2 * (number + 1)  # of the one that held the writer, and of these
+            assert known(store, *names) == [name for each, name in enumerate(names) if each not in failures]
+    finally:
+        failpoints.arm(None)
+
+
 def test_a_request_that_fails_alone_leaves_nothing_and_the_audit_rows_of_others_stay(
     store: SqliteStore, tmp_path: Path
 ) -> None:
