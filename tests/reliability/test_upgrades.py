@@ -72,9 +72,9 @@ def test_a_released_schema_is_upgraded_with_all_that_it_holds(
         assert memory.flush(subject="bob").messages == 1
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_a_number_and_a_position_never_come_again_after_numbers_were_kept_apart(version: int, tmp_path: Path) -> None:
-    """Schemas 1 and 2 kept the highest number in `sqlite_sequence`: in a copy, perhaps that of no text."""
+    """Schemas 1 to 3 kept the highest number in `sqlite_sequence`: in a copy, perhaps that of no text."""
     place = SqlitePlace(tmp_path)
     old_stores.restore("sqlite", version, place)
     with closing(sqlite3.connect(place.location, isolation_level=None)) as database:
