@@ -29,6 +29,7 @@ from holdfast.errors import (
     Unauthenticated,
 )
 from holdfast.ports import Verb
+from holdfast.runtime.idempotency import check_key
 from holdfast.wire import GREETING, VERBS, Greeting, decoded_error
 
 T = TypeVar("T")
@@ -65,8 +66,9 @@ class RemoteService:
         verb, spoken = make(), VERBS[action]
         if self._spoken is not None and action not in self._spoken:
             raise StoreUnusable(f"the server at {self._line.url} is of another version and cannot {action}; update it")
-        body = spoken.request.encode(verb)
-        hint = _hint(getattr(verb, "idempotency_key", None))
+        key = getattr(verb, "idempotency_key", None)
+        check_key(key)  # as the gate does, before anything is sent
+        body, hint = spoken.request.encode(verb), _hint(key)
         reply = await self._reply("POST", f"/verbs/{action}", body, writes=spoken.writes, hint=hint, action=action)
         return cast(T, self._read(reply, spoken.answer.decode, writes=spoken.writes, hint=hint))
 
