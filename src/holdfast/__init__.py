@@ -18,6 +18,7 @@ from holdfast.domain.ranking import Weights
 from holdfast.domain.results import (
     Absence,
     Added,
+    Browsed,
     Component,
     Copied,
     Explanation,
@@ -47,6 +48,7 @@ __all__ = [
     "AllOf",
     "AnyOf",
     "AsyncMemory",
+    "Browsed",
     "Compare",
     "Component",
     "Copied",

@@ -7,13 +7,16 @@ from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
 from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor
+from holdfast.domain.conditions import Condition
 from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt, ForgetTarget
 from holdfast.domain.ids import MessageId
 from holdfast.domain.jobs import Job, JobStatus
 from holdfast.domain.memory import Memory as MemoryRecord
 from holdfast.domain.memory import Plane, Status
+from holdfast.domain.numbers import checked_flag
 from holdfast.domain.results import (
     Added,
+    Browsed,
     Explanation,
     Flushed,
     Hit,
@@ -25,6 +28,7 @@ from holdfast.domain.results import (
     Verification,
 )
 from holdfast.domain.scope import DEFAULT_SPACE, EVERYWHERE, Scope
+from holdfast.domain.searching import Order
 from holdfast.domain.transcript import DEFAULT_CONVERSATION
 from holdfast.domain.users import Issued, User, UserPage
 from holdfast.errors import InvalidInput
@@ -50,6 +54,7 @@ from holdfast.inputs import (
 )
 from holdfast.ports import ListFilter, Service, Verb, Wanted
 from holdfast.runtime.add import Add
+from holdfast.runtime.browse import Browse
 from holdfast.runtime.flush import Flush
 from holdfast.runtime.forget import Forget, PreviewForget
 from holdfast.runtime.lookup import Get, History, List
@@ -189,9 +194,10 @@ class AsyncMemory:
         status: str | None = None,
         as_of: Moment | None = None,
         valid_at: Moment | None = None,
+        unsealed: bool = False,
         **where: Unpack[Where],
     ) -> Page:
-        """Memories and messages, newest first, page by page."""
+        """Memories and messages, newest first, page by page. `unsealed`: only what no flush has sealed."""
 
         def make() -> List:
             chosen_planes = planes_from(planes)
@@ -203,10 +209,35 @@ class AsyncMemory:
                 status=None if status is None else chosen(Status, status, "status"),
                 as_of=moment_from(as_of, "as_of"),
                 valid_at=moment_from(valid_at, "valid_at"),
+                unsealed=checked_flag(unsealed, "unsealed"),
             )
             return List(self._scope(where), wanted, limit, cursor)
 
         return await self._perform(Action.LIST, make)
+
+    async def browse(
+        self,
+        *,
+        order: str = Order.SAID,
+        ascending: bool = False,
+        offset: int = 0,
+        limit: int = 50,
+        kind: str | None = None,
+        planes: str | Iterable[str] | None = None,
+        condition: Condition | None = None,
+        **where: Unpack[Where],
+    ) -> Browsed:
+        """Memories and messages by the time they were `said` or `recorded`, from any place on, and how many there are.
+
+        What comes meanwhile moves places; `list` with its cursor misses nothing.
+        """
+
+        def make() -> Browse:
+            wanted = wanted_from({"kind": kind, "planes": planes, "condition": condition})
+            by = chosen(Order, order, "order")
+            return Browse(self._scope(where), wanted, by, ascending, offset, limit)
+
+        return await self._perform(Action.BROWSE, make)
 
     async def history(self, record_id: str, **where: Unpack[Where]) -> tuple[Record, ...]:
         """Every revision of a memory, oldest first."""

@@ -20,12 +20,14 @@ from holdfast.domain.ids import JobId, MemoryId, MessageId, TurnId
 from holdfast.domain.jobs import Job, JobKind, JobStatus, NewJob
 from holdfast.domain.memory import Plane, Status, Trust, Validity
 from holdfast.domain.operations import Operation
-from holdfast.domain.ranking import FloatArray
+from holdfast.domain.ranking import FloatArray, IntArray
 from holdfast.domain.resources import Document as Document
-from holdfast.domain.results import Finding, HitKind, Record
+from holdfast.domain.results import Finding, Record
 from holdfast.domain.scope import Partition, Scope
+from holdfast.domain.searching import ListFilter as ListFilter
 from holdfast.domain.searching import Nearest as Nearest
 from holdfast.domain.searching import NearestState as NearestState
+from holdfast.domain.searching import Order as Order
 from holdfast.domain.searching import Ranked as Ranked
 from holdfast.domain.searching import Scored as Scored
 from holdfast.domain.searching import VectorBlock as VectorBlock
@@ -205,17 +207,6 @@ class StoredMessages:
 
     ids: tuple[MessageId | None, ...]
     new: frozenset[int] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class ListFilter:
-    kind: HitKind | None = None
-    planes: frozenset[Plane] | None = None
-    sender: str | None = None
-    source: str | None = None
-    status: Status | None = None
-    as_of: datetime | None = None
-    valid_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,6 +414,9 @@ class Searcher(Protocol):
         *,
         explained: bool = False,
     ) -> Ranked: ...
+
+    def browse(self, reader: Reader, scope: Scope, wanted: Wanted, order: Order) -> IntArray:
+        """The numbers of all that a search could find, oldest first. What ranks is left out of account."""
 
 
 # --- extraction -------------------------------------------------------------------------------------------------------

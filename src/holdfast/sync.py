@@ -132,6 +132,7 @@ class Memory:
     recall = _at_once(AsyncMemory.recall)
     get = _at_once(AsyncMemory.get)
     list = _at_once(AsyncMemory.list)
+    browse = _at_once(AsyncMemory.browse)
     history = _at_once(AsyncMemory.history)
     remember = _at_once(AsyncMemory.remember)
     correct = _at_once(AsyncMemory.correct)

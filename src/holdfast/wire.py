@@ -30,6 +30,7 @@ from pydantic_core import (
 from holdfast.domain.access import Action, Actor
 from holdfast.errors import HoldfastError, InvalidInput
 from holdfast.runtime.add import Add
+from holdfast.runtime.browse import Browse
 from holdfast.runtime.flush import Flush
 from holdfast.runtime.forget import Forget, PreviewForget
 from holdfast.runtime.lookup import Get, History, List
@@ -52,6 +53,7 @@ SPOKEN: tuple[type[AnyRequest], ...] = (
     RecallMemory,
     Get,
     List,
+    Browse,
     History,
     Remember,
     Correct,

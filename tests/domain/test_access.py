@@ -29,7 +29,7 @@ DENIED: dict[ActorKind, set[Action]] = {
 }
 READS = {
     Action.SEARCH, Action.RECALL, Action.EXPLAIN, Action.GET, Action.LIST, Action.HISTORY, Action.JOBS, Action.STATS,
-    Action.VERIFY, Action.LIST_USERS, Action.LIST_RESOURCES, Action.GET_RESOURCE,
+    Action.BROWSE, Action.VERIFY, Action.LIST_USERS, Action.LIST_RESOURCES, Action.GET_RESOURCE,
 }  # fmt: skip
 SHARED = Partition("default", PartitionKind.SHARED)
 ANA = Partition("default", PartitionKind.SUBJECT, "ana")

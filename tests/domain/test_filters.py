@@ -65,6 +65,22 @@ def test_clients_of_everos_may_leave_out_the_prefix_and_write_times_as_texts() -
         condition_from({"timestamp": {"lte": "9999-12-31T23:59:59.9999Z"}}, "ana", everos=True)
 
 
+def test_clients_of_everos_may_give_seconds_and_filter_by_parents_that_nothing_has() -> None:
+    in_seconds = condition_from({"timestamp": {"gte": 1_772_366_400}}, "ana", everos=True)
+    assert in_seconds == condition_from({"timestamp": {"gte": 1_772_366_400_000}}, "ana")
+    never = condition_from({"parent_type": "memcell"}, "ana", everos=True)
+    assert never == condition_from({"parent_id": {"in": ["a", "b"]}}, "ana", everos=True)
+    assert condition_from({"parent_id": {"ne": "a"}}, "ana", everos=True) == Not(never)
+    for wrong, path in (
+        ({"gt": "a"}, "filters.parent_id.gt"),
+        (5, "filters.parent_id"),
+        ({"in": [5]}, "filters.parent_id.in[0]"),
+    ):
+        with pytest.raises(InvalidInput) as refused:
+            condition_from({"parent_id": wrong}, "ana", everos=True)
+        assert refused.value.field == path
+
+
 DEEP: dict[str, Any] = {"sender_id": "x"}
 for _ in range(200):
     DEEP = {"OR": [DEEP, {"sender_id": "y"}]}
@@ -80,7 +96,6 @@ for _ in range(200):
         ({"OR": ["x"]}, "filters.OR[0]"),
         ({"OR": [{"sender_id": "x"}, {}]}, "filters.OR[1]"),
         ({"NOT": [{"sender_id": "x"}]}, "filters.NOT"),
-        ({"parent_id": "x"}, "filters.parent_id"),
         *(({"AND": [{name: "x"}]}, f"filters.AND[0].{name}") for name in ("owner_id", "owner_type", "app_id")),
         ({"project_id": "x"}, "filters.project_id"),
         ({"a b\n": "x"}, "filters['a b\\n']"),
@@ -105,7 +120,6 @@ for _ in range(200):
         ({"timestamp": 1.5}, "filters.timestamp"),
         ({"timestamp": -1}, "filters.timestamp"),
         ({"timestamp": 10**30}, "filters.timestamp"),
-        ({"timestamp": {"gte": 1_772_366_400}}, "filters.timestamp.gte"),
         ({"timestamp": {"gte": MS, "lt": "x"}}, "filters.timestamp.lt"),
         ({"timestamp": {"in": [MS, None]}}, "filters.timestamp.in[1]"),
         ({"timestamp": {"in": [MS] * 33}}, "filters.timestamp.in"),
@@ -126,6 +140,8 @@ def test_what_cannot_be_read_is_refused_by_its_path(filters: Any, path: str, eve
     [
         ({"AND": [{"sender_id": "x"}, {"timestamp": "2026-03-01"}]}, "filters.AND[1].timestamp"),
         ({"session_id": "demo-001"}, "filters.session_id"),
+        ({"timestamp": {"gte": 1_772_366_400}}, "filters.timestamp.gte"),
+        ({"parent_id": "x"}, "filters.parent_id"),
         ({"session_id": {"in": ["chat:a", "b"]}}, "filters.session_id.in[1]"),
     ],
 )

@@ -21,6 +21,7 @@ import pytest
 from holdfast import Actor, ActorKind, AsyncMemory, HoldfastError, open_async
 from holdfast.domain.access import Action
 from holdfast.domain.memory import Plane
+from holdfast.domain.results import Browsed
 from holdfast.errors import AccessDenied, NotFound
 from probes import audit_trail
 
@@ -211,6 +212,7 @@ CASES: dict[str, Case] = {
     "recall": lambda memory, where, _: memory.recall(QUERY, limit=500, budget_chars=1_000_000, **where),
     "get": lambda memory, where, record: memory.get(record, **where),
     "list": lambda memory, where, _: memory.list(limit=5, **where),
+    "browse": lambda memory, where, _: memory.browse(limit=1_000, **where),
     "history": lambda memory, where, record: memory.history(record, **where),
     "stats": lambda memory, where, _: memory.stats(**where),
     "jobs": lambda memory, where, _: memory.jobs(**where),
@@ -231,14 +233,14 @@ CASES: dict[str, Case] = {
     "revoke_user": lambda memory, where, _: memory.revoke_user("ana", **where),
     "users": lambda memory, where, _: memory.users(**where),
 }
-READS_A_SCOPE = ("search", "recall", "list", "stats", "jobs")
+READS_A_SCOPE = ("search", "recall", "list", "browse", "stats", "jobs")
 TAKES_AN_ID = ("get", "history", "explain", "forget_preview", "forget", "correct", "remember")
 STOREWIDE = ("verify", "drain", "rebuild")
 SPACEWIDE = ("create_user", "rotate_user", "revoke_user", "users")
 # What a verb's action is called, where it is not called like its method.
 NAMED = {"drain": "work", "rotate_user": "create_user", "users": "list_users"}
 NO_DEVICE = frozenset(
-    {"explain", "list", "history", "remember", "correct", "forget_preview", "forget", "stats", "jobs"}
+    {"explain", "list", "browse", "history", "remember", "correct", "forget_preview", "forget", "stats", "jobs"}
 )
 
 
@@ -268,8 +270,10 @@ def test_an_answer_holds_exactly_the_canaries_that_its_actor_sees(
                 visible = set()
             found = canaries_in(answer)
             assert found <= visible, (verb, asked, sorted(found - visible))
-            if verb == "search" and visible:
+            if verb in ("search", "browse") and visible:
                 assert found == visible, (asked, sorted(visible - found))
+            if isinstance(answer, Browsed):
+                assert answer.total == len(answer.items) == 2 * len(visible), asked
 
     runner.run(matrix())
 

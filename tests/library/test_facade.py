@@ -92,9 +92,9 @@ def test_closing_twice_is_closing_once(tmp_path: Path, location: str) -> None:
 
 CALLS = {
     "add": ("One.",), "flush": (), "search": ("one",), "explain": ("one",), "recall": ("one",), "get": ("mem_1",),
-    "list": (), "history": ("mem_1",), "remember": ("One.",), "correct": ("mem_1", "Two."), "forget": ("mem_1",),
-    "forget_preview": ("mem_1",), "jobs": (), "stats": (), "verify": (), "rebuild": (), "drain": (),
-    "create_user": ("ana",), "rotate_user": ("ana",), "revoke_user": ("ana",), "users": (),
+    "list": (), "browse": (), "history": ("mem_1",), "remember": ("One.",), "correct": ("mem_1", "Two."),
+    "forget": ("mem_1",), "forget_preview": ("mem_1",), "jobs": (), "stats": (), "verify": (), "rebuild": (),
+    "drain": (), "create_user": ("ana",), "rotate_user": ("ana",), "revoke_user": ("ana",), "users": (),
 }  # fmt: skip
 
 

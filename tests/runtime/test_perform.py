@@ -59,6 +59,7 @@ SUCCESSES: dict[Action, tuple[Callable[[Known], Any], int]] = {
     Action.EXPLAIN: (lambda it: it.memory.explain("cat", top_k=1), 1),
     Action.GET: (lambda it: it.memory.get(it.record), 1),
     Action.LIST: (lambda it: it.memory.list(limit=2), 2),
+    Action.BROWSE: (lambda it: it.memory.browse(limit=2), 2),
     Action.HISTORY: (lambda it: it.memory.history(it.record), 1),
     Action.REMEMBER: (lambda it: it.memory.remember("Three."), 1),
     Action.CORRECT: (lambda it: it.memory.correct(it.record, "The cat is black."), 1),

@@ -67,6 +67,7 @@ class Action(StrEnum):
     EXPLAIN = "explain"
     GET = "get"
     LIST = "list"
+    BROWSE = "browse"
     HISTORY = "history"
     REMEMBER = "remember"
     CORRECT = "correct"
@@ -93,6 +94,7 @@ _READS = frozenset(
         Action.EXPLAIN,
         Action.GET,
         Action.LIST,
+        Action.BROWSE,
         Action.HISTORY,
         Action.JOBS,
         Action.STATS,

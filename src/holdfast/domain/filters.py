@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from holdfast.domain.conditions import (
@@ -32,13 +32,17 @@ _CHAT, _RESOURCE = "chat:", "resource:"
 _RESERVED = frozenset({"owner_id", "owner_type", "app_id", "project_id"})
 _NAMING = (Op.EQ, Op.NE, Op.IN)
 _MILLISECOND = timedelta(milliseconds=1)
+# EverOS takes smaller numbers for seconds.
+_FIRST_OF_EVEROS = 10**12
+# Nothing was said before the first moment there is.
+_NOTHING = Compare(Field.SAID_AT, Op.LT, datetime.min.replace(tzinfo=UTC))
 
 
 def condition_from(filters: Mapping[str, Any], subject: str, *, everos: bool = False) -> Condition | None:
     """What the filters of a search about `subject` mean; None if there are none.
 
-    With `everos`, as EverOS's clients write them: a bare session id is a conversation of that name, and a time may be
-    an ISO 8601 text.
+    With `everos`, as EverOS's clients write them: a bare session id is a conversation of that name, a time may be an
+    ISO 8601 text or in seconds, and there are parents to filter by, which no record has.
     """
     if not isinstance(filters, Mapping):
         raise InvalidInput(_ROOT, f"expected an object, got {type(filters).__name__}")
@@ -88,6 +92,8 @@ class _Reading:
         }
         if name in _RESERVED:
             raise InvalidInput(path, "is reserved: the request itself says it, outside of its filters")
+        if self.everos:
+            readers |= {"parent_type": _parent, "parent_id": _parent}
         if name not in readers:
             raise InvalidInput(path, f"is no field to filter by; use one of {', '.join(map(str, readers))}, AND, OR")
         read = readers[name]
@@ -140,6 +146,8 @@ class _Reading:
             moment = checked_time(value, path)
             # Cut like the times that are told.
             return moment.replace(microsecond=moment.microsecond // 1_000 * 1_000)
+        if self.everos and type(value) is int and 0 < value < _FIRST_OF_EVEROS:
+            value *= 1_000
         return checked_milliseconds(value, path)
 
 
@@ -167,6 +175,14 @@ def _sender(op: Op, given: Any, path: str) -> Condition:
             raise InvalidInput(at, f"expected text, got {type(value).__name__}")
         values.append(value)
     return _compare(Field.SENDER, op, values, path)
+
+
+def _parent(op: Op, given: Any, path: str) -> Condition:
+    """No record has a parent: nothing equals it, and everything differs."""
+    for value, at in _values(op, given, path):
+        if not isinstance(value, str):
+            raise InvalidInput(at, f"expected text, got {type(value).__name__}")
+    return Not(_NOTHING) if op is Op.NE else _NOTHING
 
 
 def _values(op: Op, given: Any, path: str) -> list[tuple[Any, str]]:

@@ -153,6 +153,14 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
+class Browsed:
+    """Some of the records, in the order that was asked for; `total` counts all that match."""
+
+    items: tuple[Record, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class Remembered:
     memory: Memory
     replayed: bool = False

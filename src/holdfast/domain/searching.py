@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from holdfast.domain.conditions import Condition
-from holdfast.domain.memory import Plane
+from holdfast.domain.memory import Plane, Status
 from holdfast.domain.ranking import FloatArray, HalfArray, IntArray
 from holdfast.domain.results import HitKind, Way
 from holdfast.domain.transcript import Role
@@ -21,6 +21,13 @@ class Method(StrEnum):
     HYBRID = "hybrid"
     KEYWORD = "keyword"
     VECTOR = "vector"
+
+
+class Order(StrEnum):
+    """By which time records are put in order. A memory was said when it was recorded."""
+
+    SAID = "said"
+    RECORDED = "recorded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +53,20 @@ class Wanted:
     method: Method = Method.HYBRID
     radius: float | None = None
     condition: Condition | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListFilter:
+    """Which records a list holds. `unsealed`: only messages that no flush has sealed."""
+
+    kind: HitKind | None = None
+    planes: frozenset[Plane] | None = None
+    sender: str | None = None
+    source: str | None = None
+    status: Status | None = None
+    as_of: datetime | None = None
+    valid_at: datetime | None = None
+    unsealed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,11 +34,12 @@ from holdfast.domain.ranking import (
 )
 from holdfast.domain.results import Way
 from holdfast.domain.scope import Partition, Scope
-from holdfast.domain.searching import Method
+from holdfast.domain.searching import Method, Order
 from holdfast.domain.times import to_micros
 from holdfast.ports import Nearest, Ranked, Reader, Scored, Wanted
 from holdfast.search.analyzer import TextAnalyzer
 from holdfast.search.approximate import Found, Pool, exact
+from holdfast.search.browsing import browsed
 from holdfast.search.cache import ViewCache
 from holdfast.search.conditions import met
 from holdfast.search.embedders.static import STATIC_PREFIX
@@ -148,6 +149,9 @@ class PartitionSearcher:
             return ranked
         everything = [self._in_full(place, reader) for place in places]
         return _compared(ranked, self._rank(everything, scope, query, vector, wanted, target))
+
+    def browse(self, reader: Reader, scope: Scope, wanted: Wanted, order: Order) -> IntArray:
+        return browsed((part for _, part in _seen(self._places(reader), scope, wanted)), wanted, order)
 
     def _rank(
         self,

@@ -34,6 +34,7 @@ OPERATIONS: dict[Action, str] = {
     Action.EXPLAIN: "search_memory",
     Action.GET: "get_memory",
     Action.LIST: "list_memory",
+    Action.BROWSE: "list_memory",
     Action.HISTORY: "get_memory",
     Action.ADD_RESOURCE: "create_memory",
     Action.DELETE_RESOURCE: "delete_memory",

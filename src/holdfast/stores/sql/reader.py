@@ -290,6 +290,8 @@ def _listed(dialect: Dialect, wanted: ListFilter) -> tuple[str, list[Any]]:
         where("r.source_key = ?", rows.key_of(wanted.source))
     if wanted.status is not None:
         where("r.status = ?", wanted.status)
+    if wanted.unsealed:
+        where("r.position >= (SELECT c.sealed FROM conversations c WHERE c.id = r.conversation_id)")
     return " AND ".join(conditions), values
 
 

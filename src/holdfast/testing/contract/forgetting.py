@@ -195,7 +195,10 @@ class ForgettingContract:
         await add(store, scribe.turn(replace(ANA, conversation="other"), "elsewhere"))
 
         async def unsealed() -> list[str]:
-            return list(await store.read(reading(ANA), lambda r: r.unsealed(ANA)))
+            found: list[str] = list(await store.read(reading(ANA), lambda r: r.unsealed(ANA)))
+            listed = await store.read(reading(ANA), lambda r: r.page(ListFilter(unsealed=True), None, 10))
+            assert [record.id for record in listed] == found[::-1]
+            return found
 
         assert await unsealed() == [message.id for message in messages[:3]]
         await forget(store, ForgetTarget(ids=(messages[1].id,)), writing(ANA), scribe.clock.step())

@@ -453,6 +453,7 @@ class RecordContract:
             (ListFilter(sender="bob"), ["by bob"]),
             (ListFilter(source="import"), ["doubtful", "imported"]),
             (ListFilter(status=Status.QUARANTINED), ["doubtful"]),
+            (ListFilter(unsealed=True), ["imported", "by bob", "by ana"]),
             (ListFilter(sender="nobody"), []),
         ]
         for wanted, expected in cases:

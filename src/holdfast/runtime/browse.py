@@ -1,0 +1,54 @@
+"""`browse`: memories and messages in an order of time, any page of them, and how many there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from holdfast.domain.access import Action, Grant
+from holdfast.domain.conditions import checked_condition
+from holdfast.domain.numbers import checked_flag, checked_whole
+from holdfast.domain.results import Browsed
+from holdfast.domain.scope import Scope
+from holdfast.domain.searching import Order, Wanted
+from holdfast.ports import Reader
+from holdfast.runtime.lookup import MAX_PAGE
+from holdfast.runtime.perform import Core, Read
+
+MAX_OFFSET = 10**12
+
+
+@dataclass(frozen=True, slots=True)
+class Browse(Read[Core, Browsed]):
+    """Of `wanted`, what filters counts, and nothing that ranks.
+
+    Pages are not held still: what comes meanwhile moves them. `list` with its cursor misses nothing.
+    """
+
+    action: ClassVar[Action] = Action.BROWSE
+    scope: Scope
+    wanted: Wanted = field(default_factory=Wanted)
+    order: Order = Order.SAID
+    ascending: bool = False
+    offset: int = 0
+    limit: int = 50
+
+    def __post_init__(self) -> None:
+        if self.wanted.condition is not None:
+            checked_condition(self.wanted.condition)
+        checked_flag(self.ascending, "ascending")
+        checked_whole(self.offset, "offset", 0, MAX_OFFSET)
+        checked_whole(self.limit, "limit", 1, MAX_PAGE)
+
+    async def prepare(self, core: Core, grant: Grant) -> Core:
+        return core
+
+    def apply(self, reader: Reader, prepared: Core) -> Browsed:
+        numbers = prepared.searcher.browse(reader, self.scope, self.wanted, self.order)
+        ordered = numbers if self.ascending else numbers[::-1]
+        wanted = [int(number) for number in ordered[self.offset : self.offset + self.limit]]
+        records = reader.fetch(wanted)
+        return Browsed(tuple(records[number] for number in wanted if number in records), len(numbers))
+
+    def touched(self, result: Browsed) -> int:
+        return len(result.items)

@@ -1,0 +1,22 @@
+"""All that a search could find, in an order of time instead of by rank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from holdfast.domain.ranking import IntArray
+from holdfast.domain.searching import Order, Wanted
+from holdfast.search.seen import Seen, rows_wanted
+
+
+def browsed(parts: Iterable[Seen], wanted: Wanted, order: Order) -> IntArray:
+    """The records' numbers, oldest first; those of one moment in the order in which they were stored."""
+    numbers, moments = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for seen in parts:
+        rows, columns = rows_wanted(seen, wanted), seen.view.columns
+        numbers.append(columns.number[rows])
+        moments.append((columns.said_at if order is Order.SAID else columns.recorded_at)[rows])
+    number, moment = np.concatenate(numbers), np.concatenate(moments)
+    return number[np.lexsort((number, moment))]
