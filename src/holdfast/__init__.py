@@ -15,6 +15,7 @@ from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt
 from holdfast.domain.memory import Evidence, Plane, Status, Trust, Validity
 from holdfast.domain.memory import Memory as MemoryRecord
 from holdfast.domain.ranking import Weights
+from holdfast.domain.resources import Resource, ResourceAdded, ResourcePage
 from holdfast.domain.results import (
     Absence,
     Added,
@@ -69,6 +70,9 @@ __all__ = [
     "Page",
     "Plane",
     "Recall",
+    "Resource",
+    "ResourceAdded",
+    "ResourcePage",
     "Role",
     "Scope",
     "Stats",

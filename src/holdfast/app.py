@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 
 import uuid_utils
 
+from holdfast.documents.reader import DocumentReader
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Actor
 from holdfast.domain.ids import JobId
@@ -114,6 +115,7 @@ async def open_engine(
         analyzer=analyzer,
         searcher=PartitionSearcher(cache, chosen.fingerprint, weights, settings.approximate_from),
         extractor=RuleExtractor(),
+        documents=DocumentReader(),
         clock=clock or SystemClock(),
         ids=new_ids or TimeOrderedIds(),
         wake=wake,

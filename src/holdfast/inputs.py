@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import Enum, StrEnum
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, TypedDict, TypeVar
 
 from holdfast.domain.conditions import Condition
 from holdfast.domain.memory import Plane, Validity
+from holdfast.domain.resources import MAX_CONTENT_BYTES
 from holdfast.domain.results import HitKind
 from holdfast.domain.scope import SCOPE_PARTS, Scope
 from holdfast.domain.searching import Method
+from holdfast.domain.text import checked_text
 from holdfast.domain.times import checked_time
 from holdfast.domain.transcript import Draft, Role
 from holdfast.errors import InvalidInput
@@ -167,6 +171,25 @@ def _placed(index: int, make: Any) -> Draft:
     except InvalidInput as error:
         raise type(error)(f"messages[{index}].{error.field}", error.problem) from None
     return draft
+
+
+def content_from(given: object) -> tuple[bytes, str | None]:
+    """What a document holds, and the name of the file if it is one. A text is its own content."""
+    if isinstance(given, str):
+        checked_text(given, "content", max_chars=MAX_CONTENT_BYTES)
+        return given.encode(), None
+    if isinstance(given, bytes):
+        return given, None
+    if not isinstance(given, os.PathLike):
+        raise InvalidInput("content", f"expected a text, bytes or a path, got {type(given).__name__}")
+    path = Path(given)
+    try:
+        with path.open("rb") as file:
+            # One byte more than can be read at all is enough to be refused.
+            return file.read(MAX_CONTENT_BYTES + 1), path.name
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "it is no path"
+        raise InvalidInput("content", f"the file cannot be read: {why}; give the path of one that can") from None
 
 
 def metadata_from(given: object) -> dict[str, str]:

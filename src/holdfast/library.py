@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from os import PathLike
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
@@ -14,6 +15,7 @@ from holdfast.domain.jobs import Job, JobStatus
 from holdfast.domain.memory import Memory as MemoryRecord
 from holdfast.domain.memory import Plane, Status
 from holdfast.domain.numbers import checked_flag
+from holdfast.domain.resources import UNNAMED, Resource, ResourceAdded, ResourcePage
 from holdfast.domain.results import (
     Added,
     Browsed,
@@ -42,6 +44,7 @@ from holdfast.inputs import (
     Moment,
     Where,
     chosen,
+    content_from,
     drafts_from,
     kind_from,
     metadata_from,
@@ -52,6 +55,7 @@ from holdfast.inputs import (
     validity_from,
     wanted_from,
 )
+from holdfast.loops import aside
 from holdfast.ports import ListFilter, Service, Verb, Wanted
 from holdfast.runtime.add import Add
 from holdfast.runtime.browse import Browse
@@ -60,6 +64,7 @@ from holdfast.runtime.forget import Forget, PreviewForget
 from holdfast.runtime.lookup import Get, History, List
 from holdfast.runtime.recall import RecallMemory
 from holdfast.runtime.remember import Correct, Remember
+from holdfast.runtime.resources import AddResource, DeleteResource, GetResource, ListResources
 from holdfast.runtime.search import Explain, Search
 from holdfast.runtime.upkeep import Drain, GetStats, ListJobs, Rebuild, Verify
 from holdfast.runtime.users import CreateUser, ListUsers, RevokeUser
@@ -332,6 +337,50 @@ class AsyncMemory:
         return await self._perform(
             Action.FORGET,
             lambda: Forget(self._scope(where), _target(record_id, source, where), token, idempotency_key),
+        )
+
+    async def add_resource(
+        self,
+        content: bytes | str | PathLike[str],
+        *,
+        name: str | None = None,
+        media_type: str | None = None,
+        external_uri: str | None = None,
+        idempotency_key: str | None = None,
+        **where: Unpack[Where],
+    ) -> ResourceAdded:
+        """Keep what a document says: a text, the bytes of a file, or its path. The same file in a scope is kept once.
+
+        Text, markdown, HTML, PDF and DOCX can be read. `external_uri` is where it came from.
+        """
+        given: tuple[bytes, str | None] | InvalidInput
+        try:
+            given = await aside(lambda: content_from(content))
+        except InvalidInput as error:
+            given = error  # refused behind the gate, like all that cannot be used
+
+        def make() -> AddResource:
+            if isinstance(given, InvalidInput):
+                raise given
+            named = given[1] or UNNAMED if name is None else name
+            return AddResource(self._scope(where), named, given[0], media_type, external_uri, idempotency_key)
+
+        return await self._perform(Action.ADD_RESOURCE, make)
+
+    async def resources(self, *, limit: int = 50, cursor: str | None = None, **where: Unpack[Where]) -> ResourcePage:
+        """Resources, newest first, page by page."""
+        return await self._perform(Action.LIST_RESOURCES, lambda: ListResources(self._scope(where), limit, cursor))
+
+    async def resource(self, resource_id: str, **where: Unpack[Where]) -> Resource:
+        """A resource by its id. What it says is found by `search`, or `list(source=resource.uri)`."""
+        return await self._perform(Action.GET_RESOURCE, lambda: GetResource(self._scope(where), resource_id))
+
+    async def delete_resource(
+        self, resource_id: str, *, idempotency_key: str | None = None, **where: Unpack[Where]
+    ) -> ForgetReceipt:
+        """Forget a resource for good, with all that was read of it."""
+        return await self._perform(
+            Action.DELETE_RESOURCE, lambda: DeleteResource(self._scope(where), resource_id, idempotency_key)
         )
 
     async def create_user(

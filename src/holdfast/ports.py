@@ -18,10 +18,12 @@ from holdfast.domain.forgetting import Doomed as Doomed
 from holdfast.domain.forgetting import ForgetTarget
 from holdfast.domain.ids import JobId, MemoryId, MessageId, TurnId
 from holdfast.domain.jobs import Job, JobKind, JobStatus, NewJob
+from holdfast.domain.memory import Candidate as Candidate
 from holdfast.domain.memory import Plane, Status, Trust, Validity
 from holdfast.domain.operations import Operation
 from holdfast.domain.ranking import FloatArray, IntArray
 from holdfast.domain.resources import Document as Document
+from holdfast.domain.resources import Resource
 from holdfast.domain.results import Finding, Record
 from holdfast.domain.scope import Partition, Scope
 from holdfast.domain.searching import ListFilter as ListFilter
@@ -279,6 +281,14 @@ class Reader(Protocol):
     def users(self, after: str | None, limit: int) -> Sequence[User]:
         """In the order of their ids, with ids above `after`."""
 
+    def resource(self, resource_id: str) -> Resource | None: ...
+
+    def resource_of(self, scope: Scope, sha256: str) -> Resource | None:
+        """The one that was made of such a file in exactly this scope."""
+
+    def resources(self, before: str | None, limit: int) -> Sequence[Resource]:
+        """Newest first, with ids below `before`."""
+
     def unsealed(self, scope: Scope) -> Sequence[MessageId]:
         """The conversation's messages since the last flush."""
 
@@ -320,6 +330,9 @@ class Transaction(Reader, Protocol):
         """Link the current revision to further messages."""
 
     def keep_answer(self, partition: Partition, key: str, answer: Answer, at: datetime) -> None: ...
+
+    def add_resource(self, resource: Resource, chunks: Sequence[NewRevision], embedder: str, analyzer: int) -> None:
+        """Add it with its chunks: new memories of the same scope and moment, whose source is the resource's uri."""
 
     def put_user(self, user: User, key_digest: bytes) -> None:
         """Add it, or replace what is known of it."""
@@ -420,23 +433,6 @@ class Searcher(Protocol):
 
 
 # --- extraction -------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A fact that extraction proposes. `key` says which earlier fact it is about, `replaces` that it ends that one.
-
-    `former` is given where the evidence names what ended ("I no longer live in Porto"): then only an earlier fact that
-    holds this text is replaced.
-    """
-
-    text: str
-    evidence: tuple[MessageId, ...]
-    trust: Trust
-    validity: Validity
-    key: str
-    replaces: bool = False
-    former: str | None = None
 
 
 class Extractor(Protocol):

@@ -37,6 +37,7 @@ from holdfast.runtime.lookup import Get, History, List
 from holdfast.runtime.perform import Read, Request, Write
 from holdfast.runtime.recall import RecallMemory
 from holdfast.runtime.remember import Correct, Remember
+from holdfast.runtime.resources import AddResource, DeleteResource, GetResource, ListResources
 from holdfast.runtime.search import Explain, Search
 from holdfast.runtime.upkeep import Drain, GetStats, ListJobs, Rebuild, Verify
 from holdfast.runtime.users import CreateUser, ListUsers, RevokeUser
@@ -59,6 +60,10 @@ SPOKEN: tuple[type[AnyRequest], ...] = (
     Correct,
     PreviewForget,
     Forget,
+    AddResource,
+    GetResource,
+    ListResources,
+    DeleteResource,
     CreateUser,
     RevokeUser,
     ListUsers,

@@ -227,31 +227,63 @@ CASES: dict[str, Case] = {
     "add": lambda memory, where, _: memory.add("Slipped in.", **where),
     "flush": lambda memory, where, _: memory.flush(**where),
     "rebuild": lambda memory, where, _: memory.rebuild(),
+    "resources": lambda memory, where, _: memory.resources(limit=5, **where),
+    "resource": lambda memory, where, record: memory.resource(record, **where),
+    "delete_resource": lambda memory, where, record: memory.delete_resource(record, **where),
+    "add_resource": lambda memory, where, _: memory.add_resource("Slipped in.", **where),
     # Of a whole space.
     "create_user": lambda memory, where, _: memory.create_user("ana", **where),
     "rotate_user": lambda memory, where, _: memory.rotate_user("ana", **where),
     "revoke_user": lambda memory, where, _: memory.revoke_user("ana", **where),
     "users": lambda memory, where, _: memory.users(**where),
 }
-READS_A_SCOPE = ("search", "recall", "list", "browse", "stats", "jobs")
-TAKES_AN_ID = ("get", "history", "explain", "forget_preview", "forget", "correct", "remember")
+READS_A_SCOPE = ("search", "recall", "list", "browse", "stats", "jobs", "resources")
+TAKES_AN_ID = (
+    "get",
+    "history",
+    "explain",
+    "forget_preview",
+    "forget",
+    "correct",
+    "remember",
+    "resource",
+    "delete_resource",
+)
 STOREWIDE = ("verify", "drain", "rebuild")
 SPACEWIDE = ("create_user", "rotate_user", "revoke_user", "users")
 # What a verb's action is called, where it is not called like its method.
-NAMED = {"drain": "work", "rotate_user": "create_user", "users": "list_users"}
+NAMED = {
+    "drain": "work",
+    "rotate_user": "create_user",
+    "users": "list_users",
+    "resource": "get_resource",
+    "resources": "list_resources",
+}
 NO_DEVICE = frozenset(
-    {"explain", "list", "browse", "history", "remember", "correct", "forget_preview", "forget", "stats", "jobs"}
+    {
+        "explain",
+        "list",
+        "browse",
+        "history",
+        "remember",
+        "correct",
+        "forget_preview",
+        "forget",
+        "stats",
+        "jobs",
+        "resources",
+        "resource",
+        "add_resource",
+        "delete_resource",
+    }
 )
-
-
-BUILT = [action for action in Action if "resource" not in action]
 
 
 def test_every_verb_has_a_case() -> None:
     verbs = {name for name, _ in inspect.getmembers(AsyncMemory, inspect.isfunction) if not name.startswith("_")}
     assert verbs - {"close"} == set(CASES)
-    assert set(BUILT) == {NAMED.get(verb, verb) for verb in CASES}
-    assert set(CASES) == {*READS_A_SCOPE, *TAKES_AN_ID, *STOREWIDE, *SPACEWIDE, "add", "flush"}
+    assert set(Action) == {NAMED.get(verb, verb) for verb in CASES}
+    assert set(CASES) == {*READS_A_SCOPE, *TAKES_AN_ID, *STOREWIDE, *SPACEWIDE, "add", "flush", "add_resource"}
 
 
 @pytest.mark.parametrize("who", ACTORS)
@@ -363,7 +395,7 @@ def test_whoever_may_not_write_into_a_scope_changes_nothing_there(
     async def matrix() -> None:
         before = await world.everything()
         for asked in (asked for asked in ASKED if not admitted(actor, asked)):
-            for verb in ("add", "flush", "remember"):
+            for verb in ("add", "flush", "remember", "add_resource"):
                 answer = await outcome(CASES[verb](world.acting(actor, asked.space), asked.where, "msg_" + "0" * 32))
                 assert isinstance(answer, AccessDenied), (verb, asked)
             for wide in ({"subject": asked.subject}, {"conversation": "c1", "subject": asked.subject}):
@@ -422,7 +454,7 @@ def test_a_space_that_exists_is_refused_like_one_that_does_not(runner: asyncio.R
 def test_every_call_left_a_row_and_no_row_holds_a_canary(runner: asyncio.Runner, world: World) -> None:
     runner.run(outcome(world.memory.rebuild()))
     rows = runner.run(audit_trail(world.memory))
-    assert {row.action for row in rows} == set(BUILT)
+    assert {row.action for row in rows} == set(Action)
     assert not canaries_in(rows)
 
 

@@ -124,11 +124,25 @@ PARAMETERS: dict[str, tuple[tuple[Any, ...], type[InvalidInput]]] = {
     "expected_revision": (WHOLE, InvalidInput),
     "token": (KEY, InvalidText),
     "cursor": (CURSOR, InvalidCursor),
+    "content": (
+        (5, 1.5, None, True, {}, [], object(), "", " ", "hunter2\x00", "hunter2\ud800", Path("nowhere")),
+        InvalidInput,
+    ),
+    "name": (KEY, InvalidText),
+    "media_type": (KEY, InvalidText),
+    "external_uri": ((*NAME, SECRET * 400), InvalidText),
+    "resource_id": (ID, InvalidText),
     "user_id": ((*PART, None), InvalidScope),
     "presented_key": (KEY, InvalidText),
 }
 # What a method's action is called, where it is not called like it.
-ACTIONS = {"drain": "work", "rotate_user": "create_user", "users": "list_users"}
+ACTIONS = {
+    "drain": "work",
+    "rotate_user": "create_user",
+    "users": "list_users",
+    "resource": "get_resource",
+    "resources": "list_resources",
+}
 # Methods that reach a whole store take no scope of the caller's.
 GOOD: dict[str, dict[str, Any]] = {
     "add": {"messages": "Fine."},
@@ -144,6 +158,10 @@ GOOD: dict[str, dict[str, Any]] = {
     "correct": {"memory_id": "mem_0", "text": "Fine."},
     "forget_preview": {"record_id": "mem_0"},
     "forget": {"record_id": "mem_0"},
+    "add_resource": {"content": "Fine."},
+    "resources": {},
+    "resource": {"resource_id": "r_0"},
+    "delete_resource": {"resource_id": "r_0"},
     "create_user": {"user_id": "ana"},
     "rotate_user": {"user_id": "ana"},
     "revoke_user": {"user_id": "ana"},

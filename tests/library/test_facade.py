@@ -95,6 +95,7 @@ CALLS = {
     "list": (), "browse": (), "history": ("mem_1",), "remember": ("One.",), "correct": ("mem_1", "Two."),
     "forget": ("mem_1",), "forget_preview": ("mem_1",), "jobs": (), "stats": (), "verify": (), "rebuild": (),
     "drain": (), "create_user": ("ana",), "rotate_user": ("ana",), "revoke_user": ("ana",), "users": (),
+    "add_resource": ("One.",), "resources": (), "resource": ("r_1",), "delete_resource": ("r_1",),
 }  # fmt: skip
 
 

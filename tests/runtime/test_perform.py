@@ -32,6 +32,7 @@ class Known:
         self.message = str(memory.add("The cat sat.", subject="ana").message_ids[0])
         self.record = memory.remember("The cat is grey.", subject="ana").id
         self.spare = memory.remember("To be forgotten.", subject="ana").id
+        self.resource = memory.add_resource("A page.", subject="ana").resource.id
         memory.create_user("bob")
 
 
@@ -67,28 +68,30 @@ SUCCESSES: dict[Action, tuple[Callable[[Known], Any], int]] = {
     Action.FORGET: (lambda it: it.memory.forget(it.spare), 1),
     Action.STATS: (lambda it: it.memory.stats(), 0),
     Action.JOBS: (lambda it: it.memory.jobs(status="failed"), 0),
-    Action.REBUILD: (lambda it: it.memory.rebuild(), 3),
+    Action.REBUILD: (lambda it: it.memory.rebuild(), 4),
     Action.VERIFY: (lambda it: it.memory.verify(), 0),
     Action.WORK: (lambda it: it.memory.drain(), 0),
     Action.CREATE_USER: (lambda it: it.memory.create_user("eve"), 1),
     Action.REVOKE_USER: (lambda it: it.memory.revoke_user("bob"), 1),
     Action.LIST_USERS: (lambda it: it.memory.users(), 1),
+    Action.ADD_RESOURCE: (lambda it: it.memory.add_resource("One. Two.", subject="ana"), 1),
+    Action.LIST_RESOURCES: (lambda it: it.memory.resources(), 1),
+    Action.GET_RESOURCE: (lambda it: it.memory.resource(it.resource), 1),
+    Action.DELETE_RESOURCE: (lambda it: it.memory.delete_resource(it.resource), 1),
 }
-YET_TO_COME = {action for action in Action if "resource" in action}
-BUILT = [action for action in Action if action not in YET_TO_COME]
 WRITES = (
     Action.ADD, Action.FLUSH, Action.REMEMBER, Action.CORRECT, Action.FORGET, Action.REBUILD, Action.CREATE_USER,
-    Action.REVOKE_USER,
+    Action.REVOKE_USER, Action.ADD_RESOURCE, Action.DELETE_RESOURCE,
 )  # fmt: skip
 # How often `Known` did the same before.
-BEFORE = {Action.REMEMBER: 2, Action.ADD: 1, Action.CREATE_USER: 1}
+BEFORE = {Action.REMEMBER: 2, Action.ADD: 1, Action.CREATE_USER: 1, Action.ADD_RESOURCE: 1}
 
 
 def test_every_action_is_tried() -> None:
-    assert set(SUCCESSES) == set(BUILT)
+    assert set(SUCCESSES) == set(Action)
 
 
-@pytest.mark.parametrize("action", BUILT)
+@pytest.mark.parametrize("action", Action)
 def test_a_success_leaves_exactly_one_row(known: Known, action: Action) -> None:
     call, touched = SUCCESSES[action]
     answer, rows = rows_of(known.memory, lambda: call(known))

@@ -45,6 +45,9 @@ def fill(location: str, subjects: int = 3) -> None:
         memory.forget(gone.message_ids[0], subject="subject-0")
         memory.drain()
         memory.create_user("subject-0")
+        memory.add_resource("A page about rain.", name="rain 🌧.txt", subject="subject-0", external_uri="https://rain")
+        spare = memory.add_resource(FORGOTTEN, name=FORGOTTEN, subject="subject-2").resource
+        memory.delete_resource(spare.id)
         memory.revoke_user(memory.create_user("subject-1").user.id)
         memory.add("Not yet worked on.", subject="subject-1", conversation="c")
         memory.flush(subject="subject-1", conversation="c")

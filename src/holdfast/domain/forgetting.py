@@ -54,6 +54,7 @@ class Doomed:
     weakened: int
     conversations: int
     baseless: tuple[int, ...] = ()
+    resource_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +74,11 @@ class ForgetPreview:
     conversations: int
     ids: tuple[str, ...]
     truncated: bool
+    resources: int = 0
 
     @property
     def empty(self) -> bool:
-        return not (self.messages or self.memories)
+        return not (self.messages or self.memories or self.resources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +97,4 @@ class ForgetReceipt:
     scrubbed: bool
     forgotten_at: datetime
     replayed: bool = False
+    resources: int = 0

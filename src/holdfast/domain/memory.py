@@ -58,6 +58,23 @@ ALWAYS = Validity()
 
 
 @dataclass(frozen=True, slots=True)
+class Candidate:
+    """A fact that extraction proposes. `key` says which earlier fact it is about, `replaces` that it ends that one.
+
+    `former` is given where the evidence names what ended ("I no longer live in Porto"): then only an earlier fact that
+    holds this text is replaced.
+    """
+
+    text: str
+    evidence: tuple[MessageId, ...]
+    trust: Trust
+    validity: Validity
+    key: str
+    replaces: bool = False
+    former: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """A message that a memory came from, as it reads now. Forgotten evidence is no longer listed.
 

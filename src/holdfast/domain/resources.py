@@ -10,6 +10,9 @@ from holdfast.domain.scope import Scope
 
 SHARED_OWNER = "shared"
 URI_SCHEME = "resource:"
+UNNAMED = "untitled"
+# No reader takes more.
+MAX_CONTENT_BYTES = 25 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)

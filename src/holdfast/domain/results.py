@@ -183,6 +183,7 @@ class Stats:
     embedder: str
     approximate: int = 0
     users: int = 0
+    resources: int = 0
 
 
 @dataclass(frozen=True, slots=True)

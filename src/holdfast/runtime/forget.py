@@ -50,6 +50,7 @@ class PreviewForget(Read[None, ForgetPreview]):
             derived=len(found.derived_ids),
             weakened=found.weakened,
             conversations=found.conversations,
+            resources=len(found.resource_ids),
             ids=everything[:_SHOWN_IDS],
             truncated=len(everything) > _SHOWN_IDS,
         )
@@ -79,22 +80,7 @@ class Forget(Write[Core, ForgetReceipt]):
         found = _doomed(transaction, self.target)
         if self.token not in (None, found.fingerprint):
             raise PreviewOutdated("what this would forget has changed since the preview; look at a new preview first")
-        now = prepared.clock.now()
-        reach("forget.before")
-        tombstones, remaining = transaction.forget(found, now)
-        reach("forget.after")
-        # Queued with the deletion, so that a crash before the bytes are gone does not keep them.
-        self.enqueue(transaction, prepared, NewJob(JobKind.SCRUB, Scope(space=EVERYWHERE)))
-        return ForgetReceipt(
-            operation_id=_NOT_YET,
-            messages=len(found.message_ids),
-            memories=len(found.memory_ids) + len(found.derived_ids),
-            revisions=found.revisions,
-            tombstones=tombstones,
-            remaining=remaining,
-            scrubbed=False,
-            forgotten_at=now,
-        )
+        return forgotten(self, transaction, prepared, found)
 
     def kept(self, result: ForgetReceipt) -> dict[str, Any]:
         return kept_receipt(result)
@@ -103,22 +89,48 @@ class Forget(Write[Core, ForgetReceipt]):
         return receipt_again(kept)
 
     async def finish(self, core: Core, result: ForgetReceipt, operation_id: OperationId) -> ForgetReceipt:
-        core.wake()
-        try:
-            reach("scrub.before")
-            scrubbed = await core.store.scrub()
-            reach("scrub.after")
-        except StoreError as error:
-            # It is forgotten all the same; the queued job sees to the bytes.
-            log.warning("the deleted bytes are still in the log: %s", error)
-            scrubbed = False
-        return replace(result, operation_id=operation_id, scrubbed=scrubbed)
+        return await scrubbed(core, result, operation_id)
 
     def touched(self, result: ForgetReceipt) -> int:
         return result.tombstones
 
 
-_COUNTED = ("messages", "memories", "revisions", "tombstones", "remaining")
+def forgotten(verb: Write[Any, ForgetReceipt], transaction: Transaction, core: Core, found: Doomed) -> ForgetReceipt:
+    """Take it away, within the transaction of a verb that forgets."""
+    now = core.clock.now()
+    reach("forget.before")
+    tombstones, remaining = transaction.forget(found, now)
+    reach("forget.after")
+    # Queued with the deletion, so that a crash before the bytes are gone does not keep them.
+    verb.enqueue(transaction, core, NewJob(JobKind.SCRUB, Scope(space=EVERYWHERE)))
+    return ForgetReceipt(
+        operation_id=_NOT_YET,
+        messages=len(found.message_ids),
+        memories=len(found.memory_ids) + len(found.derived_ids),
+        revisions=found.revisions,
+        tombstones=tombstones,
+        remaining=remaining,
+        scrubbed=False,
+        forgotten_at=now,
+        resources=len(found.resource_ids),
+    )
+
+
+async def scrubbed(core: Core, receipt: ForgetReceipt, operation_id: OperationId) -> ForgetReceipt:
+    """After the commit: see to the bytes, if nobody is in the way."""
+    core.wake()
+    try:
+        reach("scrub.before")
+        done = await core.store.scrub()
+        reach("scrub.after")
+    except StoreError as error:
+        # It is forgotten all the same; the queued job sees to the bytes.
+        log.warning("the deleted bytes are still in the log: %s", error)
+        done = False
+    return replace(receipt, operation_id=operation_id, scrubbed=done)
+
+
+_COUNTED = ("messages", "memories", "revisions", "tombstones", "remaining", "resources")
 
 
 def kept_receipt(receipt: ForgetReceipt) -> dict[str, Any]:

@@ -28,7 +28,19 @@ from holdfast.domain.operations import Operation, Outcome
 from holdfast.domain.scope import Scope
 from holdfast.errors import AccessDenied, Conflict, HoldfastError, IdempotencyConflict, InvalidInput, NotFound
 from holdfast.failpoints import reach
-from holdfast.ports import Analyzer, Answer, Clock, Embedder, Extractor, Ids, Reader, Searcher, Store, Transaction
+from holdfast.ports import (
+    Analyzer,
+    Answer,
+    Clock,
+    Documents,
+    Embedder,
+    Extractor,
+    Ids,
+    Reader,
+    Searcher,
+    Store,
+    Transaction,
+)
 from holdfast.runtime.idempotency import answer_key, check_key, digest_of_fields
 
 P = TypeVar("P")
@@ -51,6 +63,7 @@ class Core:
     analyzer: Analyzer
     searcher: Searcher
     extractor: Extractor
+    documents: Documents
     clock: Clock
     ids: Ids
     wake: Callable[[], None]

@@ -60,6 +60,12 @@ TABLES = (
         ),
     ),
     Table("texts", ("number", "sender", "source", "external_id", "author", "reason", "metadata", "text")),
+    Table(
+        "resources",
+        (
+            "number", "id", "partition_id", "scope_id", "sha256", "media_type", "bytes", "chunks", "recorded_at",
+        ),
+    ),
     Table("vectors", ("partition_id", "number", "piece", "embedder_id", "vector"), keys=3),
     Table("evidence", ("memory_number", "message_number"), keys=2),
     Table(

@@ -26,6 +26,7 @@ from holdfast.testing.contract.grants import GrantContract
 from holdfast.testing.contract.indexes import IndexContract
 from holdfast.testing.contract.jobs import JobContract
 from holdfast.testing.contract.records import RecordContract
+from holdfast.testing.contract.resources import ResourceContract
 from holdfast.testing.contract.scribe import (
     ANA,
     EVERYTHING,
@@ -47,7 +48,14 @@ __all__ = ["DurableStoreContract", "StoreContract", "StoreFactory"]
 
 
 class StoreContract(
-    RecordContract, GrantContract, IndexContract, ForgettingContract, JobContract, TransactionContract, UserContract
+    RecordContract,
+    GrantContract,
+    IndexContract,
+    ForgettingContract,
+    JobContract,
+    TransactionContract,
+    UserContract,
+    ResourceContract,
 ):
     """What every store promises. Subclass it and supply a `store` fixture: a factory of fresh stores."""
 

@@ -55,6 +55,11 @@ class PostgresDialect:
         self.insert(database, "texts", *numbered(numbers, texts))
         return numbers
 
+    def add_text(self, database: Database, drawn: Any, text: NewRows) -> int:
+        (number,) = (int(row[0]) for row in drawn.fetchall())
+        self.insert(database, "texts", *numbered([number], text))
+        return number
+
     def insert(self, database: Database, table: str, columns: tuple[str, ...], values: Sequence[Sequence[Any]]) -> None:
         if len(values) == 1:
             database.execute(insertion(table, columns), values[0])

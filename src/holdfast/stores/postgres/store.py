@@ -37,7 +37,7 @@ CONNECTIONS = 8
 SCRUB_SECONDS = 10.0
 _SCRUB_STEP = 0.05
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
-_VACUUM = b"VACUUM (VERBOSE) texts, vectors, evidence, records"
+_VACUUM = b"VACUUM (VERBOSE) texts, vectors, evidence, records, resources"
 _REMAINING = re.compile(r"(\d+) (?:are )?dead but not yet removable|(\d+) dead row versions cannot be removed yet")
 
 

@@ -22,6 +22,7 @@ _STATE = (
     "SELECT count(*), max(id) FROM operations",
     "SELECT status, count(*), max(id), sum(token), sum(done) FROM jobs GROUP BY status ORDER BY status",
     "SELECT count(*), max(recorded_at) FROM answers",
+    "SELECT count(*), max(number) FROM resources",
     "SELECT count(*), max(created_at), max(rotated_at), max(revoked_at) FROM users",
     f"SELECT key, value FROM meta WHERE key <> '{NOTE}' ORDER BY key",
 )
@@ -157,7 +158,7 @@ class SqlArchive(ABC):
             self._check_note(self._db.execute("DELETE FROM meta WHERE key = ? AND value = ?", (NOTE, before)))
             highest = max(
                 int(self._db.execute(f"SELECT coalesce(max(number), 0) FROM {table}").fetchone()[0])
-                for table in ("records", "tombstones")
+                for table in ("records", "tombstones", "resources")
             )
             self._go_on_from(highest)
 
@@ -165,5 +166,8 @@ class SqlArchive(ABC):
 def _copied(table: Table) -> str:
     if table.name == "texts":
         # What is left of a forgotten record is blank, and nothing to keep.
-        return "EXISTS (SELECT 1 FROM records r WHERE r.number = t.number)"
+        return (
+            "(EXISTS (SELECT 1 FROM records r WHERE r.number = t.number)"
+            " OR EXISTS (SELECT 1 FROM resources r WHERE r.number = t.number))"
+        )
     return f"key <> '{NOTE}'" if table.name == "meta" else "1 = 1"

@@ -10,6 +10,7 @@ from holdfast.domain.times import to_micros
 from holdfast.ports import Doomed
 from holdfast.stores.sql.dialect import chunks
 from holdfast.stores.sql.places import Places
+from holdfast.stores.sql.resources import ResourceWriter
 
 _TOMBSTONE_COLUMNS = (
     "partition_id", "change", "number", "id", "kind", "scope_id", "conversation_id", "external_key", "forgotten_at",
@@ -18,7 +19,7 @@ _LAST = "(SELECT max(r.position) FROM records r WHERE r.conversation_id = conver
 _KEEP_POSITIONS = f"UPDATE conversations SET least_position = {_LAST} + 1 WHERE least_position <= {_LAST}"
 
 
-class Burial(Places):
+class Burial(Places, ResourceWriter):
     """The part of `ports.Transaction` that forgets."""
 
     def forget(self, doomed: Doomed, at: datetime) -> tuple[int, int]:
@@ -28,7 +29,8 @@ class Burial(Places):
             self._bury(chunk, to_micros(at))
         # A memory that only lost an older revision is still there to be worked on.
         self._forget_in_jobs(record_ids)
-        return len(found), len(self._rows_of(record_ids, doomed.baseless))
+        left = self._bury_resources(doomed.resource_ids)
+        return len(found), len(self._rows_of(record_ids, doomed.baseless)) + left
 
     def _rows_of(self, record_ids: Sequence[str], numbers: Sequence[int]) -> list[Any]:
         """`doomed` decided what may be taken; here only the wall between spaces is checked once more."""

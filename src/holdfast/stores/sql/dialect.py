@@ -74,6 +74,9 @@ class Dialect(Protocol):
     def add_records(self, database: Database, drawn: Any, records: NewRows, texts: NewRows) -> Sequence[int]:
         """Insert rows of `records` and of `texts`, which are given without a number; those that they got, in order."""
 
+    def add_text(self, database: Database, drawn: Any, text: NewRows) -> int:
+        """Insert one row of `texts` that belongs to no record; its number."""
+
     def insert(
         self, database: Database, table: str, columns: tuple[str, ...], values: Sequence[Sequence[Any]]
     ) -> None: ...

@@ -9,7 +9,7 @@ from typing import Any
 from holdfast.domain.forgetting import ForgetTarget
 from holdfast.ports import Doomed
 from holdfast.stores.sql import rows
-from holdfast.stores.sql.reach import Reach
+from holdfast.stores.sql.resources import ResourceReader
 
 _RESTING_ON = (
     "SELECT DISTINCT r.number, r.id, r.superseded_at IS NULL FROM evidence e"
@@ -17,7 +17,7 @@ _RESTING_ON = (
 )
 
 
-class DoomReader(Reach):
+class DoomReader(ResourceReader):
     """The part of `ports.Reader` that looks ahead of a forget."""
 
     def doomed(self, target: ForgetTarget) -> Doomed:
@@ -27,7 +27,8 @@ class DoomReader(Reach):
         derived, baseless, weakened = self._derived(messages, memories)
         revisions = self._revision_count([*memories, *derived]) + len(baseless)
         conversations = {row[0] for row in self._conversations_of(list(messages)) if row[0] is not None}
-        everything = sorted([*messages.values(), *memories, *derived])
+        resources = self._doomed_resources(target)
+        everything = sorted([*messages.values(), *memories, *derived, *resources])
         return Doomed(
             fingerprint=hashlib.sha256("\n".join([*everything, str(revisions)]).encode()).hexdigest()[:32],
             message_ids=tuple(sorted(messages.values())),
@@ -37,6 +38,7 @@ class DoomReader(Reach):
             weakened=weakened,
             conversations=len(conversations),
             baseless=tuple(sorted(baseless)),
+            resource_ids=tuple(resources),
         )
 
     def _named(self, target: ForgetTarget) -> list[tuple[int, str, int]]:

@@ -42,6 +42,13 @@ _CHECKS = {
         " LEFT JOIN records r ON r.number = e.message_number"
         " WHERE coalesce(m.kind, -1) <> 1 OR coalesce(r.kind, -1) <> 0"
     ),
+    "resources have their text": (
+        "SELECT count(*) FROM resources r LEFT JOIN texts t ON t.number = r.number WHERE t.number IS NULL"
+    ),
+    "resources lie in the partition of their scope": (
+        "SELECT count(*) FROM resources r JOIN scopes s ON s.id = r.scope_id WHERE s.partition_id <> r.partition_id"
+    ),
+    "numbers are given once": "SELECT count(*) FROM resources r JOIN records o ON o.number = r.number",
     "nothing forgotten is there": ("SELECT count(*) FROM tombstones t JOIN records r ON r.number = t.number"),
     "changes are known to their partition": (
         "SELECT count(*) FROM records r JOIN partitions p ON p.id = r.partition_id WHERE r.change > p.change"
@@ -49,7 +56,10 @@ _CHECKS = {
 }
 
 
-_BLANK = "SELECT count(*) FROM texts t LEFT JOIN records r ON r.number = t.number WHERE r.number IS NULL AND {}"
+_BLANK = (
+    "SELECT count(*) FROM texts t LEFT JOIN records r ON r.number = t.number"
+    " LEFT JOIN resources o ON o.number = t.number WHERE r.number IS NULL AND o.number IS NULL AND {}"
+)
 
 
 def check(database: Database, dialect: Dialect) -> tuple[dict[str, int], list[Finding]]:
@@ -59,6 +69,6 @@ def check(database: Database, dialect: Dialect) -> tuple[dict[str, int], list[Fi
             findings.append(Finding(name, f"{wrong} rows break this"))
     checked = {
         table: int(database.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
-        for table in ("records", "vectors", "evidence", "tombstones", "operations", "jobs", "users")
+        for table in ("records", "vectors", "evidence", "tombstones", "operations", "jobs", "users", "resources")
     }
     return checked, findings

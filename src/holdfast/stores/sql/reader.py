@@ -181,6 +181,7 @@ class SqlReader(DoomReader, UserReader):
             "tombstones": tombstones,
             "approximate": indexed.fetchone()[0],
             "users": self._user_count(),
+            "resources": self._resource_count(),
         }
 
     def unindexed(self, embedder: str, analyzer: int, after: int, limit: int) -> Sequence[Unindexed]:

@@ -9,6 +9,7 @@ from typing import Any
 from holdfast.domain.ids import MessageId
 from holdfast.domain.memory import Status, Trust
 from holdfast.domain.operations import Operation
+from holdfast.domain.resources import Resource
 from holdfast.domain.results import Record
 from holdfast.domain.scope import Partition, PartitionKind, Scope
 from holdfast.domain.times import to_micros
@@ -155,18 +156,28 @@ class SqlTransaction(Burial, UserWriter):
         recorded_at = to_micros(revision.recorded_at)
         shared = self._shared(partition, revision.scope, rows.MEMORY, revision.source, recorded_at, analyzer)
         embedder_id = self._embedder_id(embedder)
-        values = (
-            *shared, *_derived(revision, embedder_id), revision.id, number, 0, revision.status, revision.trust,
-            recorded_at, revision.plane, rows.key_of(revision.slot) or self._slot_of(revision),
-            rows.micros(revision.validity.since), rows.micros(revision.validity.until),
-        )  # fmt: skip
-        metadata = rows.metadata_json(revision.metadata)
-        text = (None, revision.source, None, revision.author, revision.reason, metadata, revision.text)
-        new = NewRows(_MEMORY_COLUMNS, [values]), NewRows(_TEXT_COLUMNS, [text])
+        slot = rows.key_of(revision.slot) or self._slot_of(revision)
+        values = _memory_values(revision, shared, embedder_id, number, slot)
+        new = NewRows(_MEMORY_COLUMNS, [values]), NewRows(_TEXT_COLUMNS, [_memory_text(revision)])
         (record,) = self.dialect.add_records(self._db, drawn, *new)
         self._put_vectors([(partition, record, revision.vectors)], embedder_id)
         self._link(record, revision.evidence)
         return number
+
+    def add_resource(self, resource: Resource, chunks: Sequence[NewRevision], embedder: str, analyzer: int) -> None:
+        partition = self._partition_id(resource.scope.partition)
+        self._touch(partition)
+        drawn = self.dialect.draw(self._db, len(chunks))
+        self._put_resource(partition, self._scope_id(partition, resource.scope), resource)
+        recorded_at = to_micros(resource.recorded_at)
+        shared = self._shared(partition, resource.scope, rows.MEMORY, resource.uri, recorded_at, analyzer)
+        embedder_id = self._embedder_id(embedder)
+        values = [_memory_values(chunk, shared, embedder_id, 1, None) for chunk in chunks]
+        new = NewRows(_MEMORY_COLUMNS, values), NewRows(_TEXT_COLUMNS, [_memory_text(chunk) for chunk in chunks])
+        numbers = self.dialect.add_records(self._db, drawn, *new)
+        self._put_vectors(
+            [(partition, number, chunk.vectors) for number, chunk in zip(numbers, chunks, strict=True)], embedder_id
+        )
 
     def _slot_of(self, revision: NewRevision) -> bytes | None:
         """A correction fills the slot of what it corrects, so that what is said later replaces it too."""
@@ -288,6 +299,21 @@ class SqlTransaction(Burial, UserWriter):
 
     def record(self, operation: Operation) -> None:
         record_operation(self._db, operation, partition=self._known.get(operation.scope.partition))
+
+
+def _memory_values(
+    revision: NewRevision, shared: tuple[Any, ...], embedder_id: int, number: int, slot: bytes | None
+) -> tuple[Any, ...]:
+    return (
+        *shared, *_derived(revision, embedder_id), revision.id, number, 0, revision.status, revision.trust,
+        to_micros(revision.recorded_at), revision.plane, slot, rows.micros(revision.validity.since),
+        rows.micros(revision.validity.until),
+    )  # fmt: skip
+
+
+def _memory_text(revision: NewRevision) -> tuple[str | None, ...]:
+    metadata = rows.metadata_json(revision.metadata)
+    return None, revision.source, None, revision.author, revision.reason, metadata, revision.text
 
 
 def _derived(new: NewMessage | NewRevision, embedder_id: int) -> tuple[Any, ...]:

@@ -53,6 +53,9 @@ class SqliteDialect:
         self.insert(database, "records", *numbered(numbers, records))
         return numbers
 
+    def add_text(self, database: Any, drawn: None, text: NewRows) -> int:
+        return int(database.execute(insertion("texts", text.columns), text.values[0]).lastrowid)
+
     def insert(self, database: Database, table: str, columns: tuple[str, ...], values: Sequence[Sequence[Any]]) -> None:
         if len(values) == 1:
             database.execute(insertion(table, columns), values[0])

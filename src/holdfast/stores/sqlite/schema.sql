@@ -110,6 +110,22 @@ CREATE TABLE texts (
     text TEXT NOT NULL
 );
 
+-- A document that was given to be searched: what it is, and nothing that anybody wrote. Its name and where it came from
+-- are the text of its number; its chunks are memories, with it as their source.
+CREATE TABLE resources (
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    partition_id INTEGER NOT NULL REFERENCES partitions (id),
+    scope_id INTEGER NOT NULL REFERENCES scopes (id),
+    sha256 BLOB NOT NULL,
+    media_type TEXT NOT NULL,
+    bytes INTEGER NOT NULL,
+    chunks INTEGER NOT NULL,
+    recorded_at INTEGER NOT NULL,
+    UNIQUE (scope_id, sha256)
+);
+CREATE INDEX resources_newest ON resources (partition_id, id);
+
 -- Derived. A partition's vectors lie together; float16, little-endian, one row per piece of a text.
 CREATE TABLE vectors (
     partition_id INTEGER NOT NULL,

@@ -217,6 +217,7 @@ class GrantContract:
             "tombstones": 0,
             "approximate": 0,
             "users": 0,
+            "resources": 0,
         }
         assert (await store.read(reading(ANA), lambda r: r.counts(EMBEDDER, ANALYZER)))["messages"] == 2
         assert (await store.read(SPACE, lambda r: r.counts(EMBEDDER, ANALYZER)))["messages"] == 5

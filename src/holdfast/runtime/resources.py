@@ -1,0 +1,245 @@
+"""`add_resource` and its kin: a document becomes memories, one per chunk, that know what they came from."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, ClassVar
+
+from holdfast.domain import ids
+from holdfast.domain.access import Action, Grant
+from holdfast.domain.forgetting import ForgetReceipt, ForgetTarget
+from holdfast.domain.ids import MemoryId, OperationId, ResourceId, checked_id
+from holdfast.domain.jobs import JobKind, NewJob
+from holdfast.domain.memory import ALWAYS, Plane, Status, Trust
+from holdfast.domain.numbers import checked_whole
+from holdfast.domain.resources import Document, Resource, ResourceAdded, ResourcePage, resource_uri
+from holdfast.domain.scope import Scope
+from holdfast.domain.text import checked_text
+from holdfast.errors import Conflict, InvalidDocument, InvalidInput, NotFound
+from holdfast.ports import NewRevision, Reader, Transaction
+from holdfast.runtime import indexing
+from holdfast.runtime.cursors import cursor_after, place_of
+from holdfast.runtime.forget import forgotten, kept_receipt, receipt_again, scrubbed
+from holdfast.runtime.idempotency import digest_of
+from holdfast.runtime.lookup import MAX_PAGE
+from holdfast.runtime.perform import Core, Read, Write
+
+MAX_NAME_CHARS = 256
+MAX_URI_CHARS = 2_048
+MAX_TYPE_CHARS = 256
+_CHUNKS_PER_JOB = 500
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """What was read of the document, and its chunks as search needs them; None if the same file was there already."""
+
+    core: Core
+    sha256: str
+    author: str
+    now: datetime
+    document: Document | None
+    entries: tuple[indexing.Entry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AddResource(Write[_Ready, ResourceAdded]):
+    """Read a file and keep what it says. The same file in the same scope is kept once."""
+
+    action: ClassVar[Action] = Action.ADD_RESOURCE
+    scope: Scope
+    name: str
+    content: bytes = field(repr=False)
+    media_type: str | None = None
+    external_uri: str | None = None
+    idempotency_key: str | None = None
+
+    def __post_init__(self) -> None:
+        checked_text(self.name, "name", max_chars=MAX_NAME_CHARS)
+        if not isinstance(self.content, bytes):
+            raise InvalidInput("content", f"expected bytes, got {type(self.content).__name__}")
+        if self.media_type is not None:
+            checked_text(self.media_type, "media_type", max_chars=MAX_TYPE_CHARS)
+        if self.external_uri is not None:
+            checked_text(self.external_uri, "external_uri", max_chars=MAX_URI_CHARS)
+
+    async def prepare(self, core: Core, grant: Grant) -> _Ready:
+        sha256 = hashlib.sha256(self.content).hexdigest()
+        author, now = str(grant.actor), core.clock.now()
+        if await core.store.read(grant, lambda reader: reader.resource_of(self.scope, sha256)) is not None:
+            return _Ready(core, sha256, author, now, None)
+        document = await core.documents.read(self.content, self.media_type, self.name)
+        if not document.chunks:
+            raise InvalidDocument("content", "holds no text that could be found; there is nothing to keep")
+        entries = await indexing.entries(core, document.chunks)
+        return _Ready(core, sha256, author, now, document, tuple(entries))
+
+    def apply(self, transaction: Transaction, prepared: _Ready) -> ResourceAdded:
+        there = transaction.resource_of(self.scope, prepared.sha256)
+        if there is not None:
+            return ResourceAdded(there, reused=True)
+        core, document = prepared.core, prepared.document
+        if document is None:
+            raise Conflict("content: the same file was forgotten in this very moment; add it again")
+        resource = self._resource(prepared, document)
+        chunks = [
+            self._chunk(resource, prepared, number, text, entry)
+            for number, (text, entry) in enumerate(zip(document.chunks, prepared.entries, strict=True))
+        ]
+        transaction.add_resource(resource, chunks, core.embedder.fingerprint, core.analyzer.version)
+        if not core.embedder.local:
+            made = [chunk.id for chunk in chunks]
+            for start in range(0, len(made), _CHUNKS_PER_JOB):
+                some = tuple(made[start : start + _CHUNKS_PER_JOB])
+                self.enqueue(transaction, core, NewJob(JobKind.INDEX, self.scope, some))
+        return ResourceAdded(resource)
+
+    def _resource(self, prepared: _Ready, document: Document) -> Resource:
+        resource_id = ResourceId(prepared.core.ids.new(ids.RESOURCE))
+        return Resource(
+            id=resource_id,
+            uri=resource_uri(self.scope, resource_id),
+            name=self.name,
+            media_type=document.media_type,
+            sha256=prepared.sha256,
+            bytes=len(self.content),
+            chunks=len(document.chunks),
+            external_uri=self.external_uri,
+            scope=self.scope,
+            recorded_at=prepared.now,
+        )
+
+    def _chunk(
+        self, resource: Resource, prepared: _Ready, number: int, text: str, entry: indexing.Entry
+    ) -> NewRevision:
+        return NewRevision(
+            id=MemoryId(prepared.core.ids.new(ids.MEMORY)),
+            scope=self.scope,
+            plane=Plane.RESOURCE,
+            text=text,
+            trust=Trust.LOW,  # whoever gave it did not write it
+            status=Status.ACCEPTED,
+            validity=ALWAYS,
+            recorded_at=resource.recorded_at,
+            source=resource.uri,
+            author=prepared.author,
+            reason=None,
+            evidence=(),
+            metadata={
+                "resource_id": resource.id,
+                "resource_uri": resource.external_uri or resource.uri,
+                "resource_name": resource.name,
+                "chunk": str(number),
+            },
+            analysis=entry.analysis,
+            vectors=entry.vectors,
+        )
+
+    def kept(self, result: ResourceAdded) -> dict[str, Any]:
+        return {"resource_id": result.resource.id, "reused": result.reused}
+
+    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> ResourceAdded:
+        found = transaction.resource(kept["resource_id"])
+        if found is None:
+            raise NotFound("the resource that this idempotency_key made was forgotten since")
+        return ResourceAdded(found, kept["reused"])
+
+    async def finish(self, core: Core, result: ResourceAdded, operation_id: OperationId) -> ResourceAdded:
+        if not core.embedder.local:
+            core.wake()
+        return result
+
+    def touched(self, result: ResourceAdded) -> int:
+        return 0 if result.reused else result.resource.chunks
+
+
+@dataclass(frozen=True, slots=True)
+class GetResource(Read[None, Resource]):
+    action: ClassVar[Action] = Action.GET_RESOURCE
+    scope: Scope
+    resource_id: str
+
+    def __post_init__(self) -> None:
+        checked_id(self.resource_id, "resource_id")
+
+    async def prepare(self, core: Core, grant: Grant) -> None:
+        return None
+
+    def apply(self, reader: Reader, prepared: None) -> Resource:
+        return _known(reader, self.resource_id)
+
+    def touched(self, result: Resource) -> int:
+        return 1
+
+
+@dataclass(frozen=True, slots=True)
+class ListResources(Read[None, ResourcePage]):
+    """Newest first."""
+
+    action: ClassVar[Action] = Action.LIST_RESOURCES
+    scope: Scope
+    limit: int = 50
+    cursor: str | None = None
+
+    def __post_init__(self) -> None:
+        checked_whole(self.limit, "limit", 1, MAX_PAGE)
+        if self.cursor is not None:
+            place_of(self.cursor, self._query())
+
+    async def prepare(self, core: Core, grant: Grant) -> None:
+        return None
+
+    def apply(self, reader: Reader, prepared: None) -> ResourcePage:
+        before = None if self.cursor is None else place_of(self.cursor, self._query())
+        found = reader.resources(before, self.limit + 1)
+        items = tuple(found[: self.limit])
+        more = len(found) > self.limit
+        return ResourcePage(items, cursor_after(self._query(), items[-1].id) if more else None)
+
+    def _query(self) -> str:
+        return digest_of("resources", self.scope.given())[:16]
+
+    def touched(self, result: ResourcePage) -> int:
+        return len(result.items)
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteResource(Write[Core, ForgetReceipt]):
+    """Forget a resource and all of its chunks."""
+
+    action: ClassVar[Action] = Action.DELETE_RESOURCE
+    scope: Scope
+    resource_id: str
+    idempotency_key: str | None = None
+
+    def __post_init__(self) -> None:
+        checked_id(self.resource_id, "resource_id")
+
+    async def prepare(self, core: Core, grant: Grant) -> Core:
+        return core
+
+    def apply(self, transaction: Transaction, prepared: Core) -> ForgetReceipt:
+        found = _known(transaction, self.resource_id)
+        doomed = transaction.doomed(ForgetTarget(source=found.uri))
+        return forgotten(self, transaction, prepared, doomed)
+
+    def kept(self, result: ForgetReceipt) -> dict[str, Any]:
+        return kept_receipt(result)
+
+    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> ForgetReceipt:
+        return receipt_again(kept)
+
+    async def finish(self, core: Core, result: ForgetReceipt, operation_id: OperationId) -> ForgetReceipt:
+        return await scrubbed(core, result, operation_id)
+
+    def touched(self, result: ForgetReceipt) -> int:
+        return result.tombstones
+
+
+def _known(reader: Reader, resource_id: str) -> Resource:
+    found = reader.resource(resource_id)
+    if found is None:
+        raise NotFound(f"there is no resource {resource_id!r:.80} in this scope")
+    return found

@@ -1,0 +1,127 @@
+"""The table of resources. What somebody called one, and where it came from, stand in `texts`, to be blanked there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from holdfast.domain.forgetting import ForgetTarget
+from holdfast.domain.ids import ResourceId
+from holdfast.domain.resources import URI_SCHEME, Resource, resource_uri
+from holdfast.domain.scope import SCOPE_PARTS, Scope
+from holdfast.domain.times import from_micros, to_micros
+from holdfast.stores.sql import rows
+from holdfast.stores.sql.dialect import NewRows
+from holdfast.stores.sql.reach import Reach
+
+_COLUMNS = ("number", "id", "partition_id", "scope_id", "sha256", "media_type", "bytes", "chunks", "recorded_at")
+_TABLES = "resources r JOIN scopes s ON s.id = r.scope_id"
+_SELECT = (
+    "SELECT r.id, t.text, t.external_id, r.sha256, r.media_type, r.bytes, r.chunks, r.recorded_at, "
+    + ", ".join(f"s.{part}" for part in SCOPE_PARTS)
+    + f" FROM {_TABLES} JOIN texts t ON t.number = r.number"
+)
+_EXACTLY = " AND ".join(f"s.{part} = ?" for part in SCOPE_PARTS)
+
+
+def _resource(row: Sequence[Any]) -> Resource:
+    resource_id, name, external_uri, sha256, media_type, size, chunks, recorded_at = row[:8]
+    scope = rows.scope_of(row[8:])
+    return Resource(
+        id=ResourceId(resource_id),
+        uri=resource_uri(scope, resource_id),
+        name=name,
+        media_type=media_type,
+        sha256=bytes(sha256).hex(),
+        bytes=size,
+        chunks=chunks,
+        external_uri=external_uri,
+        scope=scope,
+        recorded_at=from_micros(recorded_at),
+    )
+
+
+class ResourceReader(Reach):
+    """The part of `ports.Reader` that is about resources."""
+
+    def resource(self, resource_id: str) -> Resource | None:
+        within, values = self._within(keyed=True)
+        row = self._db.execute(f"{_SELECT} WHERE r.id = ? AND {within}", [resource_id, *values]).fetchone()
+        return _resource(row) if row else None
+
+    def resource_of(self, scope: Scope, sha256: str) -> Resource | None:
+        within, values = self._within()
+        row = self._db.execute(
+            f"{_SELECT} WHERE r.partition_id = ? AND r.sha256 = ? AND {_EXACTLY} AND {within}",
+            [self._number_of(scope.partition), bytes.fromhex(sha256), *rows.scope_values(scope), *values],
+        ).fetchone()
+        return _resource(row) if row else None
+
+    def resources(self, before: str | None, limit: int) -> Sequence[Resource]:
+        within, values = self._within()
+        condition = "" if before is None else " AND r.id < ?"
+        found = self._db.execute(
+            f"{_SELECT} WHERE {within}{condition} ORDER BY r.id DESC LIMIT ?",
+            [*values, *([] if before is None else [before]), limit],
+        )
+        return [_resource(row) for row in found]
+
+    def _resource_count(self) -> int:
+        within, values = self._within()
+        return int(self._db.execute(f"SELECT count(*) FROM {_TABLES} WHERE {within}", values).fetchone()[0])
+
+    def _doomed_resources(self, target: ForgetTarget) -> list[str]:
+        """Those that the target names: a conversation's, a subject's, or the one that is the source."""
+        if target.ids:
+            return []
+        within, values = self._within()
+        if target.conversation:
+            within, values = f"{within} AND s.conversation = ?", [*values, target.conversation]
+        elif target.source:
+            found = self.resource(target.source.rpartition(":")[2]) if target.source.startswith(URI_SCHEME) else None
+            return [found.id] if found is not None and found.uri == target.source else []
+        else:
+            within, values = f"{within} AND s.subject = ?", [*values, target.subject]
+        found_ids = self._db.execute(f"SELECT r.id FROM {_TABLES} WHERE {within} ORDER BY r.id", values)
+        return [row[0] for row in found_ids]
+
+
+class ResourceWriter(ResourceReader):
+    """The part of `ports.Transaction` that is about their rows."""
+
+    def _put_resource(self, partition: int, scope_id: int, resource: Resource) -> None:
+        drawn = self.dialect.draw(self._db, 1)
+        text = NewRows(("external_id", "text"), [(resource.external_uri, resource.name)])
+        number = self.dialect.add_text(self._db, drawn, text)
+        self.dialect.insert(
+            self._db,
+            "resources",
+            _COLUMNS,
+            [
+                (
+                    number, resource.id, partition, scope_id, bytes.fromhex(resource.sha256), resource.media_type,
+                    resource.bytes, resource.chunks, to_micros(resource.recorded_at),
+                )
+            ],
+        )  # fmt: skip
+
+    def _bury_resources(self, resource_ids: Sequence[str]) -> int:
+        """Take them away; how many are still there. Their chunks are buried as what they are, memories."""
+        for numbers in self._resource_numbers(resource_ids):
+            condition, named = self.dialect.among("number", numbers)
+            self._db.execute(f"{self.dialect.blank_texts} WHERE {condition}", named)
+            self._db.execute(f"DELETE FROM resources WHERE {condition}", named)
+        return sum(len(numbers) for numbers in self._resource_numbers(resource_ids))
+
+    def _resource_numbers(self, resource_ids: Sequence[str]) -> list[list[int]]:
+        space, values = self._in_space()
+        found = [
+            [
+                row[0]
+                for row in self._db.execute(
+                    f"SELECT r.number FROM resources r WHERE {condition} AND {space}", [*named, *values]
+                )
+            ]
+            for condition, named in self._among("r.id", resource_ids)
+        ]
+        return [numbers for numbers in found if numbers]
