@@ -292,7 +292,10 @@ class AsyncMemory:
         idempotency_key: str | None = None,
         **where: Unpack[Where],
     ) -> MemoryRecord:
-        """Supersede a memory. The old revision stays readable with `as_of` and `history`."""
+        """Supersede a memory. The old revision stays readable with `as_of` and `history`.
+
+        Of a message: a memory that rests on it takes its place in search, and what was said stays readable by its id.
+        """
 
         def make() -> Correct:
             changed = valid_from is not None or valid_until is not None

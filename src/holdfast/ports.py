@@ -261,7 +261,7 @@ class Reader(Protocol):
 
     # look-up
     def find(self, record_id: str, as_of: datetime | None = None) -> tuple[int, Record] | None:
-        """A message, or a memory's revision that was current then (now, by default), with its number."""
+        """A message, superseded or not, or a memory's revision that was current then (by default now); its number."""
 
     def revisions(self, memory_id: str) -> Sequence[Record]:
         """Oldest first; empty if there is no such memory."""
@@ -325,6 +325,12 @@ class Transaction(Reader, Protocol):
 
     def add_revision(self, revision: NewRevision, embedder: str, analyzer: int) -> int:
         """Its revision number. `RevisionConflict` if `supersedes` is not current."""
+
+    def supersede(self, message_id: str, at: datetime) -> None:
+        """From then on a memory counts in the message's place: it is found by its id alone, and by `as_of`.
+
+        `RevisionConflict` if one does already.
+        """
 
     def add_evidence(self, memory_id: str, evidence: Sequence[MessageId]) -> None:
         """Link the current revision to further messages."""

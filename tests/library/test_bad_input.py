@@ -120,7 +120,7 @@ PARAMETERS: dict[str, tuple[tuple[Any, ...], type[InvalidInput]]] = {
     "explain.record_id": (ID[:-1], InvalidText),
     "forget.record_id": ((*IDS, [], "", SECRET * 40), InvalidInput),
     "forget_preview.record_id": ((*IDS, [], "", SECRET * 40), InvalidInput),
-    "memory_id": ((*ID, "msg_0123"), InvalidInput),
+    "memory_id": (ID, InvalidText),
     "expected_revision": (WHOLE, InvalidInput),
     "token": (KEY, InvalidText),
     "cursor": (CURSOR, InvalidCursor),

@@ -225,10 +225,58 @@ def test_a_correction_can_change_when_it_was_true_and_what_it_rests_on(memory: M
     assert memory.correct(made.id, "In May it was.", evidence=()).evidence == ()
 
 
-def test_what_was_said_cannot_be_corrected(memory: Memory) -> None:
-    said = str(memory.add("I said so.").message_ids[0])
-    with pytest.raises(holdfast.errors.InvalidInput, match="message"):
-        memory.correct(said, "I did not.")
+def test_a_memory_takes_the_place_of_a_message_that_is_corrected(timed: Memory, clock: SteppingClock) -> None:
+    added = timed.add(
+        {"text": "The code is 1234.", "metadata": {"k": "v"}}, subject="ana", conversation="c", idempotency_key="a"
+    )
+    said = str(added.message_ids[0])
+    before = clock.advance(hours=1)
+    clock.advance(hours=1)
+    made = timed.correct(said, "The code is 4321.", subject="ana", reason="a slip")
+    assert (made.text, made.plane, made.revision, made.reason) == ("The code is 4321.", "long_term", 1, "a slip")
+    assert (made.scope, made.metadata, made.trust) == (timed.get(said).scope, {"k": "v"}, Trust.STATED)
+    assert [link.message_id for link in made.evidence] == [said]
+    assert [hit.id for hit in timed.search("code", subject="ana")] == [made.id]
+    assert [hit.id for hit in timed.search("code", subject="ana", as_of=before)] == [said]
+    assert [record.id for record in timed.list(subject="ana").items] == [made.id]
+    assert [record.id for record in timed.list(subject="ana", as_of=before).items] == [said]
+    kept = timed.get(said)
+    assert (kept.text, kept.superseded_at) == ("The code is 1234.", made.recorded_at)
+    assert timed.get(said, as_of=before).text == timed.get(said, as_of=clock.now()).text == kept.text
+    assert timed.correct(made.id, "The code is 5555.").revision == 2
+    assert timed.verify().ok
+
+
+def test_a_message_is_corrected_once_and_then_its_memory(memory: Memory) -> None:
+    said = str(memory.add("One.", subject="ana").message_ids[0])
+    made = memory.correct(said, "Two.", subject="ana", idempotency_key="k")
+    assert memory.correct(said, "Two.", subject="ana", idempotency_key="k") == made
+    with pytest.raises(RevisionConflict, match="took its place"):
+        memory.correct(said, "Three.", subject="ana")
+    with pytest.raises(holdfast.errors.InvalidInput, match="expected_revision"):
+        memory.correct(said, "Three.", subject="ana", expected_revision=1)
+    for where in ({"subject": "bob"}, {"space": "there"}):
+        with pytest.raises(NotFound):
+            memory.correct(said, "Three.", **where)
+
+
+def test_what_was_corrected_is_not_learned_from_and_goes_with_what_took_its_place(memory: Memory) -> None:
+    said = str(memory.add("I live in Porto.", subject="ana", conversation="c").message_ids[0])
+    made = memory.correct(said, "Ana lives in Lisbon.", subject="ana")
+    assert memory.flush(subject="ana", conversation="c").messages == 0
+    memory.drain()
+    assert [record.id for record in memory.list(subject="ana").items] == [made.id]
+    receipt = memory.forget(said, subject="ana")
+    assert (receipt.messages, receipt.memories) == (1, 1)
+    assert memory.list(subject="ana").items == ()
+
+
+def test_what_is_corrected_while_its_extraction_waits_is_not_learned_from(memory: Memory) -> None:
+    said = str(memory.add("I live in Porto.", subject="ana", conversation="c").message_ids[0])
+    memory.flush(subject="ana", conversation="c")
+    made = memory.correct(said, "Ana lives in Lisbon.", subject="ana")
+    memory.drain()
+    assert [record.id for record in memory.list(subject="ana").items] == [made.id]
 
 
 def test_a_revision_is_later_than_the_one_it_replaces_even_if_the_clock_went_back(tmp_path: Path) -> None:

@@ -53,7 +53,10 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message as it is stored. `position` counts within its conversation, from 0."""
+    """One message as it is stored. `position` counts within its conversation, from 0.
+
+    With `superseded_at`, a memory took its place then: it is what was said all the same, but no longer searched.
+    """
 
     id: MessageId
     turn_id: TurnId
@@ -67,6 +70,7 @@ class Message:
     external_id: str | None
     source: str | None
     metadata: Metadata
+    superseded_at: datetime | None = None
 
 
 def _check_role(role: object) -> None:

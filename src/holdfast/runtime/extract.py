@@ -59,7 +59,9 @@ def lasting(scope: Scope) -> Scope:
 
 def _messages(reader: Reader, message_ids: tuple[str, ...]) -> list[Message]:
     found = (reader.find(message_id) for message_id in message_ids)
-    return [entry[1] for entry in found if entry is not None and isinstance(entry[1], Message)]
+    messages = [entry[1] for entry in found if entry is not None and isinstance(entry[1], Message)]
+    # What was corrected since is not learned from.
+    return [message for message in messages if message.superseded_at is None]
 
 
 def takes_over(candidate: Candidate, old: Memory) -> bool:

@@ -13,10 +13,10 @@ from holdfast.domain.ids import MemoryId, MessageId, OperationId
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.memory import ALWAYS, Memory, Plane, Status, Trust, Validity
 from holdfast.domain.numbers import checked_flag, checked_whole
-from holdfast.domain.results import Remembered
+from holdfast.domain.results import Record, Remembered
 from holdfast.domain.scope import Scope
 from holdfast.domain.text import checked_text
-from holdfast.domain.transcript import check_metadata
+from holdfast.domain.transcript import Message, check_metadata
 from holdfast.errors import InvalidInput, NotFound, RevisionConflict
 from holdfast.ports import NewRevision, Transaction
 from holdfast.runtime import indexing
@@ -132,7 +132,10 @@ class Remember(_Indexing):
 
 @dataclass(frozen=True, slots=True)
 class Correct(_Indexing):
-    """Supersede a memory: the new revision counts from now on, the old stays readable with `as_of`."""
+    """Supersede a memory: the new revision counts from now on, the old stays readable with `as_of`.
+
+    What was said stays as it was said: in the place of a message, a memory that rests on it counts from now on.
+    """
 
     action: ClassVar[Action] = Action.CORRECT
     scope: Scope
@@ -151,16 +154,15 @@ class Correct(_Indexing):
         if self.expected_revision is not None:
             checked_whole(self.expected_revision, "expected_revision", 1, _MOST_REVISIONS)
         check_evidence(self.evidence or ())
-        if ids.kind_of(ids.checked_id(self.memory_id, "memory_id")) == ids.MESSAGE:
-            raise InvalidInput(
-                "memory_id",
-                "names a message; what was said cannot be corrected: `remember` the truth, or `forget` the message",
-            )
+        ids.checked_id(self.memory_id, "memory_id")
 
     async def prepare(self, core: Core, grant: Grant) -> Ready:
         return await ready(core, grant, self.text)
 
     def apply(self, transaction: Transaction, prepared: Ready) -> Remembered:
+        found = transaction.find(self.memory_id)
+        if found is not None and isinstance(found[1], Message):
+            return self._overridden(transaction, prepared, found[1])
         old = current(transaction, self.memory_id)
         if self.expected_revision not in (None, old.revision):
             raise RevisionConflict(
@@ -169,7 +171,9 @@ class Correct(_Indexing):
         evidence = self.evidence
         if evidence is None:
             evidence = tuple(link.message_id for link in old.evidence)
-        transaction.add_revision(
+        return self._written(
+            transaction,
+            prepared,
             NewRevision(
                 id=old.id,
                 scope=old.scope,
@@ -188,11 +192,38 @@ class Correct(_Indexing):
                 vectors=prepared.entry.vectors,
                 supersedes=old.revision,
             ),
-            prepared.core.embedder.fingerprint,
-            prepared.core.analyzer.version,
         )
-        self._index_later(transaction, prepared, old.scope, old.id)
-        return Remembered(current(transaction, old.id))
+
+    def _overridden(self, transaction: Transaction, prepared: Ready, said: Message) -> Remembered:
+        if self.expected_revision is not None:
+            raise InvalidInput("expected_revision", "is of a memory, and this is a message; leave it out")
+        if said.superseded_at is not None:
+            raise RevisionConflict(f"{said.id} was corrected before; correct the memory that took its place")
+        made = NewRevision(
+            id=MemoryId(prepared.core.ids.new(ids.MEMORY)),
+            scope=said.scope,
+            plane=Plane.LONG_TERM,
+            text=self.text,
+            trust=prepared.trust,
+            status=Status.ACCEPTED,
+            validity=self.validity or ALWAYS,
+            recorded_at=later(prepared.now, said),
+            source=None,
+            author=prepared.author,
+            reason=self.reason,
+            evidence=(said.id, *(self.evidence or ())),
+            metadata=said.metadata,
+            analysis=prepared.entry.analysis,
+            vectors=prepared.entry.vectors,
+        )
+        transaction.supersede(said.id, made.recorded_at)
+        return self._written(transaction, prepared, made)
+
+    def _written(self, transaction: Transaction, prepared: Ready, revision: NewRevision) -> Remembered:
+        core = prepared.core
+        transaction.add_revision(revision, core.embedder.fingerprint, core.analyzer.version)
+        self._index_later(transaction, prepared, revision.scope, revision.id)
+        return Remembered(current(transaction, revision.id))
 
     def kept(self, result: Remembered) -> dict[str, Any]:
         return {"memory_id": result.memory.id, "revision": result.memory.revision}
@@ -212,7 +243,7 @@ def check_evidence(evidence: tuple[MessageId, ...]) -> None:
         ids.checked_id(message_id, "evidence")
 
 
-def later(now: datetime, old: Memory) -> datetime:
+def later(now: datetime, old: Record) -> datetime:
     """Clocks lie: a revision is always later than the one it replaces."""
     return max(now, old.recorded_at + _TICK)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import psycopg
 
@@ -76,4 +76,7 @@ class PostgresArchive(SqlArchive):
             self._session.execute(_SEQUENCE.format(table, "id"), (last, last))
 
     def close(self) -> None:
+        # The server notices only a moment later that a connection is gone, and would refuse whoever comes meanwhile.
+        with suppress(psycopg.Error):
+            self._session.execute("SELECT pg_advisory_unlock_all()").fetchall()
         self._session.close()

@@ -121,10 +121,11 @@ class SqlReader(DoomReader, UserReader):
 
     def find(self, record_id: str, as_of: datetime | None = None) -> tuple[int, Record] | None:
         if as_of is None:
-            found = self._select("r.id = ? AND r.superseded_at IS NULL", [record_id], keyed=True)
+            found = self._select("r.id = ? AND (r.superseded_at IS NULL OR r.kind = 0)", [record_id], keyed=True)
         else:
             then = to_micros(as_of)
-            found = self._select(f"r.id = ? AND {_KNOWN}", [record_id, then, then], keyed=True)
+            known = f"r.recorded_at <= ? AND (r.kind = 0 OR {_KNOWN})"
+            found = self._select(f"r.id = ? AND {known}", [record_id, then, then, then], keyed=True)
         return (found[0][0], self._built(found)[0]) if found else None
 
     def revisions(self, memory_id: str) -> Sequence[Record]:
@@ -149,7 +150,9 @@ class SqlReader(DoomReader, UserReader):
         if row is None:
             return []
         found = self._db.execute(
-            "SELECT id FROM records WHERE conversation_id = ? AND position >= ? ORDER BY position", (row[0], row[2])
+            "SELECT id FROM records WHERE conversation_id = ? AND position >= ? AND superseded_at IS NULL"
+            " ORDER BY position",
+            (row[0], row[2]),
         )
         return [MessageId(record_id) for (record_id,) in found]
 

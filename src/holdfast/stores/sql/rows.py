@@ -90,6 +90,7 @@ def record(row: Sequence[Any], evidence: Sequence[Evidence] = ()) -> Record:
             external_id=external_id,
             source=source,
             metadata=entries,
+            superseded_at=moment(superseded_at),
         )
     return Memory(
         id=MemoryId(record_id),

@@ -201,6 +201,20 @@ class SqlTransaction(Burial, UserWriter):
             )
         return (revision.supersedes or 0) + 1
 
+    def supersede(self, message_id: str, at: datetime) -> None:
+        reach, values = self._reach(keyed=True)
+        row = self._db.execute(
+            "SELECT r.number, r.partition_id FROM records r"
+            f" WHERE r.id = ? AND r.kind = 0 AND r.superseded_at IS NULL AND {reach}",
+            [message_id, *values],
+        ).fetchone()
+        if row is None:
+            raise RevisionConflict(f"{message_id} is no longer what counts; read it again and decide anew")
+        self._db.execute(
+            "UPDATE records SET superseded_at = ?, change = ? WHERE number = ?",
+            (to_micros(at), self._change(row[1]), row[0]),
+        )
+
     def _link(self, memory: int, evidence: Sequence[MessageId]) -> None:
         if not evidence:
             return
