@@ -106,8 +106,10 @@ class Hoard:
             await self._add()
         elif choice < 0.57:
             await self._remember()
-        elif choice < 0.75:
+        elif choice < 0.70:
             await self._correct()
+        elif choice < 0.75:
+            await self._add_resource()
         else:
             await self._forget(self._chance.choice((1, 1, 2, 5, 20)))
 
@@ -139,6 +141,12 @@ class Hoard:
         memory = await self._memory.remember(text, subject=subject, metadata={"note": note}, source=source)
         self.live[memory.id] = (subject, [text, note, source])
 
+    async def _add_resource(self) -> None:
+        subject, text = self._subject(), self._canaries.make(self._chance.choice((1_500, 5_000)))
+        name, uri = self._canaries.make(self._chance.choice((10, 200))), self._canaries.make(60)
+        added = await self._memory.add_resource(text, name=name, external_uri=uri, subject=subject)
+        self.live[added.resource.id] = (subject, [text, name, uri])
+
     def _subject(self) -> str:
         return f"s{self._chance.randrange(self._subjects)}"
 
@@ -154,7 +162,8 @@ class Hoard:
     async def _forget(self, count: int) -> None:
         for record_id in self._chance.sample(sorted(self.live), min(count, len(self.live))):
             subject, said = self.live.pop(record_id)
-            receipt = await self._memory.forget(record_id, subject=subject)
+            remove = self._memory.delete_resource if record_id.startswith("r_") else self._memory.forget
+            receipt = await remove(record_id, subject=subject)
             assert receipt.scrubbed
             self.gone += said
 

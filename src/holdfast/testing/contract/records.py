@@ -25,9 +25,11 @@ from holdfast.testing.contract.scribe import (
     ANALYZER,
     BOB,
     EMBEDDER,
+    EVERYTHING,
     SPACE,
     Scribe,
     add,
+    delta,
     forget,
     found,
     number_of,
@@ -458,3 +460,24 @@ class RecordContract:
         ]
         for wanted, expected in cases:
             assert await texts(store, wanted=wanted) == expected
+
+    @scenario
+    async def test_a_superseded_message_is_found_by_its_id_alone_and_as_of_before(self, store: Store) -> None:
+        scribe = Scribe()
+        message, other = scribe.message("hello"), scribe.message("again")
+        await add(store, scribe.turn(ANA, message, other))
+        before, at = scribe.clock.step(), scribe.clock.step()
+        since = (await delta(store)).change
+        await store.write(writing(ANA), lambda t: t.supersede(message.id, at))
+        assert await texts(store) == ["again"]
+        assert await texts(store, wanted=ListFilter(as_of=before)) == ["again", "hello"]
+        for moment in (None, before, scribe.clock.step()):
+            record = await found(store, message.id, moment)
+            assert isinstance(record, Message)
+            assert (record.text, record.superseded_at) == ("hello", at)
+        assert [row.superseded_at is None for row in (await delta(store, since=since)).rows] == [False]
+        assert list(await store.read(SPACE, lambda r: r.unsealed(ANA))) == [other.id]
+        for grant, named in ((writing(ANA), message.id), (writing(BOB), other.id), (writing(ANA), "msg_none")):
+            with pytest.raises(RevisionConflict):
+                await store.write(grant, lambda t, named=named: t.supersede(named, at))  # type: ignore[misc]
+        assert (await store.read(EVERYTHING, lambda r: r.integrity(EMBEDDER)))[1] == []
