@@ -126,6 +126,8 @@ def _show_absence(screen: Console, absence: Absence) -> None:
 
 def show_preview(screen: Console, preview: ForgetPreview, some: Sequence[Record]) -> None:
     touched = [counted(preview.messages, "message"), counted(preview.memories, "memory", "memories")]
+    if preview.resources:
+        touched.append(counted(preview.resources, "resource"))
     screen.print(Text(f"This forgets {' and '.join(touched)}{':' if some else '.'}", style="bold"))
     for record in some:
         kind = "message" if isinstance(record, Message) else "memory"
@@ -145,6 +147,7 @@ def show_receipt(screen: Console, receipt: ForgetReceipt) -> None:
     screen.print(
         Text("Forgotten: ", style="bold green").append(
             f"{counted(receipt.messages, 'message')}, {counted(receipt.memories, 'memory', 'memories')}"
+            f"{', ' + counted(receipt.resources, 'resource') if receipt.resources else ''}"
             f" ({counted(receipt.revisions, 'revision')})",
             style="default",
         )

@@ -127,6 +127,8 @@ def facts(found: Stats) -> dict[str, str]:
         "messages": f"{found.messages:,}",
         "memories": f"{found.memories:,}",
         "conversations": f"{found.conversations:,}",
+        "resources": f"{found.resources:,}",
+        "users": f"{found.users:,}",
         "partitions": f"{found.partitions:,}",
         "tombstones": f"{found.tombstones:,}",
         "without vectors": f"{found.pending_vectors:,}",
