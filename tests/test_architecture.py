@@ -238,9 +238,9 @@ def test_nothing_swallows_every_exception() -> None:
 PUBLIC = [
     "Absence", "Actor", "ActorKind", "Added", "AllOf", "AnyOf", "AsyncMemory", "Browsed", "Compare", "Component",
     "Copied", "Draft", "Evidence", "Explanation", "Flushed", "ForgetPreview", "ForgetReceipt", "Hit", "HitKind",
-    "HoldfastError", "Issued", "Memory", "MemoryRecord", "Message", "Not", "Page", "Plane", "Recall", "Resource", "ResourceAdded",
-    "ResourcePage", "Role", "Scope", "Stats", "Status", "Trust", "User", "UserPage", "Validity", "Way", "Weights",
-    "copy", "errors", "open", "open_async",
+    "HoldfastError", "Issued", "Memory", "MemoryRecord", "Message", "Not", "Page", "Plane", "Recall", "Resource",
+    "ResourceAdded", "ResourcePage", "Role", "Scope", "Stats", "Status", "Trust", "User", "UserPage", "Validity", "Way",
+    "Weights", "copy", "errors", "open", "open_async",
 ]  # fmt: skip
 
 
