@@ -98,3 +98,15 @@ def test_a_cursor_of_all_is_none_of_the_unsealed(memory: Memory) -> None:
     cursor = memory.list(subject="ana", limit=1).next_cursor
     with pytest.raises(InvalidInput, match="another query"):
         memory.list(subject="ana", limit=1, unsealed=True, cursor=cursor)
+
+
+@pytest.mark.parametrize("subjects", [2, 120])
+def test_an_operator_lists_the_unsealed_of_all_conversations_of_a_name(memory: Memory, subjects: int) -> None:
+    for number in range(subjects):
+        memory.add(["sealed"], subject=f"s{number}", conversation="c")
+    for number in range(subjects):
+        memory.flush(subject=f"s{number}", conversation="c")
+        memory.add([f"by {number}"], subject=f"s{number}", conversation="c")
+    found = memory.list(unsealed=True, conversation="c", limit=1_000).items
+    assert [record.text for record in found] == [f"by {number}" for number in reversed(range(subjects))]
+    assert memory.list(unsealed=True, conversation="nobody's").items == ()

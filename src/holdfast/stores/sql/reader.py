@@ -136,7 +136,26 @@ class SqlReader(DoomReader, UserReader):
         if before is not None:
             condition += " AND substr(r.id, 5) < ?"
             values.append(before)
-        return self._built(self._select(condition, values, f"ORDER BY substr(r.id, 5) DESC LIMIT {int(limit)}"))
+        places = self._seals() if wanted.unsealed else None
+        if wanted.unsealed:
+            condition += f" AND ({_UNSEALED if places is None else ' OR '.join(_PLACED for _ in places)})"
+            values += [value for place in places or () for value in place]
+        newest = f"ORDER BY substr(r.id, 5) DESC LIMIT {int(limit)}"
+        return self._built(self._select(condition, values, newest, keyed=places is not None))
+
+    def _seals(self) -> list[tuple[int, int]] | None:
+        """Up to where the conversations that the scope names are sealed; None if it names none, or very many."""
+        if self._grant.scope.conversation is None:
+            return None
+        reach, values = self._reach("c")
+        for column, part in zip(CONVERSATION_COLUMNS, CONVERSATION_PARTS, strict=True):
+            if (value := getattr(self._grant.scope, part)) is not None:
+                reach += f" AND c.{column} = ?"
+                values.append(value)
+        found = self._db.execute(f"SELECT c.id, c.sealed FROM conversations c WHERE {reach} LIMIT ?", [*values, _MANY])
+        # No conversation has the number 0.
+        places: list[tuple[int, int]] = [(row[0], row[1]) for row in found] or [(0, 0)]
+        return None if len(places) == _MANY else places
 
     def answer(self, partition: Partition, key: str) -> Answer | None:
         row = self._db.execute(
@@ -294,8 +313,6 @@ def _listed(dialect: Dialect, wanted: ListFilter) -> tuple[str, list[Any]]:
         where("r.source_key = ?", rows.key_of(wanted.source))
     if wanted.status is not None:
         where("r.status = ?", wanted.status)
-    if wanted.unsealed:
-        where("r.position >= (SELECT c.sealed FROM conversations c WHERE c.id = r.conversation_id)")
     return " AND ".join(conditions), values
 
 
@@ -311,6 +328,10 @@ DUE = (
 # Known at a moment: recorded by then, and not yet superseded.
 _KNOWN = "r.recorded_at <= ? AND (r.superseded_at IS NULL OR r.superseded_at > ?)"
 _VALID = "(r.valid_from IS NULL OR r.valid_from <= ?) AND (r.valid_to IS NULL OR r.valid_to > ?)"
+
+_PLACED = "r.conversation_id = ? AND r.position >= ?"
+_MANY = 100
+_UNSEALED = "r.position >= (SELECT c.sealed FROM conversations c WHERE c.id = r.conversation_id)"
 
 _SCOPE_ID = IndexRow._fields.index("scope_id")
 _SAID = ("sender", "source")
