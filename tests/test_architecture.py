@@ -41,7 +41,7 @@ ALLOWED: dict[str, set[str]] = {
     "sync": {"errors", "library", "loops"},
     "client": {*CORE, "ports", "runtime", "library", "sync", "wire", "settings"},
     "opening": {*CORE, "ports", "app", "client", "library", "settings", "sync"},
-    "gateway": {*CORE, "holdfast", "ports", "inputs", "runtime", "wire", "settings"},
+    "gateway": {*CORE, "holdfast", "library", "ports", "inputs", "runtime", "wire", "settings"},
     "cli": {*CORE, "holdfast", "settings", "app", "library", "ports", "inputs", "opening", "sync"},
 }
 SEES_EVERYTHING = {"app", "__init__", "__main__"}

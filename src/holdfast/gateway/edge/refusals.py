@@ -6,7 +6,7 @@ It works on ASGI alone, so that a request can be refused before any framework ha
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
@@ -38,8 +38,10 @@ def is_everos(path: str) -> bool:
     return any(path == prefix or path.startswith(prefix + "/") for prefix in _EVEROS)
 
 
-def problem_body(scope: MutableMapping[str, Any], status: int, code: str, detail: str) -> tuple[bytes, bytes]:
-    """The content type and the body of a refusal of this request."""
+def problem_body(
+    scope: MutableMapping[str, Any], status: int, code: str, detail: str, fields: Sequence[Mapping[str, str]] = ()
+) -> tuple[bytes, bytes]:
+    """The content type and the body of a refusal of this request. `fields` are what is wrong with it, by name."""
     path = str(scope.get("path", ""))
     if is_everos(path):
         return b"application/json", _dumped(
@@ -61,6 +63,7 @@ def problem_body(scope: MutableMapping[str, Any], status: int, code: str, detail
             "detail": detail,
             "code": code,
             "instance": request_id(scope),
+            **({"errors": list(fields)} if fields else {}),
         }
     )
 

@@ -1,0 +1,165 @@
+"""Who is calling, and which route asks for whom.
+
+A handler reaches memory only through a `Caller`, and only the `Door` makes one. Every route names its rule; one that
+names none is refused when the app is put together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from fastapi import Request
+
+from holdfast.domain.access import Action, Actor, ActorKind
+from holdfast.errors import AccessDenied, InvalidInput, Unauthenticated
+from holdfast.gateway.config import GatewayConfig, is_loopback
+from holdfast.gateway.edge.rates import charge_to
+from holdfast.library import AsyncMemory
+from holdfast.ports import Directory, Service, Verb
+
+T = TypeVar("T")
+
+RULE = "x-holdfast-access"
+_BEARER = "bearer "
+_MOST_KEY_CHARS = 512
+_WRONG = "the key is not known, or is not this user's; give the key that POST /users answered"
+_MISSING = "no key was given; send it as `Authorization: Bearer uk_…`, or as `user_key` where the body has one"
+
+
+class Rule(StrEnum):
+    """Who may call a route."""
+
+    PUBLIC = "public"
+    USER = "user"  # the key of a user, for that user's own memory
+    OPERATOR = "operator"  # the operator's token
+    KNOWN = "known"  # either of the two
+    SIGN_UP = "sign_up"  # the operator's token; anybody on loopback while none is configured
+    METRICS = "metrics"  # the operator's token; anybody on loopback
+
+
+def ruled(rule: Rule) -> dict[str, Any]:
+    """The rule of a route, as its decorator takes it: told in the OpenAPI document too."""
+    return {"openapi_extra": {RULE: rule.value}}
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Somebody whom the door let in. Whatever is done goes through the gate in this actor's name."""
+
+    actor: Actor
+    space: str
+    service: Service
+    memory: AsyncMemory
+
+    @property
+    def user_id(self) -> str:
+        return self.actor.id
+
+    async def perform(self, action: Action, make: Callable[[], Verb[T]]) -> T:
+        return await self.service.perform(self.actor, action, make, space=self.space)
+
+
+class Door:
+    """Lets callers in. Unknown users and wrong keys get the same answer, after the same work."""
+
+    def __init__(self, service: Service, directory: Directory, config: GatewayConfig) -> None:
+        self._service = service
+        self._directory = directory
+        self._space = config.space
+        self._operator = None if config.operator_token is None else _digest(config.operator_token)
+
+    async def user(self, request: Request, user_id: str | None = None, user_key: str | None = None) -> Caller:
+        """The user whose key this is: from the header, or from the body beside `user_id`."""
+        given = _presented(request, user_key)
+        if given is None:
+            raise Unauthenticated(_MISSING)
+        found = await self._directory.user_of(given)
+        # Compared whether or not the key was found.
+        named = _same(user_id, None if found is None else found.id)
+        if found is None or found.space != self._space or not named:
+            raise Unauthenticated(_WRONG)
+        if user_key is not None:
+            # The edge has seen the header at most: what comes by a key in the body counts for that key.
+            charge_to(request.scope, given)
+        return self._let_in(Actor(ActorKind.USER, found.id, found.space))
+
+    def operator(self, request: Request) -> Caller:
+        """Whoever holds the operator's token."""
+        if self._operator is None:
+            raise AccessDenied(
+                "no operator's token is configured; set HOLDFAST_OPERATOR_TOKEN, or use the command line"
+            )
+        if not self.is_operator(request):
+            raise Unauthenticated("this needs the operator's token, as `Authorization: Bearer …`")
+        return self._let_in(Actor(ActorKind.OPERATOR, "gateway"))
+
+    async def known(self, request: Request) -> Caller:
+        if self.is_operator(request):
+            return self.operator(request)
+        return await self.user(request)
+
+    def sign_up(self, request: Request) -> Caller | None:
+        """Whoever may create users; None for somebody who may not."""
+        if self._operator is None and is_local(request):
+            return self._let_in(Actor(ActorKind.OPERATOR, "loopback"))
+        return self.operator(request) if self.is_operator(request) else None
+
+    def metrics(self, request: Request) -> None:
+        if not (self.is_operator(request) or is_local(request)):
+            raise Unauthenticated("this needs the operator's token, as `Authorization: Bearer …`")
+
+    def key_of(self, request: Request, in_body: str | None) -> str | None:
+        """The user's key that a request brings along, if it does."""
+        return None if self.is_operator(request) else _presented(request, in_body)
+
+    def is_operator(self, request: Request) -> bool:
+        given = _bearer(request)
+        return self._operator is not None and given is not None and hmac.compare_digest(_digest(given), self._operator)
+
+    def _let_in(self, actor: Actor) -> Caller:
+        return Caller(actor, self._space, self._service, AsyncMemory(self._service, actor=actor, space=self._space))
+
+
+def _presented(request: Request, in_body: str | None) -> str | None:
+    in_header = _bearer(request)
+    if in_header is not None and in_body is not None and not hmac.compare_digest(_digest(in_header), _digest(in_body)):
+        raise InvalidInput("user_key", "differs from the one in the Authorization header; send one of them")
+    given = in_header if in_header is not None else in_body
+    # A key that is longer than any of ours is looked up like every other, and not found.
+    return None if given is None else given[:_MOST_KEY_CHARS]
+
+
+def _bearer(request: Request) -> str | None:
+    value = request.headers.get("authorization")
+    if value is None:
+        return None
+    if not value.lower().startswith(_BEARER) or not value[len(_BEARER) :].strip():
+        raise Unauthenticated("the Authorization header must read `Bearer` and the key")
+    return value[len(_BEARER) :].strip()
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def _same(given: str | None, found: str | None) -> bool:
+    """Whether the user that was named is the one; without a name, the key alone says who it is."""
+    return given is None or hmac.compare_digest(_digest(given), _digest(found or ""))
+
+
+def is_local(request: Request) -> bool:
+    """Whether it came from this machine, and not through a proxy on it."""
+    if "forwarded" in request.headers or "x-forwarded-for" in request.headers:
+        return False
+    return request.client is not None and is_loopback(request.client.host.removeprefix("::ffff:"))
+
+
+def unruled(routes: list[Any]) -> list[str]:
+    """Routes that do not say who may call them."""
+    known = {rule.value for rule in Rule}
+    return [f"{route.path}" for route in routes if (getattr(route, "openapi_extra", None) or {}).get(RULE) not in known]

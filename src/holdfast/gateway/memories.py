@@ -1,0 +1,171 @@
+"""`/memories`: list, read, override, delete and forget."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path, Query, Request
+from starlette.responses import Response
+
+from holdfast.errors import InvalidInput, RevisionConflict
+from holdfast.gateway import present
+from holdfast.gateway.access import Caller, Door, Rule, ruled
+from holdfast.gateway.headers import IdempotencyKey, IfMatch, expected_revision, set_etag
+from holdfast.gateway.models import (
+    CHAT,
+    MAX_PAGE,
+    RESOURCE,
+    ForgetGiven,
+    ForgetTold,
+    Forgotten,
+    History,
+    MemoryList,
+    MemoryTold,
+    Name,
+    Override,
+    Session,
+)
+from holdfast.gateway.problems import refusals
+from holdfast.inputs import Where
+
+RecordId = Annotated[str, Path(min_length=1, max_length=80)]
+InApp = Annotated[Name, Query()]
+Cursor = Annotated[str | None, Query(max_length=1_000, description="The `next_cursor` of the page before.")]
+Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
+
+
+def router(door: Door) -> APIRouter:
+    routes = APIRouter(prefix="/memories", tags=["memories"])
+    _reading(routes, door)
+    _changing(routes, door)
+    _forgetting(routes, door)
+    return routes
+
+
+def _reading(routes: APIRouter, door: Door) -> None:
+    @routes.get("", **ruled(Rule.USER), responses=refusals(401, 422))
+    async def list_memories(
+        request: Request,
+        app_id: InApp = "default",
+        project_id: InApp = "default",
+        session_id: Annotated[Session | None, Query()] = None,
+        kind: Annotated[Literal["message", "memory"] | None, Query()] = None,
+        limit: Limit = 50,
+        cursor: Cursor = None,
+    ) -> MemoryList:
+        """Memories and messages, newest first, page by page."""
+        caller = await door.user(request)
+        page = await caller.memory.list(
+            limit=limit, cursor=cursor, kind=kind, **_listed(session_id), **_where(caller, app_id, project_id)
+        )
+        return MemoryList(memories=[present.record(each) for each in page.items], next_cursor=page.next_cursor)
+
+    @routes.get("/{record_id}", **ruled(Rule.USER), responses=refusals(401, 404, 422))
+    async def get_memory(
+        request: Request,
+        response: Response,
+        record_id: RecordId,
+        app_id: InApp = "default",
+        project_id: InApp = "default",
+    ) -> MemoryTold:
+        """A memory or message by its id."""
+        caller = await door.user(request)
+        found = present.record(await caller.memory.get(record_id, **_where(caller, app_id, project_id)))
+        set_etag(response, found.id, found.revision)
+        return found
+
+    @routes.get("/{record_id}/history", **ruled(Rule.USER), responses=refusals(401, 404, 422))
+    async def get_history(
+        request: Request, record_id: RecordId, app_id: InApp = "default", project_id: InApp = "default"
+    ) -> History:
+        """Every revision of a memory, oldest first."""
+        caller = await door.user(request)
+        found = await caller.memory.history(record_id, **_where(caller, app_id, project_id))
+        return History(revisions=[present.record(each) for each in found])
+
+
+def _changing(routes: APIRouter, door: Door) -> None:
+    @routes.patch("/{record_id}", **ruled(Rule.USER), responses=refusals(401, 404, 409, 412, 422))
+    async def override(
+        request: Request,
+        response: Response,
+        record_id: RecordId,
+        given: Override,
+        app_id: InApp = "default",
+        project_id: InApp = "default",
+        if_match: IfMatch = None,
+        idempotency_key: IdempotencyKey = None,
+    ) -> MemoryTold:
+        """Put a new text in the place of an old one, which stays readable in the history.
+
+        A message stays what was said: a memory takes its place in every search, and is what this answers.
+        """
+        caller = await door.user(request)
+        corrected = await caller.memory.correct(
+            record_id,
+            given.text,
+            reason=given.reason,
+            expected_revision=expected_revision(if_match, record_id),
+            idempotency_key=idempotency_key,
+            **_where(caller, app_id, project_id),
+        )
+        found = present.record(corrected)
+        set_etag(response, found.id, found.revision)
+        return found
+
+
+def _forgetting(routes: APIRouter, door: Door) -> None:
+    @routes.delete("/{record_id}", **ruled(Rule.USER), responses=refusals(401, 404, 412, 422))
+    async def delete(
+        request: Request,
+        record_id: RecordId,
+        app_id: InApp = "default",
+        project_id: InApp = "default",
+        if_match: IfMatch = None,
+        idempotency_key: IdempotencyKey = None,
+    ) -> Forgotten:
+        """Forget a memory or message for good, with what was learned from it alone."""
+        caller = await door.user(request)
+        where = _where(caller, app_id, project_id)
+        token = None
+        if (expected := expected_revision(if_match, record_id)) is not None:
+            # A preview's token holds the number of revisions: one that comes meanwhile makes the forget refuse.
+            token = (await caller.memory.forget_preview(record_id, **where)).token
+            current = present.record(await caller.memory.get(record_id, **where)).revision
+            if current != expected:
+                raise RevisionConflict(f"it is at revision {current}, not {expected}; read it again and decide anew")
+        return present.forgotten(
+            await caller.memory.forget(record_id, token=token, idempotency_key=idempotency_key, **where)
+        )
+
+    @routes.post("/forget", **ruled(Rule.USER), responses=refusals(401, 404, 409, 422))
+    async def forget(request: Request, given: ForgetGiven, idempotency_key: IdempotencyKey = None) -> ForgetTold:
+        """Without `token`, what this would forget, and a token. With it, forget exactly that."""
+        caller = await door.user(request, given.user_id, given.user_key)
+        what = {**_target(given), **_where(caller, given.app_id, given.project_id)}
+        if given.token is None:
+            return present.preview(await caller.memory.forget_preview(**what))
+        done = await caller.memory.forget(token=given.token, idempotency_key=idempotency_key, **what)
+        receipt = present.forgotten(done)
+        return ForgetTold(messages=done.messages, memories=done.memories, resources=done.resources, receipt=receipt)
+
+
+def _where(caller: Caller, app_id: str, project_id: str) -> Where:
+    return {"subject": caller.user_id, "app": app_id, "project": project_id}
+
+
+def _listed(session_id: str | None) -> dict[str, Any]:
+    if session_id is None:
+        return {}
+    if session_id.startswith(RESOURCE):
+        return {"source": session_id}
+    return {"conversation": session_id.removeprefix(CHAT)}
+
+
+def _target(given: ForgetGiven) -> dict[str, Any]:
+    chosen = [name for name in ("ids", "session_id", "everything") if getattr(given, name) not in (None, False)]
+    if len(chosen) != 1:
+        raise InvalidInput("ids", "give exactly one of ids, session_id and everything")
+    if given.ids is not None:
+        return {"record_id": given.ids}
+    return _listed(given.session_id)

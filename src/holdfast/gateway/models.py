@@ -1,0 +1,315 @@
+"""What requests and answers look like, outside EverOS's prefix.
+
+Unknown fields are refused by name, and types are not guessed: a number in quotes is no number.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import UploadFile
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+
+from holdfast.domain.scope import MAX_PART_CHARS
+
+CHAT = "chat:"
+RESOURCE = "resource:"
+MAX_MESSAGES = 500
+MAX_TOP_K = 100
+MAX_PAGE = 100
+# Epoch milliseconds of 1973 to 5138: seconds and microseconds of our time fall outside.
+_FIRST_MS, _LAST_MS = 10**11, 10**14
+
+ScopeName = Literal["current_chat", "resources", "all_user_memory"]
+Method = Literal["hybrid", "keyword", "vector"]
+SenderRole = Literal["user", "assistant", "tool", "system"]
+
+
+def milliseconds(given: int) -> int:
+    if 0 < given < _FIRST_MS:
+        raise ValueError("looks like seconds; give milliseconds since 1970, such as 1780000000000")
+    if not 0 < given < _LAST_MS:
+        raise ValueError("must be milliseconds since 1970, such as 1780000000000")
+    return given
+
+
+def chat_session(given: str) -> str:
+    if not given.startswith(CHAT) or not given[len(CHAT) :].strip():
+        raise ValueError("must be `chat:` and the conversation, such as chat:42")
+    return given
+
+
+def known_session(given: str) -> str:
+    if given.startswith(RESOURCE):
+        return given
+    try:
+        return chat_session(given)
+    except ValueError:
+        raise ValueError("must be `chat:` and the conversation, or `resource:`, the user and the resource") from None
+
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_PART_CHARS)]
+Millis = Annotated[int, AfterValidator(milliseconds), Field(examples=[1780000000000])]
+ChatSession = Annotated[
+    str,
+    StringConstraints(max_length=MAX_PART_CHARS + len(CHAT)),
+    AfterValidator(chat_session),
+    Field(examples=["chat:42"]),
+]
+Session = Annotated[str, StringConstraints(max_length=2 * MAX_PART_CHARS), AfterValidator(known_session)]
+
+
+class Given(BaseModel):
+    """A request's body."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Told(BaseModel):
+    """An answer's body."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Signed(Given):
+    """Whose memory, and the key to it; the key may stand in the Authorization header instead."""
+
+    user_id: Name | None = Field(default=None, description="Needed if the key is in the body.")
+    user_key: Annotated[str, StringConstraints(min_length=1, max_length=512)] | None = Field(
+        default=None, description="Or `Authorization: Bearer uk_…`."
+    )
+    app_id: Name = "default"
+    project_id: Name = "default"
+
+
+# --- users ---
+
+
+class NewUser(Given):
+    user_id: Name
+    user_key: Annotated[str, StringConstraints(min_length=1, max_length=512)] | None = Field(
+        default=None, description="The current key of a user who is there already."
+    )
+
+
+class UserTold(Told):
+    """`user_key` is shown once, when it is made."""
+
+    user_id: str
+    user_key: str | None = None
+
+
+class UserListed(Told):
+    user_id: str
+    created_at: str
+    rotated_at: str | None
+    revoked_at: str | None
+
+
+class UserList(Told):
+    users: list[UserListed]
+    next_cursor: str | None
+
+
+# --- conversations ---
+
+
+class MessageGiven(Given):
+    sender_id: Name
+    role: SenderRole
+    timestamp: Millis = Field(description="When it was said, in milliseconds since 1970, UTC.")
+    content: Annotated[str, StringConstraints(min_length=1)]
+
+
+class AddGiven(Signed):
+    session_id: ChatSession
+    messages: Annotated[list[MessageGiven], Field(min_length=1, max_length=MAX_MESSAGES)]
+
+
+class SkippedTold(Told):
+    index: int
+    reason: str
+    id: str | None
+
+
+class AddTold(Told):
+    """`message_ids` has one id per message that was sent; null for one that was forgotten before and stays so."""
+
+    session_id: str
+    message_count: int
+    status: Literal["accumulated"]
+    message_ids: list[str | None]
+    stored: int
+    skipped: list[SkippedTold]
+    replayed: bool
+
+
+class FlushGiven(Signed):
+    session_id: ChatSession
+
+
+class FlushTold(Told):
+    session_id: str
+    status: Literal["extracted", "no_extraction"]
+    message_count: int
+
+
+class SearchGiven(Signed):
+    """`include_profile` and `enable_llm_rerank` are taken from clients that send them; they change nothing."""
+
+    query: Annotated[str, StringConstraints(min_length=1)]
+    conversation_id: Name | None = None
+    scope: Annotated[list[ScopeName], Field(min_length=1, max_length=3)] = ["current_chat", "resources"]
+    method: Method = "hybrid"
+    top_k: Annotated[int, Field(ge=1, le=MAX_TOP_K)] = 8
+    radius: Annotated[float, Field(ge=0, le=1, strict=False)] | None = Field(
+        default=None, description="The least similarity of meaning, from 0 to 1."
+    )
+    filters: dict[str, Any] | None = Field(
+        default=None,
+        description="On session_id, sender_id and timestamp: a value, or eq, ne, gt, gte, lt, lte, in; AND, OR.",
+    )
+    include_profile: bool | None = None
+    enable_llm_rerank: bool | None = None
+
+
+class ResultTold(Told):
+    id: str
+    session_id: str | None
+    text: str
+    score: float
+    source_scope: ScopeName
+    resource_uri: str | None
+    raw: dict[str, Any]
+
+
+class SearchTold(Told):
+    results: list[ResultTold]
+
+
+# --- memories ---
+
+
+class MemoryTold(Told):
+    """A message or a memory. Its revision is its ETag too."""
+
+    id: str
+    kind: Literal["message", "memory"]
+    session_id: str | None
+    text: str
+    revision: int
+    sender_id: str | None
+    role: str | None
+    timestamp: int
+    recorded_at: str
+    plane: str | None
+    trust: str | None
+    status: str | None
+    valid_from: str | None
+    valid_until: str | None
+    superseded_at: str | None
+    reason: str | None
+    resource_uri: str | None
+    evidence: list[str]
+    app_id: str | None
+    project_id: str | None
+
+
+class MemoryList(Told):
+    memories: list[MemoryTold]
+    next_cursor: str | None
+
+
+class History(Told):
+    revisions: list[MemoryTold]
+
+
+class Override(Given):
+    text: Annotated[str, StringConstraints(min_length=1)]
+    reason: Annotated[str, StringConstraints(min_length=1, max_length=1_000)] | None = None
+
+
+class ForgetGiven(Signed):
+    """Exactly one of `ids`, `session_id` and `everything`. Without `token` it is a preview."""
+
+    ids: (
+        Annotated[
+            list[Annotated[str, StringConstraints(min_length=1, max_length=80)]], Field(min_length=1, max_length=1_000)
+        ]
+        | None
+    ) = None
+    session_id: Session | None = None
+    everything: bool = Field(default=False, description="All of this user's memory in this app and project.")
+    token: Annotated[str, StringConstraints(min_length=1, max_length=80)] | None = None
+
+
+class Forgotten(Told):
+    """What was forgotten. `scrubbed` says whether the bytes have left the files, or a job still has to see to it."""
+
+    operation_id: str
+    messages: int
+    memories: int
+    revisions: int
+    resources: int
+    tombstones: int
+    remaining: int
+    scrubbed: bool
+    forgotten_at: str
+
+
+class ForgetTold(Told):
+    """A preview has a `token`: send the same request with it to forget. A receipt is what was done."""
+
+    token: str | None = None
+    messages: int
+    memories: int
+    derived: int = 0
+    weakened: int = 0
+    resources: int
+    ids: list[str] = []
+    truncated: bool = False
+    receipt: Forgotten | None = None
+
+
+# --- resources ---
+
+
+class ResourceTold(Told):
+    resource_id: str
+    session_id: str
+    uri: str
+    name: str
+    media_type: str
+    sha256: str
+    bytes: int
+    chunks: int
+    recorded_at: str
+    status: Literal["extracted"] = "extracted"
+    reused: bool = False
+
+
+class ResourceList(Told):
+    resources: list[ResourceTold]
+    next_cursor: str | None
+
+
+class Upload(Signed):
+    """A form with a file."""
+
+    # Every field of a form is text.
+    model_config = ConfigDict(extra="forbid", strict=False)
+
+    file: UploadFile = Field(description="Text, Markdown, HTML, PDF or DOCX.")
+
+
+class ExternalResource(Signed):
+    """Something that is kept elsewhere. Its text is given here: nothing is ever fetched."""
+
+    uri: Annotated[str, StringConstraints(min_length=1, max_length=2_000)]
+    text: Annotated[str, StringConstraints(min_length=1)]
+    name: Annotated[str, StringConstraints(min_length=1, max_length=256)] | None = None
+    media_type: Literal["text/plain", "text/markdown", "text/html"] = "text/plain"
+
+
+class Health(Told):
+    status: Literal["ok"]

@@ -1,0 +1,187 @@
+"""Every error as HTTP tells it: `application/problem+json`, or EverOS's envelope under its prefix.
+
+One table from our errors to statuses; a test demands that every leaf of the tree is in it, itself or by its parent.
+What a problem says never holds a value that was sent: it may be a key.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from holdfast import errors
+from holdfast.gateway.edge.refusals import problem_body
+
+log = logging.getLogger("holdfast.gateway")
+
+RETRY_SECONDS = 1
+
+STATUS: dict[type[errors.HoldfastError], int] = {
+    errors.InvalidInput: 422,
+    errors.Unauthenticated: 401,
+    errors.AccessDenied: 403,
+    errors.NotFound: 404,
+    errors.IdempotencyConflict: 422,
+    errors.Conflict: 409,
+    errors.LeaseLost: 409,
+    errors.StoreBusy: 503,
+    errors.StoreUnavailable: 503,
+    errors.StoreClosed: 503,
+    errors.StoreFull: 507,
+    errors.StoreError: 500,
+    errors.EmbedderUnavailable: 503,
+    errors.EmbedderError: 500,
+    errors.ConfigurationError: 500,
+    errors.HoldfastError: 500,
+}
+# What is worth another attempt soon.
+_PASSING = (503,)
+
+
+def status_of(error: errors.HoldfastError) -> int:
+    return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
+
+
+def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """What a route may refuse with; `document` gives them their shape."""
+    return {status: {"description": HTTPStatus(status).phrase} for status in statuses}
+
+
+def refusal(
+    request: Request,
+    status: int,
+    code: str,
+    detail: str,
+    headers: Mapping[str, str] | None = None,
+    fields: Sequence[Mapping[str, str]] = (),
+) -> Response:
+    media_type, body = problem_body(request.scope, status, code, detail, fields)
+    return Response(body, status, headers, media_type.decode("ascii"))
+
+
+def install(app: FastAPI) -> None:
+    """Whatever goes wrong in a route, or in finding one, is answered as a problem."""
+    app.add_exception_handler(errors.HoldfastError, _ours)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+async def _ours(request: Request, error: Exception) -> Response:
+    assert isinstance(error, errors.HoldfastError)
+    status, detail = status_of(error), str(error)
+    if isinstance(error, errors.RevisionConflict) and "if-match" in request.headers:
+        status = 412
+    if status >= 500:
+        # Where the store is, and what it said, is the operator's to know.
+        log.error("%s: %s", error.code, error)
+        detail = (type(error).__doc__ or "").strip()
+    headers: dict[str, str] = {}
+    if status == 401:
+        headers["WWW-Authenticate"] = 'Bearer realm="holdfast"'
+    if status in _PASSING:
+        headers["Retry-After"] = str(RETRY_SECONDS)
+    fields: list[dict[str, str]] = []
+    if isinstance(error, errors.InvalidInput):
+        field = error.field if request.url.path.startswith("/verbs/") else _HERE.get(error.field, error.field)
+        detail, fields = f"{field}: {error.problem}", [{"field": field, "problem": error.problem}]
+    return refusal(request, status, error.code, detail, headers, fields)
+
+
+# What the library calls by another name than the routes do.
+_HERE = {
+    "app": "app_id",
+    "project": "project_id",
+    "subject": "user_id",
+    "conversation": "session_id",
+    "sender": "sender_id",
+    "memory_id": "id",
+    "record_id": "id",
+}
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    found = error.errors()
+    if (wanted := _wanted_type(request, found)) is not None:
+        return refusal(request, 415, "unsupported_media_type", f"the Content-Type must be {wanted}")
+    if any(each["type"] == "json_invalid" for each in found):
+        return refusal(request, 400, "malformed_json", "the body is not JSON that can be read; check its syntax")
+    fields = [{"field": _place(each["loc"]), "problem": _problem(each)} for each in found[:20]]
+    first = fields[0]
+    detail = f"{first['field']}: {first['problem']}"
+    if len(found) > 1:
+        detail += f" (and {len(found) - 1} more)"
+    return refusal(request, 422, "invalid_input", detail, fields=fields)
+
+
+def _wanted_type(request: Request, found: Sequence[Mapping[str, Any]]) -> str | None:
+    """What the body should have been sent as, if that is what is wrong."""
+    sent = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if any(each["loc"] == ("body", "file") for each in found):
+        return None if sent == "multipart/form-data" else "multipart/form-data"
+    whole = any(tuple(each["loc"]) == ("body",) and each["type"] != "missing" for each in found)
+    return "application/json" if whole and not sent.endswith("json") else None
+
+
+def _place(loc: Sequence[str | int]) -> str:
+    """messages[0].timestamp, as the caller wrote it."""
+    kinds = {"body", "query", "path", "header", "cookie"}
+    parts = list(loc[1:]) if loc and loc[0] in kinds else list(loc)
+    if not parts:
+        return str(loc[0]) if loc else "body"
+    named = ""
+    for part in parts:
+        named += f"[{part}]" if isinstance(part, int) else f".{part!s:.60}" if named else f"{part!s:.60}"
+    return named
+
+
+_PROBLEMS = {
+    "extra_forbidden": "is no field of this request; leave it out",
+    "missing": "is missing",
+    "int_type": "expected a whole number",
+    "string_type": "expected text",
+    "list_type": "expected a list",
+    "dict_type": "expected an object",
+    "model_attributes_type": "expected an object",
+    "bool_type": "expected true or false",
+    "float_type": "expected a number",
+}
+
+
+def _problem(found: Mapping[str, Any]) -> str:
+    if (known := _PROBLEMS.get(found["type"])) is not None:
+        return known
+    said = str(found["msg"])
+    return f"{said[:1].lower()}{said[1:]}".removeprefix("value error, ")
+
+
+_HTTP = {
+    # FastAPI's own for a body that its parser gives up on: too deep, or with numbers that no machine holds.
+    400: ("malformed_json", "the body cannot be read; check its syntax, and that nothing in it is nested too deeply"),
+    404: ("not_found", "there is no such route; GET /openapi.json lists all of them"),
+}
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    code, detail = _HTTP.get(error.status_code, (_code(error.status_code), str(error.detail)))
+    return refusal(request, error.status_code, code, detail, dict(error.headers or {}))
+
+
+def _code(status: int) -> str:
+    known = {405: "method_not_allowed", 413: "too_large", 415: "unsupported_media_type"}
+    return known.get(status, "http_error")
+
+
+async def _unexpected(request: Request, error: Exception) -> Response:
+    log.error("unexpected: %s", type(error).__name__, exc_info=error)
+    detail = "something went wrong inside the service; its log says what, under this request id"
+    return refusal(request, 500, "internal_error", detail)

@@ -1,0 +1,129 @@
+"""`/resources`: documents to be searched beside conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Form, Path, Query, Request
+from starlette.responses import Response
+
+from holdfast.errors import InvalidDocument
+from holdfast.gateway import present
+from holdfast.gateway.access import Caller, Door, Rule, ruled
+from holdfast.gateway.config import GatewayConfig
+from holdfast.gateway.headers import IdempotencyKey
+from holdfast.gateway.memories import Cursor, InApp
+from holdfast.gateway.models import (
+    MAX_PAGE,
+    ExternalResource,
+    Forgotten,
+    ResourceList,
+    ResourceTold,
+    Upload,
+)
+from holdfast.gateway.problems import refusals
+from holdfast.inputs import Where
+
+ResourceId = Annotated[str, Path(min_length=1, max_length=80)]
+_REUSED: dict[int | str, dict[str, Any]] = {200: {"model": ResourceTold, "description": "It was there already."}}
+
+
+def router(door: Door, config: GatewayConfig) -> APIRouter:
+    routes = APIRouter(prefix="/resources", tags=["resources"])
+    _adding(routes, door, config)
+
+    @routes.get("", **ruled(Rule.USER), responses=refusals(401, 422))
+    async def list_resources(
+        request: Request,
+        app_id: InApp = "default",
+        project_id: InApp = "default",
+        limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
+        cursor: Cursor = None,
+    ) -> ResourceList:
+        """This user's resources, newest first."""
+        caller = await door.user(request)
+        page = await caller.memory.resources(limit=limit, cursor=cursor, **_where(caller, app_id, project_id))
+        return ResourceList(resources=[present.resource(each) for each in page.items], next_cursor=page.next_cursor)
+
+    @routes.get("/{resource_id}", **ruled(Rule.USER), responses=refusals(401, 404, 422))
+    async def get_resource(
+        request: Request, resource_id: ResourceId, app_id: InApp = "default", project_id: InApp = "default"
+    ) -> ResourceTold:
+        """What is known of a resource. The file itself is not kept: its text is in its chunks."""
+        caller = await door.user(request)
+        return present.resource(await caller.memory.resource(resource_id, **_where(caller, app_id, project_id)))
+
+    @routes.delete("/{resource_id}", **ruled(Rule.USER), responses=refusals(401, 404, 422))
+    async def delete_resource(
+        request: Request,
+        resource_id: ResourceId,
+        app_id: InApp = "default",
+        project_id: InApp = "default",
+        idempotency_key: IdempotencyKey = None,
+    ) -> Forgotten:
+        """Forget a resource with all its chunks."""
+        caller = await door.user(request)
+        where = _where(caller, app_id, project_id)
+        return present.forgotten(
+            await caller.memory.delete_resource(resource_id, idempotency_key=idempotency_key, **where)
+        )
+
+    return routes
+
+
+def _adding(routes: APIRouter, door: Door, config: GatewayConfig) -> None:
+    @routes.post("", status_code=201, **ruled(Rule.USER), responses={**_REUSED, **refusals(400, 401, 413, 422)})
+    async def add_resource(
+        request: Request,
+        response: Response,
+        given: Annotated[Upload, Form(media_type="multipart/form-data")],
+        idempotency_key: IdempotencyKey = None,
+    ) -> ResourceTold:
+        """Upload a document. Its text can be searched when this answers."""
+        caller = await door.user(request, given.user_id, given.user_key)
+        content = await given.file.read(config.max_upload_bytes + 1)
+        if len(content) > config.max_upload_bytes:
+            raise InvalidDocument("file", f"is larger than {config.max_upload_bytes:,} bytes; split it")
+        with _called("file"):
+            added = await caller.memory.add_resource(
+                content,
+                name=given.file.filename or "unnamed",
+                media_type=given.file.content_type,
+                idempotency_key=idempotency_key,
+                **_where(caller, given.app_id, given.project_id),
+            )
+        response.status_code = 200 if added.reused else 201
+        return present.resource(added.resource, reused=added.reused)
+
+    @routes.post("/external", status_code=201, **ruled(Rule.USER), responses={**_REUSED, **refusals(401, 422)})
+    async def add_external_resource(
+        request: Request, response: Response, given: ExternalResource, idempotency_key: IdempotencyKey = None
+    ) -> ResourceTold:
+        """Make something searchable that is kept elsewhere. Results name its address; it is never fetched."""
+        caller = await door.user(request, given.user_id, given.user_key)
+        with _called("text"):
+            added = await caller.memory.add_resource(
+                given.text.encode("utf-8", "surrogatepass"),
+                name=given.name or given.uri[-256:],
+                media_type=given.media_type,
+                external_uri=given.uri,
+                idempotency_key=idempotency_key,
+                **_where(caller, given.app_id, given.project_id),
+            )
+        response.status_code = 200 if added.reused else 201
+        return present.resource(added.resource, reused=added.reused)
+
+
+@contextmanager
+def _called(field: str) -> Iterator[None]:
+    """What is wrong with a document, under the name that the request has for it."""
+    try:
+        yield
+    except InvalidDocument as error:
+        raise InvalidDocument(field, error.problem) from None
+
+
+def _where(caller: Caller, app_id: str, project_id: str) -> Where:
+    return {"subject": caller.user_id, "app": app_id, "project": project_id}

@@ -1,0 +1,30 @@
+"""Gateways for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from served import TOKEN, Gateway, Visitor, serving
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    """One per module, with an operator's token; each test uses users of its own."""
+    place: Path = tmp_path_factory.mktemp("gateway") / "memory.db"
+    with serving(place, token=TOKEN) as found:
+        yield found
+
+
+@pytest.fixture
+def visitor(gateway: Gateway, request: pytest.FixtureRequest) -> Visitor:
+    """A user that only this test has."""
+    return gateway.user(f"user of {request.node.name}"[:200])
+
+
+@pytest.fixture
+def open_gateway(tmp_path: Path) -> Iterator[Gateway]:
+    """On loopback, without a token: anybody may sign up."""
+    with serving(tmp_path / "memory.db") as found:
+        yield found

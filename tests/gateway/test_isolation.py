@@ -1,0 +1,353 @@
+"""Nobody sees what is not theirs: every route, as each of six users in each of three apps, looking for the others.
+
+The routes come from the table itself. One without a probe here, or without a rule, fails.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import logging
+import secrets
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from fastapi.routing import APIRoute
+from served import MOMENT, TOKEN, Gateway, Visitor, serving
+
+from holdfast.gateway.access import RULE, Rule
+from holdfast.gateway.app import routed
+from holdfast.gateway.config import GatewayConfig
+from holdfast.gateway.edge.logs import JsonLines
+from holdfast.gateway.edge.metrics import Metrics
+
+USERS = [f"user-{number}" for number in range(6)]
+APPS = ["default", "second", "third"]
+SCOPES = [["current_chat"], ["resources"], ["current_chat", "resources", "all_user_memory"]]
+
+
+def table() -> list[APIRoute]:
+    app = routed(None, None, GatewayConfig(), Metrics())  # type: ignore[arg-type]
+    found: list[APIRoute] = app.state.table
+    return found
+
+
+ROUTES = sorted({(method, route.path) for route in table() for method in route.methods})
+
+
+@dataclass
+class Home:
+    """One user in one app: what it stored, under a word that nobody else has."""
+
+    visitor: Visitor
+    canary: str
+    ids: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Village:
+    gateway: Gateway
+    homes: dict[tuple[str, str], Home]
+    log: io.StringIO
+
+    def others(self, home: Home) -> list[Home]:
+        return [other for other in self.homes.values() if other is not home]
+
+
+@pytest.fixture(scope="module")
+def village(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Village]:
+    place: Path = tmp_path_factory.mktemp("village") / "memory.db"
+    log = io.StringIO()
+    handler = logging.StreamHandler(log)
+    handler.setFormatter(JsonLines())
+    logger = logging.getLogger("holdfast")
+    logger.addHandler(handler)
+    level = logger.level
+    logger.setLevel(logging.INFO)
+    try:
+        with serving(place, token=TOKEN, request_logs=True, rate_per_minute=0) as gateway:
+            homes = {(user, app): settled(gateway, user, app) for user, app in itertools.product(USERS, APPS)}
+            yield Village(gateway, homes, log)
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
+def settled(gateway: Gateway, user: str, app: str) -> Home:
+    visitor = replace(gateway.user(user), app_id=app)
+    home = Home(visitor, f"zq{secrets.token_hex(8)}")
+    said = visitor.add(f"The lantern says {home.canary}.", session="chat:one")
+    home.ids["message"] = said.json()["message_ids"][0]
+    corrected = visitor.add(f"The anchor says {home.canary}.", session="chat:one", at=MOMENT + 50)
+    override = visitor.http.patch(
+        f"/memories/{corrected.json()['message_ids'][0]}",
+        params={"app_id": app},
+        json={"text": f"The anchor always says {home.canary}."},
+        headers=visitor.headers,
+    )
+    home.ids["memory"] = override.json()["id"]
+    made = visitor.upload(f"The harbour document says {home.canary}.".encode(), f"{home.canary}.txt")
+    home.ids["resource"] = made.json()["resource_id"]
+    home.ids["session"] = made.json()["session_id"]
+    preview = visitor.http.post("/memories/forget", json={**visitor.signed, "session_id": "chat:one"})
+    home.ids["token"] = preview.json()["token"]
+    page = visitor.http.get("/memories", params={"limit": 1, "app_id": app}, headers=visitor.headers)
+    home.ids["cursor"] = page.json()["next_cursor"]
+    return home
+
+
+Probe = Callable[[Home, Home, list[str]], list[httpx2.Response]]
+
+
+def _get(path: str) -> Probe:
+    def probe(mine: Home, theirs: Home, scope: list[str]) -> list[httpx2.Response]:
+        me = mine.visitor
+        named = path.format(record_id=theirs.ids["message"], resource_id=theirs.ids["resource"])
+        memory = path.format(record_id=theirs.ids["memory"], resource_id=theirs.ids["resource"])
+        params = {"app_id": me.app_id}
+        return [me.http.get(each, params=params, headers=me.headers) for each in {named, memory}]
+
+    return probe
+
+
+def _listed(path: str) -> Probe:
+    def probe(mine: Home, theirs: Home, scope: list[str]) -> list[httpx2.Response]:
+        me = mine.visitor
+        asked: list[dict[str, str]] = [{}, {"cursor": theirs.ids["cursor"]}]
+        if path == "/memories":
+            asked += [{"session_id": theirs.ids["session"]}, {"session_id": "chat:one"}]
+        return [me.http.get(path, params={"app_id": me.app_id, **each}, headers=me.headers) for each in asked]
+
+    return probe
+
+
+def _changed(method: str, path: str, body: dict[str, Any] | None = None) -> Probe:
+    def probe(mine: Home, theirs: Home, scope: list[str]) -> list[httpx2.Response]:
+        me, sent = mine.visitor, {"json": body} if body else {}
+        answers = [
+            me.http.request(
+                method,
+                path.format(record_id=theirs.ids[kind], resource_id=theirs.ids["resource"]),
+                params={"app_id": me.app_id},
+                headers=me.headers,
+                **sent,
+            )
+            for kind in ("message", "memory")
+        ]
+        assert {answer.status_code for answer in answers} == {404}
+        return answers
+
+    return probe
+
+
+def _search(mine: Home, theirs: Home, scope: list[str]) -> list[httpx2.Response]:
+    me = mine.visitor
+    asked = [
+        {"query": f"lantern {theirs.canary}"},
+        {"query": "lantern anchor harbour", "top_k": 100},
+        {"query": theirs.canary, "filters": {"session_id": theirs.ids["session"]}},
+        {"query": theirs.canary, "filters": {"sender_id": theirs.visitor.user_id}, "method": "keyword"},
+        {"query": theirs.canary, "method": "vector"},
+    ]
+    answers = [me.search(conversation_id="one", scope=scope, **each) for each in asked]
+    everything = [found["text"] for found in answers[1].json()["results"]]
+    assert all(mine.canary in text for text in everything)
+    return answers
+
+
+def _search_as_another(mine: Home, theirs: Home, scope: list[str]) -> list[httpx2.Response]:
+    body = {**mine.visitor.signed, "user_id": theirs.visitor.user_id, "query": "lantern", "scope": ["all_user_memory"]}
+    answer = mine.visitor.http.post("/memories/search", json=body)
+    if theirs.visitor.user_id != mine.visitor.user_id:
+        assert answer.status_code == 401
+    return [answer]
+
+
+def _both(*probes: Probe) -> Probe:
+    return lambda mine, theirs, scope: [answer for probe in probes for answer in probe(mine, theirs, scope)]
+
+
+def _add(mine: Home, theirs: Home, scope: list[str]) -> list[httpx2.Response]:
+    return [mine.visitor.add(f"Mine is {mine.canary}.", session="chat:add")]
+
+
+def _flush(mine: Home, theirs: Home, scope: list[str]) -> list[httpx2.Response]:
+    return [mine.visitor.flush("chat:one"), mine.visitor.flush("chat:nowhere")]
+
+
+def _forget(mine: Home, theirs: Home, scope: list[str]) -> list[httpx2.Response]:
+    me = mine.visitor
+    wanted: list[dict[str, Any]] = [
+        {"ids": [theirs.ids["message"]]},
+        {"ids": [theirs.ids["memory"]], "token": theirs.ids["token"]},
+        {"session_id": theirs.ids["session"]},
+        {"session_id": theirs.ids["session"], "token": theirs.ids["token"]},
+        {"session_id": "chat:one", "token": theirs.ids["token"]},
+        {"everything": True, "token": theirs.ids["token"]},
+    ]
+    answers = [me.http.post("/memories/forget", json={**me.signed, **each}) for each in wanted]
+    assert not any(answer.status_code == 200 and answer.json()["receipt"] for answer in answers[:4])
+    assert not any(answer.json().get("ids") for answer in answers[:4])
+    return answers
+
+
+def _operators(method: str, path: str, body: dict[str, Any] | None = None) -> Probe:
+    def probe(mine: Home, theirs: Home, scope: list[str]) -> list[httpx2.Response]:
+        sent = {"json": body} if body else {}
+        named = path.format(user_id=theirs.visitor.user_id)
+        answer = mine.visitor.http.request(method, named, headers=mine.visitor.headers, **sent)
+        assert answer.status_code == 401
+        return [answer]
+
+    return probe
+
+
+def _sign_up(mine: Home, theirs: Home, scope: list[str]) -> list[httpx2.Response]:
+    answer = mine.visitor.http.post("/users", json={"user_id": theirs.visitor.user_id}, headers=mine.visitor.headers)
+    assert answer.status_code == (200 if theirs.visitor.user_id == mine.visitor.user_id else 401)
+    assert not answer.json().get("user_key")
+    return [answer]
+
+
+def _public(path: str) -> Probe:
+    return lambda mine, theirs, scope: [mine.visitor.http.get(path)]
+
+
+def _uploaded(mine: Home, theirs: Home, scope: list[str]) -> list[httpx2.Response]:
+    return [mine.visitor.upload(f"Again mine: {mine.canary}.".encode())]
+
+
+def _external(mine: Home, theirs: Home, scope: list[str]) -> list[httpx2.Response]:
+    body = {**mine.visitor.signed, "uri": "https://example.org/x", "text": f"Elsewhere: {mine.canary}."}
+    return [mine.visitor.http.post("/resources/external", json=body)]
+
+
+def _verb(action: str) -> Probe:
+    """The library's verbs: in the scope of somebody else, and in one's own with ids of somebody else."""
+
+    def probe(mine: Home, theirs: Home, scope: list[str]) -> list[httpx2.Response]:
+        answers = []
+        for subject in (theirs.visitor.user_id, mine.visitor.user_id, None):
+            body = _verb_body(action, mine, theirs, subject)
+            answer = mine.visitor.http.post(f"/verbs/{action}", json=body, headers=mine.visitor.headers)
+            assert answer.status_code < 500, answer.text
+            if subject is None or subject != mine.visitor.user_id:
+                assert answer.status_code in (403, 404, 422), (action, answer.text)
+            answers.append(answer)
+        return answers
+
+    return probe
+
+
+def _verb_body(action: str, mine: Home, theirs: Home, subject: str | None) -> dict[str, Any]:
+    scope = {"space": "default", "app": mine.visitor.app_id, "subject": subject}
+    conversation = {**scope, "conversation": "one"}
+    target = {"ids": [theirs.ids["message"]]}
+    bodies: dict[str, dict[str, Any]] = {
+        "add": {"scope": {**scope, "conversation": "verbs"}, "drafts": [{"text": f"Mine is {mine.canary}."}]},
+        "flush": {"scope": {**scope, "conversation": "verbs"}},
+        "search": {"scope": scope, "query": theirs.canary},
+        "explain": {"scope": scope, "query": "lantern", "record_id": theirs.ids["message"]},
+        "recall": {"scope": scope, "query": theirs.canary},
+        "get": {"scope": scope, "record_id": theirs.ids["message"]},
+        "list": {"scope": scope},
+        "browse": {"scope": scope},
+        "history": {"scope": scope, "record_id": theirs.ids["memory"]},
+        "remember": {"scope": scope, "text": f"Mine is {mine.canary}.", "evidence": [theirs.ids["message"]]},
+        "correct": {"scope": scope, "memory_id": theirs.ids["memory"], "text": "Taken over."},
+        "forget_preview": {"scope": scope, "target": target},
+        "forget": {"scope": scope, "target": target},
+        "jobs": {"scope": scope},
+        "stats": {"scope": scope},
+        "verify": {"scope": {"space": "*"}},
+        "rebuild": {"scope": {"space": "*"}},
+        "work": {"scope": {"space": "*"}},
+        "create_user": {"scope": {"space": "default"}, "user_id": theirs.visitor.user_id, "rotate": True},
+        "revoke_user": {"scope": {"space": "default"}, "user_id": theirs.visitor.user_id},
+        "list_users": {"scope": {"space": "default"}},
+        "add_resource": {"scope": scope, "name": "x.txt", "content": "TWluZQ==", "media_type": "text/plain"},
+        "list_resources": {"scope": scope},
+        "get_resource": {"scope": scope, "resource_id": theirs.ids["resource"]},
+        "delete_resource": {"scope": scope, "resource_id": theirs.ids["resource"]},
+    }
+    if action not in bodies:
+        pytest.fail(f"the verb {action} has no probe here")
+    return bodies[action] | ({"scope": conversation} if action == "flush" else {})
+
+
+PROBES: dict[tuple[str, str], Probe] = {
+    ("GET", "/healthz"): _public("/healthz"),
+    ("GET", "/readyz"): _public("/readyz"),
+    ("GET", "/metrics"): _public("/metrics"),
+    ("POST", "/users"): _sign_up,
+    ("GET", "/users"): _operators("GET", "/users"),
+    ("DELETE", "/users/{user_id:path}"): _operators("DELETE", "/users/{user_id}"),
+    ("POST", "/memories/add"): _add,
+    ("POST", "/memories/flush"): _flush,
+    ("POST", "/memories/search"): _both(_search, _search_as_another),
+    ("GET", "/memories"): _listed("/memories"),
+    ("GET", "/memories/{record_id}"): _get("/memories/{record_id}"),
+    ("GET", "/memories/{record_id}/history"): _get("/memories/{record_id}/history"),
+    ("PATCH", "/memories/{record_id}"): _changed("PATCH", "/memories/{record_id}", {"text": "Taken over."}),
+    ("DELETE", "/memories/{record_id}"): _changed("DELETE", "/memories/{record_id}"),
+    ("POST", "/memories/forget"): _forget,
+    ("POST", "/resources"): _uploaded,
+    ("POST", "/resources/external"): _external,
+    ("GET", "/resources"): _listed("/resources"),
+    ("GET", "/resources/{resource_id}"): _get("/resources/{resource_id}"),
+    ("DELETE", "/resources/{resource_id}"): _changed("DELETE", "/resources/{resource_id}"),
+    ("GET", "/verbs"): lambda mine, theirs, scope: [mine.visitor.http.get("/verbs", headers=mine.visitor.headers)],
+    **{
+        ("POST", path): _verb(path.removeprefix("/verbs/"))
+        for method, path in ROUTES
+        if method == "POST" and path.startswith("/verbs/")
+    },
+}
+
+
+def test_every_route_says_who_may_call_it_and_has_a_probe() -> None:
+    rules = {rule.value for rule in Rule}
+    assert not [route.path for route in table() if (route.openapi_extra or {}).get(RULE) not in rules]
+    assert not [route for route in ROUTES if route not in PROBES and not route[1].startswith("/api/")]
+
+
+@pytest.mark.parametrize("route", [route for route in ROUTES if route in PROBES], ids=lambda route: " ".join(route))
+def test_nobody_gets_to_see_anybody_elses_words(village: Village, route: tuple[str, str]) -> None:
+    for mine in village.homes.values():
+        others = village.others(mine)
+        # Only a search has a scope; every other route is asked once by each.
+        for index, scope in enumerate(SCOPES if route[1] == "/memories/search" else SCOPES[-1:]):
+            theirs = others[(hash((mine.canary, index)) % len(others))]
+            for answer in PROBES[route](mine, theirs, scope):
+                assert answer.status_code < 500, answer.text
+                told = answer.text + json.dumps(dict(answer.headers))
+                leaked = [other.canary for other in others if other.canary in told]
+                assert not leaked, f"{route}: {told[:400]}"
+
+
+def test_at_the_end_everybody_still_has_what_was_theirs(village: Village) -> None:
+    for home in village.homes.values():
+        me = home.visitor
+        assert (
+            me.http.get(f"/memories/{home.ids['memory']}", params={"app_id": me.app_id}, headers=me.headers).json()[
+                "text"
+            ]
+            == f"The anchor always says {home.canary}."
+        )
+        assert any(home.canary in text for text in me.texts("harbour", "resources"))
+
+
+def test_no_word_key_or_user_is_in_the_log_or_the_metrics(village: Village) -> None:
+    metrics = village.gateway.http.get("/metrics").text
+    log = village.log.getvalue()
+    assert len(log.splitlines()) > 1_000
+    assert "holdfast_http_requests_total" in metrics
+    for home in village.homes.values():
+        for secret in (home.canary, home.visitor.key, home.visitor.user_id):
+            assert secret not in log
+            assert secret not in metrics

@@ -1,0 +1,73 @@
+"""Load is survived: no error below what the service holds, refusals alone above it, and then as before."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bench.gateway.load import Ask, Outcome, as_fast_as_answered, at_a_rate
+from bench.gateway.service import Service, sign_up
+
+from faults.gateways import turn_of
+from faults.zygote import Zygote
+
+SECONDS = float(os.environ.get("HOLDFAST_GATEWAY_SECONDS", "30"))
+RECOVERY_SECONDS = 10.0
+# Caches fill and allocators keep a little; a leak of a kilobyte per request would be more.
+_GROWTH_MB = 24.0
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    with Zygote.opened() as zygote:
+        child = zygote.start("faults.gateways:serve", location=str(tmp_path / "memory.db"))
+        yield Service(int(next(child.lines())["port"]), child.pid)
+        child.kill()
+        child.wait()
+
+
+def asks(service: Service) -> list[Ask]:
+    """Searches of a user who has a hundred records, and now and then a turn."""
+    key = sign_up(service.port, "ana")
+    words = "garden violin harbour lantern meadow pepper quarry saddle thunder velvet".split()
+    for number in range(50):
+        said = [f"The {words[number % 10]} is number {number}.", f"And the {words[(number * 7) % 10]} is not."]
+        turn = Ask.post("/memories/add", key, turn_of("chat:one", said, number))
+        asyncio.run(as_fast_as_answered(service.port, 1, 0.0001, lambda *_, turn=turn: [turn]))
+    searches = [
+        Ask.post("/memories/search", key, {"query": f"Where is the {word}?", "scope": ["all_user_memory"]})
+        for word in words
+    ]
+    added = Ask.post("/memories/add", key, turn_of("chat:one", ["The same again.", "Indeed."], 0))
+    return [*searches, *searches, added]
+
+
+@pytest.mark.xdist_group("load")
+def test_load_is_survived(service: Service) -> None:
+    asked = asks(service)
+
+    def ask(number: int) -> Ask:
+        return asked[number % len(asked)]
+
+    def steadily(seconds: float, share: float, most: int = 256) -> Outcome:
+        return asyncio.run(at_a_rate(service.port, share * knee, seconds, ask, most))
+
+    best = asyncio.run(as_fast_as_answered(service.port, 8, 3.0, lambda caller, count: [ask(caller * 7 + count)]))
+    assert set(best.statuses) == {200}
+    knee = best.per_second
+    steadily(5.0, 0.7)
+    memory, files = service.resident_mb, service.open_files
+    steady = steadily(SECONDS, 0.7)
+    assert set(steady.statuses) == {200}, steady.statuses
+    assert service.resident_mb - memory < _GROWTH_MB, f"{memory:.0f} MB became {service.resident_mb:.0f} MB"
+    assert service.open_files <= files + 300
+
+    too_much = steadily(5.0, 2.0, 2_000)
+    assert set(too_much.statuses) <= {200, 429, 503}, too_much.statuses
+    deadline = time.monotonic() + RECOVERY_SECONDS
+    while set((again := steadily(1.0, 0.5)).statuses) != {200}:
+        assert time.monotonic() < deadline, f"{RECOVERY_SECONDS:.0f} s later it still answers {again.statuses}"

@@ -1,0 +1,111 @@
+"""Documents: uploaded, deduplicated, found, listed, deleted; and files that are not what they say."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zipfile
+
+import pytest
+from served import Gateway, Visitor
+
+
+def test_an_uploaded_text_is_found(visitor: Visitor) -> None:
+    answer = visitor.upload(b"The harbour opens at six in the morning.", "harbour.txt")
+    assert answer.status_code == 201, answer.text
+    made = answer.json()
+    assert made["session_id"] == f"resource:{visitor.user_id}:{made['resource_id']}" == made["uri"]
+    assert made["sha256"] == hashlib.sha256(b"The harbour opens at six in the morning.").hexdigest()
+    assert (made["status"], made["reused"], made["name"]) == ("extracted", False, "harbour.txt")
+    (found,) = visitor.search("When does the harbour open?", "resources").json()["results"]
+    assert found["text"] == "The harbour opens at six in the morning."
+    assert (found["source_scope"], found["session_id"], found["resource_uri"]) == (
+        "resources", made["session_id"], made["uri"],
+    )  # fmt: skip
+
+
+def test_the_same_file_is_kept_once(visitor: Visitor) -> None:
+    first, again = visitor.upload(b"Twice the same."), visitor.upload(b"Twice the same.", "another-name.txt")
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert again.json()["reused"] is True
+    assert again.json()["resource_id"] == first.json()["resource_id"]
+    assert len(visitor.http.get("/resources", headers=visitor.headers).json()["resources"]) == 1
+
+
+def test_resources_are_listed_read_and_deleted(visitor: Visitor) -> None:
+    ids = [visitor.upload(f"Document {number}.".encode()).json()["resource_id"] for number in range(3)]
+    listed = visitor.http.get("/resources", params={"limit": 2}, headers=visitor.headers).json()
+    assert [each["resource_id"] for each in listed["resources"]] == ids[:0:-1]
+    rest = visitor.http.get("/resources", params={"cursor": listed["next_cursor"]}, headers=visitor.headers).json()
+    assert [each["resource_id"] for each in rest["resources"]] == ids[:1]
+    one = visitor.http.get(f"/resources/{ids[0]}", headers=visitor.headers).json()
+    assert one["resource_id"] == ids[0]
+    gone = visitor.http.delete(f"/resources/{ids[0]}", headers=visitor.headers)
+    assert (gone.status_code, gone.json()["remaining"]) == (200, 0)
+    assert visitor.http.get(f"/resources/{ids[0]}", headers=visitor.headers).status_code == 404
+    assert (
+        visitor.texts("Document 0", "resources") == ["Document 1.", "Document 2."]
+        or len(visitor.texts("Document 0", "resources")) == 2
+    )
+
+
+def test_something_kept_elsewhere_is_found_under_its_address(visitor: Visitor) -> None:
+    body = {**visitor.signed, "uri": "https://example.org/page", "text": "# Bells\n\nThe bells ring at noon.",
+            "media_type": "text/markdown"}  # fmt: skip
+    made = visitor.http.post("/resources/external", json=body)
+    assert made.status_code == 201, made.text
+    (found,) = visitor.search("bells", "resources").json()["results"]
+    assert found["resource_uri"] == "https://example.org/page"
+    assert found["session_id"] == made.json()["session_id"]
+
+
+def test_nobody_sees_another_users_resources(gateway: Gateway, visitor: Visitor) -> None:
+    made = visitor.upload(b"Only mine.").json()
+    other = gateway.user("the neighbour of resources")
+    assert other.http.get(f"/resources/{made['resource_id']}", headers=other.headers).status_code == 404
+    assert other.http.delete(f"/resources/{made['resource_id']}", headers=other.headers).status_code == 404
+    assert other.http.get("/resources", headers=other.headers).json()["resources"] == []
+    assert visitor.texts("mine", "resources") == ["Only mine."]
+
+
+def bomb() -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("word/document.xml", b"0" * (200 * 1024 * 1024))
+        archive.writestr("[Content_Types].xml", b"<Types/>")
+    return packed.getvalue()
+
+
+BAD_FILES = {
+    "a PDF that is none": (b"hello", "report.pdf", "application/pdf"),
+    "a PDF that ends early": (b"%PDF-1.7\n1 0 obj", "report.pdf", "application/pdf"),
+    "an archive that explodes": (bomb(), "letter.docx", "application/octet-stream"),
+    "a program": (b"\x7fELF" + bytes(range(256)) * 10, "tool", "application/octet-stream"),
+    "nothing": (b"", "empty.txt", "text/plain"),
+    "spaces": (b"   \n ", "blank.txt", "text/plain"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_FILES)
+def test_a_file_that_cannot_be_read_is_refused(visitor: Visitor, case: str) -> None:
+    answer = visitor.upload(*BAD_FILES[case])
+    assert answer.status_code == 422, answer.text
+    assert "file" in answer.json()["detail"]
+    assert visitor.http.get("/resources", headers=visitor.headers).json()["resources"] == []
+
+
+def test_a_form_that_is_cut_off_or_is_none_is_refused(visitor: Visitor) -> None:
+    head = {**visitor.headers, "Content-Type": "multipart/form-data; boundary=b"}
+    cut = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nhello'
+    answers = [
+        visitor.http.post("/resources", content=cut, headers=head),
+        visitor.http.post("/resources", content=b"", headers=head),
+        visitor.http.post("/resources", content=b"x", headers={**head, "Content-Type": "multipart/form-data"}),
+        visitor.http.post("/resources", json={"file": "x"}, headers=visitor.headers),
+        visitor.http.post("/resources", data={"user_id": "x"}, headers=visitor.headers),
+        visitor.http.post("/resources", files={"file": ("a", b"x")}, data={"colour": "red"}, headers=visitor.headers),
+    ]
+    assert [answer.status_code // 100 for answer in answers] == [4] * len(answers)
+    assert all(answer.headers["content-type"] == "application/problem+json" for answer in answers)
+    assert "colour" in answers[-1].json()["detail"]
+    assert visitor.http.get("/resources", headers=visitor.headers).json()["resources"] == []

@@ -1,0 +1,88 @@
+"""The API keeps its schema: the document is a golden file, and Schemathesis finds no answer outside it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+from served import TOKEN, Gateway, serving
+
+from holdfast.gateway.app import routed
+from holdfast.gateway.config import GatewayConfig
+from holdfast.gateway.edge.metrics import Metrics
+
+GOLDEN = Path(__file__).parent / "golden" / "openapi.json"
+EXAMPLES = int(os.environ.get("HOLDFAST_SCHEMA_EXAMPLES", "60"))
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
+
+
+def document() -> dict[str, Any]:
+    return routed(None, None, GatewayConfig(), Metrics()).openapi()  # type: ignore[arg-type]
+
+
+def test_the_document_is_the_golden_file() -> None:
+    written = json.dumps(document(), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    if os.environ.get("HOLDFAST_REFRESH_GOLDEN"):
+        GOLDEN.parent.mkdir(exist_ok=True)
+        GOLDEN.write_text(written, "utf-8")
+    assert written == GOLDEN.read_text("utf-8"), "HOLDFAST_REFRESH_GOLDEN=1 writes it anew"
+
+
+def test_the_document_is_openapi_3_1() -> None:
+    assert document()["openapi"].startswith("3.1")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    with serving(tmp_path_factory.mktemp("schema") / "memory.db", token=TOKEN, rate_per_minute=0) as found:
+        yield found
+
+
+schema = schemathesis.openapi.from_dict(document())
+OPERATIONS = [found.ok() for found in schema.get_all_operations()]
+
+
+@pytest.mark.parametrize("who", ["a user", "the operator", "nobody"])
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.label)
+def test_no_answer_is_outside_the_schema(served: Gateway, operation: Any, who: str) -> None:
+    headers = {"a user": served.user("schema").headers, "the operator": served.operator, "nobody": {}}[who]
+    for mode, share in ((GenerationMode.POSITIVE, 2), (GenerationMode.NEGATIVE, 1)):
+
+        @settings(
+            max_examples=max(1, EXAMPLES * share // (9 if who != "a user" else 4)),
+            deadline=None,
+            database=None,
+            derandomize=True,
+            phases=[Phase.explicit, Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(case=operation.as_strategy(mode))
+        def holds(case: Any) -> None:
+            case.call_and_validate(base_url=served.url, headers=headers, checks=CHECKS, timeout=30)
+
+        try:
+            holds()
+        except Unsatisfiable:
+            # Nothing can be wrong with a request that has no parts.
+            assert mode is GenerationMode.NEGATIVE
