@@ -12,6 +12,7 @@ from holdfast.cli.demo import demo
 from holdfast.cli.doctor import doctor
 from holdfast.cli.forget import forget
 from holdfast.cli.search import explain, search
+from holdfast.cli.serve import serve
 from holdfast.cli.store import app as store
 
 app = typer.Typer(
@@ -38,6 +39,6 @@ def program(
         print(context.get_help())
 
 
-for command in (demo, add, search, explain, forget, doctor):
+for command in (demo, serve, add, search, explain, forget, doctor):
     app.command(command.__name__)(command)
 app.add_typer(store, name="store")

@@ -1,0 +1,165 @@
+"""`serve`: the memory over HTTP, for agents in any language."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.app import open_engine
+from holdfast.cli.machine import print_json
+from holdfast.cli.opening import location
+from holdfast.cli.options import Json, StoreOptions, unfolded
+from holdfast.cli.safety import on_one_line
+from holdfast.domain.location import shown
+from holdfast.errors import ConfigurationError
+from holdfast.settings import Settings, read_settings
+
+if TYPE_CHECKING:
+    import socket
+
+    from holdfast.gateway.config import GatewayConfig
+
+_NEEDED = ("fastapi", "uvicorn", "httptools", "prometheus_client", "opentelemetry")
+
+Host = Annotated[
+    str | None,
+    typer.Option("--host", metavar="ADDRESS", help="Listen on this address.  [env: HOLDFAST_HOST; default: 127.0.0.1]"),
+]
+Port = Annotated[
+    int | None,
+    typer.Option(
+        "--port", metavar="PORT", help="Listen on this port; 0 is any free one.  [env: HOLDFAST_PORT; default: 8010]"
+    ),
+]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--operator-token-file",
+        metavar="FILE",
+        help="What operators present is the text of this file.  [env: HOLDFAST_OPERATOR_TOKEN]",
+    ),
+]
+AllowedHost = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allowed-host",
+        metavar="NAME",
+        help="A name to be called by besides localhost; repeatable.  [env: HOLDFAST_ALLOWED_HOSTS]",
+    ),
+]
+PublicUrl = Annotated[
+    str | None, typer.Option("--public-url", metavar="URL", help="How callers reach it, if through a proxy.")
+]
+Certificate = Annotated[
+    Path | None, typer.Option("--tls-cert", metavar="FILE", help="Serve HTTPS with this certificate chain.")
+]
+CertificateKey = Annotated[Path | None, typer.Option("--tls-key", metavar="FILE", help="Its private key.")]
+
+
+@unfolded
+def serve(
+    chosen: StoreOptions,
+    host: Host = None,
+    port: Port = None,
+    operator_token_file: TokenFile = None,
+    allowed_host: AllowedHost = None,
+    public_url: PublicUrl = None,
+    tls_cert: Certificate = None,
+    tls_key: CertificateKey = None,
+    as_json: Json = False,
+) -> None:
+    """Serve the memory over HTTP until Ctrl-C or SIGTERM.
+
+    The store is created if there is none. Without an operator token it listens on this machine alone.
+    """
+    if missing := [name for name in _NEEDED if importlib.util.find_spec(name) is None]:
+        raise ConfigurationError(f"serving needs {', '.join(missing)}; install it with: pip install 'holdfast[serve]'")
+    from holdfast.gateway import serving
+    from holdfast.gateway.config import GatewayConfig
+
+    settings = read_settings()
+    place = location(chosen)
+    config = GatewayConfig.from_settings(
+        settings,
+        host=host,
+        port=port,
+        operator_token=_token(operator_token_file),
+        allowed_hosts=tuple(allowed_host or ()),
+        public_url=public_url,
+        tls_cert=tls_cert,
+        tls_key=tls_key,
+    )
+    serving.check_certificate(config)
+    serving.allow_many_files()
+    sockets = serving.listen(config)
+    try:
+        serving.run(_serving(chosen, place, settings, config, sockets, as_json))
+    finally:
+        for opened in sockets:
+            opened.close()
+
+
+async def _serving(
+    chosen: StoreOptions,
+    place: str,
+    settings: Settings,
+    config: GatewayConfig,
+    sockets: list[socket.socket],
+    as_json: bool,
+) -> None:
+    from holdfast.gateway import serving
+    from holdfast.gateway.app import create_app
+    from holdfast.gateway.edge.metrics import Metrics
+    from holdfast.gateway.edge.spans import TracedService
+
+    engine = await open_engine(place, settings, embedder=chosen.embedder)
+    try:
+        metrics = Metrics()
+        app = create_app(TracedService(engine), engine, config, metrics)
+        with serving.logging_as_json():
+            await serving.serve(app, config, metrics, sockets, lambda at: _tell(at, place, as_json))
+    finally:
+        await engine.close()
+
+
+def _token(file: Path | None) -> str | None:
+    if file is None:
+        return None
+    try:
+        token = file.read_text("utf-8").strip()
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"--operator-token-file: {file} is not text") from None
+    if not token:
+        raise ConfigurationError(f"--operator-token-file: {file} is empty; `openssl rand -hex 32` makes a token")
+    return token
+
+
+def _tell(at: GatewayConfig, place: str, as_json: bool) -> None:
+    """Where it is, and how to use it: three lines to copy."""
+    store = on_one_line(shown(place))
+    if as_json:
+        print_json({"url": at.url, "public_url": at.public_url, "store": store}, indent=None)
+    else:
+        print(f"Holdfast serves {store} on {at.url}. Ctrl-C stops it. Try, in another terminal:\n")
+        print("\n".join(f"  {line}" for line in first_calls(at)))
+    sys.stdout.flush()  # nothing more is printed for a long time
+
+
+def first_calls(at: GatewayConfig) -> tuple[str, str, str]:
+    """Create a user, add and flush a turn, find it again."""
+    url = at.public_url.rstrip("/") if at.public_url is not None else at.url
+    operator = ' -H "Authorization: Bearer $HOLDFAST_OPERATOR_TOKEN"' if at.operator_token is not None else ""
+    signed = 'curl -s -H "Authorization: Bearer $KEY" --json'
+    turn = (
+        '{"session_id": "chat:1", "messages": [{"sender_id": "ana", "role": "user", "timestamp": 1780000000000,'
+        ' "content": "I moved to Lisbon last week."}]}'
+    )
+    return (
+        f"""KEY=$(curl -s{operator} --json '{{"user_id": "ana"}}' {url}/users | grep -o 'uk_[A-Za-z0-9_-]*')""",
+        f"""{signed} '{turn}' {url}/memories/add && {signed} '{{"session_id": "chat:1"}}' {url}/memories/flush""",
+        f"""{signed} '{{"query": "Where does Ana live?", "scope": ["all_user_memory"]}}' {url}/memories/search""",
+    )
