@@ -1,6 +1,7 @@
 """A real server for tests: uvicorn in a thread, the verbs' routes, an engine on a store of the test's own.
 
-Who is calling is told by a token, without a directory of users. `answering` answers as proxies and worse do.
+Who is calling is told by a token of the tests, or by the key of a user of the store. `answering` answers
+as proxies and worse do.
 """
 
 from __future__ import annotations
@@ -41,14 +42,16 @@ class Served:
     engine: Engine
 
 
-async def caller(request: Request) -> Actor:
-    given = request.headers.get("authorization", "").removeprefix("Bearer ")
-    if given not in CALLERS:
-        raise Unauthenticated("the key is not known")
-    return CALLERS[given]
-
-
 def verbs_app(engine: Engine) -> FastAPI:
+    async def caller(request: Request) -> Actor:
+        given = request.headers.get("authorization", "").removeprefix("Bearer ")
+        if given in CALLERS:
+            return CALLERS[given]
+        found = await engine.user_of(given)
+        if found is None:
+            raise Unauthenticated("the key is not known")
+        return Actor(ActorKind.USER, found.id, found.space)
+
     async def perform(request: Request, action: Action, make: Callable[[], Verb[Any]]) -> Any:
         return await engine.perform(await caller(request), action, make, space="default")
 

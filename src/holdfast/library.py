@@ -113,6 +113,10 @@ class AsyncMemory:
             where = {**where, "subject": self._subject}
         return scope_from(where, self._space, allowed)
 
+    def _whole_space(self, where: Mapping[str, Any]) -> Scope:
+        """For what concerns no subject, whoever is calling."""
+        return scope_from(where, self._space, SCOPE_ONLY)
+
     async def add(
         self,
         messages: Given | Iterable[Given],
@@ -401,7 +405,7 @@ class AsyncMemory:
         return await self._perform(
             Action.CREATE_USER,
             lambda: CreateUser(
-                self._scope(where), user_id, presented_key=presented_key, idempotency_key=idempotency_key
+                self._whole_space(where), user_id, presented_key=presented_key, idempotency_key=idempotency_key
             ),
         )
 
@@ -410,17 +414,19 @@ class AsyncMemory:
         return await self._perform(
             Action.CREATE_USER,
             lambda: CreateUser(
-                self._scope(where), user_id, rotate=True, idempotency_key=idempotency_key, must_exist=True
+                self._whole_space(where), user_id, rotate=True, idempotency_key=idempotency_key, must_exist=True
             ),
         )
 
     async def revoke_user(self, user_id: str, *, idempotency_key: str | None = None, **where: Unpack[Where]) -> User:
         """Let somebody in no longer. What the user said stays; `forget` takes it away."""
-        return await self._perform(Action.REVOKE_USER, lambda: RevokeUser(self._scope(where), user_id, idempotency_key))
+        return await self._perform(
+            Action.REVOKE_USER, lambda: RevokeUser(self._whole_space(where), user_id, idempotency_key)
+        )
 
     async def users(self, *, limit: int = 50, cursor: str | None = None, **where: Unpack[Where]) -> UserPage:
         """The users of a space by id, page by page; the revoked too."""
-        return await self._perform(Action.LIST_USERS, lambda: ListUsers(self._scope(where), limit, cursor))
+        return await self._perform(Action.LIST_USERS, lambda: ListUsers(self._whole_space(where), limit, cursor))
 
     async def jobs(self, *, status: str | None = None, limit: int = 100, **where: Unpack[Where]) -> tuple[Job, ...]:
         """Background work, newest first, with its progress. `space="*"` is the whole store's, re-embedding included."""

@@ -35,6 +35,7 @@ class Options(TypedDict, total=False):
     work: bool
     key: str | None
     timeout_seconds: float | None
+    sending: Callable[[int, int], None] | None
 
 
 class Opening:
@@ -61,7 +62,8 @@ class Opening:
         if key is None and settings.key is not None:
             key = Secret(settings.key.get_secret_value(), "HOLDFAST_KEY")
         seconds = self._options.get("timeout_seconds")
-        service = RemoteService(self._location, key, settings.timeout_seconds if seconds is None else seconds)
+        patience = settings.timeout_seconds if seconds is None else seconds
+        service = RemoteService(self._location, key, patience, self._options.get("sending"))
         try:
             caller = (await service.greeted()).actor
         except BaseException:
@@ -133,9 +135,10 @@ _EXPECTED: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "settings": ("Settings", lambda given: isinstance(given, Settings)),
     "work": ("True or False", lambda given: isinstance(given, bool)),
     "timeout_seconds": ("a number of seconds", lambda given: checked_seconds(given, "timeout_seconds") > 0),
+    "sending": ("a function of two numbers", callable),
 }
 # Where there is no server, nobody asks for these; and a server has its own of those.
-_OF_CLIENTS = ("key", "timeout_seconds")
+_OF_CLIENTS = ("key", "timeout_seconds", "sending")
 _OF_STORES = ("embedder", "weights", "clock", "new_ids", "work", "actor")
 _NEVER_NONE = frozenset({"actor", "work"})
 
@@ -178,7 +181,8 @@ def open_async(location: str | os.PathLike[str] = "memory.db", **options: Unpack
     tenant that calls work in, `actor` who is calling. `work=False` leaves background work to other processes.
 
     Or it is the "http://" address of a server, and `key` a user's key or the operator's token. `timeout_seconds`
-    bounds each call. What the server decides itself, such as the embedder, is refused.
+    bounds each call. `sending` hears, as a request goes out, how many bytes are sent, and of how many; it is called
+    from the thread that sends. What the server decides itself, such as the embedder, is refused.
     """
     return Opening(location, options)
 

@@ -14,9 +14,12 @@ from pathlib import Path
 
 import pytest
 
+import holdfast
+
 PROGRAM = [sys.executable, "-c", "from holdfast.cli import main; raise SystemExit(main())"]
-# Nothing else: no key, no setting, no proxy.
-ENVIRONMENT = {"PATH": os.environ["PATH"], "COLUMNS": "100", "TERM": "xterm-256color"}
+# Nothing else: no key, no setting, no proxy; and the same source that these tests import.
+SOURCE = str(Path(holdfast.__file__).parents[1])
+ENVIRONMENT = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, "COLUMNS": "100", "TERM": "xterm-256color"}
 PATIENCE_SECONDS = 30
 
 

@@ -153,8 +153,8 @@ def test_a_clock_and_ids_are_the_servers_too(option: str, server: Served) -> Non
         open_async("http://127.0.0.1:1", **{option: given})
 
 
-@pytest.mark.parametrize("options", [{"key": SECRET}, {"timeout_seconds": 5.0}])
-def test_a_file_takes_neither_key_nor_deadline(tmp_path: Path, options: Any) -> None:
+@pytest.mark.parametrize("options", [{"key": SECRET}, {"timeout_seconds": 5.0}, {"sending": print}])
+def test_a_file_takes_neither_key_nor_deadline_nor_listener(tmp_path: Path, options: Any) -> None:
     with pytest.raises(InvalidInput, match="behind a server") as refusal:
         holdfast.open(tmp_path / "m.db", **options)
     assert SECRET not in str(refusal.value)
@@ -524,3 +524,17 @@ def test_who_speaks_to_no_server_loads_nothing_for_it() -> None:
     program = f"import sys, holdfast; print([name for name in {rest} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_who_listens_hears_of_every_byte_as_it_goes_out(server: Served) -> None:
+    heard: list[tuple[int, int]] = []
+    content = b"Herons eat fish. " * 20_000
+    with holdfast.open(server.url, key=OPERATOR_KEY, sending=lambda done, total: heard.append((done, total))) as memory:
+        assert heard == []  # the greeting has no body
+        resource = memory.add_resource(content, name="h.txt", subject="ana").resource
+    assert resource.bytes == len(content)
+    (total,) = {total for _, total in heard}
+    assert total > len(content)
+    assert len(heard) > 2
+    assert [done for done, _ in heard] == sorted({done for done, _ in heard})
+    assert heard[-1] == (total, total)

@@ -49,6 +49,7 @@ EXIT_CODES: dict[type[errors.HoldfastError], ExitCode] = {
 
 HINTS: dict[type[errors.HoldfastError], str] = {
     errors.StoreBusy: "HOLDFAST_BUSY_SECONDS sets how long to wait for another process.",
+    errors.Unauthenticated: "Set HOLDFAST_KEY to a user's key, or to the operator's token.",
     errors.StoreCorrupt: "Keep a copy of the file before you change anything.",
     errors.EmbedderUnavailable: "Nothing is lost: `holdfast store flush` catches up once it answers.",
     errors.EmbedderMisconfigured: "`--embedder static` needs no key and no network. `holdfast doctor` checks the rest.",
@@ -68,10 +69,10 @@ def run(app: typer.Typer, given: Sequence[str], *, as_json: bool) -> int:
             ended = app(args=list(given), prog_name="holdfast", standalone_mode=False)
             sys.stdout.flush()
         except errors.HoldfastError as error:
-            _tell(error.code, str(error), HINTS.get(type(error)), as_json)
+            tell(error.code, str(error), HINTS.get(type(error)), as_json)
             return code_for(error)
         except typer.TyperException as error:
-            _tell("usage", error.format_message(), _where_to_look(error), as_json)
+            tell("usage", error.format_message(), _where_to_look(error), as_json)
             return ExitCode.USAGE
         except (KeyboardInterrupt, typer.Abort):
             ended = ExitCode.INTERRUPTED
@@ -79,14 +80,15 @@ def run(app: typer.Typer, given: Sequence[str], *, as_json: bool) -> int:
             _forget_stdout()
             return ExitCode.PROBLEM
         except OSError as error:
-            _tell("io_error", f"{error.filename or 'input or output'}: {error.strerror or error}", None, as_json)
+            tell("io_error", f"{error.filename or 'input or output'}: {error.strerror or error}", None, as_json)
+            _let_go_of_stdout()
             return ExitCode.PROBLEM
     if ended == ExitCode.INTERRUPTED:
-        _tell("interrupted", "interrupted; what was stored before stays stored", None, as_json)
+        tell("interrupted", "interrupted; what was stored before stays stored", None, as_json)
     return ended if isinstance(ended, int) else ExitCode.OK
 
 
-def _tell(code: str, message: str, hint: str | None, as_json: bool) -> None:
+def tell(code: str, message: str, hint: str | None, as_json: bool) -> None:
     if as_json:
         told = {"code": code, "message": message} | ({"hint": hint} if hint else {})
         print_json({"error": told}, sys.stderr, indent=None)
@@ -109,6 +111,14 @@ def _never_fail_on_letters() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _let_go_of_stdout() -> None:
+    """If it is what failed: Python would try again at its end, and change the exit code."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _forget_stdout()
 
 
 def _forget_stdout() -> None:

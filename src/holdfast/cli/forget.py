@@ -12,7 +12,7 @@ import holdfast
 from holdfast.cli.exits import ExitCode, Usage
 from holdfast.cli.machine import print_json
 from holdfast.cli.opening import do_what_is_due, opened
-from holdfast.cli.options import Json, Place, StoreOptions, unfolded
+from holdfast.cli.options import Json, Place, StoreOptions, Yes, unfolded
 from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt
 from holdfast.domain.results import Record
 from holdfast.errors import NotFound
@@ -22,7 +22,6 @@ _SHOWN = 5
 
 Ids = Annotated[list[str] | None, typer.Argument(metavar="ID", hidden=True)]
 Source = Annotated[str | None, typer.Option("--source", metavar="NAME", help="All that came from this source.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be forgotten.")]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 import holdfast
@@ -17,6 +18,8 @@ from holdfast.inputs import Where
 from holdfast.settings import read_settings
 
 MEMORY = ":memory:"
+# A large file on a slow line, and a server that reads it, take longer than any other call.
+_UPLOAD_SECONDS = 600.0
 log = logging.getLogger("holdfast.cli")
 
 
@@ -35,13 +38,27 @@ def examined(chosen: StoreOptions) -> Examined | None:
     return examine_store(location(chosen), read_settings())
 
 
-def opened(chosen: StoreOptions, *, create: bool = False) -> holdfast.Memory:
-    """The memory, to be used in `with`. Background work is left alone: a command that wants it done calls `drain`."""
+def opened(
+    chosen: StoreOptions, *, create: bool = False, sending: Callable[[int, int], None] | None = None
+) -> holdfast.Memory:
+    """The memory, to be used in `with`. Background work is left alone: a command that wants it done calls `drain`.
+
+    Whoever uploads gives `sending`, which hears of the bytes on their way to a server; and has more time for it, unless
+    a setting says how much.
+    """
     path = location(chosen)
     if path == MEMORY:
         raise StoreUnusable(":memory: is gone when the command ends; give the path of a file with --store")
     if is_served(path):
-        return holdfast.open(path, embedder=chosen.embedder, settings=read_settings())
+        settings = read_settings()
+        uploads = sending is not None and "timeout_seconds" not in settings.model_fields_set
+        return holdfast.open(
+            path,
+            embedder=chosen.embedder,
+            settings=settings,
+            sending=sending,
+            timeout_seconds=_UPLOAD_SECONDS if uploads else None,
+        )
     if not create and not is_there(path):
         raise StoreUnusable(
             f"there is no store at {shown(path)}; name another with --store, or create it with `holdfast store init`"

@@ -12,12 +12,16 @@ import typer
 
 from holdfast.inputs import Asking, Where
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-OnlyText = str | None
-
 
 def _option(name: str, metavar: str, explained: str) -> Any:
     return typer.Option(name, metavar=metavar, help=explained)
+
+
+OnlyText = str | None
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Space = Annotated[OnlyText, _option("--space", "NAME", "The tenant.  [env: HOLDFAST_SPACE; default: default]")]
+Most = Annotated[int | None, _option("--limit", "N", "At most so many.  [default: all]")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +56,7 @@ class Place:
     app: Annotated[OnlyText, _option("--app", "NAME", "The app it belongs to.")] = None
     project: Annotated[OnlyText, _option("--project", "NAME", "The project it belongs to.")] = None
     channel: Annotated[OnlyText, _option("--channel", "NAME", "The channel it came through.")] = None
-    space: Annotated[OnlyText, _option("--space", "NAME", "The tenant.  [env: HOLDFAST_SPACE; default: default]")] = (
-        None
-    )
+    space: Space = None
 
     def where(self) -> Where:
         """What was given, as the library takes it."""

@@ -11,9 +11,11 @@ from holdfast.cli.add import add
 from holdfast.cli.demo import demo
 from holdfast.cli.doctor import doctor
 from holdfast.cli.forget import forget
+from holdfast.cli.resource import app as resource
 from holdfast.cli.search import explain, search
 from holdfast.cli.serve import serve
 from holdfast.cli.store import app as store
+from holdfast.cli.user import app as user
 
 app = typer.Typer(
     # Plain help: the same on every terminal, and quick.
@@ -41,4 +43,5 @@ def program(
 
 for command in (demo, serve, add, search, explain, forget, doctor):
     app.command(command.__name__)(command)
-app.add_typer(store, name="store")
+for group, name in ((resource, "resource"), (user, "user"), (store, "store")):
+    app.add_typer(group, name=name)

@@ -6,7 +6,10 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator
 
+from holdfast.cli.safety import on_one_line
+
 Advance = Callable[..., None]
+_NAME_CHARS = 40
 
 
 @contextlib.contextmanager
@@ -37,3 +40,48 @@ def working(doing: str, *, quiet: bool) -> Iterator[None]:
 
     with Console(stderr=True).status(doing):
         yield
+
+
+class Uploads:
+    """Files that go one after another: which one it is, how many of its bytes are out, and how far all of them are."""
+
+    def __init__(self, sizes: list[int], show: Callable[[str, int], None]) -> None:
+        self._sizes = sizes
+        self._show = show
+        self._begun = 0
+        self._doing = ""
+
+    def begin(self, name: str) -> None:
+        self._begun += 1
+        self._doing = f"{self._begun} of {len(self._sizes)}, {on_one_line(name):.{_NAME_CHARS}}"
+        self._show(self._doing, self._before)
+
+    def sent(self, done: int, total: int) -> None:
+        """Of what is sent, which is longer than the file: it is shown as that share of the file."""
+        if self._begun:
+            doing = self._doing if done < total else f"{self._doing}: sent, being read"
+            self._show(doing, self._before + self._sizes[self._begun - 1] * done // total)
+
+    def end(self) -> None:
+        self._show(self._doing, sum(self._sizes[: self._begun]))
+
+    @property
+    def _before(self) -> int:
+        return sum(self._sizes[: self._begun - 1])
+
+
+@contextlib.contextmanager
+def uploads(sizes: list[int], *, quiet: bool) -> Iterator[Uploads]:
+    """A bar over the bytes of some files."""
+    if quiet or not sys.stderr.isatty():
+        yield Uploads(sizes, lambda doing, done: None)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    said = TextColumn("{task.description}", markup=False)  # file names are no markup
+    columns = (SpinnerColumn(), said, BarColumn(), DownloadColumn(), TimeElapsedColumn())
+    screen = Console(stderr=True)
+    with Progress(*columns, console=screen, transient=True, redirect_stdout=False) as bar:
+        task = bar.add_task("", total=sum(sizes))
+        yield Uploads(sizes, lambda doing, done: bar.update(task, description=doing, completed=done))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 # Controls but tab and newline (ESC, CR, the C1 set with its one-byte CSI), what reorders or separates lines, byte
 # order marks, invisible tags, and lone surrogates. Joiners stay: scripts and emoji need them.
@@ -19,3 +20,8 @@ def visible(text: str) -> str:
 
 def on_one_line(text: str) -> str:
     return visible(" ".join(text.split("\n")))
+
+
+def typed(word: str) -> str:
+    """A word as it is typed in a command that a message advises."""
+    return on_one_line(shlex.quote(word))

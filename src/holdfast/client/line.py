@@ -24,6 +24,10 @@ from holdfast.errors import StoreClosed
 _MOST_CONNECTIONS = 100
 # Less than servers keep an idle connection for: one that is just being closed would lose a call.
 _IDLE_SECONDS = 4.0
+_PIECE_BYTES = 64 * 1024
+
+# Hears of a request's body how many bytes are out, and of how many.
+Sending = Callable[[int, int], None]
 
 
 class Lost(Exception):
@@ -83,9 +87,10 @@ class _Pool:
 
 
 class Line:
-    def __init__(self, url: str, key: Secret | None, timeout_seconds: float) -> None:
+    def __init__(self, url: str, key: Secret | None, timeout_seconds: float, sending: Sending | None = None) -> None:
         self.url = url
         self.timeout_seconds = timeout_seconds
+        self._sending = sending
         self._auth = None if key is None else _Bearer(key)
         self._lock = threading.Lock()
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
@@ -120,8 +125,8 @@ class Line:
         response = await client.request(
             method,
             self.url + path,
-            content=body,
-            headers={"Content-Type": "application/json"} if body is not None else None,
+            content=body if body is None or self._sending is None else _pieces(body, self._sending),
+            headers=None if body is None else {"Content-Type": "application/json", "Content-Length": str(len(body))},
             auth=self._auth,
             extensions={"trace": sent.note},
         )
@@ -155,6 +160,13 @@ class Line:
                 await pool.close()
             elif loop.is_running():
                 await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(pool.close(), loop))
+
+
+async def _pieces(body: bytes, sending: Sending) -> AsyncIterator[bytes]:
+    """The body bit by bit; whoever asks for the next has sent the one before."""
+    for start in range(0, len(body), _PIECE_BYTES):
+        yield body[start : start + _PIECE_BYTES]
+        sending(min(start + _PIECE_BYTES, len(body)), len(body))
 
 
 class _Sent:

@@ -12,7 +12,7 @@ from typing import TypeVar, cast
 
 from pydantic_core import from_json
 
-from holdfast.client.line import Line, Lost, Reply
+from holdfast.client.line import Line, Lost, Reply, Sending
 from holdfast.domain.access import Action, Actor
 from holdfast.domain.secret import Secret
 from holdfast.errors import (
@@ -44,8 +44,8 @@ class RemoteService:
 
     loopless = False
 
-    def __init__(self, url: str, key: Secret | None, timeout_seconds: float) -> None:
-        self._line = Line(url, key, timeout_seconds)
+    def __init__(self, url: str, key: Secret | None, timeout_seconds: float, sending: Sending | None = None) -> None:
+        self._line = Line(url, key, timeout_seconds, sending)
         self._spoken: frozenset[str] | None = None
 
     def __repr__(self) -> str:

@@ -1,0 +1,263 @@
+"""`resource`: documents, kept to be searched."""
+
+from __future__ import annotations
+
+import errno
+import stat
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import holdfast
+from holdfast.cli.exits import ExitCode, Usage, code_for, tell
+from holdfast.cli.machine import print_json
+from holdfast.cli.opening import do_what_is_due, opened, warn_of_waiting
+from holdfast.cli.options import Json, Most, OnlyText, Place, StoreOptions, Yes, unfolded
+from holdfast.cli.paging import every, print_each
+from holdfast.cli.progress import Uploads, uploads
+from holdfast.cli.safety import on_one_line
+from holdfast.cli.words import counted, moment
+from holdfast.domain.forgetting import ForgetReceipt
+from holdfast.domain.resources import MAX_CONTENT_BYTES, Resource
+from holdfast.domain.scope import DEFAULT_SPACE
+from holdfast.errors import ConfigurationError, Conflict, HoldfastError, InvalidDocument, InvalidInput, OutcomeUnknown
+from holdfast.inputs import SCOPE_ONLY, Where, scope_from
+
+app = typer.Typer(help="Keep documents to be searched: text, markdown, HTML, PDF and DOCX.", rich_markup_mode=None)
+
+Files = Annotated[list[Path], typer.Argument(metavar="FILE", hidden=True)]
+Ids = Annotated[list[str], typer.Argument(metavar="ID", hidden=True)]
+Name = Annotated[OnlyText, typer.Option("--name", metavar="NAME", help="Call it so.  [default: the file's name]")]
+Uri = Annotated[OnlyText, typer.Option("--uri", metavar="URI", help="Where it came from; results point there.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be deleted.")]
+
+_TEXT_TYPES = {
+    **dict.fromkeys((".md", ".markdown"), "text/markdown"),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), "text/html"),
+}
+# What concerns one file only; anything else would befall the next one too.
+_OF_ONE_FILE = (InvalidInput, Conflict, ConfigurationError, OutcomeUnknown)
+
+
+@dataclass(frozen=True, slots=True)
+class AddedFile:
+    file: str
+    resource: Resource
+    reused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FailedFile:
+    file: str
+    code: str
+    message: str
+    exit_code: ExitCode
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of the files, as far as it went."""
+
+    added: list[AddedFile] = field(default_factory=list)
+    failed: list[FailedFile] = field(default_factory=list)
+
+    def fail(self, path: Path, error: HoldfastError | OSError) -> None:
+        if isinstance(error, OSError):
+            failure = FailedFile(str(path), "io_error", error.strerror or str(error), ExitCode.PROBLEM)
+        else:
+            failure = FailedFile(str(path), error.code, str(error), code_for(error))
+        self.failed.append(failure)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What the failures have in common, if they do."""
+        codes = {failure.exit_code for failure in self.failed} or {ExitCode.OK}
+        return codes.pop() if len(codes) == 1 else ExitCode.PROBLEM
+
+
+@app.callback(invoke_without_command=True)
+def resource(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command()
+@unfolded
+def add(
+    files: Files,
+    place: Place,
+    chosen: StoreOptions,
+    name: Name = None,
+    uri: Uri = None,
+    as_json: Json = False,
+) -> None:
+    """Keep what files say, so that `search` finds it. The same file in the same scope is kept once.
+
+    Each FILE is text, markdown, HTML, PDF or DOCX, of 25 MB at most. One that cannot be kept does not stop the
+    others; the exit code says that there was one.
+    """
+    if len(files) > 1 and (name is not None or uri is not None):
+        raise Usage("--name and --uri belong to one file; give one with them")
+    where = place.where()
+    scope_from(where, DEFAULT_SPACE, SCOPE_ONLY)  # a mistake in it concerns no single file
+    outcome = Outcome()
+    usable = _usable(files, outcome)
+    try:
+        if usable:
+            _add_all(usable, chosen, where, name, uri, outcome, quiet=as_json)
+    finally:
+        _tell(outcome, as_json)
+    raise typer.Exit(outcome.exit_code)
+
+
+@app.command(name="list")
+@unfolded
+def list_(place: Place, chosen: StoreOptions, limit: Most = None, as_json: Json = False) -> None:
+    """Show the resources, newest first: each with its id, its name, and what was read."""
+    where = place.where()
+    with opened(chosen) as memory:
+        found = every(lambda limit, cursor: memory.resources(limit=limit, cursor=cursor, **where), limit)
+        if as_json:
+            print_json({"resources": list(found)})
+            return
+        lines = (f"{moment(one.recorded_at)}  {_line(one)}" for one in found)
+        print_each(lines, "There are no resources here; `holdfast resource add FILE` keeps one.")
+
+
+@app.command()
+@unfolded
+def delete(
+    ids: Ids, place: Place, chosen: StoreOptions, yes: Yes = False, dry_run: DryRun = False, as_json: Json = False
+) -> None:
+    """Forget resources for good, with all that was read of them. If there is none of an ID, nothing is deleted.
+
+    It shows what it will delete and asks first. Without a terminal to ask on, it needs --yes.
+    """
+    if not (yes or dry_run or sys.stdin.isatty()):
+        raise Usage("there is no terminal to ask on; add --yes, or look first with --dry-run")
+    where = place.where()
+    receipts: list[ForgetReceipt] = []
+    with opened(chosen) as memory:
+        doomed = [memory.resource(resource_id, **where) for resource_id in dict.fromkeys(ids)]
+        if not as_json:
+            print(f"This forgets {counted(len(doomed), 'resource')}, with all that was read:")
+            for one in doomed:
+                print(f"  {_line(one)}")
+        if not dry_run and (yes or typer.confirm("Forget all of it for good?", err=True)):
+            receipts += [memory.delete_resource(one.id, **where) for one in doomed]
+            do_what_is_due(memory, chosen)
+    if as_json:
+        print_json({"resources": doomed, "receipts": receipts})
+    else:
+        _show(receipts)
+    if not receipts and not dry_run:
+        raise typer.Exit(ExitCode.PROBLEM)
+
+
+# --- adding -----------------------------------------------------------------------------------------------------------
+
+
+def _usable(files: list[Path], outcome: Outcome) -> dict[Path, int]:
+    """The files that are some, with their sizes. Looked at before the store is opened: a slip leaves no empty store."""
+    sizes: dict[Path, int] = {}
+    for path in files:
+        try:
+            sizes[path] = _size(path)
+        except OSError as error:
+            outcome.fail(path, error)
+    return sizes
+
+
+def _size(path: Path) -> int:
+    found = path.stat()
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, f"is a folder; name the files in it, such as {path / '*.md'}", str(path))
+    return found.st_size
+
+
+def _add_all(
+    sizes: dict[Path, int],
+    chosen: StoreOptions,
+    where: Where,
+    name: str | None,
+    uri: str | None,
+    outcome: Outcome,
+    *,
+    quiet: bool,
+) -> None:
+    with (
+        uploads(list(sizes.values()), quiet=quiet) as bar,
+        opened(chosen, create=True, sending=bar.sent) as memory,
+    ):
+        for path in sizes:
+            try:
+                outcome.added.append(_added(memory, path, where, name, uri, bar))
+            except (*_OF_ONE_FILE, OSError) as error:
+                outcome.fail(path, error)
+        if any(not added.reused for added in outcome.added):
+            warn_of_waiting(memory, where)
+
+
+def _added(
+    memory: holdfast.Memory, path: Path, where: Where, name: str | None, uri: str | None, bar: Uploads
+) -> AddedFile:
+    bar.begin(path.name)
+    try:
+        content = _read(path)
+        # Another name may not say any more what the file is.
+        media_type = None if name is None else _text_type(path)
+        added = memory.add_resource(
+            content, name=path.name if name is None else name, media_type=media_type, external_uri=uri, **where
+        )
+    except OutcomeUnknown as error:
+        raise OutcomeUnknown(f"{error}; adding the same file again is safe, it is kept once") from error
+    finally:
+        bar.end()
+    return AddedFile(str(path), added.resource, added.reused)
+
+
+def _read(path: Path) -> bytes:
+    with path.open("rb") as file:
+        content = file.read(MAX_CONTENT_BYTES + 1)
+    if len(content) > MAX_CONTENT_BYTES:
+        raise InvalidDocument("content", f"has more than {MAX_CONTENT_BYTES >> 20} MB, which nobody reads; split it")
+    return content
+
+
+def _text_type(path: Path) -> str | None:
+    """What the file's own name promises, if that is more than a text: what is none is known by its content."""
+    return _TEXT_TYPES.get(path.suffix.lower())
+
+
+# --- telling ----------------------------------------------------------------------------------------------------------
+
+
+def _tell(outcome: Outcome, as_json: bool) -> None:
+    """Nothing, if it did not get as far as a file."""
+    if as_json and (outcome.added or outcome.failed):
+        failed = [{"file": one.file, "code": one.code, "message": one.message} for one in outcome.failed]
+        print_json({"added": outcome.added, "failed": failed})
+    elif not as_json:
+        for one in outcome.added:
+            done = "Already there:" if one.reused else "Kept:"
+            print(f"{done} {on_one_line(one.file)} as {_line(one.resource)}")
+    for failure in outcome.failed:
+        tell(failure.code, f"{failure.file}: {failure.message}", None, as_json)
+
+
+def _line(one: Resource) -> str:
+    told = f"{one.id}  {one.name}  {one.media_type}, {counted(one.bytes, 'byte')}, {counted(one.chunks, 'chunk')}"
+    return on_one_line(told if one.external_uri is None else f"{told}, from {one.external_uri}")
+
+
+def _show(receipts: list[ForgetReceipt]) -> None:
+    if not receipts:
+        print("Nothing was deleted.")
+        return
+    from holdfast.cli import render
+
+    for receipt in receipts:
+        render.show_receipt(render.console(), receipt)

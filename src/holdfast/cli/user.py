@@ -1,0 +1,130 @@
+"""`user`: who may come in through a server. A key is printed once, alone on stdout; what is said of it, on stderr."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Annotated
+
+import typer
+
+import holdfast
+from holdfast.cli.exits import ExitCode, Usage
+from holdfast.cli.machine import print_json
+from holdfast.cli.opening import opened
+from holdfast.cli.options import Json, Most, Space, StoreOptions, Yes, unfolded
+from holdfast.cli.paging import every, print_each
+from holdfast.cli.safety import on_one_line, typed
+from holdfast.cli.words import moment
+from holdfast.domain.users import Issued, User
+from holdfast.errors import OutcomeUnknown, UserExists
+from holdfast.inputs import Where
+
+app = typer.Typer(help="Create users, change their keys, and let them in no longer.", rich_markup_mode=None)
+log = logging.getLogger("holdfast.cli")
+
+Name = Annotated[str, typer.Argument(metavar="NAME", hidden=True)]
+
+
+@app.callback(invoke_without_command=True)
+def user(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command()
+@unfolded
+def create(name: Name, chosen: StoreOptions, space: Space = None, as_json: Json = False) -> None:
+    """Create a user and print its key: once, and alone on stdout, as in KEY=$(holdfast user create ana).
+
+    NAME is the subject that the user speaks for. Only a digest of the key is kept.
+    """
+    with opened(chosen, create=True) as memory:
+        _show(_asked(memory, name, _where(space), rotate=False), as_json)
+
+
+@app.command()
+@unfolded
+def rotate(name: Name, chosen: StoreOptions, space: Space = None, as_json: Json = False) -> None:
+    """Give a user a new key, and print it as `create` does. The old one opens nothing from then on.
+
+    It lets a user in again who was revoked.
+    """
+    with opened(chosen) as memory:
+        _show(_asked(memory, name, _where(space), rotate=True), as_json)
+
+
+@app.command()
+@unfolded
+def revoke(name: Name, chosen: StoreOptions, space: Space = None, yes: Yes = False, as_json: Json = False) -> None:
+    """Let a user in no longer. It asks first; without a terminal to ask on, it needs --yes.
+
+    What the user said stays: `holdfast forget --subject NAME` takes it away.
+    """
+    if not (yes or sys.stdin.isatty()):
+        raise Usage("there is no terminal to ask on; add --yes")
+    with opened(chosen) as memory:
+        question = f"Shall the key of {on_one_line(name)} open nothing from now on?"
+        revoked = memory.revoke_user(name, **_where(space)) if yes or typer.confirm(question, err=True) else None
+    if as_json:
+        print_json({"user": revoked})
+    elif revoked is None:
+        print("Nothing was changed.")
+    else:
+        print(f"Revoked {on_one_line(name)}. `holdfast user rotate {typed(name)}` lets it in again.")
+    if revoked is None:
+        raise typer.Exit(ExitCode.PROBLEM)
+
+
+@app.command(name="list")
+@unfolded
+def list_(chosen: StoreOptions, space: Space = None, limit: Most = None, as_json: Json = False) -> None:
+    """Show the users by name: when each was created, got its present key, or was revoked."""
+    where = _where(space)
+    with opened(chosen) as memory:
+        found = every(lambda limit, cursor: memory.users(limit=limit, cursor=cursor, **where), limit)
+        if as_json:
+            print_json({"users": list(found)})
+        else:
+            print_each(map(_line, found), "There are no users; `holdfast user create NAME` lets somebody in.")
+
+
+def _where(space: str | None) -> Where:
+    return {} if space is None else {"space": space}
+
+
+def _asked(memory: holdfast.Memory, name: str, where: Where, *, rotate: bool) -> Issued:
+    again = f"`holdfast user rotate {typed(name)}`"
+    try:
+        return memory.rotate_user(name, **where) if rotate else memory.create_user(name, **where)
+    except UserExists:
+        problem = f"there is a user {name!r:.80} already, or one who was revoked; {again} gives it a new key"
+    except OutcomeUnknown:
+        log.warning("if it was done, nobody knows the key; %s makes another", again)
+        raise
+    raise UserExists(problem)
+
+
+def _show(issued: Issued, as_json: bool) -> None:
+    """The key is nowhere else, so whoever cannot be told must know it."""
+    name = issued.user.id
+    try:
+        if as_json:
+            print_json(issued)
+        else:
+            done = "Created" if issued.created else "There is a new key for"
+            print(f"{done} {on_one_line(name)}. The key is shown this once; keep it:", file=sys.stderr, flush=True)
+            print(issued.key)
+        sys.stdout.flush()
+    except OSError:
+        log.warning("the key could not be printed and is lost; `holdfast user rotate %s` makes another", typed(name))
+        raise
+
+
+def _line(one: User) -> str:
+    told = [f"{moment(one.created_at)}  {on_one_line(one.id)}"]
+    if one.rotated_at is not None:
+        told.append(f"new key {moment(one.rotated_at)}")
+    if one.revoked_at is not None:
+        told.append(f"revoked {moment(one.revoked_at)}")
+    return "  ".join(told)
