@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
-from holdfast.domain.conditions import checked_condition
 from holdfast.domain.numbers import checked_flag, checked_whole
 from holdfast.domain.results import Browsed
 from holdfast.domain.scope import Scope
@@ -14,6 +13,7 @@ from holdfast.domain.searching import Order, Wanted
 from holdfast.ports import Reader
 from holdfast.runtime.lookup import MAX_PAGE
 from holdfast.runtime.perform import Core, Read
+from holdfast.runtime.search import check_wanted
 
 MAX_OFFSET = 10**12
 
@@ -34,8 +34,7 @@ class Browse(Read[Core, Browsed]):
     limit: int = 50
 
     def __post_init__(self) -> None:
-        if self.wanted.condition is not None:
-            checked_condition(self.wanted.condition)
+        check_wanted(self.wanted)
         checked_flag(self.ascending, "ascending")
         checked_whole(self.offset, "offset", 0, MAX_OFFSET)
         checked_whole(self.limit, "limit", 1, MAX_PAGE)

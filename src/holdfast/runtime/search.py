@@ -64,6 +64,10 @@ async def asked(core: Core, grant: Grant, query: str, wanted: Wanted) -> Asked:
 def check_query(query: str, wanted: Wanted, places: str = "top_k") -> None:
     """`places` is what the verb calls the number of results."""
     checked_text(query, "query", max_chars=MAX_QUERY_CHARS)
+    check_wanted(wanted, places)
+
+
+def check_wanted(wanted: Wanted, places: str = "top_k") -> None:
     checked_whole(wanted.top_k, places, 1, MAX_TOP_K)
     check_names(sender=wanted.sender, source=wanted.source)
     if wanted.min_score is not None:
