@@ -17,6 +17,7 @@ from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.document import describe
 from holdfast.gateway.edge import around
 from holdfast.gateway.edge.metrics import Metrics
+from holdfast.gateway.everos import routes as everos
 from holdfast.gateway.models import Health
 from holdfast.ports import Directory, Service, Verb
 
@@ -49,6 +50,7 @@ def routed(service: Service, directory: Directory, config: GatewayConfig, metric
         memories.router(door),
         resources.router(door, config),
         _verbs(door),
+        everos.router(door),
     )
     for router in routers:
         app.include_router(router)

@@ -1,0 +1,88 @@
+"""From what Holdfast keeps to what EverOS's clients read.
+
+Every message and every memory is an episode of its own. EverOS tells stretches of a conversation anew and has single
+facts below them; Holdfast keeps what was said as it was said, and learns memories beside it. One episode per record
+keeps each text whole, each id good for `/memories/{id}`, ranks and pages exact, and what `search` finds the same as
+what `get` lists. A memory is a fact as well, so it is its own atomic fact, for clients that read only those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from holdfast.domain.memory import Plane
+from holdfast.domain.results import Hit, HitKind
+from holdfast.gateway.everos.models import AtomicFact, Episode, FoundEpisode, conversation_of
+from holdfast.gateway.everos.times import told
+from holdfast.gateway.models import RESOURCE
+
+_SUMMARY_CHARS = 200
+_SUBJECT_CHARS = 80
+
+
+class Sessions:
+    """How sessions are told: as the request's filters name them, else by the bare name of the conversation."""
+
+    def __init__(self, filters: Mapping[str, Any] | None) -> None:
+        self._asked = {conversation_of(name): name for name in _named(filters or {})}
+
+    def told(self, conversation: str) -> str:
+        return self._asked.get(conversation, conversation)
+
+    def of(self, hit: Hit) -> str:
+        """A resource is a session of its own; what was learned in a conversation is told as said there."""
+        if hit.source is not None and (hit.plane is Plane.RESOURCE or hit.source.startswith(RESOURCE)):
+            return hit.source
+        if hit.scope.conversation is not None:
+            return self.told(hit.scope.conversation)
+        learned = [link.conversation for link in hit.evidence if link.conversation is not None]
+        return self.told(learned[-1]) if learned else ""
+
+
+def _named(node: Any) -> Iterator[str]:
+    """The session ids in filters that were found to be good, wherever they stand."""
+    for name, value in node.items():
+        if name in ("AND", "OR"):
+            for part in value:
+                yield from _named(part)
+        elif name == "session_id":
+            for given in value.values() if isinstance(value, Mapping) else (value,):
+                yield from given if isinstance(given, list) else (given,)
+
+
+def episode(hit: Hit, sessions: Sessions) -> Episode:
+    return Episode(**_told(hit, sessions))
+
+
+def found(hit: Hit, sessions: Sessions) -> FoundEpisode:
+    fact = AtomicFact(id=hit.id, content=hit.text, score=hit.score)
+    return FoundEpisode(
+        **_told(hit, sessions), score=hit.score, atomic_facts=[fact] if hit.kind is HitKind.MEMORY else []
+    )
+
+
+def _told(hit: Hit, sessions: Sessions) -> dict[str, Any]:
+    senders = [hit.sender] if hit.kind is HitKind.MESSAGE else [link.sender for link in hit.evidence]
+    return {
+        "id": hit.id,
+        "user_id": hit.scope.subject,
+        "app_id": hit.scope.app or "",
+        "project_id": hit.scope.project or "",
+        "session_id": sessions.of(hit),
+        "timestamp": told(hit.said_at or hit.recorded_at),
+        "sender_ids": list(dict.fromkeys(sender for sender in senders if sender is not None)),
+        "summary": shortened(hit.text, _SUMMARY_CHARS),
+        "subject": shortened(hit.text.strip().splitlines()[0], _SUBJECT_CHARS),
+        "episode": hit.text,
+    }
+
+
+def shortened(text: str, most: int) -> str:
+    """On one line, cut between words where there are any."""
+    plain = " ".join(text[: most * 4].split())
+    if len(plain) <= most and len(text) <= most * 4:
+        return plain
+    cut = plain[: most - 1]
+    words = cut.rpartition(" ")[0] if " " in cut[most // 2 :] else cut
+    return f"{words}…"

@@ -1,0 +1,14 @@
+"""Moments as EverOS tells them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def told(moment: datetime) -> str:
+    """In UTC, as 2026-05-28T11:30:36.125Z."""
+    return (
+        moment.astimezone(UTC)
+        .isoformat(timespec="milliseconds" if moment.microsecond else "seconds")
+        .replace("+00:00", "Z")
+    )

@@ -1,0 +1,18 @@
+"""EverOS clients for tests."""
+
+from __future__ import annotations
+
+import pytest
+from everos_client import PREFIXES, EverosClient
+from served import Visitor
+
+
+@pytest.fixture
+def client(visitor: Visitor) -> EverosClient:
+    return EverosClient(visitor)
+
+
+@pytest.fixture(params=PREFIXES)
+def either(visitor: Visitor, request: pytest.FixtureRequest) -> EverosClient:
+    """Under one prefix and under the other."""
+    return EverosClient(visitor, request.param)
