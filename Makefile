@@ -12,9 +12,12 @@ EVAL ?= $(or $(HOLDFAST_EVAL),../shared/eval)
 UV := $(shell command -v uv 2>/dev/null)
 INSTALL = $(if $(UV),$(UV) pip install --quiet --python $(1)/bin/python,$(1)/bin/python -m pip install --quiet --disable-pip-version-check)
 
-.PHONY: serve test check format bench bench-retrieval bench-engine soak lock clean
+.PHONY: serve demo test check format bench bench-retrieval bench-engine bench-gateway soak lock clean
 
 serve: $(VENV)/.installed
+	$(BIN)/holdfast serve
+
+demo: $(VENV)/.installed
 	$(BIN)/holdfast demo
 
 test: $(VENV)/.tests
@@ -33,10 +36,11 @@ format: $(VENV)/.tests
 soak: $(VENV)/.tests
 	HOLDFAST_EVAL=$(EVAL) HOLDFAST_KILLS=$(KILLS) HOLDFAST_EXAMPLES=$(EXAMPLES) HOLDFAST_OPERATIONS=10000 HOLDFAST_FAULTS=all \
 	HOLDFAST_CUTS=500 HOLDFAST_RETRY_ROUNDS=5000 HOLDFAST_COUNT_ROUNDS=100 HOLDFAST_LAYOUTS=100 HOLDFAST_TEXTS=20000 \
-	HOLDFAST_TEST_MESSAGES=100000 $(BIN)/python -m pytest tests/reliability tests/library/test_bad_input.py
+	HOLDFAST_TEST_MESSAGES=100000 HOLDFAST_SCHEMA_EXAMPLES=1000 HOLDFAST_GATEWAY_KILLS=1000 HOLDFAST_GATEWAY_SECONDS=600 \
+	$(BIN)/python -m pytest tests/reliability tests/gateway tests/library/test_bad_input.py
 
 # Tables on standard output; results and logs in bench/results. `python -m bench.publish` puts them into the docs.
-bench: bench-retrieval bench-engine
+bench: bench-retrieval bench-engine bench-gateway
 
 bench-retrieval: $(BENCH)/.installed
 	HOLDFAST_EVAL=$(EVAL) $(BENCH)/bin/python -m bench.retrieval --embedder static
@@ -44,6 +48,9 @@ bench-retrieval: $(BENCH)/.installed
 
 bench-engine: $(BENCH)/.installed
 	$(BENCH)/bin/python -m bench.engine
+
+bench-gateway: $(BENCH)/.installed
+	$(BENCH)/bin/python -m bench.gateway
 
 # The locks name versions and hashes, never a host.
 lock:
@@ -67,7 +74,7 @@ $(VENV)/.tests: $(VENV)/.installed requirements-dev.lock
 
 $(BENCH)/.installed: pyproject.toml requirements.lock bench/requirements-peers.txt
 	$(PYTHON) -m venv $(BENCH)
-	$(call INSTALL,$(BENCH)) -e '.[onnx,postgres,approximate]' -r bench/requirements-peers.txt
+	$(call INSTALL,$(BENCH)) -e '.[onnx,postgres,approximate,serve]' -r bench/requirements-peers.txt
 	touch $@
 
 clean:

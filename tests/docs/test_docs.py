@@ -5,12 +5,19 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import holdfast
 from holdfast.errors import HoldfastError
+from holdfast.gateway.access import RULE
+from holdfast.gateway.app import routed
+from holdfast.gateway.config import GatewayConfig
+from holdfast.gateway.edge.metrics import Metrics
 from holdfast.library import AsyncMemory
 from holdfast.settings import GatewayClientSettings, Settings
 from serving import USER_KEY, served
@@ -18,6 +25,7 @@ from serving import USER_KEY, served
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_SHELL = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # What the pages call the server; a real one stands in for it.
 _SERVER = "postgresql://holdfast:secret@localhost/memory"
 # The same for the gateway, and a user's key.
@@ -45,6 +53,30 @@ def test_every_python_snippet_of_a_page_runs_in_order(
         for number, snippet in enumerate(_PYTHON.findall(text)):
             with contextlib.redirect_stdout(io.StringIO()):
                 exec(compile(snippet, f"{page.name}[{number}]", "exec"), names)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if _SHELL.search(page.read_text("utf-8"))], ids=_named)
+def test_every_shell_snippet_of_a_page_runs_in_order_against_a_gateway(page: Path, tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    script = "\n".join(_SHELL.findall(page.read_text("utf-8"))).replace("127.0.0.1:8010", f"127.0.0.1:{port}")
+    # `-f` makes curl fail on a refusal; `pipefail` tells the shell.
+    script = "set -euo pipefail\n" + script.replace("curl -s ", "curl -sf ")
+    command = [sys.executable, "-m", "holdfast", "serve", "--port", str(port), "--store", str(tmp_path / "memory.db")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as service:
+        try:
+            assert service.stdout is not None
+            assert str(port) in service.stdout.readline()
+            ran = subprocess.run(
+                ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+            )
+            assert ran.returncode == 0, ran.stdout + ran.stderr
+            found = re.findall(r'"results":\[(.*?)\]', ran.stdout)
+            assert found, "a page that shows the gateway ends with a search"
+            assert all(found), f"nothing was found: {ran.stdout}"
+        finally:
+            service.terminate()
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "ARCHITECTURE.md"], ids=_named)
@@ -80,6 +112,15 @@ def test_every_public_name_and_method_is_in_the_reference() -> None:
     for name in vars(AsyncMemory):
         if not name.startswith("_"):
             assert f"`{name}(" in text, name
+
+
+def test_every_route_is_in_the_reference_with_who_may_call_it() -> None:
+    text = (ROOT / "docs/reference/http.md").read_text("utf-8")
+    app = routed(None, None, GatewayConfig(), Metrics())  # type: ignore[arg-type]
+    for route in app.state.table:
+        path = re.sub(r"^/verbs/.+", "/verbs/{action}", route.path.replace(":path", "")).replace("/api/v1/", "/api/v2/")
+        for method in route.methods:
+            assert f"| `{method} {path}` | {route.openapi_extra[RULE]} |" in text
 
 
 def test_every_make_target_of_the_readme_exists() -> None:

@@ -153,13 +153,14 @@ def first_calls(at: GatewayConfig) -> tuple[str, str, str]:
     """Create a user, add and flush a turn, find it again."""
     url = at.public_url.rstrip("/") if at.public_url is not None else at.url
     operator = ' -H "Authorization: Bearer $HOLDFAST_OPERATOR_TOKEN"' if at.operator_token is not None else ""
-    signed = 'curl -s -H "Authorization: Bearer $KEY" --json'
+    sent = "-H 'Content-Type: application/json' -d"  # older curls have no --json
+    signed = f'curl -s -H "Authorization: Bearer $KEY" {sent}'
     turn = (
         '{"session_id": "chat:1", "messages": [{"sender_id": "ana", "role": "user", "timestamp": 1780000000000,'
         ' "content": "I moved to Lisbon last week."}]}'
     )
     return (
-        f"""KEY=$(curl -s{operator} --json '{{"user_id": "ana"}}' {url}/users | grep -o 'uk_[A-Za-z0-9_-]*')""",
+        f"""KEY=$(curl -s{operator} {sent} '{{"user_id": "ana"}}' {url}/users | grep -o 'uk_[A-Za-z0-9_-]*')""",
         f"""{signed} '{turn}' {url}/memories/add && {signed} '{{"session_id": "chat:1"}}' {url}/memories/flush""",
         f"""{signed} '{{"query": "Where does Ana live?", "scope": ["all_user_memory"]}}' {url}/memories/search""",
     )
