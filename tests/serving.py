@@ -1,4 +1,4 @@
-"""A real server for tests: uvicorn in a thread, the verbs' routes, an engine on a store of the test's own.
+"""A real server for tests: uvicorn in a thread, the gateway, an engine on a store of the test's own.
 
 Who is calling is told by a token of the tests, or by the key of a user of the store. `answering` answers
 as proxies and worse do.
@@ -10,30 +10,27 @@ import asyncio
 import socket
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import uvicorn
-from fastapi import FastAPI, Request
-from starlette.responses import JSONResponse
 
 from holdfast.app import Engine, open_engine
-from holdfast.domain.access import Action, Actor, ActorKind
-from holdfast.errors import HoldfastError, InvalidInput, NotFound, Unauthenticated
-from holdfast.gateway import verbs
-from holdfast.ports import Embedder, Verb
+from holdfast.domain.access import Actor, ActorKind
+from holdfast.domain.users import User
+from holdfast.gateway.app import create_app
+from holdfast.gateway.config import GatewayConfig
+from holdfast.ports import Embedder
 from holdfast.settings import Settings
-from holdfast.wire import error_body
 
 OPERATOR_KEY = "operator-token-of-the-tests"
 USER_KEY = "uk_of-ana-in-the-tests"
-CALLERS = {
-    OPERATOR_KEY: Actor(ActorKind.OPERATOR, "local"),
-    USER_KEY: Actor(ActorKind.USER, "ana", "default"),
-    "uk_of-ben-in-the-tests": Actor(ActorKind.USER, "ben", "tenant"),
-}
+ANA = Actor(ActorKind.USER, "ana", "default")  # whose key that is
+_LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
+USERS = {USER_KEY: User("ana", "default", _LONG_AGO), "uk_of-ben-in-the-tests": User("ben", "tenant", _LONG_AGO)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,29 +39,20 @@ class Served:
     engine: Engine
 
 
-def verbs_app(engine: Engine) -> FastAPI:
-    async def caller(request: Request) -> Actor:
-        given = request.headers.get("authorization", "").removeprefix("Bearer ")
-        if given in CALLERS:
-            return CALLERS[given]
-        found = await engine.user_of(given)
-        if found is None:
-            raise Unauthenticated("the key is not known")
-        return Actor(ActorKind.USER, found.id, found.space)
+class _KnowsTheTests:
+    """The users of a store, and those of the tests beside them."""
 
-    async def perform(request: Request, action: Action, make: Callable[[], Verb[Any]]) -> Any:
-        return await engine.perform(await caller(request), action, make, space="default")
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
-    async def refused(request: Request, error: Exception) -> JSONResponse:
-        assert isinstance(error, HoldfastError)
-        kinds = {Unauthenticated: 401, InvalidInput: 422, NotFound: 404}
-        status = next((status for kind, status in kinds.items() if isinstance(error, kind)), 500)
-        return JSONResponse(error_body(error), status)
+    async def user_of(self, key: str) -> User | None:
+        return USERS.get(key) or await self._engine.user_of(key)
 
-    app = FastAPI()
-    app.include_router(verbs.router(perform, caller))
-    app.add_exception_handler(HoldfastError, refused)
-    return app
+
+def gateway(engine: Engine) -> Any:
+    """The whole service in front of an engine, as `holdfast serve` puts it together."""
+    config = GatewayConfig(operator_token=OPERATOR_KEY, rate_per_minute=0, request_logs=False)
+    return create_app(engine, _KnowsTheTests(engine), config)
 
 
 class _Server(uvicorn.Server):
@@ -104,7 +92,7 @@ def served(location: str, embedder: str | Embedder = "fake") -> Iterator[Served]
     loop = asyncio.new_event_loop()
     engine = loop.run_until_complete(open_engine(location, Settings(), embedder=embedder, work=False))
     try:
-        with serving(verbs_app(engine)) as url:
+        with serving(gateway(engine)) as url:
             yield Served(url, engine)
     finally:
         loop.run_until_complete(engine.close())

@@ -8,13 +8,14 @@ import json
 import logging
 import pickle
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from holdfast.client import BlockingGatewayClient, Category, ChatMessage, Found, GatewayClient, GatewayError
 from holdfast.errors import ConfigurationError, InvalidInput, StoreClosed
-from serving import HANG, HANG_UP, answering, http, whole_chain
+from serving import HANG, HANG_UP, USER_KEY, answering, http, served, whole_chain
 
 KEY = "uk_never-to-be-seen"
 TURN = [
@@ -51,6 +52,23 @@ OPERATIONS = pytest.mark.parametrize("operation", ["search", "add", "flush"])
 
 
 # --- the contract ---------------------------------------------------------------------------------------------------
+
+
+def test_a_turn_is_added_flushed_and_found_at_a_real_gateway(tmp_path: Path) -> None:
+    async def turn(url: str) -> tuple[Found, ...]:
+        async with GatewayClient(url, "ana", USER_KEY) as gateway:
+            assert (await gateway.add("42", TURN)).message_count == 2
+            assert (await gateway.flush("42")).status == "extracted"
+            with pytest.raises(GatewayError) as refused:
+                await GatewayClient(url, "ben", USER_KEY).search("42", "Lisbon")
+            assert (refused.value.status, refused.value.category) == (401, Category.UNAUTHORIZED)
+            return await gateway.search("42", "Where did I move to?", scope=["current_chat"])
+
+    with served(str(tmp_path / "memory.db")) as server:
+        found = asyncio.run(turn(server.url))
+    assert {(each.text, each.session_id, each.source_scope) for each in found} >= {
+        ("I moved to Lisbon. hunter2", "chat:42", "current_chat")
+    }
 
 
 def test_search_sends_exactly_the_contracts_payload() -> None:

@@ -37,7 +37,7 @@ from holdfast.errors import (
     Unauthenticated,
 )
 from holdfast.wire import GREETING, VERBS, Greeting
-from serving import CALLERS, HANG, HANG_UP, OPERATOR_KEY, USER_KEY, Served, answering, http, served, whole_chain
+from serving import ANA, HANG, HANG_UP, OPERATOR_KEY, USER_KEY, Served, answering, http, served, whole_chain
 
 SECRET = "uk_never-to-be-seen"
 
@@ -137,7 +137,7 @@ def test_what_cannot_be_made_is_refused_before_anything_is_sent() -> None:
     ("option", "value"),
     [
         ("embedder", "static"), ("weights", holdfast.Weights()), ("work", False), ("work", True),
-        ("actor", CALLERS[USER_KEY]),
+        ("actor", ANA),
     ],
 )  # fmt: skip
 def test_options_that_are_the_servers_to_decide_are_refused_by_name(option: str, value: Any) -> None:
@@ -206,7 +206,7 @@ def test_a_copy_does_not_go_over_http(tmp_path: Path) -> None:
 
 
 def greeting(verbs: tuple[str, ...] = tuple(VERBS)) -> bytes:
-    return http(200, GREETING.encode(Greeting("0", CALLERS[USER_KEY], verbs)))
+    return http(200, GREETING.encode(Greeting("0", ANA, verbs)))
 
 
 HTML = b"<html><body>hunter2 Bad Gateway</body></html>"

@@ -81,7 +81,7 @@ class Door:
         found = await self._directory.user_of(given)
         # Compared whether or not the key was found.
         named = _same(user_id, None if found is None else found.id)
-        if found is None or found.space != self._space or not named:
+        if found is None or not named:
             raise Unauthenticated(_WRONG)
         if user_key is not None:
             # The edge has seen the header at most: what comes by a key in the body counts for that key.
@@ -122,7 +122,8 @@ class Door:
         return self._operator is not None and given is not None and hmac.compare_digest(_digest(given), self._operator)
 
     def _let_in(self, actor: Actor) -> Caller:
-        return Caller(actor, self._space, self._service, AsyncMemory(self._service, actor=actor, space=self._space))
+        space = actor.space or self._space
+        return Caller(actor, space, self._service, AsyncMemory(self._service, actor=actor, space=space))
 
 
 def _presented(request: Request, in_body: str | None) -> str | None:
