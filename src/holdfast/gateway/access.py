@@ -83,9 +83,8 @@ class Door:
         named = _same(user_id, None if found is None else found.id)
         if found is None or not named:
             raise Unauthenticated(_WRONG)
-        if user_key is not None:
-            # The edge has seen the header at most: what comes by a key in the body counts for that key.
-            charge_to(request.scope, given)
+        # The edge knows addresses, and keys that were let in before.
+        charge_to(request.scope, given)
         return self._let_in(Actor(ActorKind.USER, found.id, found.space))
 
     def operator(self, request: Request) -> Caller:
@@ -94,8 +93,10 @@ class Door:
             raise AccessDenied(
                 "no operator's token is configured; set HOLDFAST_OPERATOR_TOKEN, or use the command line"
             )
-        if not self.is_operator(request):
+        given = _bearer(request)
+        if given is None or not self.is_operator(request):
             raise Unauthenticated("this needs the operator's token, as `Authorization: Bearer …`")
+        charge_to(request.scope, given)
         return self._let_in(Actor(ActorKind.OPERATOR, "gateway"))
 
     async def known(self, request: Request) -> Caller:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from typing import Any
 
 import pytest
 from edged import Line, Running, request, running
@@ -181,8 +182,17 @@ def test_without_an_operator_token_it_serves_nobody_whom_a_proxy_brings() -> Non
 # --- rates ----------------------------------------------------------------------------------------------------------
 
 
+async def knowing(scope: Any, receive: Any, send: Any) -> None:
+    """Says, as the routes do, that keys which begin as ours do are real ones."""
+    given = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1")
+    if (key := given.removeprefix("Bearer").strip()).startswith("uk_"):
+        rates.charge_to(scope, key)
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+    await send({"type": "http.response.body"})
+
+
 def test_a_key_has_so_many_requests_and_no_more() -> None:
-    with running(rate_per_minute=3) as started:
+    with running(knowing, rate_per_minute=3) as started:
         line = started.line()
         answers = [line.ask("GET", "/", authorization=f"Bearer {KEY}") for _ in range(4)]
         assert [answer.status for answer in answers] == [200, 200, 200, 429]
@@ -191,16 +201,26 @@ def test_a_key_has_so_many_requests_and_no_more() -> None:
         assert answers[3].headers["ratelimit"].startswith('"requests";r=0;t=')
         assert 1 <= int(answers[3].headers["retry-after"]) <= 20
         assert answers[3].json["code"] == "rate_limited"
-        assert started.ask("GET", "/", authorization="Bearer another").status == 200
+        assert started.ask("GET", "/", authorization="Bearer uk_another").status == 200
 
 
 def test_invented_keys_count_for_their_address() -> None:
-    with running(rate_per_minute=3) as started:
+    with running(knowing, rate_per_minute=3) as started:
         line = started.line()
+        assert line.ask("GET", "/", authorization="Bearer uk_known").status == 200
         statuses = [line.ask("GET", "/", authorization=f"Bearer invented-{i}").status for i in range(5)]
         assert statuses == [200, 200, 200, 429, 429]
-        # A key that was known before goes on.
-        assert line.ask("GET", "/", authorization="Bearer invented-0").status == 200
+        # Also if it was tried before; a key that was let in goes on.
+        assert line.ask("GET", "/", authorization="Bearer invented-0").status == 429
+        assert line.ask("GET", "/", authorization="Bearer uk_known").status == 200
+
+
+def test_a_key_counts_as_one_however_it_is_written() -> None:
+    with running(knowing, rate_per_minute=3) as started:
+        line = started.line()
+        plain = request("GET", "/", authorization="Bearer uk_one")
+        ways = [plain.replace(b"uk_one", way) for way in (b"uk_one", b"uk_one\xa0", b"\xa0uk_one", b"uk_one\x85")]
+        assert [line.send(way).answer().status for way in ways] == [200, 200, 200, 429]
 
 
 def test_a_probe_is_never_limited_and_zero_is_no_limit() -> None:

@@ -61,6 +61,7 @@ class Exchange:
     """`status` is 0 until an answer has begun. `error` is the name of what the routes did not catch."""
 
     __slots__ = (
+        "charged",
         "complete",
         "disconnected",
         "error",
@@ -96,6 +97,7 @@ class Exchange:
         self.seconds = 0.0
         self.refusal: Refusal | None = None
         self.error: str | None = None
+        self.charged = b""
         self.rate_headers: tuple[tuple[bytes, bytes], ...] = ()
         self.span: Any = None
         scope[EXCHANGE] = self

@@ -1,8 +1,8 @@
 """How often one caller may ask: a bucket of tokens per key, told in `RateLimit` and `RateLimit-Policy`.
 
-A caller is the SHA-256 of the key in `Authorization`, else the address it calls from. A key that was not seen before is
-charged to its address too, so that inventing keys gains nothing. Where a key comes in the body, the routes call
-`charge_to` once they know that it is a real one. Nothing here holds a key, and the number of buckets is bounded.
+A caller is the address it calls from, until the routes say that its key is a real one: they call `charge_to` with it,
+and from then on the key has a bucket of its own, by its SHA-256. So inventing keys gains nothing, and neither does
+writing one in many ways. Nothing here holds a key, and the number of buckets is bounded.
 """
 
 from __future__ import annotations
@@ -51,25 +51,22 @@ class Rates:
         await self._app(scope, receive, send)
 
     def recharge(self, exchange: Exchange, key: str) -> None:
-        """The request turned out to be this key's: give its address the token back, and take the key's."""
-        if b"authorization" in exchange.given:
+        """The request turned out to be this key's: give whoever was charged the token back, and take the key's."""
+        caller = _digest(key.encode("utf-8", "surrogatepass"))
+        if exchange.charged == caller:
             return
-        address = self._buckets.get(_address(exchange.scope))
-        if address is not None:
-            address.tokens = min(self._most, address.tokens + 1)
-        self._take(exchange, _digest(key.encode("utf-8", "surrogatepass")))
-
-    def _charge(self, exchange: Exchange) -> None:
-        authorization = exchange.given.get(b"authorization")
-        if authorization is None:
-            self._take(exchange, _address(exchange.scope))
-            return
-        caller = _digest(authorization.partition(b" ")[2].strip() or authorization)
-        if caller not in self._buckets:
-            self._take(exchange, _address(exchange.scope))
+        before = self._buckets.get(exchange.charged)
+        if before is not None:
+            before.tokens = min(self._most, before.tokens + 1)
         self._take(exchange, caller)
 
+    def _charge(self, exchange: Exchange) -> None:
+        authorization = exchange.given.get(b"authorization", b"")
+        caller = _digest(authorization.partition(b" ")[2].strip())
+        self._take(exchange, caller if caller in self._buckets else _address(exchange.scope))
+
     def _take(self, exchange: Exchange, caller: bytes) -> None:
+        exchange.charged = caller
         now = self._clock()
         bucket = self._buckets.pop(caller, None)
         if bucket is None:
@@ -97,7 +94,7 @@ class Rates:
 
 
 def charge_to(scope: MutableMapping[str, Any], key: str) -> None:
-    """Count the request as this key's, which came in its body. Raises what the edge turns into a 429."""
+    """Count the request as this key's, which is a real one. Raises what the edge turns into a 429."""
     limiter = scope.get(LIMITER)
     if isinstance(limiter, Rates):
         limiter.recharge(exchange_of(scope), key)
