@@ -63,6 +63,19 @@ def test_a_body_that_cannot_be_read_is_a_problem(visitor: Visitor, case: str) ->
     assert answer.headers["content-type"] == "application/problem+json"
 
 
+@pytest.mark.parametrize("path", ["/memories/search", "/memories/add", "/users"])
+def test_a_body_of_endless_fields_is_one_problem(gateway: Gateway, path: str) -> None:
+    fields = {f"field-{number}": 1 for number in range(10_000)}
+    answer = gateway.http.post(path, json=fields)
+    assert answer.status_code == 422
+    assert answer.json()["errors"] == [
+        {"field": "body", "problem": "has 10,000 fields; no request has more than 100"},
+    ]
+    within = {"session_id": "chat:one", "messages": [fields]}
+    answer = gateway.http.post("/memories/add", json=within)
+    assert [each["field"] for each in answer.json()["errors"]] == ["messages[0]"]
+
+
 @pytest.mark.parametrize("sent", ["text/plain", "application/x-www-form-urlencoded", "application/xml", None])
 def test_the_wrong_content_type_is_named(visitor: Visitor, sent: str | None) -> None:
     headers = {**visitor.headers, **({"Content-Type": sent} if sent else {})}

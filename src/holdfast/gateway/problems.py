@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -17,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from holdfast import errors
-from holdfast.gateway.edge.refusals import problem_body
+from holdfast.gateway.edge.refusals import phrase, problem_body
 
 log = logging.getLogger("holdfast.gateway")
 
@@ -51,7 +50,7 @@ def status_of(error: errors.HoldfastError) -> int:
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """What a route may refuse with; `document` gives them their shape."""
-    return {status: {"description": HTTPStatus(status).phrase} for status in statuses}
+    return {status: {"description": phrase(status)} for status in statuses}
 
 
 def refusal(

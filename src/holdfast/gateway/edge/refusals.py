@@ -25,12 +25,19 @@ _EVEROS_CODES = {
     500: "INTERNAL_ERROR",
     503: "EXTERNAL_SERVICE_UNAVAILABLE",
 }
+# As RFC 9110 has them: Python's own differ from version to version.
+_PHRASES = {413: "Content Too Large", 422: "Unprocessable Content"}
 Headers = Iterable[tuple[bytes, bytes]]
 
 
 def request_id(scope: MutableMapping[str, Any]) -> str:
     """The request's id: what was sent in `X-Request-Id` if it was sane, else made here."""
     return str(scope.get(REQUEST_ID, ""))
+
+
+def phrase(status: int) -> str:
+    """What a status is called."""
+    return _PHRASES.get(status) or HTTPStatus(status).phrase
 
 
 def is_everos(path: str) -> bool:
@@ -58,7 +65,7 @@ def problem_body(
     return b"application/problem+json", _dumped(
         {
             "type": f"urn:holdfast:problem:{code}",
-            "title": HTTPStatus(status).phrase,
+            "title": phrase(status),
             "status": status,
             "detail": detail,
             "code": code,
