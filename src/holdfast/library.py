@@ -334,17 +334,21 @@ class AsyncMemory:
         *,
         source: str | Missing = MISSING,
         token: str | None = None,
+        expected_revision: int | None = None,
         idempotency_key: str | None = None,
         **where: Unpack[Where],
     ) -> ForgetReceipt:
         """Forget for good: some ids, or a source, a conversation or a subject whole.
 
-        With the `token` of a preview, it happens only if it would still touch the same.
+        With the `token` of a preview, it happens only if it would still touch the same; with `expected_revision`, only
+        to a record that is still at that one.
         """
-        return await self._perform(
-            Action.FORGET,
-            lambda: Forget(self._scope(where), _target(record_id, source, where), token, idempotency_key),
-        )
+
+        def make() -> Forget:
+            target = _target(record_id, source, where)
+            return Forget(self._scope(where), target, token, idempotency_key, expected_revision)
+
+        return await self._perform(Action.FORGET, make)
 
     async def add_resource(
         self,

@@ -90,6 +90,27 @@ def test_if_match_protects_against_lost_updates(visitor: Visitor) -> None:
     assert visitor.http.get(path, headers=visitor.headers).status_code == 404
 
 
+def test_if_match_takes_the_etag_of_a_message_too(visitor: Visitor) -> None:
+    path = f"/memories/{only_id(visitor, 'One.')}"
+    tag = visitor.http.get(path, headers=visitor.headers).headers["etag"]
+    held = {**visitor.headers, "If-Match": tag}
+    changed = visitor.http.patch(path, json={"text": "Two."}, headers=held)
+    assert changed.status_code == 200, changed.text
+    assert visitor.http.patch(path, json={"text": "Three."}, headers=held).status_code == 412
+    said = visitor.http.get(path, headers=visitor.headers).json()
+    assert said["superseded_at"] == changed.json()["recorded_at"]
+    assert visitor.http.delete(path, headers=held).status_code == 200
+
+
+def test_a_delete_for_one_revision_can_be_retried_under_its_key(visitor: Visitor) -> None:
+    path = f"/memories/{only_id(visitor, 'One.')}"
+    tag = visitor.http.get(path, headers=visitor.headers).headers["etag"]
+    held = {**visitor.headers, "If-Match": tag, "Idempotency-Key": uuid.uuid4().hex}
+    first, again = (visitor.http.delete(path, headers=held) for _ in range(2))
+    assert (first.status_code, again.status_code) == (200, 200), again.text
+    assert first.json() == again.json()
+
+
 def test_what_is_deleted_is_gone(visitor: Visitor) -> None:
     message = only_id(visitor, "The password is swordfish.")
     receipt = visitor.http.delete(f"/memories/{message}", headers=visitor.headers)

@@ -8,7 +8,7 @@ import pytest
 
 import holdfast
 from holdfast import Memory
-from holdfast.errors import InvalidInput, NotFound, PreviewOutdated
+from holdfast.errors import InvalidInput, NotFound, PreviewOutdated, RevisionConflict
 from holdfast.search.embedders.fake import FakeEmbedder
 from probes import SteppingClock, jobs_of, trail_of
 
@@ -35,6 +35,17 @@ def test_a_preview_says_what_would_go_and_changes_nothing(memory: Memory, known:
     assert not preview.truncated
     assert not preview.empty
     assert len(texts(memory)) == 4
+
+
+def test_a_forget_may_be_meant_for_one_revision(memory: Memory, known: dict[str, str]) -> None:
+    memory.correct(known["alone"], "Ana lives in Porto.", subject="ana")
+    with pytest.raises(RevisionConflict, match="is at revision 2, not 1"):
+        memory.forget(known["alone"], subject="ana", expected_revision=1)
+    with pytest.raises(InvalidInput, match="expected_revision"):
+        memory.forget([known["first"], known["alone"]], subject="ana", expected_revision=1)
+    assert len(texts(memory)) == 4
+    assert memory.forget(known["alone"], subject="ana", expected_revision=2).memories == 1
+    assert memory.forget(known["second"], subject="ana", expected_revision=1).messages == 1
 
 
 def test_a_forgotten_message_takes_what_rests_on_it_alone_and_weakens_the_rest(

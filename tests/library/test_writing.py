@@ -246,13 +246,20 @@ def test_a_memory_takes_the_place_of_a_message_that_is_corrected(timed: Memory, 
     assert timed.verify().ok
 
 
+def test_a_message_is_corrected_at_its_only_revision(memory: Memory) -> None:
+    said = str(memory.add("One.", subject="ana").message_ids[0])
+    with pytest.raises(RevisionConflict, match="is at revision 1, not 2"):
+        memory.correct(said, "Two.", subject="ana", expected_revision=2)
+    assert memory.correct(said, "Two.", subject="ana", expected_revision=1).text == "Two."
+
+
 def test_a_message_is_corrected_once_and_then_its_memory(memory: Memory) -> None:
     said = str(memory.add("One.", subject="ana").message_ids[0])
     made = memory.correct(said, "Two.", subject="ana", idempotency_key="k")
     assert memory.correct(said, "Two.", subject="ana", idempotency_key="k") == made
     with pytest.raises(RevisionConflict, match="took its place"):
         memory.correct(said, "Three.", subject="ana")
-    with pytest.raises(holdfast.errors.InvalidInput, match="expected_revision"):
+    with pytest.raises(RevisionConflict, match="took its place"):
         memory.correct(said, "Three.", subject="ana", expected_revision=1)
     for where in ({"subject": "bob"}, {"space": "there"}):
         with pytest.raises(NotFound):

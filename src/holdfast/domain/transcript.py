@@ -72,6 +72,11 @@ class Message:
     metadata: Metadata
     superseded_at: datetime | None = None
 
+    @property
+    def revision(self) -> int:
+        """Its first and only one: what was said is never rewritten."""
+        return 1
+
 
 def _check_role(role: object) -> None:
     if not isinstance(role, Role):

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
-from holdfast.errors import InvalidInput, RevisionConflict
+from holdfast.errors import InvalidInput
 from holdfast.gateway import present
 from holdfast.gateway.access import Caller, Door, Rule, ruled
 from holdfast.gateway.headers import IdempotencyKey, IfMatch, expected_revision, set_etag
@@ -126,16 +126,13 @@ def _forgetting(routes: APIRouter, door: Door) -> None:
     ) -> Forgotten:
         """Forget a memory or message for good, with what was learned from it alone."""
         caller = await door.user(request)
-        where = _where(caller, app_id, project_id)
-        token = None
-        if (expected := expected_revision(if_match, record_id)) is not None:
-            # A preview's token holds the number of revisions: one that comes meanwhile makes the forget refuse.
-            token = (await caller.memory.forget_preview(record_id, **where)).token
-            current = present.record(await caller.memory.get(record_id, **where)).revision
-            if current != expected:
-                raise RevisionConflict(f"it is at revision {current}, not {expected}; read it again and decide anew")
         return present.forgotten(
-            await caller.memory.forget(record_id, token=token, idempotency_key=idempotency_key, **where)
+            await caller.memory.forget(
+                record_id,
+                expected_revision=expected_revision(if_match, record_id),
+                idempotency_key=idempotency_key,
+                **_where(caller, app_id, project_id),
+            )
         )
 
     @routes.post("/forget", **ruled(Rule.USER), responses=refusals(401, 404, 409, 422))

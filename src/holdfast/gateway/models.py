@@ -68,7 +68,7 @@ class Given(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _few_fields(cls, given: Any) -> Any:
-        """Each unknown field is a problem of its own, and a few hundred thousand of them take seconds to put together."""
+        """Each unknown field is a problem of its own, and a hundred thousand of them take seconds to put together."""
         if isinstance(given, dict) and len(given) > MAX_FIELDS:
             raise ValueError(f"has {len(given):,} fields; no request has more than {MAX_FIELDS}")
         return given

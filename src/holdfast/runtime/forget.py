@@ -12,10 +12,11 @@ from holdfast.domain.ids import OperationId, checked_id
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.domain.times import from_micros, to_micros
-from holdfast.errors import NotFound, PreviewOutdated, StoreError
+from holdfast.errors import InvalidInput, NotFound, PreviewOutdated, StoreError
 from holdfast.failpoints import reach
 from holdfast.ports import Doomed, Reader, Transaction
 from holdfast.runtime.perform import Core, Read, Write
+from holdfast.runtime.revisions import check_revision, checked_revision
 
 _SHOWN_IDS = 100
 log = logging.getLogger("holdfast")
@@ -61,17 +62,22 @@ class PreviewForget(Read[None, ForgetPreview]):
 
 @dataclass(frozen=True, slots=True)
 class Forget(Write[Core, ForgetReceipt]):
-    """With a preview's token, it happens only if it would still touch the same."""
+    """With a preview's token, it happens only if it would still touch the same; with `expected_revision`, only to a
+    record that is still at that one."""
 
     action: ClassVar[Action] = Action.FORGET
     scope: Scope
     target: ForgetTarget
     token: str | None = None
     idempotency_key: str | None = None
+    expected_revision: int | None = None
 
     def __post_init__(self) -> None:
         if self.token is not None:
             checked_id(self.token, "token")
+        checked_revision(self.expected_revision)
+        if self.expected_revision is not None and len(self.target.ids) != 1:
+            raise InvalidInput("expected_revision", "is of one record; give its id, and no other")
 
     async def prepare(self, core: Core, grant: Grant) -> Core:
         return core
@@ -80,6 +86,9 @@ class Forget(Write[Core, ForgetReceipt]):
         found = _doomed(transaction, self.target)
         if self.token not in (None, found.fingerprint):
             raise PreviewOutdated("what this would forget has changed since the preview; look at a new preview first")
+        for record_id in self.target.ids if self.expected_revision is not None else ():
+            if (there := transaction.find(record_id)) is not None:
+                check_revision(there[1], self.expected_revision)
         return forgotten(self, transaction, prepared, found)
 
     def kept(self, result: ForgetReceipt) -> dict[str, Any]:

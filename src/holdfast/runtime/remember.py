@@ -12,7 +12,7 @@ from holdfast.domain.access import Action, ActorKind, Grant
 from holdfast.domain.ids import MemoryId, MessageId, OperationId
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.memory import ALWAYS, Memory, Plane, Status, Trust, Validity
-from holdfast.domain.numbers import checked_flag, checked_whole
+from holdfast.domain.numbers import checked_flag
 from holdfast.domain.results import Record, Remembered
 from holdfast.domain.scope import Scope
 from holdfast.domain.text import checked_text
@@ -23,10 +23,10 @@ from holdfast.runtime import indexing
 from holdfast.runtime.add import check_source
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.perform import Core, Write
+from holdfast.runtime.revisions import check_revision, checked_revision
 
 MAX_REASON_CHARS = 1_000
 MAX_EVIDENCE = 1_000
-_MOST_REVISIONS = 2**31
 _TICK = timedelta(microseconds=1)
 
 
@@ -151,8 +151,7 @@ class Correct(_Indexing):
         checked_text(self.text, "text")
         if self.reason is not None:
             checked_text(self.reason, "reason", max_chars=MAX_REASON_CHARS)
-        if self.expected_revision is not None:
-            checked_whole(self.expected_revision, "expected_revision", 1, _MOST_REVISIONS)
+        checked_revision(self.expected_revision)
         check_evidence(self.evidence or ())
         ids.checked_id(self.memory_id, "memory_id")
 
@@ -164,10 +163,7 @@ class Correct(_Indexing):
         if found is not None and isinstance(found[1], Message):
             return self._overridden(transaction, prepared, found[1])
         old = current(transaction, self.memory_id)
-        if self.expected_revision not in (None, old.revision):
-            raise RevisionConflict(
-                f"{old.id} is at revision {old.revision}, not {self.expected_revision}; read it again and decide anew"
-            )
+        check_revision(old, self.expected_revision)
         evidence = self.evidence
         if evidence is None:
             evidence = tuple(link.message_id for link in old.evidence)
@@ -195,8 +191,7 @@ class Correct(_Indexing):
         )
 
     def _overridden(self, transaction: Transaction, prepared: Ready, said: Message) -> Remembered:
-        if self.expected_revision is not None:
-            raise InvalidInput("expected_revision", "is of a memory, and this is a message; leave it out")
+        check_revision(said, self.expected_revision)
         if said.superseded_at is not None:
             raise RevisionConflict(f"{said.id} was corrected before; correct the memory that took its place")
         made = NewRevision(
