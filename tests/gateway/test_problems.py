@@ -63,6 +63,18 @@ def test_a_body_that_cannot_be_read_is_a_problem(visitor: Visitor, case: str) ->
     assert answer.headers["content-type"] == "application/problem+json"
 
 
+@pytest.mark.parametrize("path", ["/memories", "/memories/mem_1", "/resources", "/verbs"])
+@pytest.mark.parametrize("name", ["app", "aap_id", "user_key"])
+def test_an_unknown_parameter_is_refused_by_name(visitor: Visitor, path: str, name: str) -> None:
+    answer = visitor.http.get(path, params={name: "x"}, headers=visitor.headers)
+    assert answer.status_code == 422, answer.text
+    assert [each["field"] for each in answer.json()["errors"]] == [name]
+
+
+def test_a_probe_does_not_mind_parameters(gateway: Gateway) -> None:
+    assert gateway.http.get("/healthz", params={"at": "1"}).status_code == 200
+
+
 @pytest.mark.parametrize("path", ["/memories/search", "/memories/add", "/users"])
 def test_a_body_of_endless_fields_is_one_problem(gateway: Gateway, path: str) -> None:
     fields = {f"field-{number}": 1 for number in range(10_000)}

@@ -109,3 +109,19 @@ def test_a_form_that_is_cut_off_or_is_none_is_refused(visitor: Visitor) -> None:
     assert all(answer.headers["content-type"] == "application/problem+json" for answer in answers)
     assert "colour" in answers[-1].json()["detail"]
     assert visitor.http.get("/resources", headers=visitor.headers).json()["resources"] == []
+
+
+def test_two_files_in_one_form_are_refused_and_none_is_kept(visitor: Visitor) -> None:
+    files = [("file", (f"{name}.txt", name.encode(), "text/plain")) for name in ("first", "second")]
+    answer = visitor.http.post("/resources", data=visitor.signed, files=files)
+    assert answer.status_code == 422, answer.text
+    assert answer.json()["detail"].startswith("file: was sent 2 times")
+    assert visitor.http.get("/resources", headers=visitor.headers).json()["resources"] == []
+
+
+def test_a_form_says_what_is_wrong_with_it(visitor: Visitor) -> None:
+    words = visitor.http.post("/resources", files={"file": (None, "no file")}, headers=visitor.headers)
+    assert (words.status_code, words.json()["errors"][0]["problem"][:15]) == (422, "expected a file")
+    unbounded = {**visitor.headers, "Content-Type": "multipart/form-data"}
+    broken = visitor.http.post("/resources", content=b"--x\r\n", headers=unbounded)
+    assert (broken.status_code, broken.json()["code"]) == (400, "malformed_form")

@@ -109,3 +109,10 @@ def test_a_user_id_that_cannot_be_is_refused_by_name(gateway: Gateway, user_id: 
     answer = gateway.http.post("/users", json={"user_id": user_id}, headers=gateway.operator)
     assert answer.status_code == 422
     assert "user_id" in answer.json()["detail"]
+
+
+def test_whoever_may_not_sign_up_is_told_what_it_takes(gateway: Gateway) -> None:
+    for headers in ({}, {"Authorization": "Bearer wrong"}):
+        answer = gateway.http.post("/users", json={"user_id": "somebody new"}, headers=headers)
+        assert answer.status_code == 401
+        assert "operator's token" in answer.json()["detail"]

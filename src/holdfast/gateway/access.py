@@ -18,6 +18,7 @@ from fastapi import Request
 from holdfast.domain.access import Action, Actor, ActorKind
 from holdfast.errors import AccessDenied, InvalidInput, Unauthenticated
 from holdfast.gateway.config import GatewayConfig, is_loopback
+from holdfast.gateway.edge.exchange import OF_PROXIES
 from holdfast.gateway.edge.rates import charge_to
 from holdfast.library import AsyncMemory
 from holdfast.ports import Directory, Service, Verb
@@ -156,7 +157,7 @@ def _same(given: str | None, found: str | None) -> bool:
 
 def is_local(request: Request) -> bool:
     """Whether it came from this machine, and not through a proxy on it."""
-    if "forwarded" in request.headers or "x-forwarded-for" in request.headers:
+    if any(name in OF_PROXIES for name, _ in request.scope["headers"]):
         return False
     return request.client is not None and is_loopback(request.client.host.removeprefix("::ffff:"))
 

@@ -26,11 +26,12 @@ from holdfast.gateway.models import (
     SearchGiven,
     SearchTold,
 )
+from holdfast.gateway.parameters import StrictRoute
 from holdfast.gateway.problems import refusals
 
 
 def router(door: Door) -> APIRouter:
-    routes = APIRouter(prefix="/memories", tags=["conversations"])
+    routes = APIRouter(prefix="/memories", tags=["conversations"], route_class=StrictRoute)
 
     @routes.post("/add", **ruled(Rule.USER), responses=refusals(401, 409, 422))
     async def add(request: Request, given: AddGiven, idempotency_key: IdempotencyKey = None) -> AddTold:

@@ -25,6 +25,7 @@ from holdfast.gateway.models import (
     Override,
     Session,
 )
+from holdfast.gateway.parameters import StrictRoute
 from holdfast.gateway.problems import refusals
 from holdfast.inputs import Where
 
@@ -35,7 +36,7 @@ Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
 
 
 def router(door: Door) -> APIRouter:
-    routes = APIRouter(prefix="/memories", tags=["memories"])
+    routes = APIRouter(prefix="/memories", tags=["memories"], route_class=StrictRoute)
     _reading(routes, door)
     _changing(routes, door)
     _forgetting(routes, door)

@@ -102,6 +102,7 @@ _HERE = {
     "conversation": "session_id",
     "sender": "sender_id",
     "memory_id": "id",
+    "presented_key": "user_key",
     "record_id": "id",
 }
 
@@ -159,6 +160,8 @@ def _problem(found: Mapping[str, Any]) -> str:
     if (known := _PROBLEMS.get(found["type"])) is not None:
         return known
     said = str(found["msg"])
+    if "UploadFile" in said:
+        return "expected a file; with curl, -F file=@notes.md"
     return f"{said[:1].lower()}{said[1:]}".removeprefix("value error, ")
 
 
@@ -166,17 +169,22 @@ _HTTP = {
     # FastAPI's own for a body that its parser gives up on: too deep, or with numbers that no machine holds.
     400: ("malformed_json", "the body cannot be read; check its syntax, and that nothing in it is nested too deeply"),
     404: ("not_found", "there is no such route; GET /openapi.json lists all of them"),
+    405: ("method_not_allowed", "this route does not take that method; the Allow header says which it takes"),
 }
+_FORMS = ("multipart/form-data", "application/x-www-form-urlencoded")
+_FORM = "the form cannot be read; send multipart/form-data with its boundary, whole, and with one file"
 
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     code, detail = _HTTP.get(error.status_code, (_code(error.status_code), str(error.detail)))
+    if error.status_code == 400 and request.headers.get("content-type", "").lower().startswith(_FORMS):
+        code, detail = "malformed_form", _FORM
     return refusal(request, error.status_code, code, detail, dict(error.headers or {}))
 
 
 def _code(status: int) -> str:
-    known = {405: "method_not_allowed", 413: "too_large", 415: "unsupported_media_type"}
+    known = {413: "too_large", 415: "unsupported_media_type"}
     return known.get(status, "http_error")
 
 

@@ -23,6 +23,7 @@ from holdfast.gateway.models import (
     ResourceTold,
     Upload,
 )
+from holdfast.gateway.parameters import StrictRoute
 from holdfast.gateway.problems import refusals
 from holdfast.inputs import Where
 
@@ -31,7 +32,7 @@ _REUSED: dict[int | str, dict[str, Any]] = {200: {"model": ResourceTold, "descri
 
 
 def router(door: Door, config: GatewayConfig) -> APIRouter:
-    routes = APIRouter(prefix="/resources", tags=["resources"])
+    routes = APIRouter(prefix="/resources", tags=["resources"], route_class=StrictRoute)
     _adding(routes, door, config)
 
     @routes.get("", **ruled(Rule.USER), responses=refusals(401, 422))
@@ -83,6 +84,10 @@ def _adding(routes: APIRouter, door: Door, config: GatewayConfig) -> None:
     ) -> ResourceTold:
         """Upload a document. Its text can be searched when this answers."""
         caller = await door.user(request, given.user_id, given.user_key)
+        if (sent := len((await request.form()).getlist("file"))) > 1:
+            raise InvalidDocument(
+                "file", f"was sent {sent} times, and one would be kept; send each in a request of its own"
+            )
         content = await given.file.read(config.max_upload_bytes + 1)
         if len(content) > config.max_upload_bytes:
             raise InvalidDocument("file", f"is larger than {config.max_upload_bytes:,} bytes; split it")

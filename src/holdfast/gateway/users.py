@@ -9,19 +9,22 @@ from starlette.responses import Response
 
 from holdfast.domain.access import Action
 from holdfast.domain.scope import MAX_PART_CHARS, Scope
+from holdfast.errors import Unauthenticated
 from holdfast.gateway import present
 from holdfast.gateway.access import Door, Rule, ruled
 from holdfast.gateway.headers import IdempotencyKey
 from holdfast.gateway.memories import Cursor
 from holdfast.gateway.models import MAX_PAGE, NewUser, UserList, UserListed, UserTold
+from holdfast.gateway.parameters import StrictRoute
 from holdfast.gateway.problems import refusals
 from holdfast.runtime.users import CreateUser
 
+_WHO = "this needs the operator's token, as `Authorization: Bearer …`; or, of a user who is there, its current key"
 UserId = Annotated[str, Path(min_length=1, max_length=MAX_PART_CHARS)]
 
 
 def router(door: Door) -> APIRouter:
-    routes = APIRouter(prefix="/users", tags=["users"])
+    routes = APIRouter(prefix="/users", tags=["users"], route_class=StrictRoute)
 
     @routes.post(
         "", status_code=201, **ruled(Rule.SIGN_UP), responses={200: {"model": UserTold}, **refusals(401, 409, 422)}
@@ -35,7 +38,10 @@ def router(door: Door) -> APIRouter:
         """
         caller = door.sign_up(request)
         if caller is None:
-            known = await door.user(request, given.user_id, given.user_key)
+            try:
+                known = await door.user(request, given.user_id, given.user_key)
+            except Unauthenticated:
+                raise Unauthenticated(_WHO) from None
             response.status_code = 200
             return UserTold(user_id=known.user_id)
         presented, rotate = door.key_of(request, given.user_key), door.is_operator(request)

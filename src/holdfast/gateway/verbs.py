@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 import holdfast
 from holdfast.domain.access import Action, Actor
+from holdfast.gateway.parameters import StrictRoute
 from holdfast.ports import Verb
 from holdfast.wire import GREETING, VERBS, Greeting, Spoken, definitions
 
@@ -26,7 +27,7 @@ _REFERENCE = f"#/components/schemas/{_PREFIX}{{model}}"
 
 def router(perform: Perform, caller: Named, extra: Mapping[str, Any] | None = None) -> APIRouter:
     """`perform` has the caller of a request perform a verb; `caller` says who that is. `extra` goes into OpenAPI."""
-    routes = APIRouter(prefix="/verbs", tags=["verbs"])
+    routes = APIRouter(prefix="/verbs", tags=["verbs"], route_class=StrictRoute)
     told = dict(extra or {})
 
     @routes.get("", response_class=Response, openapi_extra=told, responses={200: _holding(_GREETING)})

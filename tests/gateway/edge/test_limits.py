@@ -174,7 +174,8 @@ def test_without_an_operator_token_it_serves_nobody_whom_a_proxy_brings() -> Non
     with running() as started:
         answer = started.ask("GET", "/", x_forwarded_for="1.2.3.4")
         assert (answer.status, answer.json["code"]) == (403, "operator_token_needed")
-        assert started.ask("GET", "/", forwarded="for=1.2.3.4").status == 403
+        for name in ("forwarded", "via", "x_forwarded_host", "x_forwarded_proto", "x_real_ip"):
+            assert started.ask("GET", "/", **{name: "anything"}).status == 403
     with running(operator_token="a-token-of-an-operator") as started:
         assert started.ask("GET", "/", x_forwarded_for="1.2.3.4").status == 200
 

@@ -20,19 +20,22 @@ EXCHANGE = "holdfast.exchange"
 # These must answer however busy the gateway is, and whatever name a prober calls it by. They tell nothing.
 PROBES = frozenset({"/healthz", "/readyz"})
 UNMATCHED = "unmatched"
+# What a proxy adds, each in its way. Nobody who is on this machine sends any of them.
+OF_PROXIES = (
+    b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip",
+)  # fmt: skip
 _SANE_ID = re.compile(rb"[A-Za-z0-9._~-]{1,100}")
 _READ = frozenset(
     {
         b"authorization",
         b"content-encoding",
         b"content-length",
-        b"forwarded",
         b"host",
         b"traceparent",
         b"tracestate",
         b"transfer-encoding",
-        b"x-forwarded-for",
         b"x-request-id",
+        *OF_PROXIES,
     }
 )
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from holdfast.gateway.edge.exchange import PROBES, Exchange, exchange_of
+from holdfast.gateway.edge.exchange import OF_PROXIES, PROBES, Exchange, exchange_of
 
 _HOST = re.compile(rb"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
 _REMEMBERED = 1_000
@@ -29,7 +29,7 @@ class Hosts:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             exchange = exchange_of(scope)
-            if not self._guarded and (b"forwarded" in exchange.given or b"x-forwarded-for" in exchange.given):
+            if not self._guarded and not exchange.given.keys().isdisjoint(OF_PROXIES):
                 raise exchange.refuse(
                     403, "operator_token_needed", "behind a proxy, this gateway needs an operator token; set one first"
                 )
