@@ -20,6 +20,7 @@ from typing import Any, NewType, Union, get_args, get_origin, get_type_hints
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from pydantic_core import ValidationError
 
 from holdfast import errors, runtime, wire
 from holdfast.domain.access import Action, Actor, ActorKind
@@ -264,6 +265,15 @@ def test_a_request_that_cannot_be_read_is_refused_by_the_name_of_its_field(body:
         wire.VERBS[Action.SEARCH].request.decode(body.encode())
     assert (refused.value.field, problem in refused.value.problem) == (field, True), refused.value
     assert SECRET not in f"{refused.value!r}{refused.value.__context__!r}{refused.value.__cause__!r}"
+
+
+@pytest.mark.parametrize("ids", [[1, 2, 3], [[], {}]])
+def test_of_many_values_that_are_wrong_only_the_first_is_looked_at(ids: list[Any]) -> None:
+    spoken = wire.VERBS[Action.FORGET]
+    body = json.dumps({"scope": {}, "target": {"ids": ids}}).encode()
+    with pytest.raises(ValidationError) as caught:
+        spoken.request._validator.validate_json(body, strict=True)
+    assert caught.value.error_count() == 1
 
 
 def test_bytes_that_are_no_text_are_refused() -> None:

@@ -74,6 +74,7 @@ SPOKEN: tuple[type[AnyRequest], ...] = (
     Drain,
 )
 _NAMED_CHARS = 60
+_OF_MANY = ("list", "tuple", "frozenset", "dict")
 # A score that is no number has no other form in JSON than a text.
 _WRITTEN = CoreConfig(ser_json_bytes="base64", val_json_bytes="base64", ser_json_inf_nan="strings")
 
@@ -122,6 +123,9 @@ def _ours(schema: Any, *, closed: bool) -> Any:
     if not isinstance(schema, dict):
         return schema
     made = {name: _ours(part, closed=closed) for name, part in schema.items()}
+    if closed and made.get("type") in _OF_MANY:
+        # The first that is wrong is the one that is told: the others would cost time for nothing.
+        made["fail_fast"] = True
     match made.get("type"):
         case "datetime":
             aware = core_schema.datetime_schema(tz_constraint="aware", microseconds_precision="error")

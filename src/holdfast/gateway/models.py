@@ -132,7 +132,7 @@ class MessageGiven(Given):
 
 class AddGiven(Signed):
     session_id: ChatSession
-    messages: Annotated[list[MessageGiven], Field(min_length=1, max_length=MAX_MESSAGES)]
+    messages: Annotated[list[MessageGiven], Field(min_length=1, max_length=MAX_MESSAGES, fail_fast=True)]
 
 
 class SkippedTold(Told):

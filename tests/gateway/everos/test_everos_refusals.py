@@ -282,3 +282,11 @@ def test_the_wrong_content_type_has_the_same_envelope(client: EverosClient) -> N
     headers = {**client.visitor.headers, "Content-Type": "text/plain"}
     answer = client.visitor.http.post(f"{client.prefix}/search", content=b"{}", headers=headers)
     refused(answer, 415, "UNSUPPORTED_FORMAT")
+
+
+@pytest.mark.parametrize("wrong", [{"content": [1] * 1_000}, {"content": "x", "tool_calls": [1] * 1_000}])
+def test_of_many_items_that_are_wrong_the_first_is_told(client: EverosClient, wrong: dict[str, Any]) -> None:
+    body = {"session_id": "s", "messages": [{**client.said("x"), **wrong}]}
+    said = refused(client.post("add", body), 422, "INVALID_INPUT")
+    assert said.startswith(f"messages[0].{list(wrong)[-1]}[0]: ")
+    assert "more)" not in said

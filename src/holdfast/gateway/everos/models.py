@@ -116,7 +116,12 @@ def _items(given: Any) -> Any:
 
 
 # A text is short for one item of it. Read as such, what is wrong is named by its own place.
-Content = Annotated[list[ContentItem], BeforeValidator(_items, json_schema_input_type=str | list[ContentItem])]
+# One that is wrong is enough: a million of them would take many seconds to tell.
+Content = Annotated[
+    list[ContentItem],
+    Field(fail_fast=True),
+    BeforeValidator(_items, json_schema_input_type=str | list[ContentItem]),
+]
 
 
 class ToolFunction(Given):
@@ -138,7 +143,7 @@ class MessageItem(Given):
         description="When it was said, in milliseconds since 1970, UTC.", examples=[1780000000000]
     )
     content: Content
-    tool_calls: list[ToolCall] | None = None
+    tool_calls: Annotated[list[ToolCall], Field(fail_fast=True)] | None = None
     tool_call_id: Annotated[str, StringConstraints(min_length=1, max_length=_MAX_NAME_CHARS)] | None = Field(
         default=None, description="Needed if the role is tool."
     )
@@ -152,7 +157,7 @@ class MessageItem(Given):
 
 class AddInput(Scoped):
     session_id: SessionId
-    messages: Annotated[list[MessageItem], Field(min_length=1, max_length=MAX_MESSAGES)]
+    messages: Annotated[list[MessageItem], Field(min_length=1, max_length=MAX_MESSAGES, fail_fast=True)]
     defer_extraction: bool = Field(default=False, description="Taken; extraction always waits for a flush.")
 
 
