@@ -59,7 +59,7 @@ def _reading(routes: APIRouter, door: Door) -> None:
         page = await caller.memory.list(
             limit=limit, cursor=cursor, kind=kind, **_listed(session_id), **_where(caller, app_id, project_id)
         )
-        return MemoryList(memories=[present.record(each) for each in page.items], next_cursor=page.next_cursor)
+        return MemoryList(memories=[present.memory(each) for each in page.items], next_cursor=page.next_cursor)
 
     @routes.get("/{record_id}", **ruled(Rule.USER), responses=refusals(401, 404, 422))
     async def get_memory(
@@ -71,7 +71,7 @@ def _reading(routes: APIRouter, door: Door) -> None:
     ) -> MemoryTold:
         """A memory or message by its id."""
         caller = await door.user(request)
-        found = present.record(await caller.memory.get(record_id, **_where(caller, app_id, project_id)))
+        found = present.memory(await caller.memory.get(record_id, **_where(caller, app_id, project_id)))
         set_etag(response, found.id, found.revision)
         return found
 
@@ -82,7 +82,7 @@ def _reading(routes: APIRouter, door: Door) -> None:
         """Every revision of a memory, oldest first."""
         caller = await door.user(request)
         found = await caller.memory.history(record_id, **_where(caller, app_id, project_id))
-        return History(revisions=[present.record(each) for each in found])
+        return History(revisions=[present.memory(each) for each in found])
 
 
 def _changing(routes: APIRouter, door: Door) -> None:
@@ -110,7 +110,7 @@ def _changing(routes: APIRouter, door: Door) -> None:
             idempotency_key=idempotency_key,
             **_where(caller, app_id, project_id),
         )
-        found = present.record(corrected)
+        found = present.memory(corrected)
         set_etag(response, found.id, found.revision)
         return found
 

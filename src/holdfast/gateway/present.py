@@ -82,9 +82,9 @@ def _raw(hit: Hit) -> dict[str, Any]:
     }
 
 
-def record(found: Record) -> MemoryTold:
+def memory(found: Record) -> MemoryTold:
     if isinstance(found, Memory):
-        return _memory(found)
+        return _revision(found)
     return MemoryTold(
         id=found.id,
         kind="message",
@@ -109,7 +109,7 @@ def record(found: Record) -> MemoryTold:
     )
 
 
-def _memory(found: Memory) -> MemoryTold:
+def _revision(found: Memory) -> MemoryTold:
     return MemoryTold(
         id=found.id,
         kind="memory",
