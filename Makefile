@@ -21,7 +21,7 @@ demo: $(VENV)/.installed
 	$(BIN)/holdfast demo
 
 test: $(VENV)/.tests
-	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -n 2 --dist loadgroup
+	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -n 2
 
 check: $(VENV)/.tests
 	$(BIN)/ruff format --check .

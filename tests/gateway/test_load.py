@@ -46,7 +46,6 @@ def asks(service: Service) -> list[Ask]:
     return [*searches, *searches, added]
 
 
-@pytest.mark.xdist_group("load")
 def test_load_is_survived(service: Service) -> None:
     asked = asks(service)
 
