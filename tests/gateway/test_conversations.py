@@ -141,6 +141,7 @@ BAD_SEARCHES = {
     "an empty scope": ({"scope": []}, "scope"),
     "an unknown scope": ({"scope": ["everything"]}, "scope"),
     "no conversation": ({"scope": ["current_chat"], "conversation_id": None}, "conversation_id"),
+    "a session for a conversation": ({"conversation_id": "chat:one"}, "conversation_id"),
     "top_k 0": ({"top_k": 0}, "top_k"),
     "top_k 101": ({"top_k": 101}, "top_k"),
     "agentic": ({"method": "agentic"}, "method"),

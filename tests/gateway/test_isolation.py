@@ -392,7 +392,7 @@ def test_at_the_end_everybody_still_has_what_was_theirs(village: Village) -> Non
 
 
 def test_no_word_key_or_user_is_in_the_log_or_the_metrics(village: Village) -> None:
-    metrics = village.gateway.http.get("/metrics").text
+    metrics = village.gateway.http.get("/metrics", headers=village.gateway.operator).text
     log = village.log.getvalue()
     assert len(log.splitlines()) > 1_000
     assert "holdfast_http_requests_total" in metrics

@@ -99,4 +99,5 @@ def test_the_wrong_content_type_is_named(visitor: Visitor, sent: str | None) -> 
 def test_the_service_says_how_it_is(gateway: Gateway) -> None:
     assert gateway.http.get("/healthz").json() == {"status": "ok"}
     assert gateway.http.get("/readyz").json() == {"status": "ok"}
-    assert "holdfast" in gateway.http.get("/metrics").text
+    assert gateway.http.get("/metrics").status_code == 401
+    assert "holdfast" in gateway.http.get("/metrics", headers=gateway.operator).text

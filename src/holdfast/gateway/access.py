@@ -20,6 +20,7 @@ from holdfast.errors import AccessDenied, InvalidInput, Unauthenticated
 from holdfast.gateway.config import GatewayConfig, is_loopback
 from holdfast.gateway.edge.exchange import OF_PROXIES
 from holdfast.gateway.edge.rates import charge_to
+from holdfast.inputs import Where
 from holdfast.library import AsyncMemory
 from holdfast.ports import Directory, Service, Verb
 
@@ -29,7 +30,7 @@ RULE = "x-holdfast-access"
 _BEARER = "bearer "
 _MOST_KEY_CHARS = 512
 _WRONG = "the key is not known, or is not this user's; give the key that POST /users answered"
-_MISSING = "no key was given; send it as `Authorization: Bearer uk_…`, or as `user_key` where the body has one"
+_MISSING = "no key was given; send it as `Authorization: Bearer …`, or as `user_key` where the body has one"
 
 
 class Rule(StrEnum):
@@ -40,7 +41,7 @@ class Rule(StrEnum):
     OPERATOR = "operator"  # the operator's token
     KNOWN = "known"  # either of the two
     SIGN_UP = "sign_up"  # the operator's token; anybody on loopback while none is configured
-    METRICS = "metrics"  # the operator's token; anybody on loopback
+    METRICS = "metrics"  # the same
 
 
 def ruled(rule: Rule) -> dict[str, Any]:
@@ -60,6 +61,10 @@ class Caller:
     @property
     def user_id(self) -> str:
         return self.actor.id
+
+    def where(self, app_id: str, project_id: str) -> Where:
+        """This user's own memory, in an app and project."""
+        return {"subject": self.user_id, "app": app_id, "project": project_id}
 
     async def perform(self, action: Action, make: Callable[[], Verb[T]]) -> T:
         return await self.service.perform(self.actor, action, make, space=self.space)
@@ -112,7 +117,8 @@ class Door:
         return self.operator(request) if self.is_operator(request) else None
 
     def metrics(self, request: Request) -> None:
-        if not (self.is_operator(request) or is_local(request)):
+        """With a token configured only for its holder: a proxy on this machine makes everybody look local."""
+        if not (self.is_operator(request) if self._operator is not None else is_local(request)):
             raise Unauthenticated("this needs the operator's token, as `Authorization: Bearer …`")
 
     def key_of(self, request: Request, in_body: str | None) -> str | None:
@@ -142,7 +148,9 @@ def _bearer(request: Request) -> str | None:
     if value is None:
         return None
     if not value.lower().startswith(_BEARER) or not value[len(_BEARER) :].strip():
-        raise Unauthenticated("the Authorization header must read `Bearer` and the key")
+        raise Unauthenticated(
+            "the Authorization header must read `Bearer` and a key; is the variable that holds the key empty?"
+        )
     return value[len(_BEARER) :].strip()
 
 

@@ -21,7 +21,7 @@ IdempotencyKey = Annotated[
 IfMatch = Annotated[
     str | None, Header(max_length=1_000, description="The ETag of the revision that this is meant for.")
 ]
-_TAG = re.compile(r'(?:W/)?"([^"]*)"')
+_TAG = re.compile(r'"([^"]*)"')  # a weak one never matches
 
 
 def etag(record_id: str, revision: int) -> str:
@@ -36,8 +36,8 @@ def expected_revision(if_match: str | None, record_id: str) -> int | None:
     """The revision that If-Match names; None if any will do."""
     if if_match is None or if_match.strip() == "*":
         return None
-    found = [tag.removeprefix(f"{record_id}.") for tag in _TAG.findall(if_match)]
-    numbers = [int(tag) for tag in found if tag.isdecimal() and len(tag) < 10]
-    if not numbers:
-        raise RevisionConflict("If-Match names no revision of this memory; send the ETag that GET answered")
-    return max(numbers)
+    found = _TAG.fullmatch(if_match.strip())
+    number = found.group(1).removeprefix(f"{record_id}.") if found else ""
+    if not number.isdecimal() or len(number) > 9:
+        raise RevisionConflict("If-Match names no revision of this memory; send the one ETag that GET answered")
+    return int(number)

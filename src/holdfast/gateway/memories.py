@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from holdfast.errors import InvalidInput
 from holdfast.gateway import present
-from holdfast.gateway.access import Caller, Door, Rule, ruled
+from holdfast.gateway.access import Door, Rule, ruled
 from holdfast.gateway.headers import IdempotencyKey, IfMatch, expected_revision, set_etag
 from holdfast.gateway.models import (
     CHAT,
@@ -27,7 +27,6 @@ from holdfast.gateway.models import (
 )
 from holdfast.gateway.parameters import StrictRoute
 from holdfast.gateway.problems import refusals
-from holdfast.inputs import Where
 
 RecordId = Annotated[str, Path(min_length=1, max_length=80)]
 InApp = Annotated[Name, Query()]
@@ -57,7 +56,7 @@ def _reading(routes: APIRouter, door: Door) -> None:
         """Memories and messages, newest first, page by page."""
         caller = await door.user(request)
         page = await caller.memory.list(
-            limit=limit, cursor=cursor, kind=kind, **_listed(session_id), **_where(caller, app_id, project_id)
+            limit=limit, cursor=cursor, kind=kind, **_listed(session_id), **caller.where(app_id, project_id)
         )
         return MemoryList(memories=[present.memory(each) for each in page.items], next_cursor=page.next_cursor)
 
@@ -71,7 +70,7 @@ def _reading(routes: APIRouter, door: Door) -> None:
     ) -> MemoryTold:
         """A memory or message by its id."""
         caller = await door.user(request)
-        found = present.memory(await caller.memory.get(record_id, **_where(caller, app_id, project_id)))
+        found = present.memory(await caller.memory.get(record_id, **caller.where(app_id, project_id)))
         set_etag(response, found.id, found.revision)
         return found
 
@@ -81,7 +80,7 @@ def _reading(routes: APIRouter, door: Door) -> None:
     ) -> History:
         """Every revision of a memory, oldest first."""
         caller = await door.user(request)
-        found = await caller.memory.history(record_id, **_where(caller, app_id, project_id))
+        found = await caller.memory.history(record_id, **caller.where(app_id, project_id))
         return History(revisions=[present.memory(each) for each in found])
 
 
@@ -108,7 +107,7 @@ def _changing(routes: APIRouter, door: Door) -> None:
             reason=given.reason,
             expected_revision=expected_revision(if_match, record_id),
             idempotency_key=idempotency_key,
-            **_where(caller, app_id, project_id),
+            **caller.where(app_id, project_id),
         )
         found = present.memory(corrected)
         set_etag(response, found.id, found.revision)
@@ -132,7 +131,7 @@ def _forgetting(routes: APIRouter, door: Door) -> None:
                 record_id,
                 expected_revision=expected_revision(if_match, record_id),
                 idempotency_key=idempotency_key,
-                **_where(caller, app_id, project_id),
+                **caller.where(app_id, project_id),
             )
         )
 
@@ -140,16 +139,12 @@ def _forgetting(routes: APIRouter, door: Door) -> None:
     async def forget(request: Request, given: ForgetGiven, idempotency_key: IdempotencyKey = None) -> ForgetTold:
         """Without `token`, what this would forget, and a token. With it, forget exactly that."""
         caller = await door.user(request, given.user_id, given.user_key)
-        what = {**_target(given), **_where(caller, given.app_id, given.project_id)}
+        what = {**_target(given), **caller.where(given.app_id, given.project_id)}
         if given.token is None:
             return present.preview(await caller.memory.forget_preview(**what))
         done = await caller.memory.forget(token=given.token, idempotency_key=idempotency_key, **what)
         receipt = present.forgotten(done)
         return ForgetTold(messages=done.messages, memories=done.memories, resources=done.resources, receipt=receipt)
-
-
-def _where(caller: Caller, app_id: str, project_id: str) -> Where:
-    return {"subject": caller.user_id, "app": app_id, "project": project_id}
 
 
 def _listed(session_id: str | None) -> dict[str, Any]:

@@ -40,6 +40,12 @@ def chat_session(given: str) -> str:
     return given
 
 
+def bare_conversation(given: str) -> str:
+    if given.startswith(CHAT):
+        raise ValueError(f"is the conversation alone, without `{CHAT}`")
+    return given
+
+
 def known_session(given: str) -> str:
     if given.startswith(RESOURCE):
         return given
@@ -167,7 +173,7 @@ class SearchGiven(Signed):
     """`include_profile` and `enable_llm_rerank` are taken from clients that send them; they change nothing."""
 
     query: Annotated[str, StringConstraints(min_length=1)]
-    conversation_id: Name | None = None
+    conversation_id: Annotated[Name, AfterValidator(bare_conversation)] | None = None
     scope: Annotated[list[ScopeName], Field(min_length=1, max_length=3)] = ["current_chat", "resources"]
     method: Method = "hybrid"
     top_k: Annotated[int, Field(ge=1, le=MAX_TOP_K)] = 8

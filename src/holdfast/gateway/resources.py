@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from holdfast.errors import InvalidDocument
 from holdfast.gateway import present
-from holdfast.gateway.access import Caller, Door, Rule, ruled
+from holdfast.gateway.access import Door, Rule, ruled
 from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.headers import IdempotencyKey
 from holdfast.gateway.memories import Cursor, InApp
@@ -25,7 +25,6 @@ from holdfast.gateway.models import (
 )
 from holdfast.gateway.parameters import StrictRoute
 from holdfast.gateway.problems import refusals
-from holdfast.inputs import Where
 
 ResourceId = Annotated[str, Path(min_length=1, max_length=80)]
 _REUSED: dict[int | str, dict[str, Any]] = {200: {"model": ResourceTold, "description": "It was there already."}}
@@ -45,7 +44,7 @@ def router(door: Door, config: GatewayConfig) -> APIRouter:
     ) -> ResourceList:
         """This user's resources, newest first."""
         caller = await door.user(request)
-        page = await caller.memory.resources(limit=limit, cursor=cursor, **_where(caller, app_id, project_id))
+        page = await caller.memory.resources(limit=limit, cursor=cursor, **caller.where(app_id, project_id))
         return ResourceList(resources=[present.resource(each) for each in page.items], next_cursor=page.next_cursor)
 
     @routes.get("/{resource_id}", **ruled(Rule.USER), responses=refusals(401, 404, 422))
@@ -54,7 +53,7 @@ def router(door: Door, config: GatewayConfig) -> APIRouter:
     ) -> ResourceTold:
         """What is known of a resource. The file itself is not kept: its text is in its chunks."""
         caller = await door.user(request)
-        return present.resource(await caller.memory.resource(resource_id, **_where(caller, app_id, project_id)))
+        return present.resource(await caller.memory.resource(resource_id, **caller.where(app_id, project_id)))
 
     @routes.delete("/{resource_id}", **ruled(Rule.USER), responses=refusals(401, 404, 422))
     async def delete_resource(
@@ -66,7 +65,7 @@ def router(door: Door, config: GatewayConfig) -> APIRouter:
     ) -> Forgotten:
         """Forget a resource with all its chunks."""
         caller = await door.user(request)
-        where = _where(caller, app_id, project_id)
+        where = caller.where(app_id, project_id)
         return present.forgotten(
             await caller.memory.delete_resource(resource_id, idempotency_key=idempotency_key, **where)
         )
@@ -97,7 +96,7 @@ def _adding(routes: APIRouter, door: Door, config: GatewayConfig) -> None:
                 name=given.file.filename or "unnamed",
                 media_type=given.file.content_type,
                 idempotency_key=idempotency_key,
-                **_where(caller, given.app_id, given.project_id),
+                **caller.where(given.app_id, given.project_id),
             )
         response.status_code = 200 if added.reused else 201
         return present.resource(added.resource, reused=added.reused)
@@ -115,7 +114,7 @@ def _adding(routes: APIRouter, door: Door, config: GatewayConfig) -> None:
                 media_type=given.media_type,
                 external_uri=given.uri,
                 idempotency_key=idempotency_key,
-                **_where(caller, given.app_id, given.project_id),
+                **caller.where(given.app_id, given.project_id),
             )
         response.status_code = 200 if added.reused else 201
         return present.resource(added.resource, reused=added.reused)
@@ -128,7 +127,3 @@ def _called(field: str) -> Iterator[None]:
         yield
     except InvalidDocument as error:
         raise InvalidDocument(field, error.problem) from None
-
-
-def _where(caller: Caller, app_id: str, project_id: str) -> Where:
-    return {"subject": caller.user_id, "app": app_id, "project": project_id}

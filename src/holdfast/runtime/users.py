@@ -75,7 +75,8 @@ class CreateUser(Write[_New, Issued]):
             return Issued(user)
         if not self.rotate:
             raise UserExists(
-                f"there is a user {self.user_id!r:.80} already; give its current key, or rotate it as an operator"
+                f"there is a user {self.user_id!r:.80} already; give its current key, or have an operator make a new"
+                " one: `holdfast user rotate`, or POST /users with the operator's token"
             )
         user = replace(user, rotated_at=prepared.now, revoked_at=None)
         transaction.put_user(user, key_digest(prepared.key))
