@@ -144,9 +144,8 @@ def _tell(at: GatewayConfig, place: str, as_json: bool) -> None:
     if as_json:
         print_json({"url": at.url, "public_url": at.public_url, "store": store}, indent=None)
     else:
-        print(f"Holdfast serves {store} on {at.url}. Ctrl-C stops it. Try, in another terminal:\n")
-        if at.operator_token is not None:
-            print("  # HOLDFAST_OPERATOR_TOKEN holds the operator's token there")
+        with_token = " where HOLDFAST_OPERATOR_TOKEN is set" if at.operator_token is not None else ""
+        print(f"Holdfast serves {store} on {at.url}. Ctrl-C stops it. Try, in another terminal{with_token}:\n")
         print("\n".join(f"  {line}" for line in first_calls(at)))
     sys.stdout.flush()  # nothing more is printed for a long time
 
