@@ -249,7 +249,10 @@ class AsyncMemory:
         return await self._perform(Action.BROWSE, make)
 
     async def history(self, record_id: str, **where: Unpack[Where]) -> tuple[Record, ...]:
-        """Every revision of a memory, oldest first."""
+        """Every revision of a memory, oldest first; before them, the message in whose place it stands.
+
+        The same for that message's id.
+        """
         return await self._perform(Action.HISTORY, lambda: History(self._scope(where), record_id))
 
     async def remember(
@@ -298,7 +301,8 @@ class AsyncMemory:
     ) -> MemoryRecord:
         """Supersede a memory. The old revision stays readable with `as_of` and `history`.
 
-        Of a message: a memory that rests on it takes its place in search, and what was said stays readable by its id.
+        Of a message: a memory that rests on it takes its place in search, and what was said stays readable by its id
+        and in the history of both. Forgetting that memory forgets the message, too.
         """
 
         def make() -> Correct:

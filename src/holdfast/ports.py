@@ -263,15 +263,19 @@ class Reader(Protocol):
     def find(self, record_id: str, as_of: datetime | None = None) -> tuple[int, Record] | None:
         """A message, superseded or not, or a memory's revision that was current then (by default now); its number."""
 
-    def revisions(self, memory_id: str) -> Sequence[Record]:
-        """Oldest first; empty if there is no such memory."""
+    def revisions(self, record_id: str) -> Sequence[Record]:
+        """Oldest first; empty if there is no such memory or message.
+
+        A message and the memory that took its place are one history, whichever of the two is asked for.
+        """
 
     def page(self, wanted: ListFilter, before: str | None, limit: int) -> Sequence[Record]:
         """Newest first, with ids below `before`."""
 
     def answer(self, partition: Partition, key: str) -> Answer | None: ...
 
-    def doomed(self, target: ForgetTarget) -> Doomed: ...
+    def doomed(self, target: ForgetTarget) -> Doomed:
+        """With what rests on nothing else, and with the messages in whose place the memories among it stand."""
 
     def user(self, user_id: str) -> tuple[User, bytes] | None:
         """A user of the grant's space, and the digest of its key. Only a grant over a whole space reaches users."""

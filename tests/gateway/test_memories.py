@@ -62,8 +62,29 @@ def test_an_override_takes_the_place_of_a_message_and_keeps_history(visitor: Vis
     )
     again = visitor.http.patch(f"/memories/{memory['id']}", json={"text": "On Friday."}, headers=visitor.headers)
     assert again.json()["revision"] == 2
-    history = visitor.http.get(f"/memories/{memory['id']}/history", headers=visitor.headers).json()["revisions"]
-    assert [each["text"] for each in history] == ["The meeting is on Tuesday.", "On Friday."]
+    for either in (message, memory["id"]):
+        history = visitor.http.get(f"/memories/{either}/history", headers=visitor.headers).json()["revisions"]
+        assert [each["id"] for each in history] == [message, memory["id"], memory["id"]]
+        assert [each["text"] for each in history] == [
+            "The meeting is on Monday.",
+            "The meeting is on Tuesday.",
+            "On Friday.",
+        ]
+
+
+def test_deleting_an_override_deletes_the_message_that_it_replaced(visitor: Visitor) -> None:
+    message = only_id(visitor, "The meeting is on Monday.")
+    made = visitor.http.patch(f"/memories/{message}", json={"text": "It is on Tuesday."}, headers=visitor.headers)
+    deleted = visitor.http.delete(f"/memories/{made.json()['id']}", headers=visitor.headers)
+    assert deleted.status_code == 200, deleted.text
+    assert (deleted.json()["messages"], deleted.json()["memories"]) == (1, 1)
+    assert visitor.texts("When is the meeting?") == []
+    assert visitor.http.get("/memories", headers=visitor.headers).json()["memories"] == []
+    for gone in (message, made.json()["id"]):
+        for path in (f"/memories/{gone}", f"/memories/{gone}/history"):
+            assert visitor.http.get(path, headers=visitor.headers).status_code == 404
+    again = visitor.http.patch(f"/memories/{message}", json={"text": "On Friday."}, headers=visitor.headers)
+    assert again.status_code == 404
 
 
 def test_if_match_protects_against_lost_updates(visitor: Visitor) -> None:

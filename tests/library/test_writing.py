@@ -277,6 +277,47 @@ def test_what_was_corrected_is_not_learned_from_and_goes_with_what_took_its_plac
     assert memory.list(subject="ana").items == ()
 
 
+def test_forgetting_what_took_the_place_of_a_message_leaves_nothing_hidden(memory: Memory) -> None:
+    said = str(memory.add("The code is 1234.", subject="ana", conversation="c").message_ids[0])
+    learned = memory.remember("Ana has a code.", subject="ana", evidence=[said])
+    made = memory.correct(said, "The code is 4321.", subject="ana")
+    assert memory.forget_preview(learned.id, subject="ana").messages == 0
+    memory.forget(learned.id, subject="ana")
+    assert memory.get(said, subject="ana").text == "The code is 1234."
+    memory.correct(made.id, "The code is 5555.", subject="ana", evidence=())
+    preview = memory.forget_preview(made.id, subject="ana")
+    assert (preview.messages, preview.memories, set(preview.ids)) == (1, 1, {said, made.id})
+    receipt = memory.forget(made.id, subject="ana", token=preview.token)
+    assert (receipt.messages, receipt.memories, receipt.revisions, receipt.remaining) == (1, 1, 2, 0)
+    for gone in (said, made.id):
+        for look in (memory.get, memory.history):
+            with pytest.raises(NotFound):
+                look(gone, subject="ana")
+    assert memory.list(subject="ana").items == ()
+    assert memory.search("code", subject="ana") == ()
+    with pytest.raises(NotFound):
+        memory.correct(said, "The code is 1.", subject="ana")
+    assert memory.verify().ok
+
+
+def test_what_was_said_before_a_correction_is_in_the_history_of_either(memory: Memory) -> None:
+    said = str(memory.add("One.", subject="ana").message_ids[0])
+    assert [record.text for record in memory.history(said, subject="ana")] == ["One."]
+    made = memory.correct(said, "Two.", subject="ana")
+    memory.correct(made.id, "Three.", subject="ana", evidence=())
+    learned = memory.remember("Ana counts.", subject="ana", evidence=[said])
+    for either in (said, made.id):
+        shown = memory.history(either, subject="ana")
+        assert [(record.id, record.text) for record in shown] == [
+            (said, "One."),
+            (made.id, "Two."),
+            (made.id, "Three."),
+        ]
+        with pytest.raises(NotFound):
+            memory.history(either, subject="bob")
+    assert [record.text for record in memory.history(learned.id, subject="ana")] == ["Ana counts."]
+
+
 def test_what_is_corrected_while_its_extraction_waits_is_not_learned_from(memory: Memory) -> None:
     said = str(memory.add("I live in Porto.", subject="ana", conversation="c").message_ids[0])
     memory.flush(subject="ana", conversation="c")

@@ -78,7 +78,7 @@ def _reading(routes: APIRouter, door: Door) -> None:
     async def get_history(
         request: Request, record_id: RecordId, app_id: InApp = "default", project_id: InApp = "default"
     ) -> History:
-        """Every revision of a memory, oldest first."""
+        """Every revision of a memory, oldest first; before them, the message in whose place it stands."""
         caller = await door.user(request)
         found = await caller.memory.history(record_id, **caller.where(app_id, project_id))
         return History(revisions=[present.memory(each) for each in found])
@@ -124,7 +124,7 @@ def _forgetting(routes: APIRouter, door: Door) -> None:
         if_match: IfMatch = None,
         idempotency_key: IdempotencyKey = None,
     ) -> Forgotten:
-        """Forget a memory or message for good, with what was learned from it alone."""
+        """Forget a memory or message for good, with what was learned from it alone, and what it replaced."""
         caller = await door.user(request)
         return present.forgotten(
             await caller.memory.forget(

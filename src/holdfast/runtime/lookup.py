@@ -52,7 +52,7 @@ class Get(_Immediate, Read[None, Record]):
 
 @dataclass(frozen=True, slots=True)
 class History(_Immediate, Read[None, tuple[Record, ...]]):
-    """Every revision of a memory, oldest first."""
+    """Every revision of a memory, oldest first; before them, the message in whose place it stands."""
 
     action: ClassVar[Action] = Action.HISTORY
     scope: Scope

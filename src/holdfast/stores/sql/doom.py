@@ -17,6 +17,14 @@ _RESTING_ON = (
 )
 
 
+# A memory that took a message's place rests on it since its first revision, and counts from the moment on at which the
+# message no longer did. Other memories may rest on the same message: they do not stand in its place.
+TOOK_PLACE = (
+    "evidence e JOIN records r ON r.number = e.memory_number AND r.revision = 1"
+    " JOIN records said ON said.number = e.message_number AND said.superseded_at = r.recorded_at"
+)
+
+
 class DoomReader(ResourceReader):
     """The part of `ports.Reader` that looks ahead of a forget."""
 
@@ -25,6 +33,9 @@ class DoomReader(ResourceReader):
         messages = {number: record_id for number, record_id, kind in named if kind == rows.MESSAGE}
         memories = {record_id for _, record_id, kind in named if kind == rows.MEMORY}
         derived, baseless, weakened = self._derived(messages, memories)
+        while replaced := self._replaced([*memories, *derived], messages):
+            messages |= replaced
+            derived, baseless, weakened = self._derived(messages, memories)
         revisions = self._revision_count([*memories, *derived]) + len(baseless)
         conversations = {row[0] for row in self._conversations_of(list(messages)) if row[0] is not None}
         resources = self._doomed_resources(target)
@@ -75,6 +86,21 @@ class DoomReader(ResourceReader):
         gone = {touched[number][0] for number in baseless if touched[number][1]}
         older = {number for number in baseless if touched[number][0] not in gone}
         return gone, older, len({record_id for record_id, _ in touched.values()} - gone)
+
+    def _replaced(self, memory_ids: Sequence[str], known: dict[int, str]) -> dict[int, str]:
+        """The messages, but for the `known`, in whose place those memories stand.
+
+        They go with the memory: the text that was corrected must neither come back into search nor stay hidden.
+        """
+        space, values = self._in_space()
+        return {
+            number: record_id
+            for condition, named in self._among("r.id", memory_ids)
+            for number, record_id in self._db.execute(
+                f"SELECT said.number, said.id FROM {TOOK_PLACE} WHERE {condition} AND {space}", [*named, *values]
+            )
+            if number not in known
+        }
 
     def _evidence_of(self, revisions: Sequence[int]) -> dict[int, set[int]]:
         linked: dict[int, set[int]] = {number: set() for number in revisions}

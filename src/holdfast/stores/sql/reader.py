@@ -16,7 +16,7 @@ from holdfast.domain.times import from_micros, to_micros
 from holdfast.ports import Answer, Delta, IndexRow, ListFilter, Nearest, Unindexed
 from holdfast.stores.sql import integrity, rows
 from holdfast.stores.sql.dialect import Dialect, Rows
-from holdfast.stores.sql.doom import DoomReader
+from holdfast.stores.sql.doom import TOOK_PLACE, DoomReader
 from holdfast.stores.sql.users import UserReader
 
 
@@ -128,8 +128,20 @@ class SqlReader(DoomReader, UserReader):
             found = self._select(f"r.id = ? AND {known}", [record_id, then, then, then], keyed=True)
         return (found[0][0], self._built(found)[0]) if found else None
 
-    def revisions(self, memory_id: str) -> Sequence[Record]:
-        return self._built(self._select("r.id = ?", [memory_id], "ORDER BY r.revision", keyed=True))
+    def revisions(self, record_id: str) -> Sequence[Record]:
+        found = self._revision_rows(record_id)
+        if not found:
+            return []
+        if found[0][1] == rows.MESSAGE:
+            after = [
+                row for (other,) in self._db.execute(_REPLACING, (record_id,)) for row in self._revision_rows(other)
+            ]
+            return self._built([*found, *after])
+        before = [row for (other,) in self._db.execute(_REPLACED, (record_id,)) for row in self._revision_rows(other)]
+        return self._built([*before, *found])
+
+    def _revision_rows(self, record_id: str) -> list[Any]:
+        return self._select("r.id = ?", [record_id], "ORDER BY r.revision", keyed=True)
 
     def page(self, wanted: ListFilter, before: str | None, limit: int) -> Sequence[Record]:
         condition, values = _listed(self.dialect, wanted)
@@ -328,6 +340,10 @@ DUE = (
 # Known at a moment: recorded by then, and not yet superseded.
 _KNOWN = "r.recorded_at <= ? AND (r.superseded_at IS NULL OR r.superseded_at > ?)"
 _VALID = "(r.valid_from IS NULL OR r.valid_from <= ?) AND (r.valid_to IS NULL OR r.valid_to > ?)"
+
+# Ids alone: what is there to read of them, the grant decides.
+_REPLACING = f"SELECT r.id FROM {TOOK_PLACE} WHERE said.id = ?"
+_REPLACED = f"SELECT said.id FROM {TOOK_PLACE} WHERE r.id = ?"
 
 _PLACED = "r.conversation_id = ? AND r.position >= ?"
 _MANY = 100

@@ -107,6 +107,57 @@ class ForgettingContract:
         assert await texts(store) == []
 
     @scenario
+    async def test_a_message_is_forgotten_with_the_memory_that_took_its_place(self, store: Store) -> None:
+        scribe = Scribe()
+        scope = Scope(subject="ana")
+        one, two = scribe.message("one"), scribe.message("two")
+        await add(store, scribe.turn(ANA, one, two))
+        learned = scribe.revision(scope, "learned", evidence=[one.id, two.id])
+        await put(store, learned)
+        override = scribe.revision(ANA, "override", evidence=[one.id])
+        await store.write(writing(ANA), lambda t: t.supersede(one.id, override.recorded_at))
+        await put(store, override)
+        # Resting on a message that was corrected is not standing in its place.
+        doomed = await store.read(reading(scope), lambda r: r.doomed(ForgetTarget(ids=(learned.id,))))
+        assert (doomed.message_ids, doomed.memory_ids, doomed.derived_ids) == ((), (learned.id,), ())
+        target = ForgetTarget(ids=(override.id,))
+        doomed = await store.read(reading(scope), lambda r: r.doomed(target))
+        assert (doomed.message_ids, doomed.memory_ids) == ((one.id,), (override.id,))
+        assert (doomed.derived_ids, doomed.weakened, doomed.conversations) == ((), 1, 1)
+        await put(store, scribe.revision(ANA, "again", of=override, supersedes=1, evidence=[two.id]))
+        # Also when it goes because of what it rests on by now; and with both messages, what was learned from them.
+        doomed = await store.read(reading(scope), lambda r: r.doomed(ForgetTarget(ids=(two.id,))))
+        assert doomed.message_ids == tuple(sorted([one.id, two.id]))
+        assert doomed.derived_ids == tuple(sorted([override.id, learned.id]))
+        assert await forget(store, target, writing(scope), scribe.clock.step()) == (3, 0)
+        assert await found(store, one.id) is None
+        assert await texts(store) == ["learned", "two"]
+
+    @scenario
+    async def test_revisions_of_a_message_and_of_the_memory_in_its_place_are_one_history(self, store: Store) -> None:
+        scribe = Scribe()
+        message, other = scribe.message("said"), scribe.message("other")
+        await add(store, scribe.turn(ANA, message, other))
+        learned = scribe.revision(ANA, "learned", evidence=[message.id])
+        await put(store, learned)
+        first = scribe.revision(ANA, "one", evidence=[message.id, other.id])
+        await store.write(writing(ANA), lambda t: t.supersede(message.id, first.recorded_at))
+        await put(store, first)
+        await put(store, scribe.revision(ANA, "two", of=first, supersedes=1))
+        whole = ["said", "one", "two"]
+        for record_id, expected in [
+            (message.id, whole),
+            (first.id, whole),
+            (learned.id, ["learned"]),
+            (other.id, ["other"]),
+        ]:
+            for grant in (SPACE, reading(ANA)):
+                shown = await store.read(grant, lambda r, record_id=record_id: list(r.revisions(record_id)))  # type: ignore[misc]
+                assert [record.text for record in shown] == expected
+            for grant in (reading(BOB), reading(replace(ANA, conversation="elsewhere"))):
+                assert await store.read(grant, lambda r, record_id=record_id: list(r.revisions(record_id))) == []  # type: ignore[misc]
+
+    @scenario
     async def test_what_is_shared_goes_with_the_words_it_rests_on(self, store: Store) -> None:
         scribe = Scribe()
         one = scribe.message("one")
