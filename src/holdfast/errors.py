@@ -30,6 +30,7 @@
     ├── EmbedderError
     │   ├── EmbedderUnavailable    the model did not answer; safe to try again
     │   └── EmbedderMisconfigured
+    ├── DocumentsBusy              too many documents are being read; safe to try again
     ├── LeaseLost                  a worker's job was taken over; its effects were not committed
     └── ConfigurationError
 
@@ -227,6 +228,12 @@ class EmbedderMisconfigured(EmbedderError):
     """The embedder cannot work as it is configured."""
 
     code: ClassVar[str] = "embedder_misconfigured"
+
+
+class DocumentsBusy(HoldfastError):
+    """Too many documents are being read. Nothing was written; trying again is safe."""
+
+    code: ClassVar[str] = "documents_busy"
 
 
 class LeaseLost(HoldfastError):

@@ -366,7 +366,8 @@ class AsyncMemory:
     ) -> ResourceAdded:
         """Keep what a document says: a text, the bytes of a file, or its path. The same file in a scope is kept once.
 
-        Text, markdown, HTML, PDF and DOCX can be read. `external_uri` is where it came from.
+        Text, markdown, HTML, PDF and DOCX can be read. `external_uri` is where it came from:
+        an http or https address, or a name of your own.
         """
         given: tuple[bytes, str | None] | InvalidInput
         try:

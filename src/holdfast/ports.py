@@ -287,8 +287,10 @@ class Reader(Protocol):
 
     def resource(self, resource_id: str) -> Resource | None: ...
 
-    def resource_of(self, scope: Scope, sha256: str) -> Resource | None:
-        """The one that was made of such a file in exactly this scope."""
+    def resource_of(self, scope: Scope, sha256: str, external_uri: str | None) -> Resource | None:
+        """The one that was made of such a file, from that address, in exactly this scope."""
+
+    def chunks_of(self, resource: Resource) -> Sequence[str]: ...  # the ids of those that were not forgotten
 
     def resources(self, before: str | None, limit: int) -> Sequence[Resource]:
         """Newest first, with ids below `before`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 from docx.document import Document as WordDocument
@@ -13,6 +14,8 @@ from tests.documents.conftest import Read
 
 from holdfast.documents.kinds import Kind
 from holdfast.documents.reader import DocumentReader
+from holdfast.domain.resources import Document
+from holdfast.errors import DocumentsBusy
 from holdfast.loops import over_in_one_step
 
 
@@ -227,3 +230,45 @@ def test_several_documents_are_read_at_once_and_without_a_loop() -> None:
 
     assert asyncio.run(many()) == [f"page {number}" for number in range(5)]
     assert over_in_one_step(reader.read(b"<html>alone", None, "p")).chunks == ("alone",)
+
+
+class Held(DocumentReader):
+    """Reads nothing until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.free = threading.Event()
+        self.begun = threading.Semaphore(0)
+
+    def _read(self, content: bytes, media_type: str | None, name: str) -> Document:
+        self.begun.release()
+        assert self.free.wait(60)
+        return super()._read(content, media_type, name)
+
+
+def test_more_documents_than_can_wait_are_refused_at_once() -> None:
+    reader = Held()
+
+    async def crowd() -> None:
+        try:
+            waiting = [asyncio.create_task(reader.read(b"text", None, "p")) for _ in range(10)]
+            for _ in range(2):
+                assert await asyncio.to_thread(reader.begun.acquire, timeout=60)
+            for _ in range(3):
+                with pytest.raises(DocumentsBusy, match="trying again is safe"):
+                    await reader.read(b"text", None, "p")
+            # Who waits no longer gives the place to another; a thread that reads still has its own.
+            for task in (waiting[0], waiting[9]):
+                task.cancel()
+            await asyncio.wait([waiting[0], waiting[9]])
+            waiting.append(asyncio.create_task(reader.read(b"late", None, "p")))
+            await asyncio.sleep(0)
+            with pytest.raises(DocumentsBusy):
+                await reader.read(b"text", None, "p")
+        finally:
+            reader.free.set()
+        documents = await asyncio.gather(*waiting[1:9], waiting[10])
+        assert [document.chunks for document in documents] == [("text",)] * 8 + [("late",)]
+        assert (await reader.read(b"after", None, "p")).chunks == ("after",)
+
+    asyncio.run(crowd())

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import io
+import threading
 import zipfile
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from itertools import islice
 
 import pytest
 from served import Gateway, Visitor
+
+from holdfast.documents.reader import DocumentReader
+from holdfast.domain.resources import Document
 
 
 def test_an_uploaded_text_is_found(visitor: Visitor) -> None:
@@ -59,6 +65,35 @@ def test_something_kept_elsewhere_is_found_under_its_address(visitor: Visitor) -
     assert found["session_id"] == made.json()["session_id"]
 
 
+def test_the_same_text_of_another_address_is_found_under_both(visitor: Visitor) -> None:
+    addresses = ["https://example.org/a", "https://example.org/b"]
+    bodies = [{**visitor.signed, "uri": address, "text": "The bells ring at noon."} for address in addresses]
+    made = [visitor.http.post("/resources/external", json=body) for body in (*bodies, bodies[0])]
+    assert [answer.status_code for answer in made] == [201, 201, 200]
+    assert made[2].json()["resource_id"] == made[0].json()["resource_id"] != made[1].json()["resource_id"]
+    found = visitor.search("bells", "resources").json()["results"]
+    assert sorted(each["resource_uri"] for each in found) == addresses
+
+
+def test_an_address_that_would_run_is_refused(visitor: Visitor) -> None:
+    body = {**visitor.signed, "uri": "javascript:alert(1)", "text": "Follow me."}
+    answer = visitor.http.post("/resources/external", json=body)
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "uri")
+
+
+def test_a_file_whose_chunk_was_forgotten_is_read_again(visitor: Visitor) -> None:
+    first = visitor.upload(b"The ferry leaves at nine.").json()
+    (found,) = visitor.search("ferry", "resources").json()["results"]
+    gone = visitor.http.delete(f"/memories/{found['id']}", headers=visitor.headers)
+    assert gone.status_code == 200, gone.text
+    again = visitor.upload(b"The ferry leaves at nine.")
+    assert (again.status_code, again.json()["reused"]) == (201, False)
+    assert again.json()["resource_id"] != first["resource_id"]
+    assert visitor.texts("ferry", "resources") == ["The ferry leaves at nine."]
+    listed = visitor.http.get("/resources", headers=visitor.headers).json()["resources"]
+    assert [each["resource_id"] for each in listed] == [again.json()["resource_id"]]
+
+
 def test_nobody_sees_another_users_resources(gateway: Gateway, visitor: Visitor) -> None:
     made = visitor.upload(b"Only mine.").json()
     other = gateway.user("the neighbour of resources")
@@ -66,6 +101,30 @@ def test_nobody_sees_another_users_resources(gateway: Gateway, visitor: Visitor)
     assert other.http.delete(f"/resources/{made['resource_id']}", headers=other.headers).status_code == 404
     assert other.http.get("/resources", headers=other.headers).json()["resources"] == []
     assert visitor.texts("mine", "resources") == ["Only mine."]
+
+
+def test_a_crowd_of_documents_is_told_to_come_again(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    free, read = threading.Event(), DocumentReader._read
+
+    def held(reader: DocumentReader, content: bytes, media_type: str | None, name: str) -> Document:
+        assert free.wait(60)
+        return read(reader, content, media_type, name)
+
+    monkeypatch.setattr(DocumentReader, "_read", held)
+    users = [gateway.user(f"one of the crowd, {number}") for number in range(12)]
+    with ThreadPoolExecutor(12) as threads:
+        try:
+            sent = [threads.submit(user.upload, b"We all come at once.") for user in users]
+            # All others wait until they are let go, so whoever is answered was refused.
+            done = list(islice(as_completed(sent, timeout=60), 2))
+            refused = [each.result() for each in done]
+            assert users[0].texts("still there") == []
+        finally:
+            free.set()
+        answers = [each.result() for each in sent]
+    assert [(answer.status_code, answer.json()["code"]) for answer in refused] == [(503, "documents_busy")] * 2
+    assert all(answer.headers["retry-after"] == "1" for answer in refused)
+    assert sorted(answer.status_code for answer in answers) == [201] * 10 + [503] * 2
 
 
 def bomb() -> bytes:

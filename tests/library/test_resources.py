@@ -11,6 +11,7 @@ import pytest
 
 import holdfast
 from holdfast import Actor, ActorKind, Memory, Trust
+from holdfast.domain.resources import ResourceAdded
 from holdfast.errors import (
     AccessDenied,
     IdempotencyConflict,
@@ -21,6 +22,8 @@ from holdfast.errors import (
     NotFound,
 )
 from holdfast.search.embedders.fake import FakeEmbedder
+from holdfast.stores.postgres import schema as postgres_schema
+from holdfast.stores.sqlite import schema as sqlite_schema
 
 HERONS = "Herons stand in the reeds and wait.\n\n" * 60 + "A heron eats fish."
 
@@ -69,6 +72,61 @@ def test_the_same_file_in_the_same_scope_is_kept_once(memory: Memory) -> None:
         assert not memory.add_resource(HERONS, name="a.txt", **other).reused
     assert not memory.add_resource(HERONS + "!", subject="ana").reused
     assert memory.stats(subject="ana").resources == 4  # with what is shared
+
+
+def test_the_same_text_under_another_address_is_another_resource(memory: Memory) -> None:
+    addresses = ["https://example.org/a", "https://example.org/b", None]
+    made = [memory.add_resource("Reeds.", name="r", external_uri=address).resource for address in addresses]
+    assert [resource.external_uri for resource in made] == addresses
+    assert len({resource.id for resource in made}) == 3
+    for resource in made:
+        again = memory.add_resource("Reeds.", name="r", external_uri=resource.external_uri)
+        assert (again.resource, again.reused) == (resource, True)
+
+
+@pytest.mark.parametrize("gone", ["one", "all"])
+def test_a_file_whose_chunks_were_forgotten_is_kept_anew(memory: Memory, gone: str) -> None:
+    first = memory.add_resource(HERONS, name="a.txt", subject="ana").resource
+    other = memory.add_resource(HERONS, name="a.txt", subject="bob").resource
+    chunks = memory.list(source=first.uri, subject="ana", limit=1_000).items
+    for chunk in chunks[: 1 if gone == "one" else None]:
+        memory.forget(chunk.id, subject="ana")
+    again = memory.add_resource(HERONS, name="a.txt", subject="ana")
+    assert (again.reused, again.resource.chunks) == (False, first.chunks)
+    assert memory.resources(subject="ana").items == (again.resource,)
+    assert memory.stats(subject="ana").memories == first.chunks
+    assert "eats fish" in memory.search("what does a heron eat", subject="ana")[0].text
+    assert memory.list(source=first.uri, subject="ana").items == ()
+    assert memory.resource(other.id, subject="bob") == other
+    assert memory.verify().ok
+    assert memory.add_resource(HERONS, name="a.txt", subject="ana") == ResourceAdded(again.resource, reused=True)
+
+
+def test_a_file_whose_chunk_was_corrected_is_still_whole(memory: Memory) -> None:
+    first = memory.add_resource("Reeds are blue.", subject="ana").resource
+    (chunk,) = memory.list(source=first.uri, subject="ana").items
+    memory.correct(chunk.id, "Reeds are green.", subject="ana")
+    assert memory.add_resource("Reeds are blue.", subject="ana").reused
+    assert memory.search("reeds", subject="ana")[0].text == "Reeds are green."
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["javascript:alert(1)", " JavaScript:alert(1)", "java\tscript:alert(1)", "data:text/html,x", "file:///etc/passwd",
+     "vbscript:x", "\x01javascript:x", "blob:https://example.org/x"],
+)  # fmt: skip
+def test_an_address_that_would_do_something_is_refused(memory: Memory, address: str) -> None:
+    with pytest.raises(InvalidInput, match=r"external_uri: \S+: is not an address") as refused:
+        memory.add_resource("Reeds.", external_uri=address)
+    assert refused.value.field == "external_uri"
+    assert memory.resources().items == ()
+
+
+@pytest.mark.parametrize(
+    "address", ["http://a", "HTTPS://a/b?c=data:x", "urn:isbn:1", "doc-7", "notes: file:x", "data"]
+)
+def test_an_address_that_is_only_a_name_is_kept(memory: Memory, address: str) -> None:
+    assert memory.add_resource("Reeds.", external_uri=address).resource.external_uri == address
 
 
 def test_resources_are_listed_newest_first_page_by_page(memory: Memory) -> None:
@@ -215,3 +273,22 @@ def test_with_a_remote_embedder_chunks_are_found_by_words_at_once_and_by_meaning
         assert memory.search("heron", subject="ana")
         memory.drain()
         assert memory.stats().pending_vectors == 0
+
+
+@pytest.mark.embedded
+def test_resources_of_a_store_that_knew_one_address_per_file_are_kept(
+    store_place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as before:
+        for schema in (sqlite_schema, postgres_schema):
+            earlier = schema.migrations()[:5]
+            before.setattr(schema, "migrations", lambda earlier=earlier: earlier)
+        with holdfast.open(store_place, embedder="fake") as memory:
+            old = [memory.add_resource("Reeds.", subject=name, external_uri="https://a").resource for name in "ab"]
+            with pytest.raises(holdfast.errors.HoldfastError):
+                memory.add_resource("Reeds.", subject="a", external_uri="https://b")
+    with holdfast.open(store_place, embedder="fake") as memory:
+        assert memory.resources().items == (old[1], old[0])
+        assert memory.add_resource("Reeds.", subject="a", external_uri="https://a").reused
+        assert not memory.add_resource("Reeds.", subject="a", external_uri="https://b").reused
+        assert memory.verify().ok

@@ -38,6 +38,7 @@ class Usage(typer.TyperException):
 EXIT_CODES: dict[type[errors.HoldfastError], ExitCode] = {
     errors.InvalidInput: ExitCode.USAGE,
     errors.ConfigurationError: ExitCode.USAGE,
+    errors.DocumentsBusy: ExitCode.PROBLEM,
     errors.NotFound: ExitCode.NOT_FOUND,
     errors.AccessDenied: ExitCode.DENIED,
     errors.Conflict: ExitCode.CONFLICT,

@@ -6,6 +6,7 @@ import asyncio
 import importlib.util
 import json
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
@@ -18,7 +19,7 @@ from holdfast.documents.kinds import Kind, kind_of
 from holdfast.documents.limits import MEGABYTE, Limits
 from holdfast.documents.plain import read_plain
 from holdfast.domain.resources import Document
-from holdfast.errors import ConfigurationError, InvalidDocument
+from holdfast.errors import ConfigurationError, DocumentsBusy, InvalidDocument
 from holdfast.loops import running
 
 _PROGRAM = Path(__file__).with_name("__main__.py")
@@ -30,19 +31,34 @@ _LIBRARIES = {
 }
 # Documents wait for each other rather than for the threads that everything else needs.
 _AT_ONCE = 2
+# Whoever waits holds a place that somebody else needs, and the document in memory.
+_WAITING = 8
 
 
 class DocumentReader:
-    """Reads at most two documents at a time. `close` is not needed: its threads end with the process."""
+    """Reads at most two documents at a time, while a few wait; more are refused at once.
+
+    `close` is not needed: its threads end with the process.
+    """
 
     def __init__(self, limits: Limits | None = None) -> None:
         self._limits = limits or Limits()
         self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="holdfast-documents")
+        self._places = threading.BoundedSemaphore(_AT_ONCE + _WAITING)
 
     async def read(self, content: bytes, media_type: str | None, name: str) -> Document:
         if running() is None:
             return self._read(content, media_type, name)
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._read, content, media_type, name)
+        if not self._places.acquire(blocking=False):
+            raise DocumentsBusy("too many documents are being read; trying again is safe")
+        try:
+            reading = self._threads.submit(self._read, content, media_type, name)
+        except BaseException:
+            self._places.release()
+            raise
+        # When it is over, not when nobody waits for it any more: a thread that reads goes on.
+        reading.add_done_callback(lambda _: self._places.release())
+        return await asyncio.wrap_future(reading)
 
     def _read(self, content: bytes, media_type: str | None, name: str) -> Document:
         limits = self._limits

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, ClassVar
 
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.addresses import checked_address
 from holdfast.domain.forgetting import ForgetReceipt, ForgetTarget
 from holdfast.domain.ids import MemoryId, OperationId, ResourceId, checked_id
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.memory import ALWAYS, Plane, Status, Trust
 from holdfast.domain.numbers import checked_whole
 from holdfast.domain.resources import Document, Resource, ResourceAdded, ResourcePage, resource_uri
-from holdfast.domain.scope import Scope
+from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.domain.text import checked_text
 from holdfast.errors import Conflict, InvalidDocument, InvalidInput, NotFound
-from holdfast.ports import NewRevision, Reader, Transaction
+from holdfast.ports import Doomed, NewRevision, Reader, Transaction
 from holdfast.runtime import indexing
 from holdfast.runtime.cursors import cursor_after, place_of
 from holdfast.runtime.forget import forgotten, kept_receipt, receipt_again, scrubbed
@@ -27,9 +28,11 @@ from holdfast.runtime.lookup import MAX_PAGE
 from holdfast.runtime.perform import Core, Read, Write
 
 MAX_NAME_CHARS = 256
-MAX_URI_CHARS = 2_048
 MAX_TYPE_CHARS = 256
 _CHUNKS_PER_JOB = 500
+_NOTHING = Doomed(
+    fingerprint="", message_ids=(), memory_ids=(), revisions=0, derived_ids=(), weakened=0, conversations=0
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,11 @@ class _Ready:
 
 @dataclass(frozen=True, slots=True)
 class AddResource(Write[_Ready, ResourceAdded]):
-    """Read a file and keep what it says. The same file in the same scope is kept once."""
+    """Read a file and keep what it says.
+
+    The same file from the same address is kept once in a scope. If chunks of it were forgotten since, what is left goes
+    and it is kept anew: what is told to be there can be found.
+    """
 
     action: ClassVar[Action] = Action.ADD_RESOURCE
     scope: Scope
@@ -63,12 +70,12 @@ class AddResource(Write[_Ready, ResourceAdded]):
         if self.media_type is not None:
             checked_text(self.media_type, "media_type", max_chars=MAX_TYPE_CHARS)
         if self.external_uri is not None:
-            checked_text(self.external_uri, "external_uri", max_chars=MAX_URI_CHARS)
+            checked_address(self.external_uri, "external_uri")
 
     async def prepare(self, core: Core, grant: Grant) -> _Ready:
         sha256 = hashlib.sha256(self.content).hexdigest()
         author, now = str(grant.actor), core.clock.now()
-        if await core.store.read(grant, lambda reader: reader.resource_of(self.scope, sha256)) is not None:
+        if await core.store.read(grant, lambda reader: self._whole(reader, self._there(reader, sha256))):
             return _Ready(core, sha256, author, now, None)
         document = await core.documents.read(self.content, self.media_type, self.name)
         if not document.chunks:
@@ -77,12 +84,14 @@ class AddResource(Write[_Ready, ResourceAdded]):
         return _Ready(core, sha256, author, now, document, tuple(entries))
 
     def apply(self, transaction: Transaction, prepared: _Ready) -> ResourceAdded:
-        there = transaction.resource_of(self.scope, prepared.sha256)
-        if there is not None:
+        there = self._there(transaction, prepared.sha256)
+        if there is not None and self._whole(transaction, there):
             return ResourceAdded(there, reused=True)
         core, document = prepared.core, prepared.document
         if document is None:
             raise Conflict("content: the same file was forgotten in this very moment; add it again")
+        if there is not None:
+            self._clear(transaction, core, there)
         resource = self._resource(prepared, document)
         chunks = [
             self._chunk(resource, prepared, number, text, entry)
@@ -95,6 +104,18 @@ class AddResource(Write[_Ready, ResourceAdded]):
                 some = tuple(made[start : start + _CHUNKS_PER_JOB])
                 self.enqueue(transaction, core, NewJob(JobKind.INDEX, self.scope, some))
         return ResourceAdded(resource)
+
+    def _there(self, reader: Reader, sha256: str) -> Resource | None:
+        return reader.resource_of(self.scope, sha256, self.external_uri)
+
+    def _whole(self, reader: Reader, there: Resource | None) -> bool:
+        return there is not None and len(reader.chunks_of(there)) >= there.chunks
+
+    def _clear(self, transaction: Transaction, core: Core, there: Resource) -> None:
+        """Make room for the same file: what is left of it would be there twice."""
+        left = replace(_NOTHING, memory_ids=tuple(transaction.chunks_of(there)), resource_ids=(there.id,))
+        transaction.forget(left, core.clock.now())
+        self.enqueue(transaction, core, NewJob(JobKind.SCRUB, Scope(space=EVERYWHERE)))
 
     def _resource(self, prepared: _Ready, document: Document) -> Resource:
         resource_id = ResourceId(prepared.core.ids.new(ids.RESOURCE))
@@ -147,7 +168,7 @@ class AddResource(Write[_Ready, ResourceAdded]):
         return ResourceAdded(found, kept["reused"])
 
     async def finish(self, core: Core, result: ResourceAdded, operation_id: OperationId) -> ResourceAdded:
-        if not core.embedder.local:
+        if not result.reused:
             core.wake()
         return result
 

@@ -153,10 +153,11 @@ CREATE TABLE resources (
     media_type TEXT COLLATE "C" NOT NULL,
     bytes BIGINT NOT NULL,
     chunks INTEGER NOT NULL,
-    recorded_at BIGINT NOT NULL,
-    UNIQUE (scope_id, sha256)
+    recorded_at BIGINT NOT NULL
 );
 CREATE INDEX resources_newest ON resources (partition_id, id);
+-- Not unique: the same text may be kept under several addresses.
+CREATE INDEX resources_file ON resources (scope_id, sha256);
 
 -- Derived; one row per piece of a text. Embedders differ in their dimensions, so the column has none: an approximate
 -- index is made per partition and embedder, over `vector::halfvec(dimensions)`.

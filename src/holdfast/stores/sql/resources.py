@@ -7,6 +7,7 @@ from typing import Any
 
 from holdfast.domain.forgetting import ForgetTarget
 from holdfast.domain.ids import ResourceId
+from holdfast.domain.memory import Plane
 from holdfast.domain.resources import URI_SCHEME, Resource, resource_uri
 from holdfast.domain.scope import SCOPE_PARTS, Scope
 from holdfast.domain.times import from_micros, to_micros
@@ -49,13 +50,25 @@ class ResourceReader(Reach):
         row = self._db.execute(f"{_SELECT} WHERE r.id = ? AND {within}", [resource_id, *values]).fetchone()
         return _resource(row) if row else None
 
-    def resource_of(self, scope: Scope, sha256: str) -> Resource | None:
+    def resource_of(self, scope: Scope, sha256: str, external_uri: str | None) -> Resource | None:
         within, values = self._within()
-        row = self._db.execute(
-            f"{_SELECT} WHERE r.partition_id = ? AND r.sha256 = ? AND {_EXACTLY} AND {within}",
+        found = self._db.execute(
+            f"{_SELECT} WHERE r.partition_id = ? AND r.sha256 = ? AND {_EXACTLY} AND {within} ORDER BY r.id",
             [self._number_of(scope.partition), bytes.fromhex(sha256), *rows.scope_values(scope), *values],
-        ).fetchone()
-        return _resource(row) if row else None
+        )
+        return next((each for each in map(_resource, found) if each.external_uri == external_uri), None)
+
+    def chunks_of(self, resource: Resource) -> Sequence[str]:
+        within, values = self._within()
+        found = self._db.execute(
+            "SELECT DISTINCT r.id FROM records r JOIN scopes s ON s.id = r.scope_id"
+            f" WHERE r.partition_id = ? AND r.source_key = ? AND r.plane = ? AND {_EXACTLY} AND {within}",
+            [
+                self._number_of(resource.scope.partition), rows.key_of(resource.uri), Plane.RESOURCE.value,
+                *rows.scope_values(resource.scope), *values,
+            ],
+        )  # fmt: skip
+        return [row[0] for row in found]
 
     def resources(self, before: str | None, limit: int) -> Sequence[Resource]:
         within, values = self._within()

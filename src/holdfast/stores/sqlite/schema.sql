@@ -121,10 +121,11 @@ CREATE TABLE resources (
     media_type TEXT NOT NULL,
     bytes INTEGER NOT NULL,
     chunks INTEGER NOT NULL,
-    recorded_at INTEGER NOT NULL,
-    UNIQUE (scope_id, sha256)
+    recorded_at INTEGER NOT NULL
 );
 CREATE INDEX resources_newest ON resources (partition_id, id);
+-- Not unique: the same text may be kept under several addresses.
+CREATE INDEX resources_file ON resources (scope_id, sha256);
 
 -- Derived. A partition's vectors lie together; float16, little-endian, one row per piece of a text.
 CREATE TABLE vectors (

@@ -32,6 +32,7 @@ from holdfast.testing.contract.scribe import (
 )
 
 SHA = "ab" * 32
+THERE = "https://there"
 
 
 def made(scribe: Scribe, scope: Scope, *chunks: str, sha256: str = SHA) -> tuple[Resource, list[NewRevision]]:
@@ -41,7 +42,7 @@ def made(scribe: Scribe, scope: Scope, *chunks: str, sha256: str = SHA) -> tuple
     uri = resource_uri(scope, resource_id)
     resource = Resource(
         id=resource_id, uri=uri, name="a name", media_type="text/plain", sha256=sha256, bytes=5, chunks=len(chunks),
-        external_uri="https://there", scope=scope, recorded_at=at,
+        external_uri=THERE, scope=scope, recorded_at=at,
     )  # fmt: skip
     return resource, [
         scribe.revision(scope, text, plane=Plane.RESOURCE, trust=Trust.LOW, source=uri, recorded_at=at)
@@ -62,7 +63,7 @@ class ResourceContract:
         resource, chunks = made(scribe, ANA, "one", "two", "three")
         await keep(store, resource, chunks)
         assert await store.read(SPACE, lambda r: r.resource(resource.id)) == resource
-        assert await store.read(SPACE, lambda r: r.resource_of(ANA, SHA)) == resource
+        assert await store.read(SPACE, lambda r: r.resource_of(ANA, SHA, THERE)) == resource
         assert await texts(store) == ["three", "two", "one"]
         found = await delta(store)
         assert [(row.plane, row.source, row.trust) for row in found.rows] == [("resource", resource.uri, Trust.LOW)] * 3
@@ -70,6 +71,31 @@ class ResourceContract:
         counts = await store.read(SPACE, lambda r: r.counts(EMBEDDER, ANALYZER))
         assert (counts["resources"], counts["memories"], counts["pending_vectors"]) == (1, 3, 0)
         assert (await store.read(EVERYTHING, lambda r: r.integrity(EMBEDDER)))[1] == []
+
+    @scenario
+    async def test_the_same_file_of_another_address_is_another_resource(self, store: Store) -> None:
+        scribe = Scribe()
+        kept = []
+        for address in (THERE, "https://elsewhere", None):
+            resource, chunks = made(scribe, ANA, "the same")
+            kept.append(replace(resource, external_uri=address))
+            assert await store.read(SPACE, lambda r, address=address: r.resource_of(ANA, SHA, address)) is None  # type: ignore[misc]
+            await keep(store, kept[-1], chunks)
+        for each in kept:
+            found = await store.read(SPACE, lambda r, each=each: r.resource_of(ANA, SHA, each.external_uri))  # type: ignore[misc]
+            assert found == each
+
+    @scenario
+    async def test_the_chunks_that_were_not_forgotten_are_told(self, store: Store) -> None:
+        scribe = Scribe()
+        resource, chunks = made(scribe, ANA, "one", "two")
+        await keep(store, resource, chunks)
+        await keep(store, *made(scribe, BOB, "three"))
+        ids = [chunk.id for chunk in chunks]
+        assert sorted(await store.read(SPACE, lambda r: r.chunks_of(resource))) == sorted(ids)
+        assert list(await store.read(reading(BOB), lambda r: r.chunks_of(resource))) == []
+        await forget(store, ForgetTarget(ids=(ids[0],)), writing(ANA), scribe.clock.step())
+        assert list(await store.read(SPACE, lambda r: r.chunks_of(resource))) == ids[1:]
 
     @scenario
     async def test_resources_are_listed_newest_first(self, store: Store) -> None:
@@ -92,8 +118,8 @@ class ResourceContract:
         resource, chunks = made(scribe, there, "canary")
         await keep(store, resource, chunks)
         assert await store.read(reading(here), lambda r: r.resource(resource.id)) is None
-        assert await store.read(reading(here), lambda r: r.resource_of(there, SHA)) is None
-        assert await store.read(EVERYTHING, lambda r: r.resource_of(here, SHA)) is None
+        assert await store.read(reading(here), lambda r: r.resource_of(there, SHA, THERE)) is None
+        assert await store.read(EVERYTHING, lambda r: r.resource_of(here, SHA, THERE)) is None
         assert list(await store.read(reading(here), lambda r: r.resources(None, 10))) == []
         for target in (ForgetTarget(source=resource.uri), ForgetTarget(conversation=there.conversation)):
             doomed = await store.read(reading(here), lambda r, target=target: r.doomed(target))  # type: ignore[misc]
@@ -126,7 +152,7 @@ class ResourceContract:
         # The same file can come again, and gets numbers of its own.
         again, chunks = made(scribe, ANA, "four")
         await keep(store, again, chunks)
-        assert await store.read(SPACE, lambda r: r.resource_of(ANA, SHA)) == again
+        assert await store.read(SPACE, lambda r: r.resource_of(ANA, SHA, THERE)) == again
         assert await texts(store) == ["four", "three"]
 
     @scenario
