@@ -8,7 +8,8 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,8 @@ class Run:
     # --- one service on one core ---
 
     def _one_service(self, place: Path) -> None:
-        with serving(str(place / "gateway.db"), _port(), core=_last_core()) as service:
+        core = _last_core()
+        with serving(str(place / "gateway.db"), _port(), core=core) as service, _kept_off(core):
             keys = _filled(service)
             searches = _searches(keys)
             asyncio.run(self._warm(service, searches))
@@ -228,6 +230,18 @@ def _port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
+
+
+@contextmanager
+def _kept_off(core: int | None) -> Iterator[None]:
+    """Have the client leave the service's core alone."""
+    everywhere = os.sched_getaffinity(0)
+    if core is not None:
+        os.sched_setaffinity(0, everywhere - {core})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, everywhere)
 
 
 def _last_core() -> int | None:
