@@ -71,6 +71,8 @@ class Line:
     async def ask(self, ask: Ask) -> int:
         """The status of the answer; 0 if there was none."""
         try:
+            if self._streams is not None and self._streams[0].at_eof():
+                self.close()  # it was idle for too long, and the service hung up
             if self._streams is None:
                 self._streams = await asyncio.open_connection("127.0.0.1", self._port)
             reader, writer = self._streams
