@@ -99,7 +99,8 @@ def test_beyond_loopback_it_needs_a_token(holdfast: Holdfast, tmp_path: Path) ->
 
 
 def test_a_token_file_that_is_none_is_said(holdfast: Holdfast, tmp_path: Path) -> None:
-    assert "token" in holdfast("serve", "--operator-token-file", "token").err
+    missing = holdfast("serve", "--operator-token-file", "token")
+    assert (missing.code, "--operator-token-file: token cannot be read" in missing.err) == (2, True)
     (tmp_path / "token").write_text(" \n")
     ran = holdfast("serve", "--operator-token-file", "token")
     assert (ran.code, "is empty" in ran.err) == (2, True)

@@ -133,6 +133,8 @@ def _token(file: Path | None) -> str | None:
         token = file.read_text("utf-8").strip()
     except UnicodeDecodeError:
         raise ConfigurationError(f"--operator-token-file: {file} is not text") from None
+    except OSError as error:
+        raise ConfigurationError(f"--operator-token-file: {file} cannot be read: {error.strerror}") from None
     if not token:
         raise ConfigurationError(f"--operator-token-file: {file} is empty; `openssl rand -hex 32` makes a token")
     return token

@@ -66,7 +66,7 @@ class CreateUser(Write[_New, Issued]):
         found = transaction.user(self.user_id)
         if found is None:
             if self.must_exist:
-                raise NotFound(f"there is no user {self.user_id!r:.80} in this space")
+                raise _nobody(self.user_id)
             user = User(self.user_id, self.scope.space, prepared.now)
             transaction.put_user(user, key_digest(prepared.key))
             return Issued(user, prepared.key, created=True)
@@ -116,7 +116,7 @@ class RevokeUser(Write[datetime, User]):
     def apply(self, transaction: Transaction, prepared: datetime) -> User:
         found = transaction.user(self.user_id)
         if found is None:
-            raise NotFound(f"there is no user {self.user_id!r:.80} in this space")
+            raise _nobody(self.user_id)
         user, digest = found
         if user.revoked_at is None:
             user = replace(user, revoked_at=prepared)
@@ -168,5 +168,9 @@ class ListUsers(Read[None, UserPage]):
 def _known(transaction: Transaction, user_id: str) -> User:
     found = transaction.user(user_id)
     if found is None:
-        raise NotFound(f"there is no user {user_id!r:.80} in this space")
+        raise _nobody(user_id)
     return found[0]
+
+
+def _nobody(user_id: str) -> NotFound:
+    return NotFound(f"there is no user {user_id!r:.80} in this space; `holdfast user list` shows who there is")
