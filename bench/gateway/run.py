@@ -17,10 +17,12 @@ from typing import Any
 import holdfast
 from bench.engine import postgres
 from bench.engine.corpus import Corpus
+from bench.gateway import machine
 from bench.gateway.load import Ask, Outcome, as_fast_as_answered, at_a_rate
 from bench.gateway.service import Service, serving, sign_up
 
 USERS, RECORDS = 40, 100
+ASKED = 200  # searches per second of one core
 CALLERS = 16
 MOMENT = 1_780_000_000_000
 Json = dict[str, Any]
@@ -81,6 +83,7 @@ class Run:
                 asyncio.run(as_fast_as_answered(service.port, CALLERS, self.seconds, _turns(keys)))
             )
             self._loaded(service, searches, best.per_second)
+        self.found["arithmetic"] = machine.arithmetic(core, self.seconds)
 
     async def _warm(self, service: Service, searches: Sequence[Ask]) -> None:
         await as_fast_as_answered(service.port, 2, 2.0, _each(searches))
@@ -92,6 +95,10 @@ class Run:
         def steadily(seconds: float) -> Outcome:
             return asyncio.run(at_a_rate(service.port, 0.7 * knee, seconds, ask))
 
+        # The load that is asked of one core, and 70 % of it.
+        self.found["at_140"] = _told(
+            asyncio.run(at_a_rate(service.port, 0.7 * ASKED, min(60.0, self.soak_seconds), ask))
+        )
         steadily(min(10.0, self.soak_seconds))
         before, files = service.resident_mb, service.open_files
         self.found["at_70_percent"] = _told(steadily(self.soak_seconds))

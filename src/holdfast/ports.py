@@ -30,6 +30,7 @@ from holdfast.domain.searching import ListFilter as ListFilter
 from holdfast.domain.searching import Nearest as Nearest
 from holdfast.domain.searching import NearestState as NearestState
 from holdfast.domain.searching import Order as Order
+from holdfast.domain.searching import QueryVector as QueryVector
 from holdfast.domain.searching import Ranked as Ranked
 from holdfast.domain.searching import Scored as Scored
 from holdfast.domain.searching import VectorBlock as VectorBlock
@@ -419,7 +420,7 @@ class Store(Protocol):
 
 
 class Searcher(Protocol):
-    """Ranks what a reader reaches. The query's vector is made beforehand, outside any transaction."""
+    """Ranks what a reader reaches, by a vector made beforehand; or made on the way, where that takes microseconds."""
 
     def text_to_embed(self, reader: Reader, scope: Scope, query: str, wanted: Wanted) -> str:
         """What the query's vector is to be made of: the query without the names of the participants it can see.
@@ -432,9 +433,8 @@ class Searcher(Protocol):
         reader: Reader,
         scope: Scope,
         query: str,
-        vector: FloatArray | None,
+        vector: QueryVector,
         wanted: Wanted,
-        now: datetime,
         target: int | None = None,
         *,
         explained: bool = False,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory_reader import Entry, MemoryReader
-from test_ranker import FAKE, HERE, NOW, found, reader_of, search
+from test_ranker import FAKE, HERE, found, reader_of, search
 
 from holdfast.domain.conditions import AllOf, AnyOf, Compare, Condition, Field, Not, Op
 from holdfast.domain.filters import condition_from
@@ -207,7 +207,7 @@ def test_what_one_condition_let_see_is_not_taken_for_what_another_does() -> None
 
     def numbers(condition: Condition | None) -> list[int]:
         wanted = Wanted(condition=condition)
-        return sorted(found(searcher.rank(reader, HERE, "cat", None, wanted, NOW)))
+        return sorted(found(searcher.rank(reader, HERE, "cat", None, wanted)))
 
     ann = Compare(Field.SENDER, Op.EQ, "Ann")
     for _ in range(2):
@@ -224,7 +224,7 @@ def test_what_is_kept_of_conditions_is_bounded() -> None:
     searcher = PartitionSearcher(cache, FAKE.fingerprint)
     for name in range(40):
         long = Compare(Field.SENDER, Op.IN, (f"{name}", "x" * 4_000))
-        assert found(searcher.rank(reader, HERE, "cat", None, Wanted(condition=long), NOW)) == [name + 1]
+        assert found(searcher.rank(reader, HERE, "cat", None, Wanted(condition=long))) == [name + 1]
     kept = cache.view(reader, HERE.partition, FAKE.fingerprint).sights._kept
     assert len(kept) == 2
     assert all(len(repr(key)) < 1_000 for key in kept)

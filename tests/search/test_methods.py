@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory_reader import Entry, MemoryReader
-from test_ranker import FAKE, HERE, NOW, found, reader_of, search
+from test_ranker import FAKE, HERE, found, reader_of, search
 
 from holdfast.domain.ranking import FloatArray, Weights
 from holdfast.domain.searching import Method
@@ -91,7 +91,7 @@ def test_by_meaning_words_names_and_neighbours_count_nothing() -> None:
     reader = MemoryReader(opposite)
     reader.add(Entry("couch couch couch", "Ann"), Entry("the sofa", "Bob"), Entry("couch", "Ann", said_at=1))
     searcher = PartitionSearcher(ViewCache(1_000_000), "any")
-    ranked = searcher.rank(reader, HERE, "Ann's couch", np.array([1, 0], np.float32), VECTOR, NOW)
+    ranked = searcher.rank(reader, HERE, "Ann's couch", np.array([1, 0], np.float32), VECTOR)
     assert found(ranked) == [2, 1, 3]
     assert [scored.score for scored in ranked.best] == pytest.approx([1, 0.6, 0.6], abs=1e-3)
 
@@ -127,7 +127,7 @@ def test_within_a_radius_is_what_is_similar_enough(
     searcher = PartitionSearcher(ViewCache(1_000_000), FAKE.fingerprint)
 
     def best(wanted: Wanted) -> list[Scored]:
-        return list(searcher.rank(reader, HERE, query, vector, wanted, NOW).best)
+        return list(searcher.rank(reader, HERE, query, vector, wanted).best)
 
     similar = {scored.number: np.float32(scored.parts["vector"][0]) for scored in best(VECTOR)}
     wanted = Wanted(method=method, top_k=50)

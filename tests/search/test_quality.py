@@ -90,7 +90,7 @@ def measure(name: str, embedding: Embedding, weights: Weights | None = None) -> 
         searcher = PartitionSearcher(ViewCache(100_000_000), embedding.fingerprint, weights)
         for question in (question for question in scope["questions"] if question["counted"]):
             text = searcher.text_to_embed(reader, HERE, question["query"], Wanted())
-            ranked = searcher.rank(reader, HERE, question["query"], embedding.vectors([text])[0], Wanted(), NOW)
+            ranked = searcher.rank(reader, HERE, question["query"], embedding.vectors([text])[0], Wanted())
             gold = set(question["gold"])
             hits = [ids[scored.number] in gold for scored in ranked.best]
             recalls.append(sum(hits) / len(gold))

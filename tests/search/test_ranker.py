@@ -46,7 +46,7 @@ def search(
     searcher = PartitionSearcher(ViewCache(10_000_000), FAKE.fingerprint, weights)
     wanted = wanted or Wanted()
     vector = None if words_only else FAKE.vectors([searcher.text_to_embed(reader, scope, query, wanted)])[0]
-    return searcher.rank(reader, scope, query, vector, wanted, NOW, target)
+    return searcher.rank(reader, scope, query, vector, wanted, target)
 
 
 def reader_of(*entries: Entry) -> MemoryReader:
@@ -303,9 +303,9 @@ def test_a_view_that_grew_ranks_like_one_built_at_once(history: list[tuple[str, 
     vector = FAKE.vectors([query])[0]
     for step in history:
         play(reader, step)
-        grown = kept.rank(reader, HERE, query, vector, wanted, NOW)
+        grown = kept.rank(reader, HERE, query, vector, wanted)
     fresh = PartitionSearcher(ViewCache(10_000_000), FAKE.fingerprint)
-    built = fresh.rank(reader, HERE, query, vector, wanted, NOW)
+    built = fresh.rank(reader, HERE, query, vector, wanted)
     assert grown == built
 
 
@@ -396,7 +396,7 @@ def test_what_one_search_saw_is_not_taken_for_what_another_sees() -> None:
     searcher = PartitionSearcher(ViewCache(10_000_000), FAKE.fingerprint)
 
     def numbers(scope: Scope, wanted: Wanted) -> list[int]:
-        return sorted(found(searcher.rank(reader, scope, "cat", None, wanted, NOW)))
+        return sorted(found(searcher.rank(reader, scope, "cat", None, wanted)))
 
     for _ in range(2):
         assert numbers(HERE, Wanted()) == [1, 2]

@@ -6,13 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from holdfast.domain.conditions import Condition
 from holdfast.domain.memory import Plane, Status
 from holdfast.domain.ranking import FloatArray, HalfArray, IntArray
 from holdfast.domain.results import HitKind, Way
 from holdfast.domain.transcript import Role
+
+# What a query means: a vector made beforehand, what makes one of a text at once, or nothing.
+QueryVector: TypeAlias = FloatArray | Callable[[str], FloatArray] | None
 
 
 class Method(StrEnum):

@@ -43,7 +43,7 @@ class RecallMemory(Read[Asked, Recall]):
         # And a model is told what is true at the moment it asks about, unless it asks for another.
         valid_at = self.wanted.valid_at or self.wanted.as_of or prepared.now
         wanted = replace(self.wanted, top_k=many, quarantined=False, valid_at=valid_at)
-        ranked = prepared.core.searcher.rank(reader, self.scope, self.query, prepared.vector, wanted, prepared.now)
+        ranked = prepared.core.searcher.rank(reader, self.scope, self.query, prepared.vector, wanted)
         chosen, omitted = choose(hits(reader, ranked.best), self.wanted.top_k)
         kept, message = reference_message(chosen, self.budget_chars)
         if len(kept) < len(chosen):

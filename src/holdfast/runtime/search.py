@@ -6,6 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
@@ -19,7 +20,8 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.searching import Method
 from holdfast.domain.text import MAX_QUERY_CHARS, checked_text
 from holdfast.errors import EmbedderUnavailable, InvalidInput, NotFound
-from holdfast.ports import Purpose, Ranked, Reader, Scored, Wanted
+from holdfast.loops import over_in_one_step
+from holdfast.ports import Purpose, QueryVector, Ranked, Reader, Scored, Wanted
 from holdfast.runtime import indexing
 from holdfast.runtime.perform import Core, Read
 
@@ -40,7 +42,7 @@ class Asked:
     """
 
     core: Core
-    vector: FloatArray | None
+    vector: QueryVector
     now: datetime
     stunted: bool = False
 
@@ -48,6 +50,9 @@ class Asked:
 async def asked(core: Core, grant: Grant, query: str, wanted: Wanted) -> Asked:
     if wanted.method is Method.KEYWORD:
         return Asked(core, None, core.clock.now())
+    if getattr(core.embedder, "loopless", False):
+        # Sooner made than waited for: in the thread that ranks.
+        return Asked(core, partial(_vector_at_once, core), core.clock.now())
     meant = await core.store.read(grant, lambda reader: core.searcher.text_to_embed(reader, grant.scope, query, wanted))
     try:
         vector = indexing.query_vector(await indexing.vectors_of(core, [meant], Purpose.QUERY))
@@ -59,6 +64,10 @@ async def asked(core: Core, grant: Grant, query: str, wanted: Wanted) -> Asked:
         log.warning("searching by words only: %s", error)
         return Asked(core, None, core.clock.now(), stunted=True)
     return Asked(core, vector, core.clock.now())
+
+
+def _vector_at_once(core: Core, meant: str) -> FloatArray:
+    return indexing.query_vector(over_in_one_step(indexing.vectors_of(core, [meant], Purpose.QUERY)))
 
 
 def check_query(query: str, wanted: Wanted, places: str = "top_k") -> None:
@@ -106,7 +115,7 @@ class Search(Read[Asked, tuple[Hit, ...]]):
         return await asked(core, grant, self.query, self.wanted)
 
     def apply(self, reader: Reader, prepared: Asked) -> tuple[Hit, ...]:
-        ranked = prepared.core.searcher.rank(reader, self.scope, self.query, prepared.vector, self.wanted, prepared.now)
+        ranked = prepared.core.searcher.rank(reader, self.scope, self.query, prepared.vector, self.wanted)
         return hits(reader, ranked.best)
 
     def touched(self, result: tuple[Hit, ...]) -> int:
@@ -134,7 +143,7 @@ class Explain(Read[Asked, Explanation]):
     def apply(self, reader: Reader, prepared: Asked) -> Explanation:
         target = self._target(reader)
         ranked = prepared.core.searcher.rank(
-            reader, self.scope, self.query, prepared.vector, self.wanted, prepared.now, target, explained=True
+            reader, self.scope, self.query, prepared.vector, self.wanted, target, explained=True
         )
         understood = dict(ranked.understood)
         if prepared.stunted:

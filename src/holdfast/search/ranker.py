@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 import numpy as np
 
@@ -36,7 +35,7 @@ from holdfast.domain.results import Way
 from holdfast.domain.scope import Partition, Scope
 from holdfast.domain.searching import Method, Order
 from holdfast.domain.times import to_micros
-from holdfast.ports import Nearest, Ranked, Reader, Scored, Wanted
+from holdfast.ports import Nearest, QueryVector, Ranked, Reader, Scored, Wanted
 from holdfast.search.analyzer import TextAnalyzer
 from holdfast.search.approximate import Found, Pool, exact
 from holdfast.search.browsing import browsed
@@ -118,27 +117,24 @@ class PartitionSearcher:
         self._approximate_from = approximate_from
 
     def text_to_embed(self, reader: Reader, scope: Scope, query: str, wanted: Wanted) -> str:
-        if wanted.method is Method.VECTOR:
-            # No other part of the ranking stands for the names.
-            return query
-        seen = _seen(self._places(reader), scope, wanted)
-        return without_names(query, _participants(seen))
+        return _meant(self._places(reader), scope, query, wanted)
 
     def rank(
         self,
         reader: Reader,
         scope: Scope,
         query: str,
-        vector: FloatArray | None,
+        vector: QueryVector,
         wanted: Wanted,
-        now: datetime,
         target: int | None = None,
         *,
         explained: bool = False,
     ) -> Ranked:
+        places = self._places(reader)
         if wanted.method is Method.KEYWORD:
             vector = None
-        places = self._places(reader)
+        elif callable(vector):
+            vector = vector(_meant(places, scope, query, wanted))
         ranked = self._rank(places, scope, query, vector, wanted, target)
         if not explained:
             return ranked
@@ -356,6 +352,13 @@ def _by_similarity(found: _Candidates, weights: FloatArray) -> _Judged:
 def _seen(places: list[_Place], scope: Scope, wanted: Wanted) -> list[tuple[_Place, Seen]]:
     found = ((place, seen_of(place.view, scope, wanted)) for place in places if place.view.size)
     return [(place, seen) for place, seen in found if seen is not None]
+
+
+def _meant(places: list[_Place], scope: Scope, query: str, wanted: Wanted) -> str:
+    """The query without the names of those it can see; by meaning alone, nothing else stands for the names."""
+    if wanted.method is Method.VECTOR:
+        return query
+    return without_names(query, _participants(_seen(places, scope, wanted)))
 
 
 def _participants(seen: list[tuple[_Place, Seen]]) -> list[str]:
