@@ -42,7 +42,8 @@ ALLOWED: dict[str, set[str]] = {
     "client": {*CORE, "ports", "runtime", "library", "sync", "wire", "settings"},
     "opening": {*CORE, "ports", "app", "client", "library", "settings", "sync"},
     "gateway": {*CORE, "holdfast", "library", "ports", "inputs", "runtime", "wire", "settings"},
-    "cli": {*CORE, "holdfast", "settings", "app", "gateway", "library", "ports", "inputs", "opening", "sync"},
+    "agent": {*CORE, "app", "client", "settings"},
+    "cli": {*CORE, "agent", "holdfast", "settings", "app", "gateway", "library", "ports", "inputs", "opening", "sync"},
 }
 SEES_EVERYTHING = {"app", "__init__", "__main__"}
 MAX_FUNCTION_LINES = 60

@@ -30,6 +30,9 @@
     ├── EmbedderError
     │   ├── EmbedderUnavailable    the model did not answer; safe to try again
     │   └── EmbedderMisconfigured
+    ├── ModelError
+    │   ├── ModelUnavailable       the agent's model did not answer; safe to try again
+    │   └── ModelMisconfigured
     ├── DocumentsBusy              too many documents are being read; safe to try again
     ├── LeaseLost                  a worker's job was taken over; its effects were not committed
     └── ConfigurationError
@@ -228,6 +231,24 @@ class EmbedderMisconfigured(EmbedderError):
     """The embedder cannot work as it is configured."""
 
     code: ClassVar[str] = "embedder_misconfigured"
+
+
+class ModelError(HoldfastError):
+    """The agent's model could not do its work."""
+
+    code: ClassVar[str] = "model_error"
+
+
+class ModelUnavailable(ModelError):
+    """The agent's model did not answer. Trying again is safe."""
+
+    code: ClassVar[str] = "model_unavailable"
+
+
+class ModelMisconfigured(ModelError):
+    """The agent's model cannot be used as it is configured."""
+
+    code: ClassVar[str] = "model_misconfigured"
 
 
 class DocumentsBusy(HoldfastError):

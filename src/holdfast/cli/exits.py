@@ -28,6 +28,7 @@ class ExitCode(IntEnum):
     CONFLICT = 5
     STORE = 6
     EMBEDDER = 7
+    MODEL = 8
     INTERRUPTED = 130
 
 
@@ -45,6 +46,7 @@ EXIT_CODES: dict[type[errors.HoldfastError], ExitCode] = {
     errors.LeaseLost: ExitCode.CONFLICT,
     errors.StoreError: ExitCode.STORE,
     errors.EmbedderError: ExitCode.EMBEDDER,
+    errors.ModelError: ExitCode.MODEL,
     errors.HoldfastError: ExitCode.PROBLEM,
 }
 
@@ -54,6 +56,7 @@ HINTS: dict[type[errors.HoldfastError], str] = {
     errors.StoreCorrupt: "Keep a copy of the file before you change anything.",
     errors.EmbedderUnavailable: "Nothing is lost: `holdfast store flush` catches up once it answers.",
     errors.EmbedderMisconfigured: "`--embedder static` needs no key and no network. `holdfast doctor` checks the rest.",
+    errors.ModelMisconfigured: "`--provider scripted` needs no key and no network.",
     errors.ConfigurationError: "`holdfast doctor` shows every setting.",
 }
 

@@ -37,6 +37,7 @@ STATUS: dict[type[errors.HoldfastError], int] = {
     errors.StoreError: 500,
     errors.EmbedderUnavailable: 503,
     errors.EmbedderError: 500,
+    errors.ModelError: 500,
     errors.DocumentsBusy: 503,
     errors.ConfigurationError: 500,
     errors.HoldfastError: 500,
