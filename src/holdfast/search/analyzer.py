@@ -16,7 +16,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
-import snowballstemmer
+import Stemmer
 
 from holdfast.ports import Analysis, Flag
 from holdfast.search.postings import pack_terms
@@ -68,8 +68,8 @@ class TextAnalyzer:
     """Implements `ports.Analyzer`. Safe to use from several threads."""
 
     def __init__(self) -> None:
-        self._english = snowballstemmer.stemmer("english")
-        self._russian = snowballstemmer.stemmer("russian")
+        self._english = Stemmer.Stemmer("english")
+        self._russian = Stemmer.Stemmer("russian")
         # A stemmer works on the word inside itself: a second thread would stem half of one word and half of another.
         self._stemming = threading.Lock()
         self._known: dict[str, tuple[int, ...]] = {}

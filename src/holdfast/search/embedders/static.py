@@ -31,6 +31,7 @@ _INLINE_CHARS = 20_000
 _BATCH = 2_048
 CACHED_WORDS = 50_000
 _MAX_WORD_CHARS = 32
+_FEW_WORDS = 24
 _FROM_THE_FIRST = np.zeros(1, np.int64)
 _MARK = "\u2581"  # what the tokenizer writes for a space, and puts before the first word
 _MARKS_WORDS = f'Sequence(normalizers=[Prepend(prepend="{_MARK}"), Replace(pattern=String(" "), content="{_MARK}")])'
@@ -127,7 +128,11 @@ class Tokens:
         return text.split(" ")
 
     def _looked_up(self, words: Sequence[str]) -> dict[str, tuple[int, ...]]:
-        encoded = self.tokenizer.encode_batch_fast(list(words), add_special_tokens=False)
+        if len(words) <= _FEW_WORDS:
+            # A batch is spread over threads, and waking them takes longer than the work.
+            encoded = [self.tokenizer.encode(word, add_special_tokens=False) for word in words]
+        else:
+            encoded = self.tokenizer.encode_batch_fast(list(words), add_special_tokens=False)
         found = {word: tuple(encoding.ids) for word, encoding in zip(words, encoded, strict=True)}
         kept = {word: ids for word, ids in found.items() if len(word) <= _MAX_WORD_CHARS}
         if len(self._known) + len(kept) > CACHED_WORDS:
