@@ -1,0 +1,130 @@
+"""Curated entries as values: how a file's text holds them, how one is addressed, what an operation makes of them.
+
+An entry is text without blank edges. In a file, a line that is nothing but `§` stands between two of them, so no entry
+has such a line. Nothing here touches a disk.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from holdfast.agent.curated.threats import MAX_SCANNED_CHARS, threat_in
+from holdfast.domain.text import checked_text
+from holdfast.errors import InvalidInput, InvalidText
+
+DELIMITER = "\n§\n"
+PREVIEW_CHARS = 80
+# As people write it by hand: with blanks around the mark, and with the line ends of any system.
+_BETWEEN = re.compile(r"^[ \t]*§[ \t]*$", re.MULTILINE)
+
+Entries = tuple[str, ...]
+
+
+class Target(StrEnum):
+    """Which file: what the agent notes for itself, or who the user is."""
+
+    MEMORY = "memory"
+    USER = "user"
+
+    @property
+    def file(self) -> str:
+        return f"{self.name}.md"
+
+
+class Action(StrEnum):
+    ADD = "add"
+    REPLACE = "replace"
+    REMOVE = "remove"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One change of one file: `add` takes a content, `remove` an old text, `replace` both."""
+
+    action: Action
+    target: Target
+    content: str | None = None
+    old_text: str | None = None
+
+    def __post_init__(self) -> None:
+        adds, finds = self.action is not Action.REMOVE, self.action is not Action.ADD
+        for name, wanted in (("content", adds), ("old_text", finds)):
+            if wanted and not (getattr(self, name) or "").strip():
+                raise InvalidInput(name, f"is missing; {self.action} needs it")
+            if not wanted and getattr(self, name):
+                raise InvalidInput(name, f"is of no use to {self.action}; leave it out")
+        if self.content:
+            object.__setattr__(self, "content", checked_entry(self.content))
+        if self.old_text:
+            object.__setattr__(self, "old_text", _unix_lines(self.old_text).strip())
+
+
+def parsed(text: str) -> Entries:
+    """The entries of a file's text, in order."""
+    return tuple(entry for piece in _BETWEEN.split(_unix_lines(text)) if (entry := piece.strip()))
+
+
+def joined(entries: Sequence[str]) -> str:
+    """What the limits are measured by, and what a file holds, but for its last line's end."""
+    return DELIMITER.join(entries)
+
+
+def checked_entry(text: str) -> str:
+    """The entry that this text makes, or `InvalidText`."""
+    entry = _unix_lines(checked_text(text, "content", max_chars=MAX_SCANNED_CHARS)).strip()
+    if _BETWEEN.search(entry):
+        raise InvalidText("content", "has a line that is only '§', which divides entries; add them one by one")
+    if why := threat_in(entry):
+        raise InvalidText("content", f"is refused, since it {why}; keep plain facts, in your own words")
+    return entry
+
+
+def usage(entries: Sequence[str], limit: int) -> str:
+    used = len(joined(entries))
+    return f"{used * 100 // limit}% — {used:,} of {limit:,} characters"
+
+
+def shown(entries: Sequence[str]) -> Entries:
+    """The entries as a model may see them: of one that holds a threat, why and which, and nothing of its text."""
+    return tuple(
+        f"[BLOCKED: it {why}; entry {number}]" if (why := threat_in(entry)) else entry
+        for number, entry in enumerate(entries, 1)
+    )
+
+
+def applied(entries: Entries, operation: Operation) -> tuple[Entries, str]:
+    """The entries after the operation, and what it did. `InvalidInput` says why it cannot be."""
+    if operation.action is Action.ADD:
+        content = str(operation.content)
+        if content in entries:
+            return entries, "It was there already"
+        return (*entries, content), "Added"
+    at = _found(entries, operation)
+    if operation.action is Action.REPLACE:
+        return (*entries[:at], str(operation.content), *entries[at + 1 :]), "Replaced"
+    return (*entries[:at], *entries[at + 1 :]), "Removed"
+
+
+def _found(entries: Entries, operation: Operation) -> int:
+    """The one entry that shows the old text. What is blocked is found by what is shown in its place."""
+    old = str(operation.old_text)
+    views = shown(entries)
+    matching = [at for at, view in enumerate(views) if old in view]
+    if not matching:
+        raise InvalidInput("old_text", f"is in no entry of {operation.target.file}; copy a piece of the entry exactly")
+    if len({entries[at] for at in matching}) > 1:
+        previews = "; ".join(f"'{_preview(views[at])}'" for at in matching)
+        raise InvalidInput("old_text", f"is in {len(matching)} entries, give more of the one meant: {previews}")
+    return matching[0]
+
+
+def _preview(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= PREVIEW_CHARS else line[: PREVIEW_CHARS - 1] + "…"
+
+
+def _unix_lines(text: str) -> str:
+    return text.replace("\r\n", "\n")

@@ -1,0 +1,321 @@
+"""The two files of curated memory on disk: locked, reloaded, validated, and replaced whole.
+
+One lock (`.lock`) guards both files, over all processes. Under it a change reads what is there now, and whatever is
+written is written beside, synced, and renamed over the file, so that a reader sees the old text or the new one and a
+crash leaves one of them. A change of both files is first written down whole (`.pending.json`): from then on it will
+be done, if not by this process, then by the next one that takes the lock.
+
+People may edit the files by hand. What cannot be understood is never overwritten (`_problem`); a copy of it is kept
+once, so that whoever repairs it can go back. Links are refused: a folder that came from elsewhere must not be able to
+put any other file of this machine into a prompt.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import random
+import re
+import stat
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from holdfast.agent.curated.entries import Entries, Operation, Target, applied, joined, parsed, usage
+from holdfast.errors import (
+    ConfigurationError,
+    InvalidInput,
+    OutcomeUnknown,
+    StoreBusy,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnusable,
+)
+
+MEMORY_CHARS = 2_200
+USER_CHARS = 1_375
+MAX_FILE_BYTES = 1_048_576
+LOCK_SECONDS = 10.0
+READ_SECONDS = 1.0
+_LOCK = ".lock"
+_PENDING = ".pending.json"
+_UNTEXTUAL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_CONFLICT = re.compile(r"^(?:<{7}|={7}|>{7})(?: |$)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What one file holds, or the problem for which it can be neither used nor written."""
+
+    target: Target
+    limit: int
+    entries: Entries = ()
+    problem: str = ""
+
+    @property
+    def usage(self) -> str:
+        return usage(self.entries, self.limit)
+
+    @property
+    def excess(self) -> int:
+        """By how many characters it is over its limit."""
+        return max(0, len(joined(self.entries)) - self.limit)
+
+
+class MemoryStore:
+    """`MEMORY.md` and `USER.md` in one folder, which is made when something is first kept."""
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        memory_chars: int = MEMORY_CHARS,
+        user_chars: int = USER_CHARS,
+        lock_seconds: float = LOCK_SECONDS,
+    ) -> None:
+        if min(memory_chars, user_chars) < 1:
+            raise ConfigurationError("the limits of curated memory must be at least one character")
+        self._folder = Path(folder)
+        self._limits = {Target.MEMORY: memory_chars, Target.USER: user_chars}
+        self._lock_seconds = lock_seconds
+
+    @property
+    def folder(self) -> Path:
+        return self._folder
+
+    def read(self) -> Mapping[Target, Held]:
+        """Both files, as one change left them. Where there is no lock to be had, each file as it is."""
+        if not self._folder.is_dir():
+            return {target: Held(target, limit) for target, limit in self._limits.items()}
+        with contextlib.ExitStack() as stack:
+            # Not to be able to write, or to wait for whoever does, is no reason not to read.
+            with contextlib.suppress(OSError, StoreError):
+                stack.enter_context(self._locked(min(self._lock_seconds, READ_SECONDS)))
+            return {target: self._held(target) for target in Target}
+
+    def change(self, operations: Sequence[Operation]) -> tuple[Mapping[Target, Held], tuple[str, ...]]:
+        """Do all of them, or none and say why; what the files hold then, and what each operation did."""
+        with _translated():
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with self._locked(self._lock_seconds):
+                return self._changed(operations)
+
+    def _changed(self, operations: Sequence[Operation]) -> tuple[Mapping[Target, Held], tuple[str, ...]]:
+        before = {target: self._writable(target) for target in Target if any(o.target is target for o in operations)}
+        entries = {target: held.entries for target, held in before.items()}
+        done = []
+        for operation in operations:
+            entries[operation.target], did = applied(entries[operation.target], operation)
+            done.append(did)
+        after = {target: Held(target, self._limits[target], entries[target]) for target in before}
+        written = {target: held for target, held in after.items() if held != before[target]}
+        for target, held in written.items():
+            if held.excess:
+                raise InvalidInput(
+                    "content",
+                    f"{target.file} would have {held.limit + held.excess:,} characters, and {held.limit:,} fit. "
+                    "Nothing was written; shorten it, or replace or remove entries in the same call (operations)",
+                )
+            if before[target].excess:
+                self._keep_copy(target)
+        self._write({target: f"{joined(held.entries)}\n" if held.entries else "" for target, held in written.items()})
+        return after, tuple(done)
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def _held(self, target: Target) -> Held:
+        limit = self._limits[target]
+        try:
+            raw = self._raw(target.file)
+            text = raw.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            return Held(target, limit, problem=f"it is not UTF-8 at byte {error.start:,}")
+        except OSError as error:
+            return Held(target, limit, problem=_why_unreadable(error))
+        entries = parsed(text)
+        return (
+            Held(target, limit, entries)
+            if not (why := _problem(text, entries, limit))
+            else Held(target, limit, (), why)
+        )
+
+    def _writable(self, target: Target) -> Held:
+        held = self._held(target)
+        if not held.problem:
+            return held
+        copy = self._keep_copy(target)
+        kept = f"a copy is kept as {copy}; " if copy else ""
+        raise StoreUnusable(
+            f"{target.file} was not written to, since {held.problem}. Nothing in it was changed; {kept}"
+            f"put it right by hand (entries divided by lines that are only '§'), or move it away"
+        )
+
+    def _raw(self, name: str) -> bytes:
+        """A file's bytes; none if it is not there. Anything but a plain file of a fair size is an `OSError`."""
+        try:
+            # A pipe would keep whoever opens it waiting.
+            descriptor = os.open(self._folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return b""
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise OSError(errno.EINVAL, "not a plain file")
+            raw = file.read(MAX_FILE_BYTES + 1)
+        if len(raw) > MAX_FILE_BYTES:
+            raise OSError(errno.EFBIG, "too large")
+        return raw
+
+    def _keep_copy(self, target: Target) -> str:
+        """The name of a copy of what is there now, made unless there is one; nothing if it cannot be read."""
+        try:
+            raw = self._raw(target.file)
+        except OSError:
+            return ""
+        digest = _digest(raw)[:8]
+        if kept := sorted(self._folder.glob(f"{target.file}.bak.*.{digest}")):
+            return kept[0].name
+        name = f"{target.file}.bak.{datetime.now(UTC):%Y%m%dT%H%M%SZ}.{digest}"
+        self._put(name, raw)
+        return name
+
+    # --- writing, under the lock -------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _locked(self, seconds: float) -> Iterator[None]:
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(self._folder / _LOCK, flags, 0o600)
+        try:
+            _wait_for(descriptor, seconds)
+            self._finish_pending()
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _write(self, texts: Mapping[Target, str]) -> None:
+        if len(texts) < 2:
+            for target, text in texts.items():
+                self._put(target.file, text.encode())
+            return
+        was = {target: _digest(self._raw(target.file)) for target in texts}
+        noted = {target.file: {"was": was[target], "text": text} for target, text in texts.items()}
+        self._put(_PENDING, json.dumps(noted).encode())
+        try:
+            self._finish_pending()
+        except OSError as error:
+            raise _unknown(error) from error
+
+    def _finish_pending(self) -> None:
+        """Do what was written down to be done. A file that was edited by hand since keeps the edit."""
+        for name, change in _noted(self._raw(_PENDING)).items():
+            if _digest(self._raw(name)) == change["was"]:
+                self._put(name, change["text"].encode())
+        with contextlib.suppress(FileNotFoundError):
+            (self._folder / _PENDING).unlink()
+            # Were it to come back after a power cut, it might undo what was acknowledged since.
+            self._sync_folder()
+
+    def _put(self, name: str, content: bytes) -> None:
+        """Replace a file by this content, durably, or leave it as it is."""
+        path, beside = self._folder / name, self._folder / f".{name}.new"
+        # Only who holds the lock is here: one that is there already is what a crash has left.
+        beside.unlink(missing_ok=True)
+        try:
+            mode = stat.S_IMODE(path.lstat().st_mode)
+        except FileNotFoundError:
+            mode = 0o600
+        try:
+            with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fchmod(file.fileno(), mode)
+                os.fsync(file.fileno())
+            os.replace(beside, path)
+        except OSError:
+            beside.unlink(missing_ok=True)
+            raise
+        try:
+            self._sync_folder()
+        except OSError as error:
+            raise _unknown(error) from error
+
+    def _sync_folder(self) -> None:
+        descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _problem(text: str, entries: Entries, limit: int) -> str:
+    """Why a text is not one that entries were written down in, so that writing them again might destroy something."""
+    if found := _UNTEXTUAL.search(text):
+        return f"it holds a control character in line {text.count(chr(10), 0, found.start()) + 1:,}"
+    if found := _CONFLICT.search(text):
+        return f"it holds an unresolved merge in line {text.count(chr(10), 0, found.start()) + 1:,}"
+    for number, entry in enumerate(entries, 1):
+        if len(entry) > limit:
+            return f"its entry {number} alone has {len(entry):,} characters, and {limit:,} fit in all"
+    return ""
+
+
+def _why_unreadable(error: OSError) -> str:
+    if error.errno == errno.ELOOP:
+        return "it is a link, and only the file itself is used"
+    if error.errno == errno.EFBIG:
+        return f"it is larger than {MAX_FILE_BYTES:,} bytes"
+    return f"it cannot be read ({error.strerror})"
+
+
+def _wait_for(descriptor: int, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise StoreBusy(
+                    f"another process has held curated memory for {seconds:g} seconds. Nothing was written; try again"
+                ) from None
+        time.sleep(random.uniform(0.0005, 0.005))  # noqa: S311 - spreads the waiters, guards nothing
+
+
+def _noted(raw: bytes) -> dict[str, dict[str, str]]:
+    """A change of both files that was written down: per file, the digest of what it is for, and the text to come."""
+    if not raw:
+        return {}
+    try:
+        found = {target.file: json.loads(raw)[target.file] for target in Target}
+        return {name: {"was": str(change["was"]), "text": str(change["text"])} for name, change in found.items()}
+    except (ValueError, KeyError, TypeError):
+        raise StoreUnusable(f"{_PENDING} is not what Holdfast wrote; look at it, and remove it") from None
+
+
+def _digest(raw: bytes) -> str:
+    return hashlib.sha256(raw).hexdigest()
+
+
+def _unknown(error: OSError) -> OutcomeUnknown:
+    return OutcomeUnknown(
+        f"the disk failed ({error.strerror}), and whether the change is kept is not known; look again"
+    )
+
+
+@contextlib.contextmanager
+def _translated() -> Iterator[None]:
+    """Errors of the disk as ours."""
+    try:
+        yield
+    except OSError as error:
+        kind: type[StoreError] = StoreError
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            kind = StoreFull
+        elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            kind = StoreReadOnly
+        raise kind(f"curated memory could not be written ({error.strerror})") from error
