@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from holdfast.errors import ConfigurationError
@@ -98,6 +98,16 @@ class Settings(BaseSettings):
         default=20.0, gt=0, description="How long the service may take to finish what it accepted when it is stopped."
     )
     request_logs: bool = Field(default=True, description="Whether the service writes a line for each request.")
+    home: Path | None = Field(
+        default=None, description="The agent's folder: its config, memories, sessions and skills; else its workspace's."
+    )
+    config_path: Path | None = Field(default=None, description="The agent's config file, wherever it is.")
+
+    @field_validator("home", "config_path", mode="before")
+    @classmethod
+    def _empty_is_none(cls, value: object) -> object:
+        """An empty path would be the current folder, which nobody means by it."""
+        return None if value == "" else value
 
 
 class GatewayClientSettings(BaseSettings):

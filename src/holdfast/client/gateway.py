@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Concatenate, NoReturn, ParamSpec, Self, TypeVa
 
 from holdfast.client.line import Line, Lost, Reply
 from holdfast.domain.location import checked_url
-from holdfast.domain.numbers import checked_seconds, checked_whole
+from holdfast.domain.numbers import checked_real, checked_seconds, checked_whole
 from holdfast.domain.scope import check_part
 from holdfast.domain.secret import Secret
 from holdfast.errors import HoldfastError, InvalidInput
@@ -36,6 +36,8 @@ MAX_TOP_K = 100
 MAX_RETRIES = 10
 _FIRST_WAIT_SECONDS = 0.2
 _CHAT = "chat:"
+# A hundred results of some pages each. Whatever is larger is no answer to what was asked.
+_MAX_ANSWER_BYTES = 2_000_000
 
 
 class Category(StrEnum):
@@ -132,7 +134,7 @@ class GatewayClient:
         self._where = {"app_id": app_id, "project_id": project_id}
         seconds = checked_seconds(timeout_seconds, "timeout_seconds")
         # The contract has the key in the body.
-        self._line = Line(checked_url(base_url, "base_url"), None, seconds)
+        self._line = Line(checked_url(base_url, "base_url"), None, seconds, max_answer_bytes=_MAX_ANSWER_BYTES)
 
     @classmethod
     def from_env(cls, *, app_id: str = "default", project_id: str = "default", retries: int = 0) -> Self:
@@ -186,9 +188,11 @@ class GatewayClient:
         payload |= {name: value for name, value in further.items() if value is not None}
         answer = await self._repeated("search", "/memories/search", payload)
         results = answer.get("results")
-        if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
+        # No more than was asked for, however many there are.
+        wanted = results[:top_k] if isinstance(results, list) else None
+        if wanted is None or not all(isinstance(result, dict) for result in wanted):
             raise GatewayError("search", "/memories/search", 200, Category.MALFORMED)
-        return tuple(_found(result) for result in results)
+        return tuple(_found(result) for result in wanted)
 
     async def add(self, conversation_id: str, messages: Iterable[ChatMessage]) -> Accepted:
         """Add one turn. Sent exactly once, whatever happens."""
@@ -249,7 +253,7 @@ class GatewayClient:
 
 
 def _answer(reply: Reply) -> dict[str, Any] | None:
-    if reply.status != 200:
+    if not 200 <= reply.status < 300:
         return None
     try:
         found = json.loads(reply.body)
@@ -259,7 +263,9 @@ def _answer(reply: Reply) -> dict[str, Any] | None:
 
 
 def _category(status: int) -> Category:
-    known = {200: Category.MALFORMED, 401: Category.UNAUTHORIZED, 403: Category.UNAUTHORIZED, 429: Category.LIMITED}
+    if 200 <= status < 300:
+        return Category.MALFORMED
+    known = {401: Category.UNAUTHORIZED, 403: Category.UNAUTHORIZED, 429: Category.LIMITED}
     return known.get(status) or (Category.FAILED if status >= 500 else Category.REFUSED)
 
 
@@ -285,12 +291,19 @@ def _written(messages: Iterable[ChatMessage]) -> list[dict[str, Any]]:
 
 def _found(result: dict[str, Any]) -> Found:
     texts = {name: result.get(name) for name in ("id", "session_id", "text", "source_scope", "resource_uri")}
-    score, raw = result.get("score"), result.get("raw")
+    raw = result.get("raw")
     return Found(
         **{name: value if isinstance(value, str) else None for name, value in texts.items()},
-        score=float(score) if isinstance(score, int | float) and not isinstance(score, bool) else None,
+        score=_score(result.get("score")),
         raw=raw if isinstance(raw, dict) else {},
     )
+
+
+def _score(value: object) -> float | None:
+    try:
+        return float(checked_real(value, "score"))
+    except InvalidInput:
+        return None
 
 
 def _blocking(

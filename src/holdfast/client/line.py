@@ -87,10 +87,20 @@ class _Pool:
 
 
 class Line:
-    def __init__(self, url: str, key: Secret | None, timeout_seconds: float, sending: Sending | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        key: Secret | None,
+        timeout_seconds: float,
+        sending: Sending | None = None,
+        *,
+        max_answer_bytes: int | None = None,
+    ) -> None:
+        """An answer larger than `max_answer_bytes` is not read to its end; what came of it is a `Reply` without it."""
         self.url = url
         self.timeout_seconds = timeout_seconds
         self._sending = sending
+        self._max_answer_bytes = max_answer_bytes
         self._auth = None if key is None else _Bearer(key)
         self._lock = threading.Lock()
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
@@ -115,14 +125,14 @@ class Line:
                     return await self._answered(client, method, path, body, sent)
             except TimeoutError:
                 reason = f"did not answer within {seconds:g} s"
-            except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
+            except (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL, UnicodeError, OSError) as error:
                 reason = _reason(error, reached=sent.begun)
         raise Lost(reason, sent=sent.begun)
 
     async def _answered(
         self, client: httpx2.AsyncClient, method: str, path: str, body: bytes | None, sent: _Sent
     ) -> Reply:
-        response = await client.request(
+        asked = client.stream(
             method,
             self.url + path,
             content=body if body is None or self._sending is None else _pieces(body, self._sending),
@@ -130,9 +140,11 @@ class Line:
             auth=self._auth,
             extensions={"trace": sent.note},
         )
-        headers = response.headers
-        media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
-        return Reply(response.status_code, media_type, response.content, headers.get("retry-after"))
+        async with asked as response:
+            headers = response.headers
+            media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+            found = await _read(response, self._max_answer_bytes)
+            return Reply(response.status_code, media_type, found, headers.get("retry-after"))
 
     def _pool(self) -> _Pool:
         loop = asyncio.get_running_loop()
@@ -160,6 +172,21 @@ class Line:
                 await pool.close()
             elif loop.is_running():
                 await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(pool.close(), loop))
+
+
+async def _read(response: httpx2.Response, most: int | None) -> bytes:
+    """The answer's body, or nothing if it is larger than `most`; the rest of it is then never read.
+
+    Bounded, it is taken as it came: unpacked, a small one could be of any size. We ask for none that is packed.
+    """
+    if most is None:
+        return await response.aread()
+    found = bytearray()
+    async for piece in response.aiter_raw():
+        found += piece
+        if len(found) > most:
+            return b""
+    return bytes(found)
 
 
 async def _pieces(body: bytes, sending: Sending) -> AsyncIterator[bytes]:
@@ -197,6 +224,8 @@ def _client(url: str) -> httpx2.AsyncClient:
 
 _REASONS: tuple[tuple[type[Exception], str], ...] = (
     (httpx2.ConnectError, "cannot be reached"),
+    (httpx2.InvalidURL, "cannot be reached: no host can have that name"),
+    (UnicodeError, "cannot be reached: no host can have that name"),
     (httpx2.ProxyError, "cannot be reached by way of the proxy"),
     (httpx2.RemoteProtocolError, "hung up, or answered something that is not HTTP"),
     (httpx2.TransportError, "was lost before it answered"),

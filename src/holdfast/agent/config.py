@@ -1,0 +1,262 @@
+"""The agent's configuration: which model speaks, and which memory it has.
+
+The file is the first that there is of $HOLDFAST_CONFIG_PATH, $HOLDFAST_HOME/config.json,
+`<workspace>/.holdfast/config.json` and `./.holdfast/config.json`; without one, defaults hold. A gateway that nobody
+asked for by name may be missing its credentials, and is then left out with one warning; one that was asked for may not.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from holdfast.agent.sections import Section, read_sections
+from holdfast.client.gateway import DEFAULT_SCOPE, DEFAULT_TOP_K, MAX_TOP_K, SCOPES
+from holdfast.domain.location import checked_url
+from holdfast.domain.numbers import checked_seconds, checked_whole
+from holdfast.domain.scope import check_part
+from holdfast.domain.secret import Secret
+from holdfast.errors import ConfigurationError, InvalidInput
+from holdfast.settings import Settings, read_settings
+
+PROVIDERS = ("openai", "anthropic", "scripted")
+FOLDER = ".holdfast"
+FILE = "config.json"
+DEFAULT_AGENT_ID = "holdfast"
+DEFAULT_TIMEOUT_SECONDS = 10.0
+DEFAULT_MEMORY_CHARS = 2_200
+DEFAULT_USER_CHARS = 1_375
+_MAX_CURATED_CHARS = 100_000
+_MAX_KEY_BYTES = 4_096
+_AGENT = (
+    "id", "provider", "model", "baseUrl", "apiKeyFile", "instructions", "maxToolRounds", "historyMessages", "skills",
+)  # fmt: skip
+_GATEWAY = ("baseUrl", "userId", "userKey", "userKeyFile", "appId", "projectId", "scope", "topK", "timeoutSeconds")
+
+
+class MemoryMode(StrEnum):
+    CURATED = "curated"
+    HYBRID = "hybrid"
+    MEMORY_GATEWAY = "memory_gateway"
+
+    @property
+    def has_curated(self) -> bool:
+        return self is not MemoryMode.MEMORY_GATEWAY
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryGatewayConfig:
+    """Where the gateway is, whose memory it holds, and what is asked of it."""
+
+    base_url: str
+    user_id: str
+    user_key: Secret
+    app_id: str = "default"
+    project_id: str = "default"
+    scope: tuple[str, ...] = DEFAULT_SCOPE
+    top_k: int = DEFAULT_TOP_K
+    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.user_key, Secret):
+            raise InvalidInput("user_key", "expected a Secret")
+        checked_url(self.base_url, "base_url")
+        for name in ("user_id", "app_id", "project_id"):
+            check_part(name, getattr(self, name))
+        if not self.scope or not all(name in SCOPES for name in self.scope):
+            raise InvalidInput("scope", f"must be some of {', '.join(SCOPES)}")
+        checked_whole(self.top_k, "top_k", 1, MAX_TOP_K)
+        checked_seconds(self.timeout_seconds, "timeout_seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryConfig:
+    """`explicit` says whether somebody chose the mode, or it is the default."""
+
+    mode: MemoryMode = MemoryMode.HYBRID
+    explicit: bool = False
+    gateway: MemoryGatewayConfig | None = None
+    memory_chars: int = DEFAULT_MEMORY_CHARS
+    user_chars: int = DEFAULT_USER_CHARS
+
+
+@dataclass(frozen=True, slots=True)
+class AgentConfig:
+    """All that an agent is configured by. `source` is the file that it came from, if there was one."""
+
+    workspace: Path
+    home: Path
+    source: Path | None = None
+    agent_id: str = DEFAULT_AGENT_ID
+    provider: str | None = None
+    model: str | None = None
+    base_url: str | None = None
+    api_key_file: Path | None = None
+    instructions: str | None = None
+    max_tool_rounds: int = 8
+    history_messages: int = 40
+    skills: tuple[str, ...] = ()
+    memory: MemoryConfig = field(default_factory=MemoryConfig)
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def memories(self) -> Path:
+        """The folder of the curated files."""
+        return self.home / "memories"
+
+    @property
+    def sessions(self) -> Path:
+        """The file of the sessions."""
+        return self.home / "sessions" / "state.db"
+
+    @property
+    def skills_folder(self) -> Path:
+        return self.home / "skills"
+
+
+def read_config(workspace: Path | str | None = None, settings: Settings | None = None) -> AgentConfig:
+    """The configuration of the agent that works in `workspace`, by default the current folder."""
+    try:
+        return _config(workspace, settings or read_settings())
+    except ConfigurationError as error:
+        told = str(error)
+    # Raised anew, out here: the frames that read a file hold what is in it, and some programs show frames.
+    raise ConfigurationError(told)
+
+
+def _config(workspace: Path | str | None, settings: Settings) -> AgentConfig:
+    folder = Path(workspace or Path.cwd()).absolute()
+    if not folder.is_dir():
+        raise ConfigurationError(f"{folder}: there is no such folder to work in")
+    home = settings.home.absolute() if settings.home else folder / FOLDER
+    source = _source(folder, settings)
+    whole = read_sections(source) if source else Section(None, "", {})
+    whole.only(("agent", "memory"))
+    warnings: list[str] = []
+    memory = _memory(whole.section("memory"), warnings)
+    agent = whole.section("agent")
+    agent.only(_AGENT)
+    return AgentConfig(
+        workspace=folder,
+        home=home,
+        source=source,
+        agent_id=_part(agent, "id", DEFAULT_AGENT_ID),
+        provider=agent.choice("provider", PROVIDERS, "") or None,
+        model=agent.text("model").strip() or None,
+        base_url=_url(agent, "baseUrl") if agent.text("baseUrl").strip() else None,
+        api_key_file=agent.path("apiKeyFile"),
+        instructions=agent.text("instructions") or None,
+        max_tool_rounds=agent.whole("maxToolRounds", 8, 0, 100),
+        history_messages=agent.whole("historyMessages", 40, 0, 1_000),
+        skills=agent.texts("skills"),
+        memory=memory,
+        warnings=tuple(warnings),
+    )
+
+
+def _source(workspace: Path, settings: Settings) -> Path | None:
+    if settings.config_path is not None:
+        named = settings.config_path.absolute()
+        if not os.path.exists(named):
+            raise ConfigurationError(f"HOLDFAST_CONFIG_PATH: there is no file {named}")
+        return named
+    places = [settings.home.absolute() / FILE] if settings.home else []
+    places += [workspace / FOLDER / FILE, Path.cwd() / FOLDER / FILE]
+    return next((place for place in places if os.path.exists(place)), None)
+
+
+def _memory(section: Section, warnings: list[str]) -> MemoryConfig:
+    section.only(("mode", "gateway", "curated"))
+    explicit = "mode" in section
+    mode = MemoryMode(section.choice("mode", [mode.value for mode in MemoryMode], MemoryMode.HYBRID))
+    curated = section.section("curated")
+    curated.only(("memoryChars", "userChars"))
+    gateway = None
+    # In curated mode nobody so much as looks at the gateway's part.
+    if mode is not MemoryMode.CURATED:
+        gateway = _gateway(section.section("gateway"), explicit=explicit, mode=mode, warnings=warnings)
+    return MemoryConfig(
+        mode=mode,
+        explicit=explicit,
+        gateway=gateway,
+        memory_chars=curated.whole("memoryChars", DEFAULT_MEMORY_CHARS, 1, _MAX_CURATED_CHARS),
+        user_chars=curated.whole("userChars", DEFAULT_USER_CHARS, 1, _MAX_CURATED_CHARS),
+    )
+
+
+def _gateway(section: Section, *, explicit: bool, mode: MemoryMode, warnings: list[str]) -> MemoryGatewayConfig | None:
+    """What it is set up with. What is wrong is refused in any case; what is missing, only if it was asked for."""
+    section.only(_GATEWAY)
+    if not section.texts("scope", DEFAULT_SCOPE) or not set(section.texts("scope", DEFAULT_SCOPE)) <= set(SCOPES):
+        raise section.wrong("scope", f"must be one or more of {', '.join(SCOPES)}")
+    app_id, project_id = _part(section, "appId", "default"), _part(section, "projectId", "default")
+    top_k = section.whole("topK", DEFAULT_TOP_K, 1, MAX_TOP_K)
+    timeout_seconds = section.seconds("timeoutSeconds", DEFAULT_TIMEOUT_SECONDS)
+    base_url = _url(section, "baseUrl") if section.text("baseUrl").strip() else ""
+    user_id = _part(section, "userId", "") if section.text("userId").strip() else ""
+    user_key, absent = _key(section)
+    missing = [name for name, given in (("baseUrl", base_url), ("userId", user_id), (absent, user_key)) if not given]
+    if user_key is None or missing:
+        if explicit:
+            raise section.wrong("", f"mode {mode} needs {_listed(missing)}")
+        warnings.append(
+            f"no Memory Gateway is used: memory.gateway lacks {_listed(missing)}; the curated files are all the memory"
+            ' there is. Set what is missing, or set memory.mode to "curated" if that is what you want'
+        )
+        return None
+    return MemoryGatewayConfig(
+        base_url=base_url,
+        user_id=user_id,
+        user_key=user_key,
+        app_id=app_id,
+        project_id=project_id,
+        scope=tuple(dict.fromkeys(section.texts("scope", DEFAULT_SCOPE))),
+        top_k=top_k,
+        timeout_seconds=timeout_seconds,
+    )
+
+
+def _key(section: Section) -> tuple[Secret | None, str]:
+    """The key, or none and what to call that: written here, or in a file of its own, which is better."""
+    path = section.path("userKeyFile")
+    written = section.text("userKey")
+    if path is None:
+        return (_secret(section, "userKey", written) if written.strip() else None), "userKey or userKeyFile"
+    if written.strip():
+        raise section.wrong("userKeyFile", "is given together with userKey; keep one of them")
+    try:
+        with path.open("rb") as file:
+            text = file.read(_MAX_KEY_BYTES).decode("ascii", "replace").strip()
+    except FileNotFoundError:
+        return None, "the file that userKeyFile names"
+    except OSError as error:
+        # The path is not shown: somebody may have written the key itself in its place.
+        problem = f"names a file that cannot be read ({error.strerror})"
+    else:
+        return (_secret(section, "userKeyFile", text) if text else None), "a key in the file that userKeyFile names"
+    raise section.wrong("userKeyFile", problem)
+
+
+def _secret(section: Section, name: str, value: str) -> Secret:
+    return section.checked(name, lambda: Secret(value.strip(), name))
+
+
+def _part(section: Section, name: str, default: str) -> str:
+    value = section.text(name, default)
+    section.checked(name, lambda: check_part(name, value))
+    return value
+
+
+def _url(section: Section, name: str) -> str:
+    value = section.text(name)
+    return section.checked(
+        name,
+        lambda: checked_url(value, name),
+        "must be a server's address alone, like http://127.0.0.1:8010; a key has a setting of its own",
+    )
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else "".join(names)

@@ -1,0 +1,158 @@
+"""Reading a config file: JSON with `//` comments, section by section.
+
+What is wrong is told by the file and by where in it, never by the value: any value may be a key in the wrong place.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from holdfast.domain.numbers import MAX_SECONDS, checked_seconds, checked_whole
+from holdfast.errors import ConfigurationError, InvalidInput
+
+T = TypeVar("T")
+MAX_FILE_BYTES = 1_000_000
+# A string, in which // is no comment, or a comment.
+_STRING_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*')
+# A name that is shown: a slip of the pen looks like this, a key that got into the wrong place does not.
+_PLAIN_NAME = re.compile(r"[A-Za-z_]{1,40}")
+
+
+class Section:
+    """One object of the file. Each value is asked for by its name; what nobody asks for is a mistake."""
+
+    def __init__(self, source: Path | None, path: str, values: dict[str, Any]) -> None:
+        self._source = source
+        self._path = path
+        self._values = values
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._values
+
+    def only(self, names: Iterable[str]) -> None:
+        """Refuse whatever else is in it."""
+        known = list(names)
+        for name in self._values:
+            if name in known:
+                continue
+            shown = f"`{name}`" if _PLAIN_NAME.fullmatch(name) else "a name that is not a plain word"
+            near = difflib.get_close_matches(name.replace("_", ""), known, 1)
+            hint = f"did you mean `{near[0]}`?" if near else f"known are {', '.join(known)}"
+            raise self.wrong("", f"there is no setting {shown}; {hint}")
+
+    def section(self, name: str) -> Section:
+        value = self._values.get(name, {})
+        if not isinstance(value, dict):
+            raise self.wrong(name, "must be an object in braces")
+        return Section(self._source, self._named(name), value)
+
+    def text(self, name: str, default: str = "") -> str:
+        value = self._values.get(name, default)
+        if not isinstance(value, str):
+            raise self.wrong(name, "must be a text in quotes")
+        return value
+
+    def texts(self, name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
+        value = self._values.get(name, default)
+        if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
+            raise self.wrong(name, "must be a list of texts in brackets")
+        return tuple(value)
+
+    def choice(self, name: str, known: Iterable[str], default: str) -> str:
+        choices = list(known)
+        if name in self._values and self._values[name] not in choices:
+            raise self.wrong(name, f"must be one of {', '.join(choices)}")
+        return str(self._values.get(name, default))
+
+    def whole(self, name: str, default: int, least: int, most: int) -> int:
+        return self.checked(
+            name,
+            lambda: checked_whole(self._values.get(name, default), name, least, most),
+            f"must be a whole number from {least:,} to {most:,}",
+        )
+
+    def seconds(self, name: str, default: float) -> float:
+        return self.checked(
+            name,
+            lambda: checked_seconds(self._values.get(name, default), name),
+            f"must be a number of seconds above 0 and up to {MAX_SECONDS:,.0f}",
+        )
+
+    def path(self, name: str) -> Path | None:
+        """A path, relative to the folder of the file that it is written in."""
+        given = self.text(name)
+        if not given.strip():
+            return None
+        if "\0" in given:
+            raise self.wrong(name, "holds a NUL character")
+        return (self._source.parent if self._source else Path.cwd()) / given
+
+    def checked(self, name: str, check: Callable[[], T], problem: str | None = None) -> T:
+        """What a check makes of it; what it refuses is told in its words, or in better ones that show no value."""
+        try:
+            return check()
+        except InvalidInput as error:
+            found = problem or error.problem
+        raise self.wrong(name, found)
+
+    def wrong(self, name: str, problem: str) -> ConfigurationError:
+        """The error that says so, to be raised."""
+        place = ": ".join(part for part in (str(self._source or ""), self._named(name)) if part)
+        return ConfigurationError(f"{place}: {problem}")
+
+    def _named(self, name: str) -> str:
+        return ".".join(part for part in (self._path, name) if part)
+
+
+def read_sections(source: Path) -> Section:
+    """The whole file as one section."""
+    return Section(source, "", _parsed(source, _content(source)))
+
+
+def _content(source: Path) -> str:
+    try:
+        with source.open("rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise ConfigurationError(f"{source}: cannot be read ({error.strerror})") from None
+    if len(content) > MAX_FILE_BYTES:
+        raise ConfigurationError(f"{source}: is larger than a config file may be ({MAX_FILE_BYTES:,} bytes)")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        problem = "is not UTF-8 text; save it as that"
+    raise ConfigurationError(f"{source}: {problem}")
+
+
+def _parsed(source: Path, content: str) -> dict[str, Any]:
+    # Comments become blanks, so that lines and columns stay where they are.
+    bare = _STRING_OR_COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else " " * len(found[0]), content)
+    try:
+        found = json.loads(bare, object_pairs_hook=_once)
+    except json.JSONDecodeError as error:
+        problem = f"line {error.lineno}, column {error.colno}: is not JSON here ({error.msg[:60]})"
+    except InvalidInput as error:
+        problem = error.problem
+    except (ValueError, RecursionError):
+        problem = "holds a number too long, or is nested too deeply"
+    else:
+        if isinstance(found, dict):
+            return found
+        problem = "must be one object in braces"
+    # Raised apart from what was caught: that one holds the whole file.
+    raise ConfigurationError(f"{source}: {problem}")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            shown = f"`{name}`" if _PLAIN_NAME.fullmatch(name) else "a setting"
+            raise InvalidInput("config", f"has {shown} twice in one place; keep one")
+        found[name] = value
+    return found
