@@ -1,0 +1,98 @@
+"""What a model was given, told apart again: its notes, the reference message, what was said before, and the prompt.
+
+For a model that is none (`rules`). It reads the same messages that any model gets, and knows nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from holdfast.agent.gateway import REFERENCE_LABEL
+from holdfast.agent.ports import ModelMessage, Role, ToolCall
+
+_SECTION = re.compile(r"(About the user|Notes) \(\d+% — [\d,]+ of [\d,]+ characters\):")
+_TARGETS = {"About the user": "user", "Notes": "memory"}
+_BULLET = "- "
+_FURTHER = "  "
+_BLOCKED = "[BLOCKED: "
+_ORIGIN = re.compile(r"\d+\. \[[^\]]*\] ")
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """An entry of curated memory; `target` is the file that it is in."""
+
+    target: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """`said` are the user's prompts before this one; `results` what the calls of this turn were answered with."""
+
+    prompt: str
+    notes: tuple[Note, ...] = ()
+    reference: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
+    results: tuple[tuple[ToolCall, str], ...] = ()
+    recalls: bool = False  # whether a Memory Gateway is there, which keeps the turn
+
+
+def given(messages: Sequence[ModelMessage]) -> Given:
+    system = "\n".join(message.content for message in messages if message.role is Role.SYSTEM)
+    spoken = [message for message in messages if message.role is not Role.SYSTEM]
+    prompts = [at for at, message in enumerate(spoken) if message.role is Role.USER]
+    if not prompts:
+        return Given("")
+    before, after = spoken[: prompts[-1]], spoken[prompts[-1] + 1 :]
+    return Given(
+        prompt=spoken[prompts[-1]].content,
+        notes=tuple(_notes(system)),
+        reference=tuple(line for message in before for line in _recalled(message)),
+        said=tuple(_answered(before)),
+        results=tuple(_results(after)),
+        recalls=REFERENCE_LABEL in system,
+    )
+
+
+def _notes(system: str) -> Iterator[Note]:
+    """The entries of the curated block, each a bullet under the title of its file."""
+    target, entry = "", list[str]()
+    for line in (*system.splitlines(), ""):
+        if entry and line.startswith(_FURTHER):
+            entry.append(line[len(_FURTHER) :])
+            continue
+        if entry and not entry[0].startswith(_BLOCKED):
+            yield Note(target, "\n".join(entry))
+        entry = []
+        if title := _SECTION.fullmatch(line):
+            target = _TARGETS[title.group(1)]
+        elif target and line.startswith(_BULLET):
+            entry = [line[len(_BULLET) :]]
+        else:
+            target = ""
+
+
+def _recalled(message: ModelMessage) -> Iterator[str]:
+    """The lines of the reference message, without their numbers and origins."""
+    if message.role is Role.USER and message.content.startswith(REFERENCE_LABEL):
+        for line in message.content.splitlines()[1:]:
+            if origin := _ORIGIN.match(line):
+                yield line[origin.end() :]
+
+
+def _answered(before: Sequence[ModelMessage]) -> Iterator[str]:
+    """The prompts of the history: each has its answer after it, which a skill or the reference has not."""
+    for message, following in pairwise(before):
+        if message.role is Role.USER and following.role is Role.ASSISTANT:
+            yield message.content
+
+
+def _results(after: Sequence[ModelMessage]) -> Iterator[tuple[ToolCall, str]]:
+    calls = {call.id: call for message in after for call in message.tool_calls}
+    for message in after:
+        if message.role is Role.TOOL and message.tool_call_id in calls:
+            yield calls[message.tool_call_id], message.content

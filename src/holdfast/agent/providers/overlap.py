@@ -1,0 +1,133 @@
+"""Which of some lines answers a question, by the words that they share. Plain counting, for a model that is none.
+
+Words are stemmed as English, and some that ask for the same thing count as one ("called", "name"). In another
+language this loses nuances; equal words still match. Runs of Chinese, Japanese or Korean count by pairs of letters.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import Stemmer
+
+T = TypeVar("T")
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_UNSPACED = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+_ENDING = re.compile(r"['’](?:s|re|ve|ll|d|m|t)$")
+
+# Words that hold a sentence together and are in every other one.
+_EMPTY = frozenset(
+    """
+    a about again all also always am an and any anything are as at be because been being but by can could did do does
+    doing don done ever for from had has have having he her here hers him his how i if in into is isn it its just kindly
+    know let many may me might mine more most much must my no not now of off oh ok okay on once one only or our ours out
+    please really recall remember remind s shall she should so some something such t tell than thank thanks that the
+    their them then there these they thing things this those to too up us very want was we well were what when where
+    which who whom whose why will with would yes yet you your yours
+    """.split()
+)
+# Relations: they say what is asked of something, and not what it is asked of. Each row counts as one word.
+_SAME = (
+    "name names named naming call calls called",
+    "like likes liked love loves loved prefer prefers preferred preference enjoy enjoys favourite favorite",
+    "live lives lived living home move moves moved reside resides",
+    "work works worked working job employed employer",
+    "old age birthday born",
+    "allergic allergy allergies",
+)
+NAME = "name"
+_MOST_LOOKED_FOR = 900
+
+
+@functools.cache
+def _rows() -> dict[str, list[str]]:
+    return {row.split()[0]: row.split() for row in _SAME}
+
+
+@functools.cache
+def _relations() -> dict[str, str]:
+    return {word: first for first, row in _rows().items() for word in row}
+
+
+@functools.lru_cache(10_000)
+def _stem(word: str) -> str:
+    # One of its own each time: a stemmer works on the word inside itself, and threads would share it.
+    stemmed: str = Stemmer.Stemmer("english").stemWord(word)
+    return stemmed
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What a text is about: `things`, and `relations` between them. `common` are the things written small."""
+
+    things: frozenset[str]
+    relations: frozenset[str]
+    common: frozenset[str]
+
+    def __bool__(self) -> bool:
+        return bool(self.things or self.relations)
+
+    @property
+    def count(self) -> int:
+        return len(self.things) + len(self.relations)
+
+
+def words_of(text: str) -> Words:
+    things: set[str] = set()
+    relations: set[str] = set()
+    common: set[str] = set()
+    for found in _WORD.findall(text):
+        word = _ENDING.sub("", found.lower().replace("’", "'"))
+        if word in _relations():
+            relations.add(_relations()[word])
+        elif runs := _UNSPACED.findall(word):
+            things.update(pair for run in runs for pair in _pairs(run))
+        elif word not in _EMPTY:
+            things.add(_stem(word))
+            if found[0].islower():
+                common.add(_stem(word))
+    return Words(frozenset(things), frozenset(relations), frozenset(common))
+
+
+def words_to_look_for(question: str) -> str:
+    """The question as words that an answer may have: without the empty ones, with those that count as the same."""
+    looked_for: dict[str, None] = {}
+    for found in _WORD.findall(question):
+        word = _ENDING.sub("", found.lower().replace("’", "'"))
+        if word in _relations():
+            looked_for.update(dict.fromkeys(_rows()[_relations()[word]]))
+        elif word not in _EMPTY:
+            looked_for[word] = None
+    return " ".join(looked_for)[:_MOST_LOOKED_FOR]
+
+
+def _pairs(run: str) -> Iterable[str]:
+    return [run] if len(run) == 1 else (run[at : at + 2] for at in range(len(run) - 1))
+
+
+def best(question: str, lines: Sequence[tuple[str, T]]) -> T | None:
+    """What belongs to the line that answers best; of equal ones the last. None where no line answers."""
+    asked = words_of(question)
+    found: tuple[float, T] | None = None
+    for text, belonging in lines:
+        score = _score(asked, words_of(text))
+        if score and (found is None or score >= found[0]):
+            found = score, belonging
+    return None if found is None else found[1]
+
+
+def _score(asked: Words, said: Words) -> float:
+    """How much of the question is in the line, and then how little else is. 0 if it answers something else."""
+    things, relations = asked.things & said.things, asked.relations & said.relations
+    if asked.things and 2 * len(things) < len(asked.things):
+        return 0.0
+    if not asked.things and (not relations or (relations == {NAME} and said.common)):
+        # "What is my name?" is not answered by what the dog is called.
+        return 0.0
+    shared = 2 * len(things) + len(relations)
+    return shared + (len(things) + len(relations)) / (1 + said.count)

@@ -1,0 +1,270 @@
+"""A model that is none: rules that keep what they are told and quote it when they are asked. Offline, without a key.
+
+It stands where a model stands, with the same messages and tools, so that the whole agent can be seen at work without
+one. What it is told it writes down with the `memory` tool, if that is there; what it is asked it looks for in what it
+was given (its notes, the reference message, the conversation), then in earlier sessions. It quotes, and never invents.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.agent.ports import ModelEvent, ModelMessage, Reply, Role, TextPiece, ToolCall, ToolSpec
+from holdfast.agent.providers.given import Given, Note, given
+from holdfast.agent.providers.overlap import best, words_of, words_to_look_for
+from holdfast.agent.providers.said import Sentence, Wish, is_of_the_speaker, is_question, sentences, slot
+
+MEMORY, SEARCH = "memory", "session_search"
+_MOST_CALLS = 5
+_LISTED = 10
+_SESSIONS = 10
+_SAID_BY_USER = "user: "
+_PIECE = re.compile(r"\S+\s*|\s+")
+_QUOTED = re.compile("“([^“”]+)”")
+_ABOUT_SELF = re.compile(r"\b(?:i|me|my|mine|we|us|our)\b", re.IGNORECASE)
+_WHO_AM_I = re.compile(r"\bwho\s+am\s+i\b", re.IGNORECASE)
+_INTRODUCTION = (
+    "I am a handful of rules and no model. Tell me something, such as “My dog is called Rex.”, and I keep it; "
+    "ask me about it later, and I quote it."
+)
+_NOT_KNOWN = "I do not know"
+
+
+class RuleModel:
+    """Implements `ChatModel`. The same messages always get the same answer."""
+
+    @property
+    def name(self) -> str:
+        return "scripted:rules"
+
+    async def stream(self, messages: Sequence[ModelMessage], tools: Sequence[ToolSpec]) -> AsyncIterator[ModelEvent]:
+        reply = _decided(given(messages), frozenset(tool.name for tool in tools))
+        for piece in _PIECE.findall(reply.text):
+            yield TextPiece(piece)
+            await asyncio.sleep(0)  # whoever cancels is heard between two words
+        yield reply
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+def _decided(known: Given, tools: frozenset[str]) -> Reply:
+    wishes = sentences(known.prompt)
+    if not known.results and (calls := _calls(wishes, known, tools)):
+        return Reply("", calls)
+    parts = [*_confirmed(wishes, known), *_answered(wishes, known)]
+    return Reply(" ".join(parts) or _INTRODUCTION)
+
+
+# --- what it does before it answers ----------------------------------------------------------------------------------
+
+
+def _calls(wishes: Sequence[Sentence], known: Given, tools: frozenset[str]) -> tuple[ToolCall, ...]:
+    wanted: list[tuple[str, dict[str, Any]]] = []
+    if MEMORY in tools:
+        wanted += [(MEMORY, change) for change in _changes(wishes, known)]
+    if SEARCH in tools:
+        unanswered = [wish.text for wish in wishes if wish.wish is Wish.KNOW and _answer(wish.text, known) is None]
+        looked_for = [words_to_look_for(_plainly(text)) for text in unanswered]
+        wanted += [(SEARCH, {"query": words, "limit": _SESSIONS}) for words in looked_for[:1] if words]
+    return tuple(
+        ToolCall(f"rules-{number}", name, json.dumps(arguments, ensure_ascii=False))
+        for number, (name, arguments) in enumerate(wanted[:_MOST_CALLS], 1)
+    )
+
+
+def _changes(wishes: Sequence[Sentence], known: Given) -> Iterator[dict[str, Any]]:
+    for wish in wishes:
+        target = "user" if is_of_the_speaker(wish.text) else "memory"
+        if wish.wish is Wish.KEEP and not _is_noted(wish.text, known):
+            if (before := _before(wish.text, known)) is not None:
+                yield {"action": "replace", "target": before.target, "old_text": before.text, "content": wish.text}
+            else:
+                yield {"action": "add", "target": target, "content": wish.text}
+        elif wish.wish is Wish.FORGET and (note := _note_about(wish.text, known)) is not None:
+            yield {"action": "remove", "target": note.target, "old_text": note.text}
+
+
+def _is_noted(text: str, known: Given) -> bool:
+    return any(note.text == text for note in known.notes)
+
+
+def _before(text: str, known: Given) -> Note | None:
+    """The note that this one takes the place of."""
+    filled = slot(text)
+    return next((note for note in known.notes if filled is not None and slot(note.text) == filled), None)
+
+
+def _note_about(text: str, known: Given) -> Note | None:
+    return best(text, [(note.text, note) for note in known.notes])
+
+
+# --- what it says ----------------------------------------------------------------------------------------------------
+
+
+def _confirmed(wishes: Sequence[Sentence], known: Given) -> Iterator[str]:
+    """One sentence for each thing that was to be kept or forgotten, by what became of it."""
+    became = {result.about: result for result in _results(known)}
+    for wish in wishes:
+        if wish.wish is Wish.KEEP:
+            result = became.get(wish.text)
+            if result is not None:
+                yield result.told(f"Noted: “{wish.text}”", f"I could not keep “{wish.text}”")
+            elif _is_noted(wish.text, known):
+                yield f"I know: “{wish.text}” is in my notes."
+            elif known.recalls:
+                yield f"Noted: “{wish.text}” It goes to the Memory Gateway with this conversation."
+            else:
+                yield f"I heard: “{wish.text}” I have no tool to keep it with, but it stays in this session."
+        elif wish.wish is Wish.FORGET:
+            note = _note_about(wish.text, known)
+            result = became.get(note.text) if note is not None else None
+            if note is not None and result is not None:
+                yield result.told(
+                    f"Taken out of my notes: “{note.text}” What was said in sessions stays in them.",
+                    f"I could not take “{note.text}” out of my notes",
+                )
+            else:
+                yield "There is no such note that I could take out."
+
+
+def _answered(wishes: Sequence[Sentence], known: Given) -> Iterator[str]:
+    for wish in wishes:
+        if wish.wish is not Wish.KNOW:
+            continue
+        if not words_of(wish.text) and not _ABOUT_SELF.search(wish.text):
+            yield _INTRODUCTION
+        else:
+            yield _answer(wish.text, known) or _found_in_sessions(wish.text, known) or _not_known(known)
+
+
+def _answer(question: str, known: Given) -> str | None:
+    """A quotation from what it was given. Of equal ones the latest: the conversation, then the notes, then the rest."""
+    question = _plainly(question)
+    if not words_of(question):
+        return _all_that_is_known(known) if _ABOUT_SELF.search(question) else None
+    lines = [
+        *((line, f"The Memory Gateway recalls: “{line}”") for line in reversed(_worth_quoting(known.reference))),
+        *((note.text, f"From my notes: “{note.text}”") for note in known.notes),
+        *((said, f"You said it here: “{said}”") for said in _still_said(known.said)),
+    ]
+    return best(question, lines)
+
+
+def _plainly(question: str) -> str:
+    return "What is my name?" if _WHO_AM_I.search(question) else question
+
+
+def _all_that_is_known(known: Given) -> str | None:
+    found = list(
+        dict.fromkeys(
+            [*(note.text for note in known.notes), *_worth_quoting(known.reference), *_still_said(known.said)]
+        )
+    )
+    if not found:
+        return None
+    more = f" And {len(found) - _LISTED} more." if len(found) > _LISTED else ""
+    return "This is what I have: " + " ".join(f"“{line}”" for line in found[:_LISTED]) + more
+
+
+def _found_in_sessions(question: str, known: Given) -> str | None:
+    texts = [text for result in _results(known) if result.name == SEARCH for text in result.texts]
+    found = best(_plainly(question), [(text, text) for text in reversed(_worth_quoting(texts))])
+    return None if found is None else f"In an earlier session you said: “{found}”"
+
+
+def _not_known(known: Given) -> str:
+    looked = ["in my notes"] if known.notes else []
+    looked += ["in what the Memory Gateway recalls"] if known.recalls else []
+    looked += ["in earlier sessions"] if any(result.name == SEARCH for result in _results(known)) else []
+    where = f"; I looked {' and '.join(looked)}" if looked else ""
+    return f"{_NOT_KNOWN}{where}. Tell me, and I will."
+
+
+def _still_said(prompts: Sequence[str]) -> list[str]:
+    """What was told in this conversation, without what was to be forgotten later in it."""
+    found: list[str] = []
+    for wish in (sentence for prompt in prompts for sentence in sentences(prompt)):
+        if wish.wish is Wish.KEEP:
+            found = [said for said in found if slot(said) is None or slot(said) != slot(wish.text)]
+            found.append(wish.text)
+        elif wish.wish is Wish.FORGET and (said := best(wish.text, [(each, each) for each in found])) is not None:
+            found.remove(said)
+    return found
+
+
+def _worth_quoting(lines: Sequence[str]) -> list[str]:
+    """Without questions, and without its own answers: of those, what they quote."""
+    found: list[str] = []
+    for line in lines:
+        if line.startswith(_OWN):
+            found += _QUOTED.findall(line)
+        elif not is_question(line):
+            found.append(line)
+    return list(dict.fromkeys(found))
+
+
+_OWN = (
+    "Noted: “",
+    "I could not ",
+    "I know: “",
+    "I heard: “",
+    "Taken out of ",
+    "There is no such note",
+    "The Memory Gateway recalls: “",
+    "From my notes: “",
+    "You said it here: “",
+    "This is what I have: ",
+    "In an earlier session you said: “",
+    _NOT_KNOWN,
+    _INTRODUCTION[:30],
+)
+
+
+# --- what became of its calls ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    name: str
+    about: str  # what was to be kept, or to be taken out
+    error: str | None
+    texts: tuple[str, ...]
+
+    def told(self, done: str, failed: str) -> str:
+        return done if self.error is None else f"{failed}: {self.error}"
+
+
+def _results(known: Given) -> list[_Result]:
+    found = []
+    for call, content in known.results:
+        asked, answer = _object(call.arguments), _object(content)
+        about = str(asked.get("content") or asked.get("old_text") or "")
+        error = None if answer and answer.get("success", True) else str(answer.get("error") or content)
+        texts = tuple(_texts(answer)) if call.name == SEARCH else ()
+        found.append(_Result(call.name, about, error, texts))
+    return found
+
+
+def _object(text: str) -> Mapping[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _texts(answer: Mapping[str, Any]) -> Iterator[str]:
+    """What the user said, in an answer of `session_search`: the messages that were found, and those around them."""
+    results = answer.get("results")
+    for found in results if isinstance(results, list) else ():
+        if isinstance(found, dict):
+            around = [*(found.get("before") or ()), *(found.get("after") or ())]
+            said = [str(found.get("text") or "")] if found.get("role") == Role.USER else []
+            said += [str(line)[len(_SAID_BY_USER) :] for line in around if str(line).startswith(_SAID_BY_USER)]
+            yield from (sentence.text for text in said for sentence in sentences(text))

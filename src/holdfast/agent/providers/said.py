@@ -1,0 +1,106 @@
+"""What somebody who types plain English wants: to have something kept, to have it forgotten, or to know something.
+
+Patterns, and no understanding: a sentence that fits none is `OTHER`. For a model that is none (`rules`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from holdfast.domain.projection import one_line
+
+_MOST_CHARS = 20_000
+_BOUNDARY = re.compile(r"(?<!\b(?:Mr|Ms|Dr|St)\.)(?<!\bMrs\.)(?<=[.!?])[\"”')]*\s+|(?<=[。！？])|\n+")
+
+_QUESTION = re.compile(
+    r"(?:(?:and|so|but|ok|okay|well|now|hey|please)[,\s]+)*"
+    r"(?:what|who|whom|whose|where|when|which|why|how|do|does|did|is|are|am|was|were|can|could|will|would|should|has"
+    r"|tell\s+me|remind\s+me|show\s+me"
+    r"|i\s+(?:wonder|want\s+to\s+know|need\s+to\s+know|forgot|do\s+not\s+know|don['’]t\s+know))\b",
+    re.IGNORECASE,
+)
+_KEEP = re.compile(
+    r"(?:(?:please|ok|okay|hey|and)[,\s]+)*"
+    r"(?:remember|note|keep\s+in\s+mind|write\s+down|save|(?:don['’]t|do\s+not|never)\s+forget)\b(?:\s+that\b|\s*:)?\s+",
+    re.IGNORECASE,
+)
+_CALL_ME = re.compile(r"(?:please\s+)?call\s+me\s+\S", re.IGNORECASE)
+_FORGET = re.compile(
+    r"(?:please\s+)?(?:forget|delete|remove)\s+(?:about\s+|that\s+|the\s+(?:fact|note)\s+(?:that\s+|about\s+)?)?(?=\S)",
+    re.IGNORECASE,
+)
+_NOTHING = re.compile(r"(?:it|this|that|him|her|them|never\s+mind)\W*", re.IGNORECASE)
+_OF_OURSELVES = re.compile(r"(?:i|i['’](?:m|ve|d|ll)|my|we|we['’](?:re|ve|d|ll)|our)\b", re.IGNORECASE)
+_FIRST_PERSON = re.compile(
+    r"\b(?:i|my|mine|me|we|our|ours|us|i['’](?:m|ve|d|ll)|we['’](?:re|ve|d|ll))\b", re.IGNORECASE
+)
+_TELLING = re.compile(
+    r"\S.*?\s(?:is|are|was|were|has|have|had|lives?|likes?|loves?|hates?|prefers?|works?|means?|starts?|ends?|costs?"
+    r"|needs?|uses?|runs?|happens|moved|arrives?|leaves?|opens?|closes?|must|should|cannot|will|comes?|goes)\s+\S",
+    re.IGNORECASE,
+)
+# What there can be only one of: telling it again takes the place of what was told before.
+_ONLY_ONE = re.compile(
+    r"(?:(?:my|our|the)\s+(?:\S+\s+){0,6}?(?:(?:is|are)\s+(?:called|named)"
+    r"|(?:name|birthday|address|number|email|age|favou?rite\s+\S+|favou?rite\s+\S+\s+\S+)\s+(?:is|are))"
+    r"|call\s+me|i\s+live\s+in|i\s+work\s+(?:at|for|as))\b",
+    re.IGNORECASE,
+)
+_ENDED = (".", "!", "?", "…", "。", "！", "？", "”", '"')
+
+
+class Wish(Enum):
+    KEEP = auto()
+    FORGET = auto()
+    KNOW = auto()
+    OTHER = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """`text` is what is to be kept, forgotten or known, without the words that ask for it."""
+
+    wish: Wish
+    text: str
+
+
+def sentences(prompt: str) -> list[Sentence]:
+    found = (one_line(part) for part in _BOUNDARY.split(prompt[:_MOST_CHARS]) if part)
+    return [_understood(part) for part in found if part]
+
+
+def _understood(text: str) -> Sentence:
+    if text.endswith(("?", "？")):
+        return Sentence(Wish.KNOW, text)
+    if (asked := _KEEP.match(text)) and text[asked.end() :].strip(" .!"):
+        return Sentence(Wish.KEEP, _tidy(text[asked.end() :]))
+    if (asked := _FORGET.match(text)) and not _NOTHING.fullmatch(text[asked.end() :]):
+        return Sentence(Wish.FORGET, text[asked.end() :])
+    if _QUESTION.match(text):
+        return Sentence(Wish.KNOW, text)
+    if len(text.split()) > 2 and (_CALL_ME.match(text) or _OF_OURSELVES.match(text) or _TELLING.match(text)):
+        return Sentence(Wish.KEEP, _tidy(text))
+    return Sentence(Wish.OTHER, text)
+
+
+def is_question(text: str) -> bool:
+    return _understood(text).wish is Wish.KNOW
+
+
+def _tidy(text: str) -> str:
+    """As it was said, with a capital letter and an end."""
+    text = text.strip()
+    return text[:1].upper() + text[1:] + ("" if text.endswith(_ENDED) else ".")
+
+
+def is_of_the_speaker(text: str) -> bool:
+    """Whether somebody speaks of themselves."""
+    return _FIRST_PERSON.search(text) is not None
+
+
+def slot(text: str) -> str | None:
+    """What a sentence fills, if there can be only one such: `my dog is called`."""
+    found = _ONLY_ONE.match(text)
+    return None if found is None else " ".join(found.group().lower().split())
