@@ -32,8 +32,10 @@ from holdfast.search.analyzer import TextAnalyzer
 from holdfast.search.cache import ViewCache
 from holdfast.search.embedders.fake import FakeEmbedder
 from holdfast.search.ranker import PartitionSearcher
+from holdfast.search.words import STOP_WORDS
 from holdfast.settings import Settings
 from holdfast.stores.copying import copy
+from holdfast.stores.sessions import SqliteSessions
 from holdfast.stores.sql.archive import SqlArchive
 from holdfast.stores.sqlite import SqliteStore
 from holdfast.stores.sqlite.archive import SqliteArchive
@@ -172,6 +174,11 @@ def examine_store(location: str, settings: Settings) -> Examined | None:
 
         return examine_server(location, settings.busy_seconds)
     return examine(location, settings.busy_seconds)
+
+
+def open_sessions(path: Path, settings: Settings) -> SqliteSessions:
+    """An agent's sessions in that file, which is made if it is not there."""
+    return SqliteSessions(str(path), busy_seconds=settings.busy_seconds, stop_words=tuple(STOP_WORDS.values()))
 
 
 def _archive(location: str, settings: Settings, *, create: bool) -> SqlArchive:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
-from typing import Any, Protocol
+from typing import Protocol
 
-Json = Mapping[str, Any]
+from holdfast.domain.sessions import Event, Json, NewEvent, SessionHit, SessionSummary
+from holdfast.domain.transcript import Role
+
+__all__ = [
+    "ChatModel", "Event", "Json", "ModelEvent", "ModelMessage", "NewEvent", "ReasoningPiece", "Reply", "Role",
+    "SessionHit", "SessionSummary", "Sessions", "TextPiece", "ToolCall", "ToolSpec", "Usage",
+]  # fmt: skip
 
 
 # --- models ----------------------------------------------------------------------------------------------------------
-
-
-class Role(StrEnum):
-    SYSTEM = "system"
-    USER = "user"
-    ASSISTANT = "assistant"
-    TOOL = "tool"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,53 +98,6 @@ class ChatModel(Protocol):
 
 
 # --- sessions --------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class NewEvent:
-    """Something that happened in a session. What is not `context_visible` is never shown to a model, nor searched."""
-
-    kind: str
-    content: str = ""
-    role: Role | None = None
-    data: Json = field(default_factory=dict)
-    context_visible: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    number: int
-    session_id: str
-    run_id: str
-    at: datetime
-    kind: str
-    content: str
-    role: Role | None
-    data: Json
-    context_visible: bool
-
-
-@dataclass(frozen=True, slots=True)
-class SessionSummary:
-    """`title` is the beginning of the first thing that the user said."""
-
-    id: str
-    title: str
-    started_at: datetime
-    last_at: datetime
-    messages: int
-
-
-@dataclass(frozen=True, slots=True)
-class SessionHit:
-    """A message of a session that matches, with what was said around it, in order."""
-
-    session_id: str
-    number: int
-    at: datetime
-    role: Role
-    text: str
-    around: tuple[Event, ...] = ()
 
 
 class Sessions(Protocol):

@@ -1,0 +1,5 @@
+"""An agent's sessions in one SQLite file, with a full-text index over what was said."""
+
+from holdfast.stores.sessions.store import SqliteSessions
+
+__all__ = ["SqliteSessions"]

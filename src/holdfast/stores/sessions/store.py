@@ -1,0 +1,284 @@
+"""Sessions in one file that several processes may share: WAL, full sync, every append one commit.
+
+SQL runs in two threads of its own, one that writes and one that reads, and never on an event loop. Deleting a session
+leaves no byte of it: the index is merged, so that it drops the words it only marked as gone; the file is written anew,
+because SQLite leaves copies of rows that it moved in unused parts of pages; and the log is cut. That this is to be done
+is committed with the deletion, so that a crash in between, or a reader in the way, only delays it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import UTC, datetime
+from functools import partial
+from typing import TypeVar
+
+from holdfast.domain.projection import one_line
+from holdfast.domain.scope import check_part
+from holdfast.domain.sessions import Event, NewEvent, SessionHit, SessionSummary
+from holdfast.domain.text import MAX_QUERY_CHARS
+from holdfast.domain.times import from_micros, to_micros
+from holdfast.domain.transcript import Role
+from holdfast.errors import InvalidInput, StoreClosed
+from holdfast.stores.sessions.schema import open_file
+from holdfast.stores.sessions.words import asked, indexed
+from holdfast.stores.sqlite.connection import connect
+from holdfast.stores.sqlite.errors import translating
+from holdfast.stores.sqlite.waiting import begin_immediate, patiently
+
+T = TypeVar("T")
+BUSY_SECONDS = 15.0
+TITLE_CHARS = 80
+AROUND = 2
+SCRUB_SECONDS = 1.0
+_SCRUB_STEP = 0.01
+_SAID = (Role.USER, Role.ASSISTANT)
+_COLUMNS = "e.number, s.name, e.run, e.at, e.kind, e.content, e.role, e.data, e.visible"
+_EVENTS = f"SELECT {_COLUMNS} FROM events e JOIN sessions s ON s.id = e.session"
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+log = logging.getLogger("holdfast.store")
+
+
+class SqliteSessions:
+    """Implements the agent's `Sessions`. `stop_words` are lists, one a language, that a search need not look for."""
+
+    def __init__(
+        self,
+        location: str,
+        *,
+        busy_seconds: float = BUSY_SECONDS,
+        stop_words: Sequence[Collection[str]] = (),
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._location = location
+        self._busy_seconds = busy_seconds
+        self._stop_words = stop_words
+        self._now = now
+        with translating(location):
+            self._writing = open_file(location, busy_seconds)
+            self._reading = connect(location, busy_seconds)
+            self._reading.execute("PRAGMA query_only = ON")
+        self._lock = threading.Lock()
+        self._closed = False
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="holdfast-sessions-writer")
+        self._reader = ThreadPoolExecutor(1, thread_name_prefix="holdfast-sessions-reader")
+        if self._to_be_scrubbed():
+            self._submit(self._writer, self._scrub)
+
+    @property
+    def location(self) -> str:
+        return self._location
+
+    async def append(self, session_id: str, run_id: str, events: Sequence[NewEvent]) -> tuple[Event, ...]:
+        check_part("session_id", session_id)
+        check_part("run_id", run_id)
+        written = [_written(event) for event in events]
+        return await self._do(self._writer, lambda: self._append(session_id, run_id, written)) if written else ()
+
+    async def events(self, session_id: str, *, visible: bool = False, last: int | None = None) -> tuple[Event, ...]:
+        condition = f"s.name = ?{' AND e.visible' if visible else ''}"
+        count = -1 if last is None else max(0, last)
+        values = (_storable(session_id), count)
+        return await self._do(self._reader, lambda: self._read(condition, "e.number DESC LIMIT ?", values)[::-1])
+
+    async def sessions(self, limit: int = 50, *, before: datetime | None = None) -> tuple[SessionSummary, ...]:
+        condition, values = ("", ()) if before is None else ("WHERE last_at < ?", (to_micros(before),))
+        statement = (
+            f"SELECT name, title, started_at, last_at, messages FROM sessions {condition}"
+            " ORDER BY last_at DESC, id DESC LIMIT ?"
+        )
+        rows = await self._do(
+            self._reader, lambda: self._reading.execute(statement, (*values, max(0, limit))).fetchall()
+        )
+        return tuple(
+            SessionSummary(name, title, from_micros(started), from_micros(last), messages)
+            for name, title, started, last, messages in rows
+        )
+
+    async def search(self, query: str, *, without: str | None = None, limit: int = 5) -> tuple[SessionHit, ...]:
+        left_out = None if without is None else _storable(without)
+        for terms in asked(_storable(query[:MAX_QUERY_CHARS]), self._stop_words) if limit > 0 else ():
+            if found := await self._do(self._reader, partial(self._search, terms, left_out, limit)):
+                return found
+        return ()
+
+    async def delete(self, session_id: str) -> bool:
+        return await self._do(self._writer, lambda: self._delete(_storable(session_id)))
+
+    async def close(self) -> None:
+        """Finish what was accepted. Closing twice is closing once."""
+        with self._lock:
+            ended = [] if self._closed else [self._reader.submit(self._reading.close), self._writer.submit(self._end)]
+            self._closed = True
+        for each in ended:
+            await asyncio.wrap_future(each)
+        self._reader.shutdown()
+        self._writer.shutdown()
+
+    # --- threads ---
+
+    async def _do(self, threads: ThreadPoolExecutor, work: Callable[[], T]) -> T:
+        # Once begun, it is carried out, whether or not the caller still waits.
+        return await asyncio.wrap_future(self._submit(threads, work))
+
+    def _submit(self, threads: ThreadPoolExecutor, work: Callable[[], T]) -> Future[T]:
+        def translated() -> T:
+            with translating(self._location):
+                return work()
+
+        with self._lock:
+            if self._closed:
+                raise StoreClosed("these sessions were closed; open them again")
+            return threads.submit(translated)
+
+    def _end(self) -> None:
+        if self._to_be_scrubbed():
+            self._scrub()
+        self._writing.close()
+
+    def _commit(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        begin_immediate(self._writing, self._busy_seconds)
+        try:
+            done = work(self._writing)
+            self._writing.execute("COMMIT")
+        except BaseException:
+            if self._writing.in_transaction:
+                self._writing.execute("ROLLBACK")
+            raise
+        return done
+
+    # --- what the threads do ---
+
+    def _append(self, session_id: str, run_id: str, events: Sequence[tuple[NewEvent, str]]) -> tuple[Event, ...]:
+        def work(db: sqlite3.Connection) -> tuple[Event, ...]:
+            now = to_micros(self._now())
+            db.execute(
+                "INSERT INTO sessions (name, title, started_at, last_at, messages, events) VALUES (?, '', ?, ?, 0, 0)"
+                " ON CONFLICT (name) DO NOTHING",
+                (session_id, now, now),
+            )
+            session, title, last, count, messages = db.execute(
+                "SELECT id, title, last_at, events, messages FROM sessions WHERE name = ?", (session_id,)
+            ).fetchone()
+            # A clock that was set back does not put an answer before its question.
+            at = max(now, last)
+            for number, (event, data) in enumerate(events, count + 1):
+                row = (session, number, run_id, at, event.kind, event.content, event.role, data, event.context_visible)
+                said = db.execute(
+                    "INSERT INTO events (session, number, run, at, kind, content, role, data, visible)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    row,
+                ).lastrowid
+                if event.context_visible and event.role in _SAID:
+                    db.execute("INSERT INTO said (rowid, words) VALUES (?, ?)", (said, indexed(event.content)))
+                    messages += 1
+                    if not title and event.role is Role.USER:
+                        title = _title(event.content)
+            db.execute(
+                "UPDATE sessions SET title = ?, last_at = ?, messages = ?, events = ? WHERE id = ?",
+                (title, at, messages, count + len(events), session),
+            )
+            return tuple(
+                Event(number, session_id, run_id, from_micros(at), event.kind, event.content, event.role,
+                      json.loads(data), event.context_visible)
+                for number, (event, data) in enumerate(events, count + 1)
+            )  # fmt: skip
+
+        return self._commit(work)
+
+    def _read(self, condition: str, order: str, values: Sequence[object]) -> tuple[Event, ...]:
+        rows = self._reading.execute(f"{_EVENTS} WHERE {condition} ORDER BY {order}", values)
+        return tuple(
+            Event(number, name, run, from_micros(at), kind, content, None if role is None else Role(role),
+                  json.loads(data), bool(visible))
+            for number, name, run, at, kind, content, role, data, visible in rows
+        )  # fmt: skip
+
+    def _search(self, terms: str, without: str | None, limit: int) -> tuple[SessionHit, ...]:
+        # One transaction, so that what was found cannot be deleted before it is read.
+        self._reading.execute("BEGIN")
+        try:
+            best: dict[int, int] = {}
+            for session, number in self._reading.execute(
+                "SELECT e.session, e.number FROM said JOIN events e ON e.id = said.rowid"
+                " WHERE said MATCH ? AND e.session IS NOT (SELECT id FROM sessions WHERE name = ?)"
+                " ORDER BY said.rank, e.id DESC",
+                (terms, without),
+            ):
+                if best.setdefault(session, number) == number and len(best) == limit:
+                    break
+            return tuple(self._hit(session, number) for session, number in best.items())
+        finally:
+            self._reading.execute("ROLLBACK")
+
+    def _hit(self, session: int, number: int) -> SessionHit:
+        said = "e.session = ? AND e.visible AND e.role IN ('user', 'assistant') AND e.number"
+        (found,) = self._read(f"{said} = ?", "e.number", (session, number))
+        before = self._read(f"{said} < ?", f"e.number DESC LIMIT {AROUND}", (session, number))[::-1]
+        after = self._read(f"{said} > ?", f"e.number LIMIT {AROUND}", (session, number))
+        assert found.role is not None
+        return SessionHit(found.session_id, number, found.at, found.role, found.content, (*before, *after))
+
+    def _delete(self, session_id: str) -> bool:
+        def work(db: sqlite3.Connection) -> bool:
+            found = db.execute("SELECT id FROM sessions WHERE name = ?", (session_id,)).fetchone()
+            if found is None:
+                return False
+            db.execute("DELETE FROM said WHERE rowid IN (SELECT id FROM events WHERE session = ?)", found)
+            db.execute("DELETE FROM events WHERE session = ?", found)
+            db.execute("DELETE FROM sessions WHERE id = ?", found)
+            db.execute("INSERT INTO meta (key, value) VALUES ('scrub', '1') ON CONFLICT (key) DO NOTHING")
+            return True
+
+        if not self._commit(work):
+            return False
+        self._scrub()
+        return True
+
+    def _to_be_scrubbed(self) -> bool:
+        with translating(self._location):
+            return self._writing.execute("SELECT 1 FROM meta WHERE key = 'scrub'").fetchone() is not None
+
+    def _scrub(self) -> None:
+        """Take what was deleted out of the index, the file and the log; later, if others are in the way now."""
+        try:
+            self._commit(lambda db: db.execute("INSERT INTO said (said) VALUES ('optimize')"))
+            patiently(lambda: self._writing.execute("VACUUM"), self._busy_seconds)
+        except sqlite3.OperationalError as error:
+            # The session is gone all the same; what is left of it goes when there is room, or nobody else writes.
+            log.warning("%s: deleted sessions are not overwritten yet (%s)", self._location, error)
+            return
+        deadline = time.monotonic() + SCRUB_SECONDS
+        while self._writing.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+            if time.monotonic() >= deadline:
+                log.warning("%s is in use; its log is cut at the next opportunity", self._location)
+                return
+            time.sleep(_SCRUB_STEP)
+        self._commit(lambda db: db.execute("DELETE FROM meta WHERE key = 'scrub'"))
+
+
+def _written(event: NewEvent) -> tuple[NewEvent, str]:
+    """The event as it is stored, and its data as JSON."""
+    try:
+        data = json.dumps(dict(event.data), allow_nan=False)
+    except (TypeError, ValueError):
+        raise InvalidInput("data", f"of a {event.kind!r} event cannot be written as JSON") from None
+    return NewEvent(event.kind, _storable(event.content), event.role, event.data, event.context_visible), data
+
+
+def _storable(text: str) -> str:
+    """Half a surrogate pair, which a model may write, cannot be stored; a log that refused it would have a gap."""
+    return _LONE_SURROGATE.sub("\ufffd", text)
+
+
+def _title(text: str) -> str:
+    line = one_line(text)
+    return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1] + "…"
