@@ -18,7 +18,7 @@ from enum import StrEnum
 from types import TracebackType
 from typing import Any, ClassVar, Concatenate, NoReturn, ParamSpec, Self, TypeVar
 
-from holdfast.client.line import Line, Lost, Reply
+from holdfast.client.line import Body, Line, Lost, Reply
 from holdfast.domain.location import checked_url
 from holdfast.domain.numbers import checked_real, checked_seconds, checked_whole
 from holdfast.domain.scope import check_part
@@ -38,6 +38,8 @@ _FIRST_WAIT_SECONDS = 0.2
 _CHAT = "chat:"
 # A hundred results of some pages each. Whatever is larger is no answer to what was asked.
 _MAX_ANSWER_BYTES = 2_000_000
+# Reading a million empty lists would take longer than some deadlines.
+_MAX_ANSWER_PARTS = 200_000
 
 
 class Category(StrEnum):
@@ -244,16 +246,18 @@ class GatewayClient:
         # Raised apart from what was caught: nothing of the request is left in the chain.
         raise failure
 
-    def _body(self, payload: dict[str, Any]) -> bytes:
+    def _body(self, payload: dict[str, Any]) -> Body:
         try:
-            return json.dumps({**self._who, "user_key": self._key.revealed(), **payload}, allow_nan=False).encode()
+            return Body(
+                json.dumps({**self._who, "user_key": self._key.revealed(), **payload}, allow_nan=False).encode()
+            )
         except (TypeError, ValueError):
             problem = "holds something that cannot be written as JSON"
         raise InvalidInput("request", problem)
 
 
 def _answer(reply: Reply) -> dict[str, Any] | None:
-    if not 200 <= reply.status < 300:
+    if not 200 <= reply.status < 300 or sum(map(reply.body.count, (b"[", b"{", b","))) > _MAX_ANSWER_PARTS:
         return None
     try:
         found = json.loads(reply.body)

@@ -49,6 +49,21 @@ class Reply:
     retry_after: str | None = None
 
 
+class Body:
+    """What is sent where a key is in it: no representation shows it, nor does a traceback with what its frames hold."""
+
+    __slots__ = ("_content",)
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def __len__(self) -> int:
+        return len(self._content)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self._content
+
+
 class _Bearer(httpx2.Auth):
     """Puts the key into the header at the last moment, so that nothing else ever holds it."""
 
@@ -114,7 +129,7 @@ class Line:
         raise TypeError("a line to a server holds connections and a key; open it again at the other end")
 
     async def call(
-        self, method: str, path: str, body: bytes | None = None, *, timeout_seconds: float | None = None
+        self, method: str, path: str, body: bytes | Body | None = None, *, timeout_seconds: float | None = None
     ) -> Reply:
         """The answer, or `Lost`. What went wrong is told anew: what was caught may hold the request, key and all."""
         seconds = timeout_seconds or self.timeout_seconds
@@ -130,12 +145,12 @@ class Line:
         raise Lost(reason, sent=sent.begun)
 
     async def _answered(
-        self, client: httpx2.AsyncClient, method: str, path: str, body: bytes | None, sent: _Sent
+        self, client: httpx2.AsyncClient, method: str, path: str, body: bytes | Body | None, sent: _Sent
     ) -> Reply:
         asked = client.stream(
             method,
             self.url + path,
-            content=body if body is None or self._sending is None else _pieces(body, self._sending),
+            content=_pieces(body, self._sending) if isinstance(body, bytes) and self._sending else body,
             headers=None if body is None else {"Content-Type": "application/json", "Content-Length": str(len(body))},
             auth=self._auth,
             extensions={"trace": sent.note},
