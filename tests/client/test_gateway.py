@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import json
 import logging
+import os
 import pickle
+import socket
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +52,13 @@ def call(operation: str, gateway: GatewayClient) -> Any:
     }[operation]()
 
 
+@pytest.fixture(autouse=True)
+def direct(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy would answer in the gateway's place."""
+    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+        monkeypatch.delenv(name)
+
+
 OPERATIONS = pytest.mark.parametrize("operation", ["search", "add", "flush"])
 
 
@@ -71,6 +82,7 @@ def test_a_turn_is_added_flushed_and_found_at_a_real_gateway(tmp_path: Path) -> 
     }
 
 
+@pytest.mark.seed("000.client.1", "001.client.1")
 def test_search_sends_exactly_the_contracts_payload() -> None:
     with answering(answered({"results": []})) as (url, asked), BlockingGatewayClient(client(url)) as gateway:
         assert gateway.search("c1", "Where does Ana live?", scope=["current_chat", "resources"]) == ()
@@ -82,6 +94,7 @@ def test_search_sends_exactly_the_contracts_payload() -> None:
     assert b"authorization" not in asked[0].lower()
 
 
+@pytest.mark.seed("000.client.1", "001.client.1")
 def test_add_and_flush_send_exactly_the_contracts_payloads() -> None:
     told = {"session_id": "chat:c1", "status": "accumulated", "message_count": 2, "stored": 2}
     with answering(answered(told)) as (url, asked):
@@ -141,9 +154,15 @@ WRONG: dict[str, tuple[bytes, int | None, Category]] = {
     "a list": (http(200, b'["hunter2"]'), 200, Category.MALFORMED),
     "deep": (http(200, b"[" * 100_000), 200, Category.MALFORMED),
     "no text": (http(200, b"\xff"), 200, Category.MALFORMED),
+    "nothing": (http(200), 200, Category.MALFORMED),
+    "no content": (b"HTTP/1.1 204 X\r\n\r\n", 204, Category.MALFORMED),
+    "too much": (http(200, b" " * 2_000_000 + b"{}"), 200, Category.MALFORMED),
+    "too much of a failure": (http(500, b" " * 2_000_001), 500, Category.FAILED),
+    "too many parts": (http(200, b'{"results": [' + b"[]," * 100_001 + b"[]]}"), 200, Category.MALFORMED),
 }
 
 
+@pytest.mark.seed("000.client.3", "001.client.3", "000.client.4", "001.client.4")
 @OPERATIONS
 @pytest.mark.parametrize("name", WRONG)
 def test_what_goes_wrong_is_told_by_operation_path_status_and_category_alone(name: str, operation: str) -> None:
@@ -167,6 +186,7 @@ def test_what_goes_wrong_is_told_by_operation_path_status_and_category_alone(nam
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
+@pytest.mark.seed("000.client.3", "001.client.3")
 @pytest.mark.parametrize("told", [{}, {"results": None}, {"results": {}}, {"results": [5]}, {"results": ["x"]}])
 def test_results_that_are_none_are_malformed(told: Any) -> None:
     with answering(answered(told)) as (url, _), BlockingGatewayClient(client(url)) as gateway:
@@ -175,6 +195,7 @@ def test_results_that_are_none_are_malformed(told: Any) -> None:
     assert failure.value.category is Category.MALFORMED
 
 
+@pytest.mark.seed("000.client.3", "001.client.3")
 @OPERATIONS
 def test_where_nothing_was_sent_it_is_told_so(operation: str) -> None:
     with answering(HANG_UP) as (url, _):
@@ -187,6 +208,38 @@ def test_where_nothing_was_sent_it_is_told_so(operation: str) -> None:
     with pytest.raises(GatewayError) as failure:
         asyncio.run(attempt())
     assert (failure.value.category, failure.value.status) == (Category.UNREACHABLE, None)
+
+
+@pytest.mark.seed("000.client.2", "001.client.2")
+@OPERATIONS
+@pytest.mark.parametrize("dawdling", ["silence", "a byte now and then"])
+def test_the_configured_timeout_is_applied_to_the_whole_call(operation: str, dawdling: str) -> None:
+    """Bytes that come in time one by one do not make it longer. Who dawdles goes on for much longer than that."""
+    ended = threading.Event()
+
+    def dawdle(connection: socket.socket) -> None:
+        head = b"HTTP/1.1 200 X\r\nContent-Length: 100000\r\n\r\n"
+        for byte in head + b" " * 3_000:
+            if ended.wait(0.01):
+                break
+            with contextlib.suppress(OSError):
+                connection.sendall(bytes([byte]) if dawdling != "silence" else b"")
+
+    async def attempt(url: str) -> None:
+        async with client(url, timeout_seconds=0.5) as gateway:
+            await call(operation, gateway)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = threading.Thread(target=lambda: dawdle(listening.accept()[0]), daemon=True)
+        server.start()
+        began = time.monotonic()
+        with pytest.raises(GatewayError) as failure:
+            asyncio.run(attempt(f"http://127.0.0.1:{listening.getsockname()[1]}"))
+        took = time.monotonic() - began
+        ended.set()
+        server.join(10)
+    assert failure.value.category is Category.LOST
+    assert 0.4 < took < 10, "the server would go on for half a minute"
 
 
 @pytest.mark.parametrize("operation", ["add", "flush"])
@@ -215,6 +268,38 @@ def test_a_search_is_repeated_only_as_often_as_was_asked_for() -> None:
         with pytest.raises(GatewayError):
             gateway.search("c1", "q")
         assert len(asked) == 1, "what would be refused again is not asked again"
+
+
+def test_any_status_of_success_with_an_object_is_an_answer() -> None:
+    with answering(http(202, b'{"status": "queued"}')) as (url, _), BlockingGatewayClient(client(url)) as gateway:
+        assert gateway.add("c1", TURN).status == "queued"
+
+
+def test_an_answer_just_within_bounds_is_read_whole() -> None:
+    told = json.dumps({"results": [{"text": "x" * 1_900_000}]}).encode()
+    with answering(http(200, told)) as (url, _), BlockingGatewayClient(client(url)) as gateway:
+        [found] = gateway.search("c1", "q")
+    assert len(found.text or "") == 1_900_000
+
+
+def test_no_more_results_are_taken_than_were_asked_for() -> None:
+    with answering(answered({"results": [{"id": str(number)} for number in range(9)] + [5]})) as (url, _):
+        with BlockingGatewayClient(client(url)) as gateway:
+            assert [found.id for found in gateway.search("c1", "q", top_k=3)] == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("score", [10**400, float("nan"), float("inf"), "high", True, None])
+def test_a_score_that_is_no_number_is_none(score: Any) -> None:
+    with answering(answered({"results": [{"id": "x", "score": score}]})) as (url, _):
+        with BlockingGatewayClient(client(url)) as gateway:
+            assert gateway.search("c1", "q") == (Found("x", None, None, None, None, None),)
+
+
+@pytest.mark.parametrize("host", ["a..b", "x" * 70, "xn--", ".", "\u2024invalid", "gateway.invalid"])
+def test_a_host_that_cannot_be_is_told_as_unreachable(host: str) -> None:
+    with BlockingGatewayClient(client(f"http://{host}:8010")) as gateway, pytest.raises(GatewayError) as failure:
+        gateway.flush("c1")
+    assert failure.value.category is Category.UNREACHABLE
 
 
 # --- how it is set up -----------------------------------------------------------------------------------------------
@@ -301,6 +386,7 @@ def test_a_call_that_cannot_be_made_is_refused_and_nothing_is_sent(field: str, a
     assert KEY not in whole_chain(refused.value)
 
 
+@pytest.mark.seed("000.client.4", "001.client.4")
 def test_the_key_is_in_no_representation_log_or_pickle(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     with answering(answered({"results": []})) as (url, _), BlockingGatewayClient(client(url)) as gateway:

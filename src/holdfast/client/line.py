@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
+from holdfast.client.names import Name
 from holdfast.domain.secret import Secret
 from holdfast.errors import StoreClosed
 
@@ -116,6 +117,7 @@ class Line:
         self.timeout_seconds = timeout_seconds
         self._sending = sending
         self._max_answer_bytes = max_answer_bytes
+        self._name = Name(url)
         self._auth = None if key is None else _Bearer(key)
         self._lock = threading.Lock()
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
@@ -147,6 +149,8 @@ class Line:
     async def _answered(
         self, client: httpx2.AsyncClient, method: str, path: str, body: bytes | Body | None, sent: _Sent
     ) -> Reply:
+        if not await self._name.found():
+            raise httpx2.ConnectError("there is no host of this name")
         asked = client.stream(
             method,
             self.url + path,
@@ -169,6 +173,7 @@ class Line:
             if os.getpid() != self._process:
                 # The connections are the other process's too: what is sent on them would be mixed up.
                 self._pools, self._process = {}, os.getpid()
+                self._name = Name(self.url)
             if loop not in self._pools:
                 for ended in [known for known in self._pools if known.is_closed()]:
                     del self._pools[ended]
