@@ -30,6 +30,10 @@ DEFAULT_MEMORY_CHARS = 2_200
 DEFAULT_USER_CHARS = 1_375
 _MAX_CURATED_CHARS = 100_000
 _MAX_KEY_BYTES = 4_096
+_NO_GATEWAY = (
+    "no Memory Gateway is configured, so the curated files are all the memory there is; `holdfast agent init` writes a"
+    " config that says so, or that names a gateway"
+)
 _AGENT = (
     "id", "provider", "model", "baseUrl", "apiKeyFile", "instructions", "maxToolRounds", "historyMessages", "skills",
 )  # fmt: skip
@@ -175,7 +179,9 @@ def _memory(section: Section, warnings: list[str]) -> MemoryConfig:
     curated.only(("memoryChars", "userChars"))
     gateway = None
     # In curated mode nobody so much as looks at the gateway's part.
-    if mode is not MemoryMode.CURATED:
+    if mode is not MemoryMode.CURATED and not explicit and "gateway" not in section:
+        warnings.append(_NO_GATEWAY)
+    elif mode is not MemoryMode.CURATED:
         gateway = _gateway(section.section("gateway"), explicit=explicit, mode=mode, warnings=warnings)
     return MemoryConfig(
         mode=mode,

@@ -44,7 +44,12 @@ class Given:
 def given(messages: Sequence[ModelMessage]) -> Given:
     system = "\n".join(message.content for message in messages if message.role is Role.SYSTEM)
     spoken = [message for message in messages if message.role is not Role.SYSTEM]
-    prompts = [at for at, message in enumerate(spoken) if message.role is Role.USER]
+    # What the loop adds behind tools' results, such as that there are no more, is no prompt.
+    prompts = [
+        at
+        for at, message in enumerate(spoken)
+        if message.role is Role.USER and (at == 0 or spoken[at - 1].role is not Role.TOOL)
+    ]
     if not prompts:
         return Given("")
     before, after = spoken[: prompts[-1]], spoken[prompts[-1] + 1 :]

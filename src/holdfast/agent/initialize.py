@@ -1,0 +1,252 @@
+"""Setting an agent up: a config file with comments and, for a Memory Gateway, a user there with its key in a file.
+
+Nothing that is there is overwritten, but a config file that is exactly as it was written here. The place for the key is
+made before a user is: a key that nobody can keep is not asked for. The key is shown nowhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.agent.config import FILE, FOLDER
+from holdfast.agent.signup import signed_up
+from holdfast.domain.location import checked_url
+from holdfast.domain.scope import check_part
+from holdfast.domain.secret import Secret
+from holdfast.errors import ConfigurationError, Conflict
+from holdfast.settings import Settings
+
+KEY_FILE = "gateway.key"
+_PRIVATE_FOLDER, _PRIVATE_FILE = 0o700, 0o600
+_MAX_KEY_BYTES = 4_096
+_IGNORED = "# What was said, and the key to it: nothing for a repository.\ngateway.key\nmemories/\nsessions/\n"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """Which model is written into the config."""
+
+    provider: str = "scripted"
+    model: str | None = None
+    base_url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayChoice:
+    """The gateway to be connected with. `key_file` holds the key of a user who is there already."""
+
+    url: str
+    user_id: str
+    key_file: Path | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "url", checked_url(self.url, "--gateway"))
+        check_part("--user", self.user_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Initialized:
+    """What there is now. `created` says whether the user was made, or was there."""
+
+    config: Path
+    key_file: Path | None = None
+    created: bool = False
+    replaced: bool = False  # a config that nobody had changed
+
+
+def initialize(
+    workspace: Path | str | None, settings: Settings, model: ModelChoice, gateway: GatewayChoice | None = None
+) -> Initialized:
+    """Write the config of the agent that works in `workspace`; before that, become a user of the gateway."""
+    folder = Path(workspace or Path.cwd()).absolute()
+    if not folder.is_dir():
+        raise ConfigurationError(f"{folder}: there is no such folder to work in")
+    home = settings.home.absolute() if settings.home else folder / FOLDER
+    config = settings.config_path.absolute() if settings.config_path else home / FILE
+    replaced = _may_replace(config)
+    with _made((home, config.parent)):
+        key_file, created = (None, False) if gateway is None else _connected(home, gateway, settings)
+        named = key_file.name if key_file and key_file.parent == config.parent else str(key_file)
+        _write(config, written(model, gateway, named), replaced)
+        _ignore(home)
+    return Initialized(config, key_file, created, replaced)
+
+
+@contextlib.contextmanager
+def _made(folders: Iterable[Path]) -> Iterator[None]:
+    """The folders, for us alone. Those that were not there before go again if nothing comes of it."""
+    new = [folder for folder in folders if not folder.exists()]
+    for folder in new:
+        folder.mkdir(_PRIVATE_FOLDER, parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        for folder in new:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        raise
+
+
+def _may_replace(config: Path) -> bool:
+    """Whether a config is there that was written here, and that nobody has changed since."""
+    if not os.path.lexists(config):
+        return False
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        if not config.is_symlink() and config.read_text("utf-8") == written(ModelChoice()):
+            return True
+    raise Conflict(
+        f"{config} is there already, and is not overwritten; change it with an editor, or move it away and try again"
+    )
+
+
+def _connected(home: Path, gateway: GatewayChoice, settings: Settings) -> tuple[Path, bool]:
+    """The file that holds the user's key, and whether the user is a new one."""
+    place = home / KEY_FILE
+    known = None if gateway.key_file is None else _read_key(gateway.key_file)
+    if gateway.key_file is not None and gateway.key_file.absolute() == place:
+        asyncio.run(signed_up(gateway.url, gateway.user_id, known, settings))
+        return place, False
+    with _reserved(place) as handle:
+        key = asyncio.run(signed_up(gateway.url, gateway.user_id, known, settings))
+        os.ftruncate(handle, os.pwrite(handle, f"{key.revealed()}\n".encode(), 0))
+        os.fsync(handle)
+    return place, known is None
+
+
+@contextlib.contextmanager
+def _reserved(place: Path) -> Iterator[int]:
+    """A new file that only we may read, from its first moment on. It goes again if what it is for does not come."""
+    try:
+        handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, _PRIVATE_FILE)
+    except FileExistsError:
+        raise Conflict(
+            f"{place} is there already, and is not overwritten; if it holds the user's key, add --key-file {place},"
+            " else move it away"
+        ) from None
+    try:
+        os.write(handle, b" " * _MAX_KEY_BYTES)  # a full disk shows now
+        os.fsync(handle)
+        yield handle
+    except BaseException:
+        place.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(handle)
+
+
+def _read_key(file: Path) -> Secret:
+    try:
+        with file.open("rb") as opened:
+            text = opened.read(_MAX_KEY_BYTES).decode("ascii", "replace").strip()
+    except OSError as error:
+        problem = f"{file} cannot be read ({error.strerror})"
+    else:
+        if text:
+            return Secret(text, "--key-file")
+        problem = f"{file} is empty; it must hold the user's key"
+    raise ConfigurationError(f"--key-file: {problem}")
+
+
+def _write(config: Path, content: str, replace: bool) -> None:
+    """All of it or nothing: beside its place first, then there."""
+    beside = config.with_name(f"{config.name}.{os.getpid()}.new")
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _PRIVATE_FILE)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        if replace:
+            beside.replace(config)
+        else:
+            os.link(beside, config)  # which never overwrites
+    except FileExistsError:
+        raise Conflict(f"{config} was made by somebody else just now, and is not overwritten") from None
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _ignore(home: Path) -> None:
+    """Keep what is private out of repositories; a file that is there stays as it is."""
+    with contextlib.suppress(FileExistsError), (home / ".gitignore").open("x", encoding="utf-8") as file:
+        file.write(_IGNORED)
+
+
+# --- the file -------------------------------------------------------------------------------------------------------
+
+
+def written(model: ModelChoice, gateway: GatewayChoice | None = None, key_file: str = KEY_FILE) -> str:
+    """The config as it is first written: what was chosen, and beside it what else there is."""
+    return f"""\
+// The agent's configuration. It is JSON in which comments like this one are allowed.
+{{
+  "agent": {{
+    // Which model speaks:
+    //   "scripted"    rules instead of a model: offline, without a key, to see how things work
+    //   "openai"      OpenAI, or a server that speaks like it (Ollama, vLLM, llama.cpp): set "baseUrl" to that one,
+    //                 such as "http://127.0.0.1:11434/v1"
+    //   "anthropic"   Anthropic
+    // The key is OPENAI_API_KEY or ANTHROPIC_API_KEY in the environment, or the text of the file that "apiKeyFile"
+    // names. A server on this machine needs none.
+
+{_model_lines(model)}
+  }},
+  "memory": {{
+    // What it remembers with:
+    //   "curated"          two small files, memories/MEMORY.md and memories/USER.md, which the model keeps itself
+    //   "hybrid"           those, and a Memory Gateway, which keeps every conversation
+    //   "memory_gateway"   the Memory Gateway alone
+
+{_memory_lines(gateway, key_file)}
+  }}
+}}
+"""
+
+
+def _model_lines(model: ModelChoice) -> str:
+    """What is commented out comes first, with its commas: whoever wants it takes the slashes away and nothing else."""
+    lines = [
+        '    // "instructions": "You are a helpful assistant.",',
+        '    // "skills": ["the name of a folder in skills/, beside this file"],',
+        '    // "maxToolRounds": 8,',
+        '    // "historyMessages": 40,',
+    ]
+    if model.model is None:
+        lines.append('    // "model": "the name of one of the provider\'s models",')
+    chosen = {"baseUrl": model.base_url, "model": model.model, "provider": model.provider}
+    settings = [f"    {_pair(name, value)}" for name, value in chosen.items() if value is not None]
+    return "\n".join(lines) + "\n" + ",\n".join(settings)
+
+
+def _memory_lines(gateway: GatewayChoice | None, key_file: str) -> str:
+    if gateway is None:
+        lines = (
+            "// `holdfast agent init --gateway URL --user NAME` connects it with a gateway, as long as this file is",
+            '// as it was written. By hand, with mode "hybrid":',
+            '// "gateway": { "baseUrl": "http://127.0.0.1:8010", "userId": "ana", "userKeyFile": "gateway.key" },',
+            '"mode": "curated"',
+        )
+        return "\n".join(f"    {line}" for line in lines)
+    return f"""\
+    "mode": "hybrid",
+    "gateway": {{
+      {_pair("baseUrl", gateway.url)},
+      {_pair("userId", gateway.user_id)},
+      // The key is a secret: keep it in a file that only you can read, and out of repositories.
+      {_pair("userKeyFile", key_file)},
+      // Where it looks: "current_chat", "resources" (documents), "all_user_memory" (every conversation and document).
+      "scope": ["all_user_memory"],
+      "topK": 8,
+      // A gateway that does not answer costs at most this much; the agent goes on without it.
+      "timeoutSeconds": 10
+    }}"""
+
+
+def _pair(name: str, value: str) -> str:
+    return f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}"

@@ -1,0 +1,163 @@
+"""Becoming a user of a Memory Gateway: `POST /users`, and a key that is told once.
+
+The operator's token gives a user who is there already a new key, and takes the old one from whoever uses it. So it is
+asked first whether there is one; and the token is sent only to a gateway that has asked for it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import quote
+
+from holdfast.client.gateway import Category, GatewayClient, GatewayError
+from holdfast.client.line import Line, Lost, Reply
+from holdfast.domain.secret import Secret
+from holdfast.errors import (
+    HoldfastError,
+    InvalidInput,
+    OutcomeUnknown,
+    StoreUnavailable,
+    StoreUnusable,
+    Unauthenticated,
+    UserExists,
+)
+from holdfast.settings import Settings
+
+_SECONDS = 10.0
+_MAX_ANSWER_BYTES = 1_000_000
+_PAGE = 100
+_TRIED = "holdfast-agent-init"
+
+
+async def signed_up(url: str, user_id: str, key: Secret | None, settings: Settings) -> Secret:
+    """The user's key: a new user's, or the one that was given, if it is right."""
+    if key is not None:
+        await _check(url, user_id, key)
+        return key
+    async with _line(url, None) as line:
+        reply = await _created(line, user_id)
+    if reply.status in (401, 403):
+        token = settings.key or settings.operator_token
+        if token is None:
+            raise Unauthenticated(
+                f"{url} lets only its operator create users: HOLDFAST_KEY must be the operator's token"
+            )
+        async with _line(url, Secret(token.get_secret_value(), "HOLDFAST_KEY")) as line:
+            await _refuse_known(line, user_id)
+            reply = await _created(line, user_id)
+    return _key(url, user_id, reply)
+
+
+async def _check(url: str, user_id: str, key: Secret) -> None:
+    gateway = GatewayClient(url, user_id, key, timeout_seconds=_SECONDS)
+    problem: HoldfastError | None = None
+    try:
+        await gateway.search(_TRIED, "hello", scope=["all_user_memory"], top_k=1)
+    except GatewayError as error:
+        problem = _unchecked(url, user_id, error)
+    finally:
+        await gateway.close()
+    if problem is not None:
+        raise problem
+
+
+def _unchecked(url: str, user_id: str, error: GatewayError) -> HoldfastError:
+    if error.category is Category.UNAUTHORIZED:
+        return Unauthenticated(f"{url} does not know this key as that of {user_id!r:.80}; look at both")
+    if error.category in (Category.UNREACHABLE, Category.LOST):
+        return _away(url, "cannot be reached")
+    return StoreUnusable(f"{url} did not answer as a Memory Gateway does ({error}); check the address")
+
+
+@asynccontextmanager
+async def _line(url: str, key: Secret | None) -> AsyncIterator[Line]:
+    line = Line(url, key, _SECONDS, max_answer_bytes=_MAX_ANSWER_BYTES)
+    try:
+        yield line
+    finally:
+        await line.close()
+
+
+async def _created(line: Line, user_id: str) -> Reply:
+    try:
+        return await line.call("POST", "/users", json.dumps({"user_id": user_id}).encode())
+    except Lost as lost:
+        sent, reason = lost.sent, lost.reason
+    if sent:
+        raise OutcomeUnknown(
+            f"{line.url} {reason}; if the user was created, nobody knows its key. {_with_a_new_key(user_id)}"
+        )
+    raise _away(line.url, reason)
+
+
+async def _refuse_known(line: Line, user_id: str) -> None:
+    """As the operator: there must be no such user yet."""
+    cursor: str | None = ""
+    while cursor is not None:
+        reply = await _listed(line, cursor)
+        if reply.status in (404, 405):
+            return  # a gateway that does not tell, and whose contract is to answer with the same key again
+        if reply.status in (401, 403):
+            raise Unauthenticated(f"{line.url} does not know the token in HOLDFAST_KEY as its operator's")
+        told = _object(reply)
+        users, following = told.get("users"), told.get("next_cursor")
+        if reply.status != 200 or not isinstance(users, list):
+            raise _strange(line.url, reply)
+        if any(isinstance(each, dict) and each.get("user_id") == user_id for each in users):
+            raise _exists(line.url, user_id)
+        cursor = f"&cursor={quote(following, safe='')}" if users and isinstance(following, str) else None
+
+
+async def _listed(line: Line, cursor: str) -> Reply:
+    try:
+        return await line.call("GET", f"/users?limit={_PAGE}{cursor}")
+    except Lost as lost:
+        problem = _away(line.url, lost.reason)
+    raise problem
+
+
+def _key(url: str, user_id: str, reply: Reply) -> Secret:
+    if reply.status == 409:
+        raise _exists(url, user_id)
+    if reply.status in (401, 403):
+        raise Unauthenticated(f"{url} does not let the holder of HOLDFAST_KEY create users")
+    if reply.status == 422:
+        raise InvalidInput("--user", f"is no name that {url} takes")
+    if reply.status in (200, 201):
+        try:
+            return Secret(_object(reply).get("user_key"), "user_key")
+        except InvalidInput:
+            pass
+    raise _strange(url, reply)
+
+
+def _exists(url: str, user_id: str) -> UserExists:
+    return UserExists(
+        f"{url} has a user {user_id!r:.80} already. If that is you, add --key-file FILE with the key in that file;"
+        f" else choose another --user. {_with_a_new_key(user_id)}"
+    )
+
+
+def _with_a_new_key(user_id: str) -> str:
+    return f"`holdfast user rotate {user_id!r:.80}`, run where the gateway's store is, makes a new key for a lost one"
+
+
+def _away(url: str, reason: str) -> StoreUnavailable:
+    return StoreUnavailable(f"{url} {reason}; is the gateway running? `holdfast serve` starts one. Nothing was written")
+
+
+def _strange(url: str, reply: Reply) -> HoldfastError:
+    if reply.status == 429 or reply.status >= 500:
+        return StoreUnavailable(f"{url} answered {reply.status}, and has too much to do or is broken; try again later")
+    return StoreUnusable(f"{url} answered {reply.status}, and not as a Memory Gateway does; check the address")
+
+
+def _object(reply: Reply) -> dict[str, Any]:
+    try:
+        found = json.loads(reply.body)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
