@@ -1,0 +1,144 @@
+"""Puts an agent together from its configuration: a model, its sessions, its memory, its tools and its skills.
+
+What is wrong with the configuration is an error here, before anything is asked. What is only missing (a gateway that
+nobody chose, a skill that cannot be read) is a warning, told once, and the agent works without it.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable, Iterable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from holdfast.agent.config import AgentConfig, read_config
+from holdfast.agent.curated import MemoryService, memory_tool
+from holdfast.agent.gateway import MemoryGatewayService
+from holdfast.agent.memory import AgentMemory
+from holdfast.agent.ports import ChatModel, Sessions
+from holdfast.agent.providers.rules import RuleModel
+from holdfast.agent.search import session_search_tool
+from holdfast.agent.skills import Skills, activate_skill_tool, read_skills
+from holdfast.agent.tools import Tool, ToolBox
+from holdfast.app import open_sessions
+from holdfast.errors import ConfigurationError, InvalidInput, ModelMisconfigured
+from holdfast.loops import aside
+from holdfast.settings import Settings, read_settings
+
+_logger = logging.getLogger("holdfast.agent")
+
+
+@dataclass(frozen=True, slots=True)
+class EngineLoadResult:
+    """An agent that is ready to run. Close it, or use it as an asynchronous context manager."""
+
+    config: AgentConfig
+    model: ChatModel
+    sessions: Sessions
+    memory_service: MemoryService | None
+    memory_gateway_service: MemoryGatewayService | None
+    memory: AgentMemory
+    tools: ToolBox
+    skills: Skills
+    warnings: tuple[str, ...] = ()
+    _opened: AsyncExitStack = field(default_factory=AsyncExitStack, repr=False, compare=False)
+
+    async def close(self) -> None:
+        """Let go of everything that loading opened. Closing twice is closing once."""
+        await self._opened.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+class EngineLoader:
+    """Loads the agent that works in a folder.
+
+    A `config` that is given is used instead of the file. A `model` that is given is used instead of the configured one,
+    and is its owner's to close. `tools` are functions that the model may call, besides the agent's own.
+    """
+
+    def __init__(
+        self,
+        workspace: Path | str | None = None,
+        *,
+        settings: Settings | None = None,
+        config: AgentConfig | None = None,
+        model: ChatModel | None = None,
+        tools: Iterable[Callable[..., Any] | Tool] = (),
+    ) -> None:
+        self._workspace = workspace
+        self._settings = settings
+        self._config = config
+        self._model = model
+        self._tools = tuple(tools)
+
+    async def load(self) -> EngineLoadResult:
+        settings = self._settings or read_settings()
+        config = self._config
+        if config is None:
+            config = await aside(lambda: read_config(self._workspace, settings))
+        skills, path = await aside(functools.partial(read_skills, config.skills_folder)), config.sessions
+        _check_chosen(config, skills)
+        async with AsyncExitStack() as opened:
+            model = self._model
+            if model is None:
+                model = _model(config)
+                opened.push_async_callback(model.close)
+            sessions = await aside(lambda: open_sessions(path, settings))
+            opened.push_async_callback(sessions.close)
+            memory = AgentMemory.configured(config)
+            opened.push_async_callback(memory.close)
+            loaded = EngineLoadResult(
+                config=config,
+                model=model,
+                sessions=sessions,
+                memory_service=memory.curated,
+                memory_gateway_service=memory.gateway,
+                memory=memory,
+                tools=self._toolbox(memory.curated, sessions, skills),
+                skills=skills,
+                warnings=(*config.warnings, *map(str, skills.problems)),
+                _opened=opened.pop_all(),
+            )
+        for warning in loaded.warnings:
+            _logger.warning("%s", warning)
+        return loaded
+
+    def _toolbox(self, curated: MemoryService | None, sessions: Sessions, skills: Skills) -> ToolBox:
+        """The agent's own tools first. Those that belong to one run are made for it by the loop."""
+        tools = ToolBox()
+        if curated is not None:
+            tools.register(memory_tool(curated))
+        tools.register(session_search_tool(sessions, None))
+        if skills.found:
+            tools.register(activate_skill_tool(lambda name: f"{name} can be activated within a run only."))
+        for each in self._tools:
+            if isinstance(each, Tool):
+                tools.add(each)
+            else:
+                tools.register(each)
+        return tools
+
+
+def _model(config: AgentConfig) -> ChatModel:
+    if config.provider == "scripted":
+        return RuleModel()
+    raise ModelMisconfigured("no model is chosen that there is; set agent.provider to scripted")
+
+
+def _check_chosen(config: AgentConfig, skills: Skills) -> None:
+    for name in config.skills:
+        try:
+            skills.named(name)
+        except InvalidInput as error:
+            raise ConfigurationError(f"agent.skills: {error.problem}; skills are in {config.skills_folder}") from None

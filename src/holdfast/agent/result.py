@@ -1,0 +1,190 @@
+"""What a run comes to: the answer with how it was reached, and what the model was given from memory."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from holdfast.agent.curated import MemorySnapshot
+from holdfast.agent.gateway import RecalledItem
+from holdfast.agent.ports import ReasoningPiece, SessionHit, TextPiece, ToolCall, Usage
+
+_WORD = re.compile(r"[^\W_]+")
+# What says nothing of what a sentence is about. Only for marking evidence, so a short list does.
+_EMPTY_WORDS = frozenset(
+    """a about all also am an and any are as at be because been but by can could did do does for from had has have he
+    her him his how i if in into is it its just me my no not now of on or our out she so some than that the their
+    them then
+    there these they this those to too up us user was we were what when where which who why will with would yes you your
+    der die das ein eine und ist sind war ich du sie wir nicht mit von zu auf fur den dem des im
+    le la les un une des et est sont je tu il elle nous vous ne pas de du que qui dans pour avec sur mon ma mes
+    el los las una y es son yo no con por para en su sus mi mis lo al del se""".split()
+)
+
+
+Origin = str | int | float
+
+
+class RunStatus(StrEnum):
+    COMPLETED = "completed"
+    TOOL_LIMIT = "tool_limit"  # answered, when no more tools could be called
+    FAILED = "failed"  # the model gave no answer; `error` says why
+
+
+@dataclass(frozen=True, slots=True)
+class RunError:
+    """Why a run failed: the code of the error, and its message, in which there is no key."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """A tool that was called, and whether it did what it was asked."""
+
+    name: str
+    ok: bool
+
+
+class Layer(StrEnum):
+    CURATED = "curated"
+    GATEWAY = "gateway"
+    SESSIONS = "sessions"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One thing from memory that the model was given; `shared` are the words that the answer has of it."""
+
+    layer: Layer
+    text: str
+    origin: Mapping[str, Origin] = field(default_factory=dict)
+    shared: tuple[str, ...] = ()
+
+    @property
+    def used(self) -> bool:
+        """Whether the answer could come from it. It is a hint by words, and no proof."""
+        return bool(self.shared)
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """What the model was given, layer by layer."""
+
+    sources: tuple[Source, ...] = ()
+
+    def of(self, layer: Layer) -> tuple[Source, ...]:
+        return tuple(source for source in self.sources if source.layer is layer)
+
+    @property
+    def used(self) -> tuple[Source, ...]:
+        return tuple(source for source in self.sources if source.used)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRunResult:
+    """One run. `text` is what the user is shown: the answer, or empty if the run failed."""
+
+    session_id: str
+    run_id: str
+    text: str
+    status: RunStatus
+    usage: Usage = field(default_factory=Usage)
+    tool_calls: tuple[ToolUse, ...] = ()
+    error: RunError | None = None
+    explained: Explained = field(default_factory=Explained, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """A tool is being called."""
+
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEnded:
+    """A tool was called; `content` is what the model is told."""
+
+    call: ToolCall
+    ok: bool
+    content: str
+
+
+RunEvent = TextPiece | ReasoningPiece | ToolStarted | ToolEnded
+
+
+def curated_sources(snapshot: MemorySnapshot) -> list[Source]:
+    targets = {"user": snapshot.user, "memory": snapshot.memory}
+    return [
+        Source(Layer.CURATED, entry, {"target": target, "entry": number})
+        for target, entries in targets.items()
+        for number, entry in enumerate(entries, 1)
+    ]
+
+
+def gateway_sources(items: Iterable[RecalledItem]) -> list[Source]:
+    return [Source(Layer.GATEWAY, item.text or "", _told(item)) for item in items]
+
+
+def session_sources(hits: Iterable[SessionHit]) -> list[Source]:
+    """Each message once, however often it was found."""
+    found = {(hit.session_id, hit.number): hit for hit in hits}
+    return [
+        Source(
+            Layer.SESSIONS,
+            hit.text,
+            {"session_id": hit.session_id, "number": hit.number, "at": hit.at.isoformat(), "role": str(hit.role)},
+        )
+        for hit in found.values()
+    ]
+
+
+def _told(item: RecalledItem) -> dict[str, Origin]:
+    fields = {
+        "id": item.id,
+        "session_id": item.session_id,
+        "score": item.score,
+        "source_scope": item.source_scope,
+        "resource_uri": item.resource_uri,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def explain(prompt: str, answer: str, sources: Iterable[Source]) -> Explained:
+    """Mark which sources share words with the answer.
+
+    Words that the prompt brought itself tell nothing of where an answer is from, so they count only if no source has
+    any other.
+    """
+    given = tuple(sources)
+    said = content_words(answer)
+    for words in (said - content_words(prompt), said):
+        marked = tuple(replace(each, shared=_shared(each.text, words)) for each in given)
+        if any(each.shared for each in marked):
+            return Explained(marked)
+    return Explained(given)
+
+
+def content_words(text: str) -> frozenset[str]:
+    """The words that say what a text is about, without case and accents; of scripts without spaces, each character."""
+    plain = unicodedata.normalize("NFKD", text.casefold())
+    words = _WORD.findall("".join(char for char in plain if not unicodedata.combining(char)))
+    return frozenset(
+        piece
+        for word in words
+        for piece in _pieces(word)
+        if piece not in _EMPTY_WORDS and (len(piece) > 1 or piece > "\u2fff")
+    )
+
+
+def _pieces(word: str) -> Sequence[str]:
+    return tuple(word) if word[0] > "\u2fff" else (word,)
+
+
+def _shared(text: str, words: frozenset[str]) -> tuple[str, ...]:
+    return tuple(sorted(content_words(text) & words))
