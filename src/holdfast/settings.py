@@ -121,6 +121,23 @@ class GatewayClientSettings(BaseSettings):
     timeout_seconds: float = Field(default=10.0, gt=0, le=86_400, description="How long a call may take in all.")
 
 
+class ModelSettings(BaseSettings):
+    """How the agent's models are reached, by the names that their own SDKs use."""
+
+    model_config = SettingsConfigDict(extra="ignore", env_ignore_empty=True)
+
+    openai_api_key: SecretStr | None = Field(default=None, description="The key to OpenAI, or to OPENAI_BASE_URL.")
+    openai_base_url: str | None = Field(
+        default=None, description="Where OpenAI's protocol is spoken, if not at OpenAI itself."
+    )
+    anthropic_api_key: SecretStr | None = Field(
+        default=None, description="The key to Anthropic, or to ANTHROPIC_BASE_URL."
+    )
+    anthropic_base_url: str | None = Field(
+        default=None, description="Where Anthropic's protocol is spoken, if not at Anthropic itself."
+    )
+
+
 def read_settings() -> Settings:
     """The settings; what is wrong with one is told by its name, never by its value.
 
@@ -138,6 +155,11 @@ def read_settings() -> Settings:
 def read_gateway_client_settings() -> GatewayClientSettings:
     """What is missing or wrong is told by its name, as above."""
     return _read(lambda: GatewayClientSettings(), "MEMORY_GATEWAY_")  # type: ignore[call-arg]
+
+
+def read_model_settings(settings: Settings) -> ModelSettings:
+    """The same; the folder of secrets may hold them too."""
+    return _read(lambda: ModelSettings(_secrets_dir=settings.secrets_dir), "")  # type: ignore[call-arg]
 
 
 def _read(make: Callable[[], S], prefix: str) -> S:

@@ -19,7 +19,7 @@ from holdfast.gateway.app import routed
 from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.edge.metrics import Metrics
 from holdfast.library import AsyncMemory
-from holdfast.settings import GatewayClientSettings, Settings
+from holdfast.settings import GatewayClientSettings, ModelSettings, Settings
 from serving import USER_KEY, served
 
 ROOT = Path(__file__).parents[2]
@@ -92,6 +92,8 @@ def test_every_setting_is_in_the_reference() -> None:
         assert f"`HOLDFAST_{name.upper()}`" in text
     for name in GatewayClientSettings.model_fields:
         assert f"`MEMORY_GATEWAY_{name.upper()}`" in text
+    for name in ModelSettings.model_fields:
+        assert f"| `{name.upper()}` |" in text
 
 
 def test_every_error_is_in_the_reference_with_its_code() -> None:

@@ -1,1 +1,103 @@
-"""The models that an agent speaks with: one module a provider, each behind `ChatModel`."""
+"""The models that an agent speaks with: one module a provider, each behind `ChatModel`.
+
+A key is sent only to where it belongs. One that is in the environment goes to the provider's own address, or to the one
+that the environment names beside it; an address from a configuration file, which may have come with somebody else's
+folder, gets a key only from the file that is named there with it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.domain.location import checked_url
+from holdfast.domain.secret import Secret
+from holdfast.errors import InvalidInput, ModelMisconfigured
+from holdfast.settings import ModelSettings, Settings, read_model_settings
+
+if TYPE_CHECKING:
+    from holdfast.agent.config import AgentConfig
+    from holdfast.agent.ports import ChatModel
+
+_MAX_KEY_BYTES = 4_096
+_OWN = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
+_SUCH_AS = {"openai": "gpt-5-mini, or qwen3 at an Ollama of your own", "anthropic": "claude-sonnet-5"}
+
+
+def open_model(config: AgentConfig, settings: Settings) -> ChatModel:
+    """The model that the configuration names. What it needs is imported only now."""
+    provider = config.provider
+    if provider is None:
+        raise ModelMisconfigured(
+            "no model is chosen; set agent.provider to openai, anthropic or scripted, or give --provider"
+        )
+    if provider == "scripted":
+        from holdfast.agent.providers.rules import RuleModel
+
+        return RuleModel()
+    if provider not in _OWN:
+        raise ModelMisconfigured("agent.provider is none that there is; use openai, anthropic or scripted")
+    if not config.model:
+        raise ModelMisconfigured(
+            f"{provider} needs the name of a model, such as {_SUCH_AS[provider]}; set agent.model, or give --model"
+        )
+    url, key = _found(provider, config, settings)
+    if provider == "openai":
+        from holdfast.agent.providers.openai import OpenAIModel
+
+        return OpenAIModel(config.model, base_url=url, api_key=key)
+    from holdfast.agent.providers.anthropic import AnthropicModel
+
+    return AnthropicModel(config.model, base_url=url, api_key=key)
+
+
+def _found(provider: str, config: AgentConfig, settings: Settings) -> tuple[str, Secret | None]:
+    try:
+        return _reached(provider, config, read_model_settings(settings))
+    except ModelMisconfigured as error:
+        told = str(error)
+    # Raised anew, out here: the frames that read a key hold it, and some programs show frames.
+    raise ModelMisconfigured(told)
+
+
+def _reached(provider: str, config: AgentConfig, known: ModelSettings) -> tuple[str, Secret | None]:
+    """Where it is called, and with which key, if any."""
+    name = provider.upper()
+    theirs = known.openai_base_url if provider == "openai" else known.anthropic_base_url
+    given = known.openai_api_key if provider == "openai" else known.anthropic_api_key
+    at_home = _address(theirs, f"{name}_BASE_URL") if theirs else _OWN[provider]
+    url = _address(config.base_url, "agent.baseUrl") if config.base_url else at_home
+    if config.api_key_file is not None:
+        return url, _key_in(config.api_key_file)
+    if given is not None and url in (at_home, _OWN[provider]):
+        return url, _secret(given.get_secret_value(), f"{name}_API_KEY")
+    if url == _OWN[provider]:
+        raise ModelMisconfigured(
+            f"{provider} needs a key; set {name}_API_KEY, or name the file that holds it as agent.apiKeyFile."
+            " A server of your own, named as agent.baseUrl, may need none"
+        )
+    return url, None
+
+
+def _address(url: str, name: str) -> str:
+    try:
+        return checked_url(url, name)
+    except InvalidInput as error:
+        raise ModelMisconfigured(str(error)) from None
+
+
+def _key_in(path: Path) -> Secret:
+    try:
+        with path.open("rb") as file:
+            text = file.read(_MAX_KEY_BYTES).decode("ascii", "replace").strip()
+    except OSError as error:
+        # The path is not shown: somebody may have written the key itself in its place.
+        raise ModelMisconfigured(f"agent.apiKeyFile names a file that cannot be read ({error.strerror})") from None
+    return _secret(text, "agent.apiKeyFile")
+
+
+def _secret(value: str, name: str) -> Secret:
+    try:
+        return Secret(value.strip(), name)
+    except InvalidInput as error:
+        raise ModelMisconfigured(str(error)) from None

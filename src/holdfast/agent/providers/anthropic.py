@@ -1,0 +1,250 @@
+"""Anthropic's models, through Anthropic's SDK.
+
+Its messages differ: what the system says stands apart, a user and an assistant take turns, tool results are a user's.
+Where a model thought before it called a tool, it must be given its thoughts back, signed as they are, with the results:
+they are held in memory for that, for the last few calls, and told to nobody.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from holdfast.agent.ports import (
+    ModelEvent,
+    ModelMessage,
+    ReasoningPiece,
+    Reply,
+    Role,
+    TextPiece,
+    ToolCall,
+    ToolSpec,
+    Usage,
+)
+from holdfast.agent.providers.wire import (
+    MAX_REPLY_CHARS,
+    MISSING,
+    RETRIES,
+    broken_off,
+    caught,
+    new_call_id,
+    object_of,
+    sendable,
+    told,
+    too_much,
+)
+from holdfast.domain.secret import Secret
+from holdfast.errors import ModelError, ModelMisconfigured
+
+MAX_TOKENS = 8_192
+"""Of one answer; the API wants a number, and every model in service takes this one."""
+_REMEMBERED = 64
+_THOUGHTS = ("thinking", "redacted_thinking")
+_Block = dict[str, Any]
+
+
+class AnthropicModel:
+    """Implements `ChatModel`. Without a key, none is sent."""
+
+    def __init__(self, model: str, *, base_url: str, api_key: Secret | None = None, retries: int = RETRIES) -> None:
+        try:
+            import anthropic
+        except ImportError:
+            raise ModelMisconfigured(MISSING.format(provider="anthropic")) from None
+        self._sdk = anthropic
+        self._model = model
+        self._url = base_url
+        # The SDK looks in the environment and on the disk for what it is not given; an empty key is one that is given.
+        self._client = anthropic.AsyncAnthropic(
+            api_key=api_key.revealed() if api_key else "",
+            base_url=base_url,
+            max_retries=retries,
+        )
+        self._left_out = {} if api_key else {"Authorization": anthropic.Omit()}
+        self._thought: OrderedDict[str, list[_Block]] = OrderedDict()
+
+    def __repr__(self) -> str:
+        return f"AnthropicModel({self._model!r}, base_url={self._url!r})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a model holds connections and a key; open it again at the other end")
+
+    @property
+    def name(self) -> str:
+        return f"anthropic:{self._model}"
+
+    async def stream(self, messages: Sequence[ModelMessage], tools: Sequence[ToolSpec]) -> AsyncIterator[ModelEvent]:
+        failure: ModelError | None = None
+        draft = _Draft()
+        request = self._request(messages, tools)
+        try:
+            answer = await self._client.messages.create(**request)
+            async with answer:
+                async for event in answer:
+                    for piece in draft.take(event):
+                        yield piece
+                    if draft.chars > MAX_REPLY_CHARS:
+                        break
+        except caught(self._sdk) as error:
+            failure = told(error, self._sdk, where=self._url, model=self._model, name="ANTHROPIC")
+        if failure is None and draft.chars > MAX_REPLY_CHARS:
+            failure = too_much(self._url)
+        if failure is None and not draft.finished:
+            failure = broken_off(self._url)
+        # Raised apart from what was caught: nothing of the request is left in the chain.
+        if failure is not None:
+            raise failure
+        reply = draft.reply()
+        self._remember(reply, draft)
+        yield reply
+
+    async def close(self) -> None:
+        self._thought.clear()
+        await self._client.close()
+
+    def _request(self, messages: Sequence[ModelMessage], tools: Sequence[ToolSpec]) -> dict[str, Any]:
+        request: dict[str, Any] = {
+            "model": self._model,
+            "max_tokens": MAX_TOKENS,
+            "messages": _turns(messages, self._thought),
+            "stream": True,
+            "extra_headers": self._left_out,
+        }
+        system = "\n\n".join(message.content for message in messages if message.role is Role.SYSTEM)
+        if system.strip():
+            request["system"] = sendable(system)
+        if tools:
+            request["tools"] = [
+                {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)}
+                for tool in tools
+            ]
+        return request
+
+    def _remember(self, reply: Reply, draft: _Draft) -> None:
+        if not reply.tool_calls or not any(block["type"] in _THOUGHTS for block in draft.blocks):
+            return
+        self._thought[reply.tool_calls[0].id] = draft.thoughts
+        while len(self._thought) > _REMEMBERED:
+            self._thought.popitem(last=False)
+
+
+def _turns(messages: Sequence[ModelMessage], thought: dict[str, list[_Block]]) -> list[_Block]:
+    """The messages as turns, a user's first. Texts of blanks are left out: the API refuses them."""
+    turns: list[_Block] = []
+    for message in messages:
+        blocks = _blocks(message, thought)
+        if not blocks:
+            continue
+        role = "assistant" if message.role is Role.ASSISTANT else "user"
+        if not turns and role == "assistant":
+            turns.append({"role": "user", "content": [{"type": "text", "text": "(what was said before is left out)"}]})
+        if turns and turns[-1]["role"] == role:
+            turns[-1]["content"].extend(blocks)
+        else:
+            turns.append({"role": role, "content": blocks})
+    return turns
+
+
+def _blocks(message: ModelMessage, thought: dict[str, list[_Block]]) -> list[_Block]:
+    if message.role is Role.SYSTEM:
+        return []
+    if message.role is Role.TOOL:
+        return [
+            {"type": "tool_result", "tool_use_id": message.tool_call_id or "", "content": sendable(message.content)}
+        ]
+    said = [{"type": "text", "text": sendable(message.content)}] if message.content.strip() else []
+    calls = [
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": object_of(call.arguments)}
+        for call in message.tool_calls
+    ]
+    first = message.tool_calls[0].id if message.tool_calls else ""
+    return [*thought.get(first, ()), *said, *calls]
+
+
+@dataclass(slots=True)
+class _Draft:
+    """An answer, as far as it has come. The SDK does not check what it reads, so everything is looked at here."""
+
+    blocks: list[_Block] = field(default_factory=list)
+    places: dict[int, _Block] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+    chars: int = 0
+    finished: bool = False
+
+    def take(self, event: Any) -> Iterator[ModelEvent]:
+        kind = getattr(event, "type", None)
+        if kind == "message_start":
+            self._count(getattr(getattr(event, "message", None), "usage", None))
+        elif kind == "message_delta":
+            self._count(getattr(event, "usage", None))
+            self.finished = bool(getattr(getattr(event, "delta", None), "stop_reason", None))
+        elif kind == "content_block_start":
+            yield from self._begin(getattr(event, "index", 0), getattr(event, "content_block", None))
+        elif kind == "content_block_delta":
+            yield from self._go_on(self.places.get(getattr(event, "index", 0)), getattr(event, "delta", None))
+
+    def _begin(self, index: int, block: Any) -> Iterator[ModelEvent]:
+        kind = _text(block, "type")
+        made: _Block = {"type": kind}
+        if kind == "text":
+            made["text"] = ""
+        elif kind == "tool_use":
+            written = getattr(block, "input", None)
+            made |= {"id": _text(block, "id"), "name": _text(block, "name"), "json": "", "input": written or {}}
+        elif kind == "thinking":
+            made |= {"thinking": "", "signature": _text(block, "signature")}
+        elif kind == "redacted_thinking":
+            made["data"] = _text(block, "data")
+        self.places[index] = made
+        self.blocks.append(made)
+        # A block may bring its first words with it.
+        yield from self._said(made, _text(block, "text") if kind == "text" else _text(block, "thinking"))
+
+    def _go_on(self, block: _Block | None, delta: Any) -> Iterator[ModelEvent]:
+        if block is None:
+            return
+        kind = _text(delta, "type")
+        if kind == "input_json_delta" and block["type"] == "tool_use":
+            block["json"] += _text(delta, "partial_json")
+            self.chars += len(_text(delta, "partial_json"))
+        elif kind == "signature_delta" and block["type"] == "thinking":
+            block["signature"] += _text(delta, "signature")
+        elif kind in ("text_delta", "thinking_delta"):
+            yield from self._said(block, _text(delta, kind.removesuffix("_delta")))
+
+    def _said(self, block: _Block, words: str) -> Iterator[ModelEvent]:
+        if not words or block["type"] not in ("text", "thinking"):
+            return
+        self.chars += len(words)
+        block[block["type"]] += words
+        yield TextPiece(words) if block["type"] == "text" else ReasoningPiece(words)
+
+    def _count(self, usage: Any) -> None:
+        """The counts are of all so far, not of what is new."""
+        names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+        given = [found for name in names if isinstance(found := getattr(usage, name, None), int)]
+        output = getattr(usage, "output_tokens", None)
+        self.usage = Usage(
+            max(sum(given), self.usage.input_tokens), output if isinstance(output, int) else self.usage.output_tokens
+        )
+
+    @property
+    def thoughts(self) -> list[_Block]:
+        return [block for block in self.blocks if block["type"] in _THOUGHTS]
+
+    def reply(self) -> Reply:
+        text = "".join(block["text"] for block in self.blocks if block["type"] == "text")
+        calls = tuple(
+            ToolCall(block["id"] or new_call_id(), block["name"], block["json"] or json.dumps(block["input"]))
+            for block in self.blocks
+            if block["type"] == "tool_use" and block["name"]
+        )
+        return Reply(text, calls, self.usage)
+
+
+def _text(owner: Any, name: str) -> str:
+    found = getattr(owner, name, None)
+    return found if isinstance(found, str) else ""

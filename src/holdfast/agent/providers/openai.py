@@ -1,0 +1,234 @@
+"""Any server that speaks OpenAI's chat completions, through OpenAI's SDK: OpenAI, Ollama, vLLM, llama.cpp.
+
+Servers differ in small ways, and what they leave out is made up for: ids of tool calls, their places, usage. What a
+model thinks aloud comes in one of two fields that OpenAI itself does not have.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from holdfast.agent.ports import (
+    ModelEvent,
+    ModelMessage,
+    ReasoningPiece,
+    Reply,
+    Role,
+    TextPiece,
+    ToolCall,
+    ToolSpec,
+    Usage,
+)
+from holdfast.agent.providers.wire import (
+    MAX_REPLY_CHARS,
+    MISSING,
+    RETRIES,
+    broken_off,
+    caught,
+    new_call_id,
+    object_of,
+    sendable,
+    told,
+    too_much,
+)
+from holdfast.domain.secret import Secret
+from holdfast.errors import ModelError, ModelMisconfigured
+
+_REASONING = ("reasoning_content", "reasoning")
+
+
+class OpenAIModel:
+    """Implements `ChatModel`. Without a key, none is sent."""
+
+    def __init__(self, model: str, *, base_url: str, api_key: Secret | None = None, retries: int = RETRIES) -> None:
+        try:
+            import openai
+        except ImportError:
+            raise ModelMisconfigured(MISSING.format(provider="openai")) from None
+        self._sdk = openai
+        self._model = model
+        self._url = base_url
+        # The SDK does not do without a key; it is then told with each request to leave the header out. What is not
+        # given here, it looks for in the environment: a key of another kind is nothing for this address.
+        self._client = openai.AsyncOpenAI(
+            api_key=api_key.revealed() if api_key else "none",
+            admin_api_key="",
+            base_url=base_url,
+            max_retries=retries,
+        )
+
+        self._left_out = {} if api_key else {"Authorization": openai.Omit()}
+
+    def __repr__(self) -> str:
+        return f"OpenAIModel({self._model!r}, base_url={self._url!r})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a model holds connections and a key; open it again at the other end")
+
+    @property
+    def name(self) -> str:
+        return f"openai:{self._model}"
+
+    async def stream(self, messages: Sequence[ModelMessage], tools: Sequence[ToolSpec]) -> AsyncIterator[ModelEvent]:
+        failure: ModelError | None = None
+        draft = _Draft()
+        request = self._request(messages, tools)
+        try:
+            answer = await self._client.chat.completions.create(**request)
+            async with answer:
+                async for chunk in answer:
+                    for piece in draft.take(chunk):
+                        yield piece
+                    if draft.chars > MAX_REPLY_CHARS:
+                        break
+        except caught(self._sdk) as error:
+            failure = told(error, self._sdk, where=self._url, model=self._model, name="OPENAI")
+        if failure is None and draft.chars > MAX_REPLY_CHARS:
+            failure = too_much(self._url)
+        if failure is None and not draft.finished:
+            failure = broken_off(self._url)
+        # Raised apart from what was caught: nothing of the request is left in the chain.
+        if failure is not None:
+            raise failure
+        yield draft.reply()
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    def _request(self, messages: Sequence[ModelMessage], tools: Sequence[ToolSpec]) -> dict[str, Any]:
+        request: dict[str, Any] = {
+            "model": self._model,
+            "messages": [_message(message) for message in messages],
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "extra_headers": self._left_out,
+        }
+        if tools:
+            request["tools"] = [
+                {
+                    "type": "function",
+                    "function": {
+                        "name": tool.name,
+                        "description": tool.description,
+                        "parameters": dict(tool.parameters),
+                    },
+                }
+                for tool in tools
+            ]
+        return request
+
+
+def _message(message: ModelMessage) -> dict[str, Any]:
+    # A text in any case, if an empty one: templates of small models write out a null.
+    made: dict[str, Any] = {"role": str(message.role), "content": sendable(message.content)}
+    if message.role is Role.TOOL:
+        made["tool_call_id"] = message.tool_call_id or ""
+    if message.tool_calls:
+        made["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": json.dumps(object_of(call.arguments))},
+            }
+            for call in message.tool_calls
+        ]
+    return made
+
+
+@dataclass(slots=True)
+class _Call:
+    index: int | None
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+    @property
+    def whole(self) -> bool:
+        try:
+            return isinstance(json.loads(self.arguments), dict)
+        except (ValueError, RecursionError):
+            return False
+
+
+@dataclass(slots=True)
+class _Draft:
+    """An answer, as far as it has come. The SDK does not check what it reads, so everything is looked at here."""
+
+    texts: list[str] = field(default_factory=list)
+    calls: list[_Call] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    chars: int = 0
+    finished: bool = False
+
+    def take(self, chunk: Any) -> Iterator[ModelEvent]:
+        usage = getattr(chunk, "usage", None)
+        if usage is not None:
+            self.usage = Usage(_count(usage, "prompt_tokens"), _count(usage, "completion_tokens"))
+        for choice in _listed(chunk, "choices")[:1]:
+            delta = getattr(choice, "delta", None)
+            for name in _REASONING:
+                if thought := _text(delta, name):
+                    self.chars += len(thought)
+                    yield ReasoningPiece(thought)
+                    break
+            if said := _text(delta, "content") or _text(delta, "refusal"):
+                self.chars += len(said)
+                self.texts.append(said)
+                yield TextPiece(said)
+            for part in _listed(delta, "tool_calls"):
+                self._add(part)
+            self.finished = self.finished or bool(getattr(choice, "finish_reason", None))
+
+    def _add(self, part: Any) -> None:
+        function = getattr(part, "function", None)
+        index, call_id, name = getattr(part, "index", None), _text(part, "id"), _text(function, "name")
+        call = self._of(index if isinstance(index, int) else None, call_id, name)
+        call.id = call.id or call_id
+        call.name = call.name or name
+        arguments = getattr(function, "arguments", None)
+        written = arguments if isinstance(arguments, str) else json.dumps(arguments) if arguments else ""
+        call.arguments += written
+        self.chars += len(written)
+
+    def _of(self, index: int | None, call_id: str, name: str) -> _Call:
+        """The call that a part belongs to; a new one if it cannot be of one that was begun."""
+        same = [call for call in self.calls if call.index == index] if index is not None else self.calls
+        found = same[-1] if same else None
+        if found is not None and call_id and found.id:
+            another = call_id != found.id
+        else:
+            # Some give every call the same place, or none, and no id; each comes whole then.
+            another = found is not None and bool(name and found.name) and (index is None or found.whole)
+        if found is None or another:
+            found = _Call(index)
+            self.calls.append(found)
+        return found
+
+    def reply(self) -> Reply:
+        used: set[str] = set()
+        calls = []
+        for call in self.calls:
+            if not call.name:
+                continue
+            call_id = call.id if call.id and call.id not in used else new_call_id()
+            used.add(call_id)
+            calls.append(ToolCall(call_id, call.name, call.arguments or "{}"))
+        return Reply("".join(self.texts), tuple(calls), self.usage)
+
+
+def _text(owner: Any, name: str) -> str:
+    found = getattr(owner, name, None)
+    return found if isinstance(found, str) else ""
+
+
+def _listed(owner: Any, name: str) -> list[Any]:
+    found = getattr(owner, name, None)
+    return found if isinstance(found, list) else []
+
+
+def _count(owner: Any, name: str) -> int:
+    found = getattr(owner, name, None)
+    return found if isinstance(found, int) and found > 0 else 0
