@@ -1,25 +1,175 @@
-"""Looking for text that is not a note but an attack on the agent that reads it."""
+"""Looking for text that is not a note but an attack on the agent that reads it.
+
+A curated entry goes into the system prompt, so it is looked at before it is kept, and again before it is shown. What
+is looked for stands in `patterns.py`; here a text is brought into the forms in which it can be found: without
+disguise of letters, without what was put between them, and decoded. A scan is no proof that a text is harmless. It
+keeps out what is known; the prompt says besides that notes are no instructions, and entries cannot leave their place.
+"""
 
 from __future__ import annotations
 
+import base64
+import codecs
+import html
 import re
 import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from urllib.parse import unquote
+
+from holdfast.agent.curated.patterns import LOUD, OVERRIDES, PHRASES, POSES, PROMPT, SHAPES, UNSPACED
 
 MAX_SCANNED_CHARS = 65_536
 
-_CLEAR = {
-    "tries to override instructions": re.compile(
-        r"\b(?:ignore|disregard|forget)\b.{0,40}\b(?:previous|prior|above|earlier|all)\b.{0,40}\binstructions\b"
-    ),
-    "poses as another speaker": re.compile(r"^\s*(?:system|assistant)\s*:|<\|im_start\|>|\[/?inst\]", re.MULTILINE),
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff\ud800-\udfff]"
+)
+_PICTURE = "\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff"
+_JOINING = "\u0600-\u06ff\u0750-\u077f\u08a0-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u17ff"
+_FLAGS = "|".join(
+    "🏴" + "".join(chr(0xE0000 + ord(char)) for char in f"{name}\x7f") for name in ("gbeng", "gbsct", "gbwls")
+)
+# Where such characters are part of how a script or a picture is written: one at a time, after what they belong to.
+_IN_PLACE = re.compile(
+    f"{_FLAGS}"
+    f"|(?<=[{_PICTURE}\ufe0f])\u200d(?=[{_PICTURE}])"
+    f"|(?<=[{_JOINING}])[\u200c\u200d](?=[{_JOINING}\\s.,;:!?)]|$)"
+    f"|(?<=[{_PICTURE}0-9#*])[\ufe0e\ufe0f]"
+    "|(?<=[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])[\U000e0100-\U000e01ef]"
+    "|(?<=[\u1820-\u18aa])[\u180b-\u180d]"
+)
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff]")
+_MARKS = re.compile("[\u200e\u200f\u061c]")
+
+_ACCENTS = re.compile("[\u0300-\u036f\u064b-\u065f\u0670]")
+_APOSTROPHES = re.compile(r"(?<=\w)['’`´](?=\w)")
+# Letters that look like Latin ones, and letters in frames.
+_LOOKALIKES = {
+    **str.maketrans("аеіјоѕрсухһԁԛԝӏвкмнтгп", "aeijospcyxhdqwlbkmhtrn"),
+    **str.maketrans("αεικνορτυωχγηɑɡոսօց", "aeikvoptuwxynagnuog"),
+    **str.maketrans("ıłđøᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ", "ildoabcdefghijklmnoprstuvwyz"),
+    **{block + at: chr(ord("a") + at) for block in (0x1F150, 0x1F170, 0x1F1E6) for at in range(26)},
 }
+_DIGITS = str.maketrans("013457@$!|", "oieastasil")
+_ESCAPES = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))")
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}")
+_HEX = re.compile(r"\b(?:[0-9a-fA-F]{2}){12,}\b")
 
 
+@lru_cache(maxsize=256)
 def threat_in(text: str) -> str:
-    """Why the text must not reach a prompt ("tries to …"), or nothing."""
+    """Why the text must not reach a prompt ("tries to …", said of the text); nothing if nothing was found."""
     if len(text) > MAX_SCANNED_CHARS:
         return f"is longer than {MAX_SCANNED_CHARS:,} characters"
-    if any(unicodedata.category(char) in ("Cc", "Cf") and char not in "\n\t" for char in text):
+    if _hides(text):
         return "holds invisible characters"
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    return next((why for why, pattern in _CLEAR.items() if pattern.search(folded)), "")
+    return next((why for reading in _readings(text) if (why := _found(reading))), "")
+
+
+def folded(text: str) -> str:
+    """Without differences of width, font, case and accent; letters of other scripts stay what they are."""
+    plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold()))
+    return unicodedata.normalize("NFC", plain)
+
+
+def _hides(text: str) -> bool:
+    rest = _IN_PLACE.sub("", text)
+    if _RIGHT_TO_LEFT.search(rest):
+        rest = _MARKS.sub("", rest)
+    return _INVISIBLE.search(rest) is not None
+
+
+def _readings(text: str) -> Iterator[str]:
+    """The text, and what it says once it is decoded, one step deep."""
+    yield text
+    for decoded in (
+        html.unescape(text),
+        unquote(text, errors="replace"),
+        _ESCAPES.sub(lambda found: chr(int(found[1] or found[2], 16)), text),
+    ):
+        if decoded != text:
+            yield decoded
+    hidden = [_text_of(_from_base64, found) for found in _BASE64.findall(text)]
+    hidden += [_text_of(bytes.fromhex, found) for found in _HEX.findall(text)]
+    if any(hidden):
+        yield "\n".join(filter(None, hidden))
+
+
+def _found(text: str) -> str:
+    if _loud().search(unicodedata.normalize("NFKC", text)):
+        return POSES
+    plain = folded(text)
+    latin = plain.translate(_LOOKALIKES)
+    for form in dict.fromkeys((plain, latin)):
+        if why := _first(_shapes(), form) or _first(_phrases(), _words(form)):
+            return why
+    for form in dict.fromkeys(map(_letters, (plain, latin, latin.translate(_DIGITS)))):
+        for turned in (form, form[::-1], codecs.encode(form, "rot13")):
+            if why := _first(_run_together(), turned):
+                return why
+    return ""
+
+
+def _words(text: str) -> str:
+    """Words, each followed by one blank. Marks stay: scripts of India write their vowels with them."""
+    whole = _APOSTROPHES.sub("", text)
+    return " ".join("".join(char if unicodedata.category(char)[0] in "LMN" else " " for char in whole).split()) + " "
+
+
+def _letters(text: str) -> str:
+    return "".join(char for char in text if unicodedata.category(char)[0] in "LM")
+
+
+def _from_base64(coded: str) -> bytes:
+    stem = coded.rstrip("=").replace("-", "+").replace("_", "/")
+    return base64.b64decode(stem + "=" * (-len(stem) % 4), validate=True)
+
+
+def _text_of(decode: Callable[[str], bytes], coded: str) -> str:
+    """What the code stands for, if that is text."""
+    try:
+        return decode(coded).decode("utf-8")
+    except ValueError:  # of both: not that code, or not text
+        return ""
+
+
+# --- the tables, made ready when they are first needed ----------------------------------------------------------------
+
+Table = tuple[tuple[str, re.Pattern[str]], ...]
+
+
+def _first(table: Table, text: str) -> str:
+    return next((why for why, pattern in table if pattern.search(text)), "")
+
+
+def _compiled(*tables: Mapping[str, Sequence[str]]) -> Table:
+    """As patterns of folded text."""
+    return tuple(
+        (why, re.compile(folded("|".join(patterns)), re.MULTILINE))
+        for table in tables
+        for why, patterns in table.items()
+    )
+
+
+@cache
+def _shapes() -> Table:
+    return _compiled(SHAPES)
+
+
+@cache
+def _phrases() -> Table:
+    return _compiled(PHRASES)
+
+
+@cache
+def _run_together() -> Table:
+    """The phrases that are long enough to be told without the blanks between their words."""
+    long = {why: [phrase.replace(" ", "").replace(r"\b", "") for phrase in PHRASES[why]] for why in (OVERRIDES, PROMPT)}
+    return _compiled(long, UNSPACED)
+
+
+@cache
+def _loud() -> re.Pattern[str]:
+    return re.compile(LOUD)
