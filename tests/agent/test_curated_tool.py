@@ -2,35 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 from pathlib import Path
 from typing import Any
 
 import pydantic
 import pytest
+from curation import Curated
 
-from holdfast.agent.curated import MemoryService, MemorySnapshot, MemoryStore, memory_tool
-
-
-class Curated:
-    """Curated memory in a folder, as the loop uses it, without a loop of one's own."""
-
-    def __init__(self, folder: Path, **limits: int) -> None:
-        self.folder = folder
-        self.service = MemoryService(MemoryStore(folder, **limits))
-        self._tool = memory_tool(self.service)
-
-    def __call__(self, *args: Any, **arguments: Any) -> dict[str, Any]:
-        answer = asyncio.run(self._tool(*args, **arguments))  # type: ignore[arg-type]
-        assert json.loads(json.dumps(answer)) == answer
-        return answer
-
-    def snapshot(self) -> MemorySnapshot:
-        return asyncio.run(self.service.snapshot())
-
-    def text(self, name: str = "MEMORY.md") -> str:
-        return (self.folder / name).read_text("utf-8")
+from holdfast.agent.curated import memory_tool
 
 
 @pytest.fixture

@@ -64,7 +64,8 @@ class Operation:
 
 def parsed(text: str) -> Entries:
     """The entries of a file's text, in order."""
-    return tuple(entry for piece in _BETWEEN.split(_unix_lines(text)) if (entry := piece.strip()))
+    # No other blanks are cut off: one that only `strip` knows may be all that keeps a `§` from being a mark.
+    return tuple(entry for piece in _BETWEEN.split(_unix_lines(text)) if (entry := piece.strip(" \t\n")))
 
 
 def joined(entries: Sequence[str]) -> str:
@@ -127,4 +128,4 @@ def _preview(text: str) -> str:
 
 
 def _unix_lines(text: str) -> str:
-    return text.replace("\r\n", "\n")
+    return re.sub("\r+\n", "\n", text)

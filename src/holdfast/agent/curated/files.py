@@ -46,6 +46,7 @@ LOCK_SECONDS = 10.0
 READ_SECONDS = 1.0
 _LOCK = ".lock"
 _PENDING = ".pending.json"
+_BESIDE = ".new"
 _UNTEXTUAL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _CONFLICT = re.compile(r"^(?:<{7}|={7}|>{7})(?: |$)", re.MULTILINE)
 
@@ -133,8 +134,7 @@ class MemoryStore:
     def _held(self, target: Target) -> Held:
         limit = self._limits[target]
         try:
-            raw = self._raw(target.file)
-            text = raw.decode("utf-8-sig")
+            text = self._current(target.file).decode("utf-8-sig")
         except UnicodeDecodeError as error:
             return Held(target, limit, problem=f"it is not UTF-8 at byte {error.start:,}")
         except OSError as error:
@@ -156,6 +156,11 @@ class MemoryStore:
             f"{target.file} was not written to, since {held.problem}. Nothing in it was changed; {kept}"
             f"put it right by hand (entries divided by lines that are only '§'), or move it away"
         )
+
+    def _current(self, name: str) -> bytes:
+        """A file's bytes as they are or, after a crash, will be."""
+        raw, change = self._raw(name), _noted(self._raw(_PENDING)).get(name)
+        return change["text"].encode() if change and change["was"] == _digest(raw) else raw
 
     def _raw(self, name: str) -> bytes:
         """A file's bytes; none if it is not there. Anything but a plain file of a fair size is an `OSError`."""
@@ -223,7 +228,7 @@ class MemoryStore:
 
     def _put(self, name: str, content: bytes) -> None:
         """Replace a file by this content, durably, or leave it as it is."""
-        path, beside = self._folder / name, self._folder / f".{name}.new"
+        path, beside = self._folder / name, self._folder / _BESIDE
         # Only who holds the lock is here: one that is there already is what a crash has left.
         beside.unlink(missing_ok=True)
         try:
@@ -259,6 +264,8 @@ def _problem(text: str, entries: Entries, limit: int) -> str:
         return f"it holds a control character in line {text.count(chr(10), 0, found.start()) + 1:,}"
     if found := _CONFLICT.search(text):
         return f"it holds an unresolved merge in line {text.count(chr(10), 0, found.start()) + 1:,}"
+    if parsed(joined(entries)) != entries:
+        return "its entries would not be the same once they were written again"
     for number, entry in enumerate(entries, 1):
         if len(entry) > limit:
             return f"its entry {number} alone has {len(entry):,} characters, and {limit:,} fit in all"
@@ -294,7 +301,7 @@ def _noted(raw: bytes) -> dict[str, dict[str, str]]:
         found = {target.file: json.loads(raw)[target.file] for target in Target}
         return {name: {"was": str(change["was"]), "text": str(change["text"])} for name, change in found.items()}
     except (ValueError, KeyError, TypeError):
-        raise StoreUnusable(f"{_PENDING} is not what Holdfast wrote; look at it, and remove it") from None
+        return {}  # it was renamed to its place whole, so this is nothing that was ever promised
 
 
 def _digest(raw: bytes) -> str:

@@ -61,7 +61,8 @@ _HEX = re.compile(r"\b(?:[0-9a-fA-F]{2}){12,}\b")
 @lru_cache(maxsize=256)
 def threat_in(text: str) -> str:
     """Why the text must not reach a prompt ("tries to …", said of the text); nothing if nothing was found."""
-    if len(text) > MAX_SCANNED_CHARS:
+    # Some characters stand for a whole line of others.
+    if len(text) > MAX_SCANNED_CHARS or len(unicodedata.normalize("NFKC", text)) > MAX_SCANNED_CHARS:
         return f"is longer than {MAX_SCANNED_CHARS:,} characters"
     if _hides(text):
         return "holds invisible characters"
