@@ -46,7 +46,7 @@ _MARKS = re.compile("[\u200e\u200f\u061c]")
 _ACCENTS = re.compile("[\u0300-\u036f\u064b-\u065f\u0670]")
 _APOSTROPHES = re.compile(r"(?<=\w)['’`´](?=\w)")
 # Letters that look like Latin ones, and letters in frames.
-_LOOKALIKES = {
+_LOOKALIKES: dict[int, int | str] = {
     **str.maketrans("аеіјоѕрсухһԁԛԝӏвкмнтгп", "aeijospcyxhdqwlbkmhtrn"),
     **str.maketrans("αεικνορτυωχγηɑɡոսօց", "aeikvoptuwxynagnuog"),
     **str.maketrans("ıłđøᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ", "ildoabcdefghijklmnoprstuvwyz"),
