@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -166,3 +168,32 @@ def test_a_run_is_cancelled_while_the_gateway_does_not_answer(
     with answering(*answers) as (url, asked):
         asyncio.run(run(url, asked))
     assert len(asked) == requests
+
+
+def test_of_a_process_that_dies_in_a_tool_the_session_tells_what_was_tried(tmp_path: Path) -> None:
+    program = """
+import asyncio, os, sys
+from holdfast.agent import AgentLoop, EngineLoader
+from holdfast.agent.ports import Reply, ToolCall
+from holdfast.agent.providers.scripted import ScriptedModel
+
+def die() -> None:
+    "Die."
+    os.kill(os.getpid(), 9)
+
+async def run():
+    model = ScriptedModel([Reply("", (ToolCall("1", "die", "{}"),))])
+    await AgentLoop(await EngineLoader(sys.argv[1], model=model, tools=[die]).load()).run("Hello?", "s")
+
+asyncio.run(run())
+"""
+    died = subprocess.run([sys.executable, "-c", program, curated(tmp_path)], timeout=60)
+    assert died.returncode == -9
+
+    async def run() -> None:
+        async with agent(tmp_path, Reply("Here.")) as running:
+            assert await running.kinds("s") == ["user_message", "tool_call"]
+            assert (await running.loop.run("And now?", "s")).text == "Here."
+            assert [message.content for message in running.model.asked[0].messages[1:]] == ["And now?"]
+
+    asyncio.run(run())
