@@ -135,6 +135,16 @@ def test_tools_are_offered_called_and_answered_in_one_turn_of_the_user() -> None
     ]
 
 
+def test_tools_that_were_called_are_declared_when_no_more_may_be() -> None:
+    made = (ToolCall("1", "clock", "{}"), ToolCall("2", "map", "{}"), ToolCall("3", "clock", "{}"))
+    results = [ModelMessage(Role.TOOL, "Ten", tool_call_id=call.id) for call in made]
+    with speaking(Answer(pieces=[START, *text(0, "Ten"), *ended()])) as server:
+        asyncio.run(heard(server, [*HELLO, ModelMessage(Role.ASSISTANT, "", made), *results]))
+    (body,) = server.bodies
+    assert body["tool_choice"] == {"type": "none"}
+    assert body["tools"] == [{"name": name, "input_schema": {"type": "object"}} for name in ("clock", "map")]
+
+
 def test_users_and_assistants_take_turns_and_the_system_stands_apart() -> None:
     said = [
         ModelMessage(Role.SYSTEM, "One."),

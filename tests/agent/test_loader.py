@@ -13,10 +13,11 @@ from recorded import configured
 from holdfast.agent.config import MemoryMode, read_config
 from holdfast.agent.loader import EngineLoader, EngineLoadResult
 from holdfast.agent.loop import AgentLoop
-from holdfast.agent.ports import Reply
+from holdfast.agent.ports import ModelMessage, Reply, Role
 from holdfast.agent.providers.scripted import ScriptedModel
-from holdfast.errors import ConfigurationError, InvalidInput, StoreClosed
+from holdfast.errors import ConfigurationError, InvalidInput, ModelMisconfigured, StoreClosed
 from holdfast.settings import Settings
+from serving import answering, http
 
 KEY = "uk_never-to-be-seen"
 GATEWAY = {"baseUrl": "http://127.0.0.1:9", "userId": "ana", "userKey": KEY}
@@ -111,10 +112,34 @@ def test_a_config_that_is_given_goes_before_the_file(tmp_path: Path) -> None:
     assert loaded(tmp_path / "file", config=other).config is other
 
 
-def test_a_model_that_was_given_is_left_open_and_one_that_was_opened_is_closed(tmp_path: Path) -> None:
+def test_a_model_that_was_given_is_left_open(tmp_path: Path) -> None:
     given = ScriptedModel()
-    loaded(configured(tmp_path, {"mode": "curated"}), model=given)
+    assert loaded(configured(tmp_path, {"mode": "curated"}), model=given).model is given
     assert not given.closed
+
+
+def test_the_model_is_the_configured_one(tmp_path: Path) -> None:
+    folder = configured(tmp_path, {"mode": "curated"}, provider="scripted")
+    assert loaded(folder, model=None).model.name == "scripted:rules"
+
+
+def test_without_a_model_nothing_is_loaded(tmp_path: Path) -> None:
+    with pytest.raises(ModelMisconfigured, match=r"agent\.provider"):
+        loaded(configured(tmp_path, {"mode": "curated"}), model=None)
+    assert not (tmp_path / ".holdfast" / "sessions").exists()
+
+
+def test_a_model_that_was_opened_is_closed(tmp_path: Path) -> None:
+    async def run(url: str) -> None:
+        folder = configured(tmp_path, {"mode": "curated"}, provider="openai", model="m", baseUrl=url)
+        found = await EngineLoader(folder, settings=Settings()).load()
+        await found.close()
+        with pytest.raises(RuntimeError, match="closed"):
+            await anext(aiter(found.model.stream([ModelMessage(Role.USER, "Hello?")], [])))
+
+    with answering(http(200)) as (url, asked):
+        asyncio.run(run(url))
+    assert asked == []
 
 
 def test_what_was_loaded_can_be_closed_twice_and_loaded_again(tmp_path: Path) -> None:

@@ -20,12 +20,12 @@ from holdfast.agent.curated import MemoryService, memory_tool
 from holdfast.agent.gateway import MemoryGatewayService
 from holdfast.agent.memory import AgentMemory
 from holdfast.agent.ports import ChatModel, Sessions
-from holdfast.agent.providers.rules import RuleModel
+from holdfast.agent.providers import open_model
 from holdfast.agent.search import session_search_tool
 from holdfast.agent.skills import Skills, activate_skill_tool, read_skills
 from holdfast.agent.tools import Tool, ToolBox
 from holdfast.app import open_sessions
-from holdfast.errors import ConfigurationError, InvalidInput, ModelMisconfigured
+from holdfast.errors import ConfigurationError, InvalidInput
 from holdfast.loops import aside
 from holdfast.settings import Settings, read_settings
 
@@ -92,7 +92,7 @@ class EngineLoader:
         async with AsyncExitStack() as opened:
             model = self._model
             if model is None:
-                model = _model(config)
+                model = open_model(config, settings)
                 opened.push_async_callback(model.close)
             sessions = await aside(lambda: open_sessions(path, settings))
             opened.push_async_callback(sessions.close)
@@ -128,12 +128,6 @@ class EngineLoader:
             else:
                 tools.register(each)
         return tools
-
-
-def _model(config: AgentConfig) -> ChatModel:
-    if config.provider == "scripted":
-        return RuleModel()
-    raise ModelMisconfigured("no model is chosen that there is; set agent.provider to scripted")
 
 
 def _check_chosen(config: AgentConfig, skills: Skills) -> None:

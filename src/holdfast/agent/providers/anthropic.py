@@ -121,6 +121,10 @@ class AnthropicModel:
                 {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)}
                 for tool in tools
             ]
+        elif called := dict.fromkeys(call.name for message in messages for call in message.tool_calls):
+            # Where tools were called before, the API wants them declared, or answers nothing; none is to be called now.
+            request["tools"] = [{"name": name, "input_schema": {"type": "object"}} for name in called]
+            request["tool_choice"] = {"type": "none"}
         return request
 
     def _remember(self, reply: Reply, draft: _Draft) -> None:
