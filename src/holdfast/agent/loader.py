@@ -92,7 +92,7 @@ class EngineLoader:
         async with AsyncExitStack() as opened:
             model = self._model
             if model is None:
-                model = open_model(config, settings)
+                model = await aside(functools.partial(open_model, config, settings))
                 opened.push_async_callback(model.close)
             sessions = await aside(lambda: open_sessions(path, settings))
             opened.push_async_callback(sessions.close)
