@@ -21,21 +21,41 @@ from typing import Any
 
 import pytest
 from faulty import ANSWERS, KEY, MISDEEDS, OPERATIONS, REFUSED, UNACCEPTED, Faulty, faulty
+from hostile import HOSTILE, RECALLED
+from recorded import agent, calls, configured, curate, system_of
 
-from holdfast.agent.curated import Action, MemoryService, MemoryStore, Operation, Target
-from holdfast.agent.gateway import REFERENCE_RULE, AuditEvent, MemoryGatewayService
+from holdfast.agent.config import MemoryGatewayConfig
+from holdfast.agent.curated import MemoryService, MemoryStore
+from holdfast.agent.gateway import (
+    ADD_FAILED,
+    ADD_SUCCEEDED,
+    FLUSH_FAILED,
+    FLUSH_SUCCEEDED,
+    RECALL_FAILED,
+    RECALL_SUCCEEDED,
+    REFERENCE_LABEL,
+    REFERENCE_RULE,
+    AuditEvent,
+    GatewayPersistOutcome,
+    GatewayRecallOutcome,
+    MemoryGatewayService,
+    Record,
+)
 from holdfast.agent.memory import AgentMemory, Turn
+from holdfast.agent.ports import Reply
+from holdfast.agent.result import RunEvent
 
 DEADLINE_SECONDS = 0.3
 MARGIN_SECONDS = 0.05
 # A busy machine may hold up one run; what is wrong in the code holds up each.
 ATTEMPTS = 4
-PROMPT = "Where do I live?"
+PROMPT, ANSWER = "Where do I live?", "You like tea, and I do not know where."
+TEA = "Likes tea."
 RESULTS = [{"text": "I moved to Lisbon.", "source_scope": "current_chat"}]
 WELL = {
-    "search": ("recall_succeeded", {"scopes": ["current_chat", "resources"], "results": 1}),
-    "add": ("add_succeeded", {"session_id": "chat:s", "messages": 2}),
-    "flush": ("flush_succeeded", {"session_id": "chat:s"}),
+    "search": (RECALL_SUCCEEDED, {"scopes": ["current_chat", "resources"], "results": 1}),
+    "add": (ADD_SUCCEEDED, {"session_id": "chat:s", "messages": 2}),
+    "flush": (FLUSH_SUCCEEDED, {"session_id": "chat:s"}),
 }
 
 UNREACHABLE, LOST = ("unreachable", None), ("lost", None)
@@ -103,46 +123,98 @@ def test_every_fault_that_the_server_knows_is_in_the_matrix() -> None:
 
 @dataclass
 class Ran:
-    """What is to be seen of a run from outside."""
+    """What is to be seen of a run from outside. `outcome` is all that must be as it is without a gateway."""
 
-    answer: str
-    system: str
+    outcome: list[object] = field(default_factory=list)
+    systems: list[str] = field(default_factory=list)
     events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     held: list[object] = field(default_factory=list)
 
 
-def model(turn: Turn) -> str:
-    """It is told all, and answers by what it knows without a gateway."""
-    assert "Likes tea." in turn.system
-    return f"You like tea. You asked: {PROMPT}"
+class Timed(MemoryGatewayService):
+    """Notes how long each call took."""
+
+    def __init__(self, config: MemoryGatewayConfig, ran: Ran) -> None:
+        super().__init__(config, assistant_id="holdfast")
+        self._ran = ran
+
+    async def recall_before_run(self, session_id: str, prompt: str) -> GatewayRecallOutcome:
+        began = time.monotonic()
+        outcome = await super().recall_before_run(session_id, prompt)
+        self._ran.seconds["search"] = time.monotonic() - began
+        return outcome
+
+    async def persist_after_run(self, *given: Any, record: Record | None = None, **more: Any) -> GatewayPersistOutcome:
+        since = time.monotonic()
+
+        async def noted(event: AuditEvent) -> None:
+            nonlocal since
+            self._ran.seconds["add" if "_add_" in event.kind else "flush"] = time.monotonic() - since
+            assert record is not None
+            await record(event)
+            since = time.monotonic()
+
+        return await super().persist_after_run(*given, record=noted, **more)
 
 
-async def turned(folder: Path, gateway: Faulty | None, release: Callable[[], None] = lambda: None) -> Ran:
-    """A turn around which there is memory."""
-    store = MemoryStore(folder)
-    store.change([Operation(Action.ADD, Target.USER, content="Likes tea.")])
-    service = None
-    if gateway is not None:
-        service = MemoryGatewayService(gateway.config(timeout_seconds=DEADLINE_SECONDS), assistant_id="holdfast")
-    ran = Ran("", "")
+Release = Callable[[], None]
+
+
+async def turned(folder: Path, gateway: Faulty | None, release: Release = lambda: None) -> Ran:
+    """A turn with memory around it, in a host's own loop."""
+    curate(folder, user=TEA)
+    ran = Ran()
+    service = None if gateway is None else Timed(gateway.config(timeout_seconds=DEADLINE_SECONDS), ran)
 
     async def record(event: AuditEvent) -> None:
-        nonlocal since
-        kind = event.kind.removeprefix("memory_gateway_")
-        ran.seconds[OPERATIONS[len(ran.events)]] = time.monotonic() - since
-        ran.events.append((kind, dict(event.data)))
-        since = time.monotonic()
+        ran.events.append((event.kind, dict(event.data)))
 
-    async with AgentMemory(MemoryService(store), service) as memory:
-        since = time.monotonic()
+    async with AgentMemory(MemoryService(MemoryStore(folder / ".holdfast" / "memories")), service) as memory:
         async with memory.turn(PROMPT, "s", record=record) as turn:
-            ran.answer, ran.system = model(turn), turn.system
-            turn.answer(ran.answer)
-            since = time.monotonic()
+            turn.answer(ANSWER)
+        ran.outcome, ran.systems = [turn.snapshot], [turn.system]
         ran.held = [memory, vars(memory), service, turn, vars(turn), turn.recall, turn.messages]
         release()
     return ran
+
+
+async def looped(folder: Path, gateway: Faulty | None, release: Release = lambda: None) -> Ran:
+    """A run of the agent, which writes something into its curated files and then answers."""
+    files = curate(folder, user=TEA)
+    memory: dict[str, Any] = {"mode": "curated"}
+    if gateway is not None:
+        given = {"baseUrl": gateway.url, "userId": "ana", "userKey": KEY, "timeoutSeconds": DEADLINE_SECONDS}
+        memory = {"mode": "hybrid", "gateway": given}
+    script = (calls(("memory", {"action": "add", "target": "user", "content": "Has a dog."})), Reply(ANSWER))
+    ran, watched = Ran(), list[RunEvent]()
+    async with agent(configured(folder, memory), *script) as running:
+        chosen = running.loaded.config.memory.gateway
+        if chosen is not None:
+            running.loaded.memory.gateway = Timed(chosen, ran)
+        result = await running.loop.run(PROMPT, "s", watch=watched.append)
+        release()
+        events = await running.events("s")
+        ran.held = [running.loaded, result, watched, events, running.model.asked]
+    ran.outcome = [
+        result.text, result.status, result.tool_calls, result.usage, result.error, watched,
+        [(event.kind, event.content) for event in events if event.context_visible],
+        [files["user"].read_text()],
+    ]  # fmt: skip
+    ran.systems = [system_of(asked) for asked in running.model.asked]
+    hidden = [event for event in events if event.kind.startswith("memory_gateway_")]
+    assert not any(event.context_visible or event.content for event in hidden)
+    ran.events = [(event.kind, dict(event.data)) for event in hidden]
+    return ran
+
+
+RUNS = {"a turn": turned, "the loop": looped}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
+    """Each kind of run without a gateway."""
+    return {kind: asyncio.run(run(tmp_path_factory.mktemp("without"), None)) for kind, run in RUNS.items()}
 
 
 @contextmanager
@@ -168,13 +240,13 @@ def resolving(gateway: Faulty, operation: str, fault: str) -> Iterator[Callable[
             going_on.set()
 
 
-def broken(folder: Path, operation: str, fault: str) -> tuple[Ran, Faulty]:
+def broken(run: Callable[..., Any], folder: Path, operation: str, fault: str) -> tuple[Ran, Faulty]:
     """A run during which `fault` is done to `operation`."""
     if fault in (NAME_UNKNOWN, NAME_SILENT):
         with faulty(RESULTS, host="gateway.test") as gateway, resolving(gateway, operation, fault) as release:
-            return asyncio.run(turned(folder, gateway, release)), gateway
+            return asyncio.run(run(folder, gateway, release)), gateway
     with faulty(RESULTS, **{operation: fault}) as gateway:
-        return asyncio.run(turned(folder, gateway)), gateway
+        return asyncio.run(run(folder, gateway)), gateway
 
 
 def expected(operation: str, fault: str) -> list[tuple[str, dict[str, Any]]]:
@@ -183,7 +255,7 @@ def expected(operation: str, fault: str) -> list[tuple[str, dict[str, Any]]]:
     for number, each in enumerate(OPERATIONS):
         hit = each == operation or (fault in LASTING and number > OPERATIONS.index(operation))
         if hit and not _is_fine(each, fault):
-            kind = {"search": "recall_failed", "add": "add_failed", "flush": "flush_failed"}[each]
+            kind = {"search": RECALL_FAILED, "add": ADD_FAILED, "flush": FLUSH_FAILED}[each]
             category, status = ENDS[fault]
             told: dict[str, Any] = {"operation": each, "category": category}
             events.append((kind, told | ({"status": status} if status else {}) | _added(each)))
@@ -206,26 +278,40 @@ def _added(operation: str) -> dict[str, bool]:
 # --- the matrix -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.seed("000.loop.7", "001.loop.6", "000.loop.8", "001.loop.7")
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("fault", ENDS)
-def test_a_fault_changes_neither_the_answer_nor_what_is_curated_and_is_over_in_time(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, fault: str, operation: str
+@pytest.mark.parametrize("kind", RUNS)
+def test_recall_add_and_flush_failures_change_neither_the_result_nor_what_is_curated_and_are_over_in_time(
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    undisturbed: dict[str, Ran],
+    kind: str,
+    fault: str,
+    operation: str,
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    without = asyncio.run(turned(tmp_path, None))
+    run, without = RUNS[kind], undisturbed[kind]
+    late: dict[str, float] = {}
     for attempt in range(ATTEMPTS):
         caplog.clear()
-        ran, gateway = broken(tmp_path, operation, fault)
-        assert ran.answer == without.answer
-        assert ran.system == f"{without.system}\n\n{REFERENCE_RULE}"
+        ran, gateway = broken(run, tmp_path / str(attempt), operation, fault)
+        assert ran.outcome == without.outcome
+        assert [plain(system) for system in ran.systems] == [plain(system) for system in without.systems]
+        assert all(REFERENCE_RULE in system for system in ran.systems)
         assert ran.events == expected(operation, fault)
         _no_key(ran, caplog)
         _nothing_twice(gateway)
+        assert set(ran.seconds) == set(OPERATIONS[: len(ran.events)])
         late = {each: took for each, took in ran.seconds.items() if took > DEADLINE_SECONDS + MARGIN_SECONDS}
         if not late:
             return
-        if attempt == ATTEMPTS - 1:
-            raise AssertionError(f"after {ATTEMPTS} attempts still late: {late}")
+    raise AssertionError(f"after {ATTEMPTS} attempts still late: {late}")
+
+
+def plain(system: str) -> str:
+    """A system prompt without the rule, which is there whenever there is a gateway."""
+    return " ".join(system.replace(REFERENCE_RULE, "").split())
 
 
 def _no_key(ran: Ran, caplog: pytest.LogCaptureFixture) -> None:
@@ -246,11 +332,47 @@ def test_the_log_in_which_no_key_is_found_holds_what_is_logged(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     with faulty(RESULTS) as gateway:
-        ran = asyncio.run(turned(tmp_path, gateway))
+        ran = asyncio.run(looped(tmp_path, gateway))
     assert ran.events == [WELL[each] for each in OPERATIONS]
     assert {"httpx2", "httpcore2"} <= {record.name.partition(".")[0] for record in caplog.records}
     assert all(body["user_key"] == KEY for _, body in gateway.asked), "it was there to be seen"
     _no_key(ran, caplog)
+
+
+# --- results with hostile text --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [*HOSTILE, *RECALLED])
+def test_hostile_text_that_is_recalled_stays_in_its_line_and_out_of_the_system_prompt(
+    tmp_path: Path, name: str
+) -> None:
+    text = (HOSTILE | RECALLED)[name]
+    results = [{"text": f"before {text}", "source_scope": text, "session_id": text}, {"text": "after"}]
+    files = curate(tmp_path, user=TEA)
+    before = files["user"].read_text()
+
+    async def run(gateway: Faulty) -> None:
+        given = {"baseUrl": gateway.url, "userId": "ana", "userKey": KEY}
+        async with agent(configured(tmp_path, {"mode": "hybrid", "gateway": given}), Reply(ANSWER)) as running:
+            result = await running.loop.run(PROMPT, "s")
+            assert result.text == ANSWER
+            [asked] = running.model.asked
+            said = [event.content for event in await running.events("s")]
+        assert text.strip() not in system_of(asked)
+        assert plain(system_of(asked)).count(TEA) == 1
+        [reference] = [message for message in asked.messages if message.content.startswith(REFERENCE_LABEL)]
+        assert reference.role == "user"
+        lines = reference.content.splitlines()
+        assert [line[:3] for line in lines[1:]] == ["1. ", "2. "]
+        assert lines[1].startswith("1. [")
+        assert lines[2] == "2. [memory] after"
+        assert not any(char in reference.content for char in "\x1b\u202e\u200b\U000e0067\U000e0154")
+        assert [content for content in said if content] == [PROMPT, ANSWER], "what was recalled is kept in no session"
+        assert [message["content"] for message in gateway.bodies("add")[0]["messages"]] == [PROMPT, ANSWER]
+
+    with faulty(results) as gateway:
+        asyncio.run(run(gateway))
+    assert files["user"].read_text() == before
 
 
 # --- names that are not found ---------------------------------------------------------------------------------------
@@ -261,7 +383,7 @@ def test_a_host_that_does_not_exist_is_a_gateway_that_cannot_be_reached(tmp_path
     gateway = Faulty("http://gateway.invalid:8010", {}, [])
     ran = asyncio.run(turned(tmp_path, gateway))
     assert [(kind, data["category"]) for kind, data in ran.events] == [
-        ("recall_failed", "unreachable"), ("add_failed", "unreachable"),
+        (RECALL_FAILED, "unreachable"), (ADD_FAILED, "unreachable"),
     ]  # fmt: skip
 
 

@@ -8,6 +8,7 @@ never as part of a system prompt. No event, error or representation holds the ke
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -37,6 +38,8 @@ _LEFT_OUT_CHARS = 60
 _ELLIPSIS = "…"
 # Letters and signs that show nothing: three Hangul fillers, a half-width one, and the empty Braille cell.
 _BLANKS = frozenset("\u115f\u1160\u3164\uffa0\u2800")
+# One may choose how a letter looks; several in a row can only hide something.
+_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}")
 _FAILURES = (GatewayError, InvalidInput, StoreClosed)
 
 RECALL_SUCCEEDED: Final = "memory_gateway_recall_succeeded"
@@ -200,7 +203,7 @@ def reference_message(items: Sequence[RecalledItem]) -> str:
     lines = [_LABEL]
     room = MAX_REFERENCE_CHARS - len(_LABEL) - _LEFT_OUT_CHARS
     for number, item in enumerate(items, 1):
-        line = f"{number}. {_origin(item)} {one_line(item.text or '')}"
+        line = f"{number}. {_origin(item)} {_shown(item.text or '')}"
         if len(line) + 1 > room:
             lines.append(f"({len(items) - number + 1} more left out, to keep this short)")
             break
@@ -211,8 +214,12 @@ def reference_message(items: Sequence[RecalledItem]) -> str:
 
 def _origin(item: RecalledItem) -> str:
     told = [item.source_scope, item.resource_uri or item.session_id]
-    parts = [_cut(one_line(part).replace("[", "(").replace("]", ")"), _MAX_ORIGIN_CHARS) for part in told if part]
+    parts = [_cut(_shown(part).replace("[", "(").replace("]", ")"), _MAX_ORIGIN_CHARS) for part in told if part]
     return f"[{', '.join(part for part in parts if part) or 'memory'}]"
+
+
+def _shown(text: str) -> str:
+    return _SELECTORS.sub("", one_line(text))
 
 
 def _is_visible(text: str) -> bool:
