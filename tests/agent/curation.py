@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 import random
@@ -11,9 +12,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from faults.disk import FAULTS, Shim
+from faults.disk import FAULTS, Call, Fault, Shim
 from faults.zygote import Tell
 from holdfast.agent.curated import MemoryService, MemorySnapshot, MemoryStore, memory_tool
+
+DISKS = {**FAULTS, "a sync fails": Fault(Call.SYNC, errno.EIO)}
 
 
 class Curated:
@@ -109,9 +112,9 @@ def change_on_a_bad_disk(tell: Tell, folder: str, control: str, fault: str, at: 
     """Makes a change while the n-th call on the folder's files fails; 0: counts the calls."""
     curated, shim = Curated(Path(folder)), Shim(Path(control))
     if at:
-        shim.fail(folder, FAULTS[fault], at)
+        shim.fail(folder, DISKS[fault], at)
     else:
-        shim.count(folder, FAULTS[fault].calls)
+        shim.count(folder, DISKS[fault].calls)
     answer = curated(operations=operations)
     calls, failed = shim.disarm()
     tell(calls=calls, failed=failed, answer=answer)

@@ -130,6 +130,24 @@ def test_a_disk_that_fails_at_any_call_is_told_of_and_breaks_nothing(
     assert failed
 
 
+@pytest.mark.parametrize(
+    ("at", "expected", "said"),
+    [(1, BEFORE, "could not be written"), (2, AFTER["one"], "not known"), (3, AFTER["one"], "")],
+    ids=["the file, before it takes the old one's place", "the folder, after it", "nothing else"],
+)
+def test_what_is_acknowledged_was_synced(
+    shimmed: tuple[Zygote, Shim], curated: Curated, at: int, expected: tuple[str, str], said: str
+) -> None:
+    zygote, shim = shimmed
+    [told] = zygote.run(
+        "curation:change_on_a_bad_disk",
+        folder=str(curated.folder), control=shim.path, fault="a sync fails", at=at, operations=ONE,
+    )  # fmt: skip
+    assert told["answer"]["success"] is (said == "")
+    assert said in told["answer"].get("error", "")
+    assert curated.texts() == expected
+
+
 @pytest.fixture(scope="module")
 def shimmed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Zygote, Shim]]:
     shim = Shim.made(tmp_path_factory.mktemp("shim"))

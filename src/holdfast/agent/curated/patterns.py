@@ -22,7 +22,8 @@ RUNS = "would run something harmful"
 
 _DROP = (
     r"(?:(?<!never )(?<!not )(?<!dont )\b(?:ignore |ignoring |disregard |disregarding |forget |override |overriding "
-    r"|bypass |discard |abandon )|\b(?:do not follow |dont follow |never follow |stop following |stop obeying "
+    r"|bypass |discard |abandon |neglect |set aside )"
+    r"|\b(?:do not follow |dont follow |never follow |stop following |stop obeying |cease obeying "
     r"|do not obey |do not comply with |pay no attention to ))"
 )
 _ANY = (
@@ -40,7 +41,7 @@ _ORDERS = (
 _STRICT = r"(?:instructions? |directives? |programming |guidelines |safeguards |guardrails |system prompt )"
 _TELL = (
     r"\b(?:reveal |print |show |repeat |output |display |disclose |leak |dump |recite |tell me |give me |expose "
-    r"|paste |write out |spell out |translate |summarize |encode |echo |what is |what are |what were )"
+    r"|paste |write out |spell out |translate |summarize |encode |echo |what is |what are |what were |what does )"
 )
 
 PHRASES: dict[str, tuple[str, ...]] = {
@@ -53,7 +54,12 @@ PHRASES: dict[str, tuple[str, ...]] = {
         r"(?:and |text |completely |message |content |prompt )",
         rf"\b(?:your |all ){_BEFORE}{{0,2}}(?:instructions |rules |guidelines |restrictions )"
         r"(?:no longer apply |do not apply |dont apply )",
+        rf"\b(?:your |all ){_BEFORE}{{1,2}}(?:instructions |rules |guidelines |orders |directives |guidance )"
+        r"(?:are |is |as )(?:now |hereby )?(?:void |revoked |cancell?ed |obsolete |null |superseded |suspended )",
         r"\bno (?:rules |restrictions |guidelines )apply to you ",
+        r"\byou (?:no longer |do not |dont )(?:need |have )to (?:follow |obey |respect )"
+        r"(?:any |all |your |the |these ){0,2}(?:rules |instructions |guidelines |restrictions |policies )",
+        rf"\bskip {_ANY}{{0,3}}(?:safety |system |security )(?:rules |instructions |guidelines |policies |checks for )",
         r"\b(?:disable |turn off |remove |deactivate )(?:all |any |the |your ){0,3}(?:safety |content |ethical )"
         r"(?:filters? |guardrails? |restrictions? |guidelines? )",
         r"\b(?:ignore |disregard |forget )(?:everything |anything |whatever |all |all that )(?:that )?"
@@ -116,7 +122,8 @@ PHRASES: dict[str, tuple[str, ...]] = {
     ),
     PERSONA: (
         r"\byou are (?:now |henceforth )?(?:an? )?(?:unrestricted |unfiltered |uncensored |jailbroken )",
-        r"\byou are now dan ",
+        r"\byou are now dan |\bdan persona |\band (?:you )?never refuse ",
+        r"\b(?:unrestricted |unfiltered |uncensored |jailbroken )(?:ai |model |assistant |bot |chatbot |version )",
         r"\byou are (?:now )?in (?:developer |debug |god |admin |jailbreak |maintenance |unrestricted )mode ",
         r"\byou are (?:now )?(?:no longer |free from |free of )(?:being )?"
         r"(?:bound |restricted |limited |subject |all |any |your )",
@@ -134,14 +141,18 @@ PHRASES: dict[str, tuple[str, ...]] = {
         r"(?:purpose |goal |objective |mission |master |owner |instructions )(?:is |are )",
     ),
     PROMPT: (
-        rf"{_TELL}(?:me |us |out |all |of |the |exact |full |entire |whole |complete |raw ){{0,5}}"
+        rf"{_TELL}(?:me |us |out |all |of |the |exact |full |entire |whole |complete |raw |text |words |a "
+        r"|copy ){0,6}"
         r"(?:your |its )(?:own |exact |full |entire |system |initial |original |hidden |secret |internal |first ){0,3}"
         r"(?:prompt |system prompt |instructions |system message |directives |guidelines )",
         rf"{_TELL}(?:me |us |out |the |exact |full |entire |whole |complete |raw ){{0,4}}(?:hidden |secret |initial )?"
         r"(?:system |developer )prompt ",
         r"\b(?:repeat |print |output |copy |recite |echo )(?:me )?(?:everything |all |the )"
         r"(?:of )?(?:the )?(?:words |text |lines |content |conversation |messages )?(?:above |before |preceding )"
-        r"(?:this |the |it |word |verbatim |exactly |starting )",
+        r"(?:this |the |it |word |verbatim |exactly |starting |into |in a |as a )",
+        r"\bquoting your (?:own |system |full |exact ){0,2}(?:prompt |instructions |rules )",
+        rf"(?:{_TELL}|\blist )(?:all |every |each |the |of ){{0,3}}(?:rules? |instructions? )"
+        r"(?:that )?you (?:were |have been )given ",
         r"\bcontents of your (?:context |prompt |system prompt |instructions )",
         r"\b(?:zeige? |verrate? |nenne? |wiederhole )(?:mir |uns )?(?:bitte )?(?:deinen? |den |die |ihren? )"
         r"(?:system prompt |systemprompt |systemanweisungen |geheimen anweisungen )",
@@ -158,6 +169,7 @@ PHRASES: dict[str, tuple[str, ...]] = {
         r"\b(?:do not |dont |never |without )(?:tell |telling |inform |informing |mention |mentioning |alert |alerting "
         r"|notify |notifying |warn |warning )(?:this |it |that |anything |any |of |to ){0,3}"
         r"the (?:user |human |operator )",
+        r"\b(?:do not |dont |never )let the (?:user |human |operator )(?:know |see |notice |find |learn )",
         r"\b(?:hide |conceal |keep )(?:this |it |that |these |everything )(?:a )?(?:secret |hidden )?"
         r"from the (?:user |human |operator )",
         r"\bdeny (?:that )?(?:this |the )(?:note |entry |message |memory |instruction )(?:exists |existed )",
@@ -200,7 +212,9 @@ _AWAY = r"(?:https?://|www\.|[\w.+-]{1,64}@[\w-]{1,64}\.|webhook|attacker)"
 _KEY_FILES = (
     r"(?:\.ssh/|id_rsa|id_ed25519|\.env\b|\.aws/|\.netrc|/etc/shadow|/etc/passwd|\.pgpass|\.kube/|gateway\.key)"
 )
-_NETWORK = r"(?:curl|wget|nc|ncat|netcat|scp|invoke-webrequest|requests\.(?:post|get|put)|fetch\s{0,4}\()"
+_NETWORK = (
+    r"(?:curl|wget|nc|ncat|netcat|scp|invoke-webrequest|requests\.(?:post|get|put)|fetch\s{0,4}\(|urlopen\s{0,4}\()"
+)
 
 SHAPES: dict[str, tuple[str, ...]] = {
     POSES: (
@@ -222,6 +236,7 @@ SHAPES: dict[str, tuple[str, ...]] = {
         rf"\b(?:cat|less|head|tail|base64|type|xxd|tar|zip)\b(?>[^\n]{{0,80}}?{_KEY_FILES})",
         rf"\b(?:env|printenv)\b(?>[^\n]{{0,40}}?\|)(?>[^\n]{{0,40}}?\b(?:{_NETWORK}|base64))",
         rf"{_SENDS}(?>[^\n]{{0,80}}?(?:\b{_SECRETS}|{_KEY_FILES}))(?>[^\n]{{0,80}}?{_AWAY})",
+        rf"\b{_SECRETS}(?>[^\n]{{0,60}}?{_SENDS}) (?:it|them|this|these|each|all)\b(?>[^\n]{{0,60}}?{_AWAY})",
         r"!\[[^\]\n]{0,100}\]\(\s{0,4}https?://[^)\n]{0,300}[{$<\[]",
     ),
     MARKUP: (
@@ -245,6 +260,7 @@ SHAPES: dict[str, tuple[str, ...]] = {
         r"\b(?:curl|wget)\b(?>[^\n]{0,200}?\|\s{0,4}(?:sudo )?(?:ba|z|da|k)?sh\b)",
         r"\brm\s{1,4}-(?:rf|fr|r -f|f -r)\s{1,4}(?:--no-preserve-root\s{1,4})?(?:/|~|\$home)/?(?:\*|\s|$)",
         r"/dev/tcp/|\b(?:nc|ncat|netcat)\s{1,4}-\w{0,6}e\b|>[^\n]{0,80}?authorized_keys",
+        r"\bpowershell\b[^\n]{0,40}?\s-(?:e|enc|encodedcommand)\b",
         r"\bbase64\s{1,4}(?:-d|--decode)\b(?>[^\n]{0,60}?\|\s{0,4}(?:sudo )?(?:ba|z|da|k)?sh\b)",
     ),
 }
