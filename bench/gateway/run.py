@@ -73,8 +73,8 @@ class Run:
 
     def _one_service(self, place: Path) -> None:
         core = _last_core()
-        with serving(str(place / "gateway.db"), _port(), core=core) as service, _kept_off(core):
-            keys = _filled(service)
+        with serving(str(place / "gateway.db"), free_port(), core=core) as service, _kept_off(core):
+            keys = filled(service)
             searches = _searches(keys)
             asyncio.run(self._warm(service, searches))
             best = asyncio.run(as_fast_as_answered(service.port, 4, self.seconds, _each(searches)))
@@ -124,11 +124,11 @@ class Run:
             server.stop()
 
     def _shared(self, url: str) -> None:
-        with serving(url, _port()) as first:
-            keys = _filled(first)
+        with serving(url, free_port()) as first:
+            keys = filled(first)
             searches, turns = _searches(keys), _turns(keys)
             asyncio.run(self._warm(first, searches))
-            with serving(url, _port()) as second:
+            with serving(url, free_port()) as second:
                 asyncio.run(self._warm(second, searches))
                 rounds: dict[str, list[float]] = {name: [] for name in ("one", "two", "one_turns", "two_turns")}
                 for _ in range(3):
@@ -175,7 +175,7 @@ async def _repeated(seconds: float, callers: int, work: Callable[[int, int], Any
     return _told(outcome)
 
 
-def _filled(service: Service) -> list[str]:
+def filled(service: Service) -> list[str]:
     """The keys of users who have a hundred records each."""
     keys = [sign_up(service.port, f"user-{number}") for number in range(USERS)]
     texts = Corpus(1)
@@ -233,7 +233,7 @@ def _told(outcome: Outcome) -> Json:
     }
 
 
-def _port() -> int:
+def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
