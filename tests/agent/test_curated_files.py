@@ -162,7 +162,7 @@ def test_new_files_are_for_their_owner_alone_and_old_ones_keep_their_mode(tmp_pa
         curated("add", "memory", "One.")
     finally:
         os.umask(before)
-    assert stat.S_IMODE(curated.folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(folder.stat().st_mode) for folder in (curated.folder, curated.folder.parent)} == {0o700}
     assert {stat.S_IMODE((curated.folder / name).stat().st_mode) for name in curated.names()} == {0o600}
     (curated.folder / "MEMORY.md").chmod(0o644)
     curated("add", "memory", "Two.")

@@ -104,7 +104,7 @@ class MemoryStore:
     def change(self, operations: Sequence[Operation]) -> tuple[Mapping[Target, Held], tuple[str, ...]]:
         """Do all of them, or none and say why; what the files hold then, and what each operation did."""
         with _translated():
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _make(self._folder)
             with self._locked(self._lock_seconds):
                 return self._changed(operations)
 
@@ -224,7 +224,7 @@ class MemoryStore:
         with contextlib.suppress(FileNotFoundError):
             (self._folder / _PENDING).unlink()
             # Were it to come back after a power cut, it might undo what was acknowledged since.
-            self._sync_folder()
+            _sync(self._folder)
 
     def _put(self, name: str, content: bytes) -> None:
         """Replace a file by this content, durably, or leave it as it is."""
@@ -246,16 +246,25 @@ class MemoryStore:
             beside.unlink(missing_ok=True)
             raise
         try:
-            self._sync_folder()
+            _sync(self._folder)
         except OSError as error:
             raise _unknown(error) from error
 
-    def _sync_folder(self) -> None:
-        descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+
+def _make(folder: Path) -> None:
+    """The folder and those above it, as durable as what will be in it."""
+    if not folder.is_dir():
+        _make(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        _sync(folder.parent)
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _problem(text: str, entries: Entries, limit: int) -> str:
