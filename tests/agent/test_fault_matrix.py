@@ -7,6 +7,7 @@ each call took are then held against those of a run without a gateway.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
@@ -373,6 +374,43 @@ def test_hostile_text_that_is_recalled_stays_in_its_line_and_out_of_the_system_p
     with faulty(results) as gateway:
         asyncio.run(run(gateway))
     assert files["user"].read_text() == before
+
+
+# --- without TLS where it should be ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_gateway_that_does_not_speak_tls_as_it_should_cannot_be_reached_and_costs_no_more(
+    tmp_path: Path, answers: bool
+) -> None:
+    """It answers in plain HTTP, or not at all. Nothing is sent to it, the key least of all."""
+    heard: list[bytes] = []
+
+    def answer(listening: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while answers:
+                with listening.accept()[0] as connection:
+                    heard.append(connection.recv(65536))
+                    connection.sendall(b"HTTP/1.1 400 X\r\nContent-Length: 0\r\n\r\n")
+
+    took: dict[str, float] = {}
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = threading.Thread(target=answer, args=(listening,), daemon=True)
+        server.start()
+        gateway = Faulty(f"https://127.0.0.1:{listening.getsockname()[1]}", {}, [])
+        for attempt in range(ATTEMPTS):
+            ran = asyncio.run(looped(tmp_path / str(attempt), gateway))
+            assert [(kind, data["category"]) for kind, data in ran.events] == [
+                (RECALL_FAILED, "unreachable"), (ADD_FAILED, "unreachable"),
+            ]  # fmt: skip
+            took = ran.seconds
+            if max(took.values()) <= DEADLINE_SECONDS + MARGIN_SECONDS:
+                break
+        listening.shutdown(socket.SHUT_RDWR)
+        server.join(10)
+    assert max(took.values()) <= DEADLINE_SECONDS + MARGIN_SECONDS, f"after {ATTEMPTS} attempts still late: {took}"
+    assert bool(heard) == answers
+    assert KEY.encode() not in b"".join(heard)
 
 
 # --- names that are not found ---------------------------------------------------------------------------------------

@@ -135,10 +135,12 @@ class Line:
     ) -> Reply:
         """The answer, or `Lost`. What went wrong is told anew: what was caught may hold the request, key and all."""
         seconds = timeout_seconds or self.timeout_seconds
+        # From here on: the first call to a server opens a pool, and with TLS that takes a while.
+        until = asyncio.get_running_loop().time() + seconds
         sent = _Sent()
         async with self._pool().call() as client:
             try:
-                async with asyncio.timeout(seconds):
+                async with asyncio.timeout_at(until):
                     return await self._answered(client, method, path, body, sent)
             except TimeoutError:
                 reason = f"did not answer within {seconds:g} s"
