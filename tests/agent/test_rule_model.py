@@ -179,6 +179,17 @@ def test_with_a_gateway_alone_it_keeps_nothing_itself_and_quotes_what_is_recalle
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_it_says_itself_is_no_fact_when_it_is_recalled(tmp_path: Path) -> None:
+    talk = Talk(tmp_path, gateway=True)
+    introduced = talk.say("hello")
+    talk.say("My dog is called Rex.")
+    forgotten = talk.say("Forget my dog")
+    unknown = talk.say("What is my dog called?")
+    talk.anew()
+    talk.recalled = [introduced, forgotten, unknown, "I could not keep “My dog is called Rex.”: it is full"]
+    assert talk.say("What is my dog called?").startswith("I do not know")
+
+
 def test_without_any_memory_it_says_so(tmp_path: Path) -> None:
     talk = Talk(tmp_path, curated=False)
     assert "no tool to keep it with" in talk.say("My dog is called Rex.")

@@ -17,8 +17,8 @@ _WORD = re.compile(r"[^\W_]+")
 _EMPTY_WORDS = frozenset(
     """a about all also am an and any are as at be because been but by can could did do does for from had has have he
     her him his how i if in into is it its just me my no not now of on or our out she so some than that the their
-    them then
-    there these they this those to too up us user was we were what when where which who why will with would yes you your
+    them then there these they this those to too up us user was we were what when where which who why will with would
+    yes you your gateway memory note noted notes recalls session sessions
     der die das ein eine und ist sind war ich du sie wir nicht mit von zu auf fur den dem des im
     le la les un une des et est sont je tu il elle nous vous ne pas de du que qui dans pour avec sur mon ma mes
     el los las una y es son yo no con por para en su sus mi mis lo al del se""".split()

@@ -8,6 +8,7 @@ import typer
 
 import holdfast
 from holdfast.cli.add import add
+from holdfast.cli.agent import app as agent
 from holdfast.cli.demo import demo
 from holdfast.cli.doctor import doctor
 from holdfast.cli.forget import forget
@@ -43,5 +44,5 @@ def program(
 
 for command in (demo, serve, add, search, explain, forget, doctor):
     app.command(command.__name__)(command)
-for group, name in ((resource, "resource"), (user, "user"), (store, "store")):
+for group, name in ((agent, "agent"), (resource, "resource"), (user, "user"), (store, "store")):
     app.add_typer(group, name=name)

@@ -172,9 +172,9 @@ def show_facts(screen: Console, facts: Mapping[str, str]) -> None:
         screen.print(Text(f"  {name:<{widest}}  ", style="dim").append(on_one_line(value), style="default"))
 
 
-def hanging(screen: Console, head: Text, text: str, style: str = "default") -> None:
+def hanging(screen: Console, head: Text, text: str, style: str = "default", indent: int = _INDENT) -> None:
     """Text beside its head, further lines under it: no text can pass for the next result."""
-    indent = max(_INDENT, head.cell_len)
+    indent = max(indent, head.cell_len)
     lines = Text(visible(text), style=style).wrap(screen, max(_LEAST_WIDTH, screen.width - indent))
     for number, line in enumerate(lines):
         start = head if number == 0 else Text()

@@ -28,9 +28,10 @@ _PIECE = re.compile(r"\S+\s*|\s+")
 _QUOTED = re.compile("“([^“”]+)”")
 _ABOUT_SELF = re.compile(r"\b(?:i|me|my|mine|we|us|our)\b", re.IGNORECASE)
 _WHO_AM_I = re.compile(r"\bwho\s+am\s+i\b", re.IGNORECASE)
+# Without an example: a gateway keeps what is said here, and would recall it as if somebody had told it.
 _INTRODUCTION = (
-    "I am a handful of rules and no model. Tell me something, such as “My dog is called Rex.”, and I keep it; "
-    "ask me about it later, and I quote it."
+    "I am a handful of rules and no model. "
+    "Tell me something about yourself, and I keep it; ask me later, and I quote it."
 )
 _NOT_KNOWN = "I do not know"
 
@@ -199,31 +200,28 @@ def _still_said(prompts: Sequence[str]) -> list[str]:
 
 
 def _worth_quoting(lines: Sequence[str]) -> list[str]:
-    """Without questions, and without its own answers: of those, what they quote."""
+    """Without questions, and without its own answers: of those, what they quote from the user."""
     found: list[str] = []
     for line in lines:
-        if line.startswith(_OWN):
+        if line.startswith(_QUOTING):
             found += _QUOTED.findall(line)
-        elif not is_question(line):
+        elif not line.startswith(_OTHERWISE) and not is_question(line):
             found.append(line)
     return list(dict.fromkeys(found))
 
 
-_OWN = (
+# How its own answers begin, as others may recall them: those that quote what holds, and those that do not.
+_QUOTING = (
     "Noted: “",
-    "I could not ",
     "I know: “",
     "I heard: “",
-    "Taken out of ",
-    "There is no such note",
     "The Memory Gateway recalls: “",
     "From my notes: “",
     "You said it here: “",
     "This is what I have: ",
     "In an earlier session you said: “",
-    _NOT_KNOWN,
-    _INTRODUCTION[:30],
 )
+_OTHERWISE = ("I could not ", "Taken out of ", "There is no such note", _NOT_KNOWN, _INTRODUCTION[:30])
 
 
 # --- what became of its calls ----------------------------------------------------------------------------------------

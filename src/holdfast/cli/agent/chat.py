@@ -1,0 +1,158 @@
+"""`agent chat`: a conversation at the terminal.
+
+Ctrl-C ends the answer that is under way; at the prompt it says how to leave. Ctrl-D leaves. What was typed before can
+be had again with the arrow keys: it is read from the sessions, so that it is kept nowhere else.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from holdfast.cli.agent.options import AgentOptions, TalkOptions
+from holdfast.cli.exits import HINTS, tell
+from holdfast.cli.options import unfolded
+from holdfast.cli.safety import on_one_line
+from holdfast.cli.words import counted
+from holdfast.errors import HoldfastError
+
+if TYPE_CHECKING:
+    from holdfast.agent.result import AgentRunResult
+    from holdfast.cli.agent.talking import Talk
+
+_PROMPT = "> "
+_COMMAND = re.compile(r"/[a-z]+")
+_HELP = """\
+  /new       begin another session; this one is kept
+  /session   the id of this session
+  /memory    what the curated files hold
+  /explain   show after each answer what memory gave to it; again to stop
+  /quit      leave, as Ctrl-D does
+  Ctrl-C     stop the answer that is being written"""
+
+
+@unfolded
+def chat(chosen: AgentOptions, talk: TalkOptions) -> None:
+    """Talk with the agent.
+
+    It remembers from one session to the next. New here? `holdfast agent chat --provider scripted` needs no key and no
+    network: tell it something, leave with Ctrl-D, start it again, and ask.
+    """
+    from holdfast.cli.agent.talking import talking
+
+    with talking(chosen, talk) as opened:
+        Chat(opened, explain=talk.explain).go_on()
+
+
+class Chat:
+    """The prompts of one sitting, until the user leaves."""
+
+    def __init__(self, talk: Talk, *, explain: bool) -> None:
+        self._talk = talk
+        self._explain = explain
+        self._said = False
+        self._here = sys.stdin.isatty() and sys.stdout.isatty()
+        self._commands: dict[str, Callable[[], None]] = {
+            "/help": lambda: print(_HELP),
+            "/new": self._begin_another,
+            "/session": lambda: print(f"  {on_one_line(self._talk.session_id)}"),
+            "/memory": self._show_memory,
+            "/explain": self._turn_explaining,
+        }
+
+    def go_on(self) -> None:
+        if self._here:
+            self._greet()
+        for line in self._lines():
+            text = line.strip()
+            if text in ("/quit", "/exit"):
+                break
+            if command := self._commands.get(text):
+                command()
+            elif _COMMAND.fullmatch(text):
+                print(f"  There is no {text}; /help shows what there is.")
+            elif text:
+                self._say(text)
+        if self._here and self._said:
+            print("  `holdfast agent chat --continue` goes on from here.")
+
+    def _say(self, prompt: str) -> None:
+        from holdfast.cli.agent.showing import Screen
+        from holdfast.cli.agent.talking import Cancelled
+
+        try:
+            result = self._talk.say(prompt, Screen())
+        except Cancelled:
+            print("  (stopped)", file=sys.stderr)
+            return
+        except HoldfastError as error:
+            # Such as a full disk: what was said before is safe, and the user may put it right and go on.
+            tell(error.code, str(error), HINTS.get(type(error)), as_json=False)
+            return
+        self._said = self._said or result.error is None
+        self._conclude(result)
+
+    def _conclude(self, result: AgentRunResult) -> None:
+        from holdfast.cli.agent.explaining import show_explained
+        from holdfast.cli.agent.run import tell_outcome
+
+        tell_outcome(result, as_json=False)
+        if self._explain and result.error is None:
+            show_explained(result)
+        if self._here:
+            print()
+
+    # --- the terminal -----------------------------------------------------------------------------------------------
+
+    def _lines(self) -> Iterator[str]:
+        if not self._here:
+            yield from sys.stdin
+            return
+        _edit_lines(self._talk.earlier_prompts())
+        while True:
+            try:
+                yield input(_PROMPT)
+            except KeyboardInterrupt:
+                print("\n  Ctrl-D or /quit leaves.")
+            except EOFError:
+                print()
+                return
+
+    def _greet(self) -> None:
+        loaded = self._talk.loaded
+        memory = loaded.config.memory
+        layers = ["curated files"] if memory.mode.has_curated else []
+        layers += [memory.gateway.base_url] if memory.gateway is not None else []
+        print(on_one_line(f"{loaded.model.name} · memory: {' and '.join(layers)} · /help, Ctrl-D leaves"))
+        if known := self._talk.known():
+            print(f"  going on with {counted(len(known), 'message')}; the last: {on_one_line(known[-1].content)[:80]}")
+        print()
+
+    # --- commands ---------------------------------------------------------------------------------------------------
+
+    def _begin_another(self) -> None:
+        self._talk.begin_another()
+        print("  A new session begins with what you say next.")
+
+    def _show_memory(self) -> None:
+        from holdfast.cli.agent.memory import show_curated
+
+        show_curated(self._talk.loaded.config)
+
+    def _turn_explaining(self) -> None:
+        self._explain = not self._explain
+        print("  After each answer you see what memory gave to it." if self._explain else "  No more explanations.")
+
+
+def _edit_lines(before: list[str]) -> None:
+    """Line editing, and what was typed before. Without the module, which Windows lacks, lines are just read."""
+    try:
+        import readline
+    except ImportError:
+        return
+    readline.clear_history()
+    for line in before:
+        if "\n" not in line:
+            readline.add_history(line)

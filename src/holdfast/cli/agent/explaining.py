@@ -1,0 +1,69 @@
+"""`--explain`: what the model was given from memory before it answered, and what of that could be in the answer."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from holdfast.cli.safety import on_one_line
+from holdfast.cli.words import moment
+
+if TYPE_CHECKING:
+    from holdfast.agent.result import AgentRunResult, Explained, Source
+
+_TITLES = {"curated": "curated files", "gateway": "Memory Gateway", "sessions": "earlier sessions"}
+_TEXT_CHARS = 300
+# Enough of an id to find the session by: `holdfast agent sessions show` takes the beginning of one.
+_UUID = re.compile(r"(?:chat:)?([0-9a-f]{8}-[0-9a-f]{4})(?:-[0-9a-f]{4}){2}-[0-9a-f]{12}")
+
+
+def show_explained(result: AgentRunResult) -> None:
+    from rich.text import Text
+
+    from holdfast.cli import render
+
+    screen = render.console()
+    for source in result.explained.used:
+        text = on_one_line(source.text)
+        cut = text if len(text) <= _TEXT_CHARS else text[: _TEXT_CHARS - 1] + "…"
+        render.hanging(screen, Text("  ● ", style="bold green"), cut, indent=4)
+        render.hanging(screen, Text("    "), about(source), style="dim", indent=4)
+    if rest := _rest(result.explained):
+        render.hanging(screen, Text("  ○ ", style="dim"), rest, style="dim", indent=4)
+
+
+def about(source: Source) -> str:
+    """One line: which layer, where in it, since when, how well it matched, and which of its words the answer has."""
+    told = [_TITLES[source.layer], *(_told(name, source.origin[name]) for name in _SHOWN if name in source.origin)]
+    return on_one_line(" · ".join([*told, f"in the answer: {', '.join(source.shared)}"]))
+
+
+def _rest(explained: Explained) -> str:
+    others = Counter(_TITLES[source.layer] for source in explained.sources if not source.used)
+    listed = ", ".join(f"{number} from {title}" for title, number in others.items())
+    if not explained.sources:
+        return "memory had nothing for it: the answer is from this conversation, or the model's own"
+    if not explained.used:
+        return f"no word of the answer is from memory, which gave {listed}"
+    return f"also given, and not in the answer: {listed}" if listed else ""
+
+
+_SHOWN = ("target", "entry", "score", "at", "session_id", "resource_uri", "id")
+
+
+def _told(name: str, value: str | float) -> str:
+    match name:
+        case "target":
+            return f"{str(value).upper()}.md"
+        case "entry":
+            return f"entry {value}"
+        case "score":
+            return f"score {value:.2f}"
+        case "at":
+            return moment(datetime.fromisoformat(str(value)))
+        case "session_id":
+            known = _UUID.fullmatch(str(value))
+            return f"session {known.group(1) if known else value}"
+    return str(value)

@@ -1,0 +1,65 @@
+"""`agent init`: a config to begin with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from holdfast.cli.agent.options import AgentOptions
+from holdfast.cli.exits import Usage
+from holdfast.cli.machine import print_json
+from holdfast.cli.options import Json, OnlyText, unfolded
+from holdfast.cli.safety import on_one_line, typed
+from holdfast.settings import read_settings
+
+Gateway = Annotated[OnlyText, typer.Option("--gateway", metavar="URL", help="Remember with this Memory Gateway too.")]
+User = Annotated[OnlyText, typer.Option("--user", metavar="NAME", help="Whose memory it is there: a user to create.")]
+KeyFile = Annotated[
+    Path | None,
+    typer.Option("--key-file", metavar="FILE", help="The user is there already, and this file holds its key."),
+]
+
+
+@unfolded
+def init(
+    chosen: AgentOptions, gateway: Gateway = None, user: User = None, key_file: KeyFile = None, as_json: Json = False
+) -> None:
+    """Write a config file with comments: .holdfast/config.json in the folder that the agent works in.
+
+    With --gateway and --user it also creates that user there, and keeps the key in a file that only you can read. A
+    gateway with an operator's token wants it in HOLDFAST_KEY. Nothing that is there is overwritten.
+    """
+    from holdfast.agent.initialize import GatewayChoice, ModelChoice, initialize
+    from holdfast.domain.location import checked_url
+
+    if (gateway is None) != (user is None):
+        raise Usage("--gateway and --user go together: where the memory is, and whose it is")
+    if key_file is not None and gateway is None:
+        raise Usage("--key-file is a key to a gateway; name it with --gateway and --user")
+    base_url = None if chosen.base_url is None else checked_url(chosen.base_url, "--base-url")
+    model = ModelChoice(chosen.provider or ("scripted" if base_url is None else "openai"), chosen.model, base_url)
+    connected = None if gateway is None or user is None else GatewayChoice(gateway, user, key_file)
+    done = initialize(chosen.workspace, read_settings(), model, connected)
+    if as_json:
+        print_json(
+            {
+                "config": str(done.config),
+                "key_file": None if done.key_file is None else str(done.key_file),
+                "user_created": done.created,
+            }
+        )
+        return
+    print(f"Wrote {on_one_line(_near(done.config))}. It says what can be set, and how.")
+    if done.key_file is not None and connected is not None:
+        who, where = on_one_line(connected.user_id), on_one_line(_near(done.key_file))
+        became = f"Created the user {who} at" if done.created else f"You are {who} at"
+        print(f"{became} {connected.url}. The key is in {where}, which only you can read.")
+    folder = "" if chosen.workspace is None else f" --workspace {typed(str(chosen.workspace))}"
+    print(f"Next: holdfast agent chat{folder}")
+
+
+def _near(path: Path) -> str:
+    """A path as one would type it from here."""
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)

@@ -1,0 +1,94 @@
+"""`agent memory`: what the curated files hold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from holdfast.cli.agent.options import Workspace
+from holdfast.cli.machine import print_json
+from holdfast.cli.options import Json
+from holdfast.cli.safety import on_one_line
+from holdfast.settings import read_settings
+
+if TYPE_CHECKING:
+    from holdfast.agent.config import AgentConfig
+    from holdfast.agent.curated.files import Held, MemoryStore
+
+app = typer.Typer(help="See what the agent keeps in its curated files.", rich_markup_mode=None)
+
+
+@app.callback(invoke_without_command=True)
+def memory(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command()
+def show(workspace: Workspace = None, as_json: Json = False) -> None:
+    """Show the entries of USER.md and MEMORY.md, as the model sees them, and how full the files are.
+
+    An entry that holds an injected instruction is shown as blocked. The files may be changed with any editor.
+    """
+    from holdfast.agent.config import read_config
+
+    config = read_config(workspace, read_settings())
+    if as_json:
+        print_json(_presented(config))
+    else:
+        show_curated(config)
+
+
+def _presented(config: AgentConfig) -> dict[str, object]:
+    gateway = config.memory.gateway
+    return {
+        "mode": config.memory.mode,
+        "files": [
+            {
+                "target": held.target,
+                "path": str(store.folder / held.target.file),
+                "entries": views,
+                "usage": held.usage,
+                "problem": held.problem or None,
+            }
+            for store, held, views in _held(config)
+        ],
+        "gateway": None if gateway is None else {"base_url": gateway.base_url, "user_id": gateway.user_id},
+    }
+
+
+def show_curated(config: AgentConfig) -> None:
+    from rich.text import Text
+
+    from holdfast.cli import render
+
+    screen = render.console()
+    if not config.memory.mode.has_curated:
+        screen.print(f"memory.mode is {config.memory.mode}: the agent does not use these files.")
+    for store, held, views in _held(config):
+        if not config.memory.mode.has_curated and not views:
+            continue
+        path = on_one_line(str(store.folder / held.target.file))
+        screen.print(Text(path, style="bold").append(f"  {held.usage}", style="dim"), soft_wrap=True)
+        for number, view in enumerate(views, 1):
+            render.hanging(screen, Text(f"{number:>4}  ", style="dim"), view, indent=6)
+        if held.problem:
+            screen.print(Text(f"      not used: {on_one_line(held.problem)}", style="yellow"), soft_wrap=True)
+        elif not views:
+            screen.print(Text("      nothing yet", style="dim"))
+    if config.memory.gateway is not None:
+        gateway = config.memory.gateway
+        told = f"Memory Gateway: {gateway.base_url}, user {gateway.user_id}; it keeps every conversation."
+        screen.print(Text(on_one_line(told), style="dim"), soft_wrap=True)
+
+
+def _held(config: AgentConfig) -> list[tuple[MemoryStore, Held, tuple[str, ...]]]:
+    """Who the user is first, then the notes; each entry as a model may see it."""
+    from holdfast.agent.curated import MemoryStore, Target
+    from holdfast.agent.curated.entries import shown
+
+    limits = config.memory
+    store = MemoryStore(config.memories, memory_chars=limits.memory_chars, user_chars=limits.user_chars)
+    found = store.read()
+    return [(store, found[target], shown(found[target].entries)) for target in (Target.USER, Target.MEMORY)]

@@ -1,0 +1,85 @@
+"""`agent run`: one prompt, one answer."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast import errors
+from holdfast.cli.agent.options import AgentOptions, TalkOptions
+from holdfast.cli.exits import HINTS, ExitCode, Usage, tell
+from holdfast.cli.machine import print_json
+from holdfast.cli.options import Json, unfolded
+
+if TYPE_CHECKING:
+    from holdfast.agent.result import AgentRunResult
+
+Words = Annotated[list[str], typer.Argument(metavar="PROMPT", hidden=True)]
+
+
+@unfolded
+def run(words: Words, chosen: AgentOptions, talk: TalkOptions, as_json: Json = False) -> None:
+    """Ask the agent one thing: PROMPT, or what is on stdin if that is `-`.
+
+    The answer is on stdout, and nothing else is. It begins a session of its own, unless --session or --continue names
+    one.
+    """
+    from holdfast.cli.agent.explaining import show_explained
+    from holdfast.cli.agent.showing import Screen
+    from holdfast.cli.agent.talking import Cancelled, talking
+
+    prompt = _prompt(words)
+    with talking(chosen, talk) as opened:
+        try:
+            result = opened.say(prompt, Screen(quiet=as_json))
+        except Cancelled:
+            raise KeyboardInterrupt from None
+    if as_json:
+        print_json(presented(result, explain=talk.explain))
+    elif talk.explain and result.error is None:
+        show_explained(result)
+    tell_outcome(result, as_json=as_json)
+    if result.error is not None:
+        raise typer.Exit(ExitCode.MODEL)
+
+
+def _prompt(words: list[str]) -> str:
+    prompt = sys.stdin.read() if words == ["-"] else " ".join(words)
+    if not prompt.strip():
+        raise Usage("there is nothing to ask: give a prompt, or `-` and the prompt on stdin")
+    return prompt
+
+
+def presented(result: AgentRunResult, *, explain: bool) -> dict[str, object]:
+    """A run as `--json` shows it."""
+    told: dict[str, object] = {
+        "session_id": result.session_id,
+        "run_id": result.run_id,
+        "status": result.status,
+        "text": result.text,
+        "tool_calls": result.tool_calls,
+        "usage": result.usage,
+        "error": result.error,
+    }
+    if explain:
+        told["explained"] = [
+            {"layer": each.layer, "text": each.text, **each.origin, "in_answer": each.shared}
+            for each in result.explained.sources
+        ]
+    return told
+
+
+def tell_outcome(result: AgentRunResult, *, as_json: bool) -> None:
+    """What the answer itself does not say: that there is none, or that it had to do without more tools."""
+    if result.error is not None:
+        tell(result.error.code, result.error.message, _hint(result.error.code), as_json)
+    elif result.status == "tool_limit" and not as_json:
+        print("  (it was not allowed to call more tools; agent.maxToolRounds says how often it may)", file=sys.stderr)
+
+
+def _hint(code: str) -> str | None:
+    return next(
+        (hint for kind, hint in HINTS.items() if kind.code == code and issubclass(kind, errors.ModelError)), None
+    )

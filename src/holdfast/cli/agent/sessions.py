@@ -1,0 +1,186 @@
+"""`agent sessions`: what was said, session by session."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from holdfast.cli.agent.options import Workspace
+from holdfast.cli.exits import ExitCode, Usage
+from holdfast.cli.machine import print_json
+from holdfast.cli.options import Json, Yes
+from holdfast.cli.paging import print_each
+from holdfast.cli.safety import on_one_line
+from holdfast.cli.words import counted, moment
+from holdfast.errors import InvalidInput, NotFound
+from holdfast.settings import read_settings
+
+if TYPE_CHECKING:
+    from holdfast.agent.ports import Event, SessionHit, Sessions, SessionSummary
+
+R = TypeVar("R")
+_MOST_LISTED = 10_000
+_LEAST_PREFIX = 4
+
+app = typer.Typer(
+    help="List the sessions, the latest first; or show, search and delete what was said.", rich_markup_mode=None
+)
+
+Id = Annotated[str, typer.Argument(metavar="ID", hidden=True)]
+Ids = Annotated[list[str], typer.Argument(metavar="ID", hidden=True)]
+Words = Annotated[list[str], typer.Argument(metavar="WORDS", hidden=True)]
+Most = Annotated[int, typer.Option("--limit", metavar="N", help="At most so many.")]
+All = Annotated[bool, typer.Option("--all", help="Also what happened beside: tools, the gateway, how runs ended.")]
+
+
+@app.callback(invoke_without_command=True)
+def sessions(context: typer.Context, workspace: Workspace = None, limit: Most = 20, as_json: Json = False) -> None:
+    """The list itself: id, when it was last used, how long it is, how it began."""
+    if context.invoked_subcommand is not None:
+        if workspace is not None or as_json:
+            raise Usage(f"give options after the command: `holdfast agent sessions {context.invoked_subcommand} …`")
+        return
+    _check(limit)
+    found = _opened(workspace, lambda kept: kept.sessions(limit)) or ()
+    if as_json:
+        print_json({"sessions": found})
+    else:
+        print_each(map(_line, found), "There are no sessions yet; `holdfast agent chat` begins one.")
+
+
+@app.command()
+def show(session: Id, everything: All = False, workspace: Workspace = None, as_json: Json = False) -> None:
+    """Show what was said in a session. ID may be the beginning of one."""
+
+    async def asked(kept: Sessions) -> tuple[Event, ...]:
+        return await kept.events(await _named(kept, session), visible=not everything)
+
+    events = _opened(workspace, asked)
+    if events is None:
+        raise _none(session)
+    if as_json:
+        print_json({"session_id": events[0].session_id if events else session, "events": events})
+    else:
+        _show(events)
+
+
+@app.command()
+def search(words: Words, workspace: Workspace = None, limit: Most = 10, as_json: Json = False) -> None:
+    """Find sessions by what was said in them, best first."""
+    _check(limit)
+    query = " ".join(words)
+    found = _opened(workspace, lambda kept: kept.search(query, limit=limit)) or ()
+    if as_json:
+        print_json({"query": query, "hits": found})
+    else:
+        _show_hits(found)
+
+
+@app.command()
+def delete(chosen: Ids, workspace: Workspace = None, yes: Yes = False, as_json: Json = False) -> None:
+    """Delete sessions for good, text and all. It asks first; without a terminal to ask on, it needs --yes.
+
+    What the agent wrote into its curated files, and what a Memory Gateway keeps, stays there.
+    """
+    if not (yes or sys.stdin.isatty()):
+        raise Usage("there is no terminal to ask on; add --yes")
+
+    async def done(kept: Sessions) -> list[str]:
+        named = [await _named(kept, each) for each in dict.fromkeys(chosen)]
+        question = f"Delete {counted(len(named), 'session')} for good?"
+        if not yes and not typer.confirm(question, err=True):
+            return []
+        return [session for session in named if await kept.delete(session)]
+
+    deleted = _opened(workspace, done)
+    if deleted is None:
+        raise _none(chosen[0])
+    if as_json:
+        print_json({"deleted": deleted})
+    else:
+        print(f"Deleted {counted(len(deleted), 'session')}." if deleted else "Nothing was deleted.")
+    if not deleted:
+        raise typer.Exit(ExitCode.PROBLEM)
+
+
+def _check(limit: int) -> None:
+    if limit < 1:
+        raise Usage("--limit: must be at least 1")
+
+
+def _opened(workspace: Path | None, work: Callable[[Sessions], Coroutine[Any, Any, R]]) -> R | None:
+    """Do it with the sessions; None if there are none yet: looking creates nothing."""
+    from holdfast.agent.config import read_config
+    from holdfast.app import open_sessions
+
+    settings = read_settings()
+    config = read_config(workspace, settings)
+    if not config.sessions.exists():
+        return None
+
+    async def done() -> R:
+        kept = open_sessions(config.sessions, settings)
+        try:
+            return await work(kept)
+        finally:
+            await kept.close()
+
+    return asyncio.run(done())
+
+
+async def _named(kept: Sessions, given: str) -> str:
+    """The session of this id, or the one whose id begins so."""
+    if await kept.events(given, last=1):
+        return given
+    listed = await kept.sessions(_MOST_LISTED) if len(given) >= _LEAST_PREFIX else ()
+    found = [each.id for each in listed if each.id.startswith(given)]
+    if len(found) > 1:
+        raise InvalidInput("ID", f"{counted(len(found), 'session')} begin so; give more of the one that is meant")
+    if not found:
+        raise _none(given)
+    return found[0]
+
+
+def _none(given: str) -> NotFound:
+    return NotFound(f"there is no session {given!r:.80}; `holdfast agent sessions` lists them")
+
+
+def _line(one: SessionSummary) -> str:
+    told = (one.id, moment(one.last_at), f"{counted(one.messages, 'message'):>12}", one.title)
+    return on_one_line("  ".join(told))
+
+
+def _show(events: tuple[Event, ...]) -> None:
+    from rich.text import Text
+
+    from holdfast.cli import render
+
+    screen = render.console()
+    if not events:
+        screen.print("Nothing was said in it.")
+    for event in events:
+        if event.context_visible:
+            head = Text(f"{event.role or event.kind}: ", style="bold" if event.role == "user" else "default")
+            render.hanging(screen, head, event.content)
+        else:
+            told = ", ".join(f"{name} {value}" for name, value in event.data.items())
+            line = on_one_line(f"{moment(event.at)} {event.kind}: {told} {event.content}".rstrip(" :"))
+            render.hanging(screen, Text("  · ", style="dim"), line, style="dim")
+
+
+def _show_hits(hits: tuple[SessionHit, ...]) -> None:
+    from rich.text import Text
+
+    from holdfast.cli import render
+
+    screen = render.console()
+    for place, hit in enumerate(hits, 1):
+        render.hanging(screen, Text(f"{place:>2}  ", style="bold").append(f"{hit.role}: ", style="cyan"), hit.text)
+        render.hanging(screen, Text(), on_one_line(f"{moment(hit.at)} · session {hit.session_id}"), style="dim")
+    if not hits:
+        screen.print("No session has any of these words.")

@@ -1,0 +1,124 @@
+"""How a run looks while it goes on: the answer on stdout as it is written; what happens beside it on stderr.
+
+On a pipe there is only the answer, when it is whole. Models write anything: all of it goes through `visible`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from typing import TYPE_CHECKING
+
+from holdfast.agent.ports import ReasoningPiece, TextPiece
+from holdfast.cli.safety import on_one_line, visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from holdfast.agent.result import AgentRunResult, RunEvent
+
+# Quicker answers need no sign that something goes on.
+_PATIENCE_SECONDS = 0.4
+_SHOWN_CHARS = 100
+
+
+class Screen:
+    """Shows one run. `close` it, however the run ended."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._streams = sys.stdout.isatty() and not quiet
+        self._tells = sys.stderr.isatty() and not quiet
+        self._waiting: asyncio.TimerHandle | None = None
+        self._spinning: contextlib.AbstractContextManager[object] | None = None
+        self._within = False  # whether the cursor stands behind something on its line
+        self._thinking = False  # whether that was said aloud by a model that thinks
+        self._answer = ""
+
+    def watch(self, event: RunEvent) -> None:
+        from holdfast.agent.result import ToolEnded, ToolStarted
+
+        self.stop_waiting()
+        if isinstance(event, TextPiece):
+            self._answer += event.text
+            if self._streams:
+                self._put(visible(event.text))
+        elif isinstance(event, ReasoningPiece):
+            self._think(event.text)
+        elif isinstance(event, ToolStarted):
+            self._answer = ""
+            called = on_one_line(f"{event.call.name} {event.call.arguments}")
+            self._aside(f"· {called[:_SHOWN_CHARS]}{'…' if len(called) > _SHOWN_CHARS else ''}")
+        elif isinstance(event, ToolEnded) and not event.ok:
+            self._aside(f"· {on_one_line(f'{event.call.name} failed: {event.content}')[:_SHOWN_CHARS]}")
+        self.wait()
+
+    def wait(self) -> None:
+        """Show soon that something goes on, unless something happens before."""
+        if self._tells and not self._within:
+            self._waiting = asyncio.get_running_loop().call_later(_PATIENCE_SECONDS, self._spin)
+
+    def stop_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+        if self._spinning is not None:
+            self._spinning.__exit__(None, None, None)
+            self._spinning = None
+
+    def finish(self, result: AgentRunResult) -> None:
+        """The rest of the answer: all of it, where nothing was shown as it came."""
+        self.stop_waiting()
+        if result.text and not self._quiet and not (self._streams and self._answer.strip()):
+            self._new_line()
+            self._put(visible(result.text))
+        self._new_line()
+
+    def close(self) -> None:
+        self.stop_waiting()
+        self._new_line()
+
+    def _put(self, text: str) -> None:
+        if self._thinking:
+            self._new_line()
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        if text:
+            self._within = not text.endswith("\n")
+
+    def _think(self, text: str) -> None:
+        if self._tells and text:
+            if not self._thinking:
+                self._new_line()
+            _dim(visible(text), end="")
+            self._within, self._thinking = not text.endswith("\n"), True
+
+    def _aside(self, text: str) -> None:
+        if self._tells:
+            self._new_line()
+            _dim(text)
+
+    def _new_line(self) -> None:
+        if self._within:
+            stream = sys.stderr if self._thinking else sys.stdout
+            stream.write("\n")
+            stream.flush()
+        self._within = self._thinking = False
+
+    def _spin(self) -> None:
+        self._waiting = None
+        self._spinning = _beside().status("thinking", spinner_style="dim")
+        self._spinning.__enter__()
+
+
+def _dim(text: str, end: str = "\n") -> None:
+    from rich.text import Text
+
+    _beside().print(Text(text, style="dim"), end=end, soft_wrap=True)
+
+
+def _beside() -> Console:
+    from rich.console import Console
+
+    return Console(stderr=True, markup=False, highlight=False, emoji=False)

@@ -1,0 +1,115 @@
+"""An agent that is open, and one prompt after another. Ctrl-C ends the prompt that is under way, and not the program.
+
+Between prompts no event loop runs: the terminal is then the user's alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import uuid_utils
+
+from holdfast.errors import NotFound
+from holdfast.settings import read_settings
+
+if TYPE_CHECKING:
+    from holdfast.agent.loader import EngineLoadResult
+    from holdfast.agent.ports import Event, SessionSummary
+    from holdfast.agent.result import AgentRunResult
+    from holdfast.cli.agent.options import AgentOptions, TalkOptions
+    from holdfast.cli.agent.showing import Screen
+
+R = TypeVar("R")
+_LATEST_SESSIONS = 10
+
+
+class Cancelled(Exception):
+    """The user ended a prompt that was under way. What it left in the session says so."""
+
+
+class Talk:
+    """A session of an agent."""
+
+    def __init__(self, runner: asyncio.Runner, loaded: EngineLoadResult, session_id: str | None) -> None:
+        from holdfast.agent.loop import AgentLoop
+
+        self._runner = runner
+        self._loop = AgentLoop(loaded)
+        self.loaded = loaded
+        self.session_id = session_id or new_session()
+
+    def begin_another(self) -> None:
+        self.session_id = new_session()
+
+    def say(self, prompt: str, screen: Screen) -> AgentRunResult:
+        """Answer a prompt, or `Cancelled`. A second Ctrl-C, which does not wait for that, is `KeyboardInterrupt`."""
+        ended = False
+
+        async def answer() -> AgentRunResult:
+            nonlocal ended
+            try:
+                screen.wait()
+                return await self._loop.run(prompt, self.session_id, watch=screen.watch)
+            finally:
+                ended = True
+
+        try:
+            result = self._runner.run(answer())
+            screen.finish(result)
+            return result
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            if not ended:
+                raise
+        finally:
+            screen.close()
+        raise Cancelled
+
+    def known(self) -> tuple[Event, ...]:
+        """What was said in the session before."""
+        return self.wait(self.loaded.sessions.events(self.session_id, visible=True))
+
+    def earlier_prompts(self) -> list[str]:
+        """What the user typed in the latest sessions, oldest first."""
+        from holdfast.agent.ports import Role
+
+        async def asked() -> list[str]:
+            found: list[str] = []
+            for session in reversed(await self.loaded.sessions.sessions(_LATEST_SESSIONS)):
+                events = await self.loaded.sessions.events(session.id, visible=True)
+                found += [event.content for event in events if event.role is Role.USER]
+            return found
+
+        return self.wait(asked())
+
+    def wait(self, work: Coroutine[Any, Any, R]) -> R:
+        return self._runner.run(work)
+
+
+def new_session() -> str:
+    return str(uuid_utils.uuid7())
+
+
+@contextmanager
+def talking(chosen: AgentOptions, talk: TalkOptions) -> Iterator[Talk]:
+    """Load the agent, choose the session, and close everything at the end."""
+    from holdfast.agent.loader import EngineLoader
+
+    settings = read_settings()
+    config = chosen.config(settings)
+    with asyncio.Runner() as runner:
+        loaded = runner.run(EngineLoader(chosen.workspace, settings=settings, config=config).load())
+        try:
+            session_id = runner.run(_latest(loaded)) if talk.continue_ else talk.session
+            yield Talk(runner, loaded, session_id)
+        finally:
+            runner.run(loaded.close())
+
+
+async def _latest(loaded: EngineLoadResult) -> str:
+    found: tuple[SessionSummary, ...] = await loaded.sessions.sessions(1)
+    if not found:
+        raise NotFound("there is no session yet to go on with; leave --continue out")
+    return found[0].id

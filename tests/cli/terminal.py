@@ -1,0 +1,128 @@
+"""Somebody at a terminal: a program on a pseudo-terminal of its own, what it shows, and what is typed."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import holdfast
+
+PROGRAM = [sys.executable, "-c", "from holdfast.cli import main; raise SystemExit(main())"]
+# Nothing else: no key, no setting, no proxy; and the same source that these tests import.
+ENVIRONMENT = {
+    "PATH": os.environ["PATH"],
+    "PYTHONPATH": str(Path(holdfast.__file__).parents[1]),
+    "TERM": "xterm-256color",
+    "LANG": "C.UTF-8",
+    "HOLDFAST_EMBEDDER": "fake",
+}
+PATIENCE_SECONDS = 60
+CTRL_C, CTRL_D, UP = "\x03", "\x04", "\x1b[A"
+# Colours and the like, also such as have not come whole yet.
+_STEERING = re.compile(r"\x1b\[[0-?]*[ -/]*(?:[@-~]|$)|\x1b$")
+
+
+class Terminal:
+    """`see` waits for a text after the last one that was seen."""
+
+    def __init__(self, process: subprocess.Popen[bytes], ours: int) -> None:
+        self._process = process
+        self._ours = ours
+        self._raw = b""
+        self._at = 0
+
+    @property
+    def shown(self) -> str:
+        """All that was shown, without colours and the like."""
+        return _STEERING.sub("", self._raw.decode("utf-8", "ignore")).replace("\r", "")
+
+    @property
+    def raw(self) -> bytes:
+        return self._raw
+
+    def see(self, wanted: str) -> str:
+        """What was shown until then, from the last that was seen."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while (found := self.shown.find(wanted, self._at)) < 0:
+            ready = select.select([self._ours], [], [], max(0, deadline - time.monotonic()))[0]
+            if not ready or not self._read():
+                raise AssertionError(f"{wanted!r} was not shown after: {self.shown[self._at :]!r}")
+        before, self._at = self.shown[self._at : found], found + len(wanted)
+        return before
+
+    def type(self, keys: str) -> None:
+        os.write(self._ours, keys.encode())
+
+    def say(self, line: str) -> None:
+        self.type(f"{line}\n")
+        self.see(line)  # the terminal's echo
+
+    def leave(self, keys: str = CTRL_D) -> int:
+        self.type(keys)
+        return self.end()
+
+    def end(self) -> int:
+        while self._read():
+            pass
+        return self._process.wait(PATIENCE_SECONDS)
+
+    def _read(self) -> bool:
+        try:
+            got = os.read(self._ours, 4096)
+        except OSError:  # so Linux tells that nobody is at the other end
+            return False
+        self._raw += got
+        return bool(got)
+
+
+@contextmanager
+def at_a_terminal(folder: Path, *arguments: str, **environment: str) -> Iterator[Terminal]:
+    """Run the program in the folder, with this terminal as its own: Ctrl-C reaches it as it does anybody's."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+    process = subprocess.Popen(
+        [*PROGRAM, *arguments],
+        cwd=folder,
+        env=_environment(environment),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )
+    os.close(theirs)
+    try:
+        yield Terminal(process, ours)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+
+
+def ran(folder: Path, *arguments: str, typed: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the program with pipes."""
+    return subprocess.run(
+        [*PROGRAM, *arguments],
+        cwd=folder,
+        env=_environment(environment),
+        input=typed,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+
+
+def _environment(more: Mapping[str, str]) -> dict[str, str]:
+    return {**ENVIRONMENT, **more}
