@@ -13,7 +13,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Answer:
-    """`pieces` are sent one by one, in chunks. Then: `end` as it should be, `cut` the connection, or `hold` it open."""
+    """`pieces` are sent one by one, in chunks. Then: `end` as it should be, `cut` the connection, or `hold` it open.
+
+    What is `mute` says nothing at all.
+    """
 
     status: int = 200
     pieces: Sequence[bytes] = ()
@@ -74,6 +77,9 @@ def _answer(connection: socket.socket, spoken: Spoken, answers: Sequence[Answer]
         try:
             spoken.requests.append(_request(connection))
             answer = answers[min(len(spoken.requests), len(answers)) - 1]
+            if answer.then == "mute":
+                connection.recv(1)
+                return
             head = f"HTTP/1.1 {answer.status} X\r\nContent-Type: {answer.media_type}\r\nConnection: close\r\n"
             connection.sendall(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode())
             for piece in answer.pieces:

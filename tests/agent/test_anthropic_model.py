@@ -227,7 +227,7 @@ WRONG = [
     (failing(503, b"<html>canary</html>"), ModelUnavailable, "503"),
     (Answer(pieces=[]), ModelUnavailable, "half way"),
     (Answer(pieces=[START, *text(0, "canary")]), ModelUnavailable, "half way"),
-    (Answer(pieces=[START, *text(0, "canary")], then="cut"), ModelUnavailable, "cannot be reached"),
+    (Answer(pieces=[START, *text(0, "canary")], then="cut"), ModelUnavailable, "was lost"),
     (Answer(pieces=[START, b"event: message_delta\ndata: canary\n\n"]), ModelUnavailable, "cannot be read"),
     (Answer(pieces=[START, b"event: message_delta\ndata: \xff canary\n\n"]), ModelUnavailable, "cannot be read"),
     (Answer(pieces=[START, *text(0, "x"), OVERLOADED]), ModelUnavailable, "broke off"),
@@ -254,6 +254,13 @@ def test_an_answer_without_an_end_is_cut_off() -> None:
         with pytest.raises(ModelUnavailable, match="went on"):
             asyncio.run(heard(server))
         assert server.left.wait(10)
+
+
+def test_a_server_that_falls_silent_is_told() -> None:
+    with speaking(Answer(pieces=[START], then="hold")) as server, pytest.raises(ModelUnavailable, match="silent"):
+        asyncio.run(heard(server, silence_seconds=0.2))
+    with speaking(Answer(then="mute")) as server, pytest.raises(ModelUnavailable, match="silent"):
+        asyncio.run(heard(server, silence_seconds=0.2))
 
 
 @pytest.mark.parametrize("how", ["cancelled", "closed"])

@@ -137,6 +137,29 @@ def test_what_a_model_thinks_aloud_is_told_apart_from_what_it_says(field: str) -
     assert events == [ReasoningPiece("Hm. "), ReasoningPiece("Well."), TextPiece("Yes"), Reply("Yes")]
 
 
+@pytest.mark.parametrize(
+    ("written", "thought", "said"),
+    [
+        ("<think>Hm. Well.</think>\n\nYes <b>indeed</b>", "Hm. Well.", "Yes <b>indeed</b>"),
+        ("\n<think>\n</think>Yes", "\n", "Yes"),
+        ("<think>a < b </thin k></think>  Yes", "a < b </thin k>", "Yes"),
+        ("<think>never ends </th", "never ends </th", ""),
+        ("<thinking> is a word", "", "<thinking> is a word"),
+        ("No <think>here</think>", "", "No <think>here</think>"),
+        ("<thi", "", "<thi"),
+        ("  \n", "", "  \n"),
+    ],
+)
+def test_thoughts_that_a_server_leaves_in_the_text_are_told_apart_too(written: str, thought: str, said: str) -> None:
+    for size in (1, 3, 100):
+        pieces = [chunk({"content": written[at : at + size]}) for at in range(0, len(written), size)]
+        with speaking(Answer(pieces=[*pieces, STOP, DONE])) as server:
+            *events, last = asyncio.run(heard(server))
+        assert last == Reply(said)
+        assert "".join(each.text for each in events if isinstance(each, ReasoningPiece)) == thought
+        assert "".join(each.text for each in events if isinstance(each, TextPiece)) == said
+
+
 def test_several_calls_are_told_apart_however_a_server_marks_them() -> None:
     """By place; by id at one place; whole, at one place and without ids; whole, without either."""
     done = chunk({}, "tool_calls")
@@ -205,7 +228,7 @@ WRONG = [
     (Answer(pieces=[]), ModelUnavailable, "half way"),
     (Answer(pieces=[b'{"choices": [{}]}'], media_type="application/json"), ModelUnavailable, "half way"),
     (Answer(pieces=[chunk({"content": "canary"}), DONE]), ModelUnavailable, "half way"),
-    (Answer(pieces=[chunk({"content": "canary"})], then="cut"), ModelUnavailable, "cannot be reached"),
+    (Answer(pieces=[chunk({"content": "canary"})], then="cut"), ModelUnavailable, "was lost"),
     (Answer(pieces=[b"data: canary\n\n"]), ModelUnavailable, "cannot be read"),
     (Answer(pieces=[b"data: " + b"[" * 100_000 + b"\n\n"]), ModelUnavailable, "cannot be read"),
     (Answer(pieces=[b"data: \xff\xfe canary\n\n"]), ModelUnavailable, "cannot be read"),
@@ -252,6 +275,16 @@ def test_an_answer_without_an_end_is_cut_off() -> None:
         with pytest.raises(ModelUnavailable, match="went on"):
             asyncio.run(heard(server))
         assert server.left.wait(10)
+
+
+def test_a_server_that_falls_silent_is_told() -> None:
+    with (
+        speaking(Answer(pieces=[chunk({"content": "x"})], then="hold")) as server,
+        pytest.raises(ModelUnavailable, match="silent"),
+    ):
+        asyncio.run(heard(server, silence_seconds=0.2))
+    with speaking(Answer(then="mute")) as server, pytest.raises(ModelUnavailable, match="silent"):
+        asyncio.run(heard(server, silence_seconds=0.2))
 
 
 @pytest.mark.parametrize("how", ["cancelled", "closed"])

@@ -381,6 +381,31 @@ def test_what_a_reader_kept_from_being_overwritten_goes_when_the_file_is_next_op
     asyncio.run(live())
 
 
+def test_what_a_crash_kept_from_being_overwritten_goes_when_the_file_is_next_opened(tmp_path: Path) -> None:
+    script = (
+        "import asyncio, os, sys\nfrom holdfast.agent.ports import NewEvent, Role\n"
+        "from holdfast.stores.sessions import SqliteSessions\n"
+        "async def main():\n"
+        "    sessions = SqliteSessions(sys.argv[1])\n"
+        "    await sessions.append('one', 'run', [NewEvent('message', 'quicksilver', Role.USER, {}, True)])\n"
+        "    SqliteSessions._scrub = lambda self: os._exit(9)\n"
+        "    await sessions.delete('one')\n"
+        "asyncio.run(main())\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script, str(tmp_path / "state.db")], timeout=60, check=False)
+    assert ended.returncode == 9
+    assert b"quicksilver" in bytes_of(tmp_path)
+
+    async def live() -> None:
+        async with opened(tmp_path) as sessions:
+            assert await sessions.sessions() == ()
+            # Finished, for the writer does one thing after the other, before this is acknowledged.
+            await sessions.append("two", "run", [user("Hello")])
+            assert b"quicksilver" not in bytes_of(tmp_path)
+
+    asyncio.run(live())
+
+
 # --- several processes ----------------------------------------------------------------------------------------------
 
 EACH = 25

@@ -28,10 +28,12 @@ from holdfast.agent.providers.wire import (
     MAX_REPLY_CHARS,
     MISSING,
     RETRIES,
+    SILENCE_SECONDS,
     broken_off,
     caught,
     new_call_id,
     object_of,
+    patience,
     sendable,
     told,
     too_much,
@@ -49,7 +51,16 @@ _Block = dict[str, Any]
 class AnthropicModel:
     """Implements `ChatModel`. Without a key, none is sent."""
 
-    def __init__(self, model: str, *, base_url: str, api_key: Secret | None = None, retries: int = RETRIES) -> None:
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str,
+        api_key: Secret | None = None,
+        retries: int = RETRIES,
+        silence_seconds: float = SILENCE_SECONDS,
+    ) -> None:
+        """`silence_seconds` is how long it may take to say the next word, or the first."""
         try:
             import anthropic
         except ImportError:
@@ -62,6 +73,7 @@ class AnthropicModel:
             api_key=api_key.revealed() if api_key else "",
             base_url=base_url,
             max_retries=retries,
+            timeout=patience(silence_seconds),
         )
         self._left_out = {} if api_key else {"Authorization": anthropic.Omit()}
         self._thought: OrderedDict[str, list[_Block]] = OrderedDict()

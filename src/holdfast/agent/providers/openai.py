@@ -1,7 +1,7 @@
 """Any server that speaks OpenAI's chat completions, through OpenAI's SDK: OpenAI, Ollama, vLLM, llama.cpp.
 
 Servers differ in small ways, and what they leave out is made up for: ids of tool calls, their places, usage. What a
-model thinks aloud comes in one of two fields that OpenAI itself does not have.
+model thinks aloud comes in one of two fields that OpenAI itself does not have, or within the text.
 """
 
 from __future__ import annotations
@@ -22,14 +22,17 @@ from holdfast.agent.ports import (
     ToolSpec,
     Usage,
 )
+from holdfast.agent.providers.thoughts import Thoughts
 from holdfast.agent.providers.wire import (
     MAX_REPLY_CHARS,
     MISSING,
     RETRIES,
+    SILENCE_SECONDS,
     broken_off,
     caught,
     new_call_id,
     object_of,
+    patience,
     sendable,
     told,
     too_much,
@@ -43,7 +46,16 @@ _REASONING = ("reasoning_content", "reasoning")
 class OpenAIModel:
     """Implements `ChatModel`. Without a key, none is sent."""
 
-    def __init__(self, model: str, *, base_url: str, api_key: Secret | None = None, retries: int = RETRIES) -> None:
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str,
+        api_key: Secret | None = None,
+        retries: int = RETRIES,
+        silence_seconds: float = SILENCE_SECONDS,
+    ) -> None:
+        """`silence_seconds` is how long it may take to say the next word, or the first."""
         try:
             import openai
         except ImportError:
@@ -58,6 +70,7 @@ class OpenAIModel:
             admin_api_key="",
             base_url=base_url,
             max_retries=retries,
+            timeout=patience(silence_seconds),
         )
 
         self._left_out = {} if api_key else {"Authorization": openai.Omit()}
@@ -93,7 +106,8 @@ class OpenAIModel:
         # Raised apart from what was caught: nothing of the request is left in the chain.
         if failure is not None:
             raise failure
-        yield draft.reply()
+        for piece in draft.end():
+            yield piece
 
     async def close(self) -> None:
         await self._client.close()
@@ -158,6 +172,7 @@ class _Draft:
     """An answer, as far as it has come. The SDK does not check what it reads, so everything is looked at here."""
 
     texts: list[str] = field(default_factory=list)
+    thoughts: Thoughts = field(default_factory=Thoughts)
     calls: list[_Call] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     chars: int = 0
@@ -176,11 +191,20 @@ class _Draft:
                     break
             if said := _text(delta, "content") or _text(delta, "refusal"):
                 self.chars += len(said)
-                self.texts.append(said)
-                yield TextPiece(said)
+                yield from self._said(self.thoughts.take(said))
             for part in _listed(delta, "tool_calls"):
                 self._add(part)
             self.finished = self.finished or bool(getattr(choice, "finish_reason", None))
+
+    def end(self) -> Iterator[ModelEvent]:
+        yield from self._said(self.thoughts.end())
+        yield self._reply()
+
+    def _said(self, pieces: Iterator[TextPiece | ReasoningPiece]) -> Iterator[ModelEvent]:
+        for piece in pieces:
+            if isinstance(piece, TextPiece):
+                self.texts.append(piece.text)
+            yield piece
 
     def _add(self, part: Any) -> None:
         function = getattr(part, "function", None)
@@ -207,7 +231,7 @@ class _Draft:
             self.calls.append(found)
         return found
 
-    def reply(self) -> Reply:
+    def _reply(self) -> Reply:
         used: set[str] = set()
         calls = []
         for call in self.calls:

@@ -16,9 +16,12 @@ from holdfast.errors import ModelError, ModelMisconfigured, ModelUnavailable
 
 RETRIES = 2
 """Of what failed before a word was heard, for a passing reason: asking again changes nothing."""
+SILENCE_SECONDS = 600.0
+"""A model on a slow machine may take minutes over a long prompt, or to be loaded."""
 MAX_REPLY_CHARS = 1_000_000
 MISSING = "{provider} needs its SDK; install it with: pip install 'holdfast[agent]'"
 UNREADABLE = "unreadable_arguments"
+_CONNECT_SECONDS = 10.0
 _PASSING = (408, 409, 429)
 _TOO_LONG = ("context_length_exceeded", "request_too_large")
 
@@ -29,17 +32,30 @@ def caught(sdk: ModuleType) -> tuple[type[Exception], ...]:
     return (root, httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL, ValueError, TypeError, RecursionError)
 
 
+def patience(silence_seconds: float) -> httpx2.Timeout:
+    return httpx2.Timeout(silence_seconds, connect=min(silence_seconds, _CONNECT_SECONDS))
+
+
 def told(error: Exception, sdk: ModuleType, *, where: str, model: str, name: str) -> ModelError:
     """The error as it may be shown. `where` is the address, `name` the provider's, in capitals."""
     status = getattr(error, "status_code", None)
     if isinstance(error, sdk.APIStatusError) and isinstance(status, int) and status >= 400:
         return _refused(error, status, where=where, model=model, name=name)
     if isinstance(error, sdk.APIConnectionError | httpx2.TransportError):
-        kind = type(error.__cause__ or error).__name__
-        return ModelUnavailable(f"{where} cannot be reached ({kind}); check that it runs and is the right address")
+        # The SDK's own error has the transport's as its cause, which in turn has another.
+        return _lost(error if isinstance(error, httpx2.HTTPError) else error.__cause__ or error, where)
     if isinstance(error, sdk.APIError):
         return ModelUnavailable(f"{where} broke off its answer with an error; try again")
     return ModelUnavailable(f"{where} answered in a way that cannot be read ({type(error).__name__}); try again")
+
+
+def _lost(error: BaseException, where: str) -> ModelUnavailable:
+    kind = type(error).__name__
+    if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.UnsupportedProtocol):
+        return ModelUnavailable(f"{where} cannot be reached ({kind}); check that it runs and is the right address")
+    if isinstance(error, httpx2.TimeoutException):
+        return ModelUnavailable(f"{where} was silent for too long ({kind}); try again")
+    return ModelUnavailable(f"the connection to {where} was lost ({kind}); try again")
 
 
 def broken_off(where: str) -> ModelUnavailable:
