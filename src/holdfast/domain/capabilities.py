@@ -1,0 +1,247 @@
+"""What a memory can do under a profile, and what keeps it from doing the rest.
+
+A capability is visible if five gates let it through: the profile has it, it is built in, it is configured, it is
+permitted, and the privacy policy allows it. The first that does not is the reason. Nothing here does any of it: whoever
+does asks the catalogue, so that what is shown and what is done cannot differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+from holdfast.domain.profiles import Backend, Profile
+from holdfast.errors import InvalidInput
+
+SCHEMA = "holdfast.platform.capability.v1"
+
+
+class Gate(StrEnum):
+    """What decides, in the order in which it is asked."""
+
+    PROFILE = "profile"
+    BUILT_IN = "built_in"
+    CONFIGURED = "configured"
+    PERMITTED = "permitted"
+    PRIVACY = "privacy"
+
+
+class Section(StrEnum):
+    """Where in a snapshot a capability stands."""
+
+    MEMORY = "memory"
+    LIFECYCLE = "lifecycle"
+    VALIDATION = "validation"
+    ADAPTER = "adapter"
+    ENTRY = "entry"
+    INDEXED_RECALL = "indexed_recall"
+
+
+@dataclass(frozen=True, slots=True)
+class Privacy:
+    """What may leave memory. The defaults are the standard policy."""
+
+    prompt_projection: bool = True
+    private_plane_projection: bool = False
+    export_import: bool = True
+
+
+PrivacyRule = Literal["prompt_projection", "private_plane_projection", "export_import"]
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Something that a runtime can do, or is to do.
+
+    `built` names what does it, as `module:name`; None as long as nothing does. `privacy` is the part of the policy that
+    must allow it. What needs a model is not configured without one.
+    """
+
+    name: str
+    section: Section
+    built: str | None = None
+    needs_model: bool = False
+    privacy: PrivacyRule | None = None
+
+
+def _offers(section: Section, *names: str, privacy: PrivacyRule | None = None) -> tuple[Offer, ...]:
+    return tuple(Offer(name, section, privacy=privacy) for name in names)
+
+
+OFFERS: tuple[Offer, ...] = (
+    *_offers(Section.MEMORY, "write", "recall"),
+    Offer("project", Section.MEMORY, privacy="prompt_projection"),
+    Offer("project_private_planes", Section.MEMORY, privacy="private_plane_projection"),
+    Offer("maintain", Section.MEMORY, needs_model=True),
+    *_offers(Section.MEMORY, "inspect", "commit_transcript", "finalize_turn_and_maintain"),
+    *_offers(Section.MEMORY, "list_runtime_skills", "get_runtime_skill", "edit_runtime_skill"),
+    *_offers(Section.MEMORY, "set_runtime_skill_enabled", "delete_runtime_skill"),
+    *_offers(Section.LIFECYCLE, "export", "import", privacy="export_import"),
+    *_offers(Section.LIFECYCLE, "export_transcript", "export_space", privacy="export_import"),
+    *_offers(Section.LIFECYCLE, "request_transcript_lifecycle", "recover", "close"),
+    *_offers(Section.VALIDATION, "replay", "replay_transcript", "repair_transcript"),
+    Offer("capabilities", Section.VALIDATION, "holdfast.domain.capabilities:catalogue"),
+    *_offers(Section.ADAPTER, "transport_sdk"),
+    Offer("transport_cli", Section.ADAPTER, "holdfast.cli.platform:app"),
+    *_offers(Section.ADAPTER, "transport_http", "transport_webhook", "transport_wss", "transport_mqtt"),
+    *_offers(Section.ADAPTER, "transport_mcp", "transport_a2a"),
+    Offer("store_in_memory", Section.ENTRY, "holdfast.stores.sqlite.connection:MEMORY"),
+    *_offers(Section.ENTRY, "store_file"),
+    Offer("store_sqlite", Section.ENTRY, "holdfast.stores.sqlite.store:SqliteStore"),
+    *_offers(Section.ENTRY, "store_embedded", "agent_skill_directories", "agent_tool_registries"),
+    Offer("by_words", Section.INDEXED_RECALL, "holdfast.search.postings:Postings"),
+    Offer("by_meaning", Section.INDEXED_RECALL, "holdfast.search.vectors:Vectors"),
+    Offer("by_approximate_index", Section.INDEXED_RECALL, "holdfast.search.approximate:Pool"),
+)
+NAMES = tuple(offer.name for offer in OFFERS)
+# What an adapter can dispatch knowing nothing of models; `maintain` is dispatched by those that bring one.
+DISPATCHED = tuple("write recall project inspect recover replay export import capabilities close".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What a host set up, allows and keeps private. By default: no model, nothing switched off, nothing forbidden."""
+
+    model: bool = False
+    switched_off: frozenset[str] = frozenset()
+    forbidden: frozenset[str] = frozenset()
+    privacy: Privacy = field(default_factory=Privacy)
+
+    def __post_init__(self) -> None:
+        for part in ("switched_off", "forbidden"):
+            given = getattr(self, part)
+            # In a text, every part of a name would be found.
+            if not isinstance(given, frozenset):
+                raise InvalidInput(part, f"expected a frozenset of capabilities, got {type(given).__name__}")
+            # A misspelt name would forbid nothing.
+            if unknown := given.difference(NAMES):
+                raise InvalidInput(part, f"there is no capability {min(map(repr, unknown)):.80}; {_choices()}")
+
+
+def _choices() -> str:
+    return f"there are {', '.join(NAMES)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """One capability and its gates. `visible` and `reason` follow from them and cannot say anything else."""
+
+    name: str
+    profile: bool
+    built_in: bool
+    configured: bool
+    permitted: bool
+    privacy: bool
+
+    @property
+    def reason(self) -> Gate | None:
+        """The first gate that does not let it through."""
+        return next((gate for gate in Gate if not getattr(self, gate.value)), None)
+
+    @property
+    def visible(self) -> bool:
+        return self.reason is None
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """Every capability under one profile, in an order that does not change."""
+
+    profile: Profile
+    privacy: Privacy
+    capabilities: tuple[Capability, ...]
+
+    def __getitem__(self, name: str) -> Capability:
+        for capability in self.capabilities:
+            if capability.name == name:
+                return capability
+        raise InvalidInput("capability", f"there is none called {name!r:.80}; {_choices()}")
+
+    def of(self, section: Section) -> tuple[Capability, ...]:
+        names = {offer.name for offer in OFFERS if offer.section is section}
+        return tuple(capability for capability in self.capabilities if capability.name in names)
+
+
+STANDARD = Circumstances()
+
+
+def catalogue(profile: Profile, circumstances: Circumstances = STANDARD) -> Catalogue:
+    """What there is under a profile and in these circumstances."""
+    capabilities = (
+        Capability(
+            name=offer.name,
+            profile=_in_profile(profile, offer.name),
+            built_in=offer.built is not None,
+            configured=offer.name not in circumstances.switched_off and (circumstances.model or not offer.needs_model),
+            permitted=offer.name not in circumstances.forbidden,
+            privacy=offer.privacy is None or getattr(circumstances.privacy, offer.privacy),
+        )
+        for offer in OFFERS
+    )
+    return Catalogue(profile, circumstances.privacy, tuple(capabilities))
+
+
+def _in_profile(profile: Profile, name: str) -> bool:
+    rejected = {f"store_{backend}" for backend in Backend if backend not in profile.backends}
+    return name not in profile.without | rejected
+
+
+# --- the snapshot -----------------------------------------------------------------------------------------------------
+
+
+def snapshot(shown: Catalogue) -> Mapping[str, object]:
+    """The catalogue as a document: the same for the same catalogue, byte by byte once it is written as JSON."""
+    profile = shown.profile
+    budget = profile.budget
+    return {
+        "schema": SCHEMA,
+        "profile": profile.name,
+        "compiled": {capability.name: capability.built_in for capability in shown.capabilities},
+        Section.MEMORY.value: {
+            "capabilities": _listed(shown, Section.MEMORY),
+            "privacy": {name: getattr(shown.privacy, name) for name in Privacy.__slots__},
+            "budget": {
+                "records": budget.records,
+                "blob_bytes": budget.blob_bytes,
+                "source_chars": budget.source_chars,
+                "render_chars": budget.render_chars,
+                "maintenance_chars": budget.maintenance_chars,
+                "recent_messages": budget.recent_messages,
+            },
+        },
+        Section.LIFECYCLE.value: {
+            "capabilities": _listed(shown, Section.LIFECYCLE),
+            "budget": {"events": budget.events, "snapshot_bytes": budget.snapshot_bytes},
+        },
+        Section.VALIDATION.value: {
+            "capabilities": _listed(shown, Section.VALIDATION),
+            "budget": budget.transcript._asdict(),
+        },
+        Section.ADAPTER.value: {
+            "capabilities": _listed(shown, Section.ADAPTER),
+            "dispatched": [name for name in DISPATCHED if shown[name].visible],
+            "budget": {"http_body_bytes": budget.http_body_bytes, "wss_connections": budget.wss_connections},
+        },
+        Section.ENTRY.value: {
+            "capabilities": _listed(shown, Section.ENTRY),
+            "kind": profile.kind.value,
+            "backends": [backend.value for backend in profile.backends],
+        },
+        Section.INDEXED_RECALL.value: {
+            "capabilities": _listed(shown, Section.INDEXED_RECALL),
+            "budget": {"cache_entries": budget.cache_entries},
+        },
+    }
+
+
+def _listed(shown: Catalogue, section: Section) -> Mapping[str, Mapping[str, bool | str | None]]:
+    return {
+        capability.name: {
+            "visible": capability.visible,
+            "reason": None if capability.reason is None else capability.reason.value,
+            **{gate.value: getattr(capability, gate.value) for gate in Gate},
+        }
+        for capability in shown.of(section)
+    }

@@ -1,0 +1,173 @@
+"""Profiles: how much a memory may take where it runs, from a microcontroller to a server. One table, and what follows.
+
+A profile is a ceiling. Whatever is asked for besides can only tighten it; no budget decides what may be seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import NamedTuple
+
+from holdfast.domain.numbers import checked_whole
+from holdfast.errors import InvalidInput
+
+KIB = 1024
+MIB = 1024 * KIB
+PREFIX = "profile-"
+_MOST_CHARS = 1_000_000_000
+
+
+class SystemKind(StrEnum):
+    """Whether memory is a program of its own, or a part of its host's."""
+
+    STANDALONE = "standalone"
+    SDK_EMBEDDED = "sdk_embedded"
+
+
+class Backend(StrEnum):
+    """What a runtime keeps its memory in."""
+
+    IN_MEMORY = "in_memory"
+    FILE = "file"
+    SQLITE = "sqlite"
+    EMBEDDED = "embedded"
+
+
+class Pressure(StrEnum):
+    """How short of room the host is."""
+
+    NORMAL = "normal"
+    CAUTIOUS = "cautious"
+    CRITICAL = "critical"
+
+
+PERCENT = {Pressure.NORMAL: 100, Pressure.CAUTIOUS: 60, Pressure.CRITICAL: 35}
+
+
+class TranscriptCeilings(NamedTuple):
+    """How much of a transcript one answer may hold."""
+
+    page_size: int
+    host_refs_per_turn: int
+    redaction_items: int
+    derived_refs: int
+    repair_issues: int
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The most of everything. None of it may be zero: that would be a memory that cannot answer."""
+
+    records: int
+    events: int
+    blob_bytes: int
+    snapshot_bytes: int
+    http_body_bytes: int
+    source_chars: int
+    render_chars: int
+    maintenance_chars: int
+    cache_entries: int
+    wss_connections: int
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise InvalidInput(f"budget.{name}", f"must be a whole number above 0, not {value!r:.40}")
+
+    @property
+    def recent_messages(self) -> int:
+        """How many messages before this one a projection may look at."""
+        return max(self.source_chars // 256, 4)
+
+    @property
+    def transcript(self) -> TranscriptCeilings:
+        return TranscriptCeilings(
+            page_size=max(self.source_chars // 256, 4),
+            host_refs_per_turn=max(self.http_body_bytes // (8 * KIB), 1),
+            redaction_items=max(self.source_chars // 128, 8),
+            derived_refs=max(self.records // 512, 4),
+            repair_issues=max(self.events // 512, 4),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    name: str
+    kind: SystemKind
+    budget: Budget
+    backends: tuple[Backend, ...] = tuple(Backend)
+    # Capabilities, by name, that this profile does not have however much is built and configured.
+    without: frozenset[str] = frozenset()
+
+
+# No file system to rely on, and nobody who would mount a folder or register tools.
+_ON_ESP = (Backend.IN_MEMORY, Backend.EMBEDDED)
+_NOT_ON_ESP = frozenset({"agent_skill_directories", "agent_tool_registries"})
+# Many callers share a gateway: the turns of all of them are nothing to leaf through.
+_NOT_ON_A_GATEWAY = frozenset({"replay"})
+
+# fmt: off
+_BUDGETS = {
+    #                        records  events        blob   snapshot  http body  source  render   maint cache  wss
+    "esp-standalone":   Budget( 4096,  2048,   4 * MIB,   1 * MIB,  16 * KIB,   2048,   4096,   2048,   16,    8),
+    "esp-embedded":     Budget(  512,   256,   1 * MIB, 256 * KIB,   8 * KIB,   1024,   2048,   1024,    8,    4),
+    "linux-device":     Budget(12000,  4096,  16 * MIB,   4 * MIB,  64 * KIB,   4096,   8192,   4096,   32,   16),
+    "macos-standalone": Budget(20000,  8192,  32 * MIB,   8 * MIB,  96 * KIB,   8192,  12288,   8192,   64,   32),
+    "desktop-embedded": Budget( 4096,  2048,   8 * MIB,   2 * MIB,  32 * KIB,   2048,   4096,   2048,   16,    8),
+    "gateway":          Budget(40000, 16384,  64 * MIB,  16 * MIB, 128 * KIB,   8192,  16384,   8192,  128,   64),
+    "dev-full":         Budget(80000, 32768, 128 * MIB,  32 * MIB, 256 * KIB,  16384,  32768,  16384,  256,  128),
+}
+_ALL = (
+    Profile("esp-standalone-memory", SystemKind.STANDALONE, _BUDGETS["esp-standalone"], _ON_ESP, _NOT_ON_ESP),
+    Profile("esp-embedded-sdk", SystemKind.SDK_EMBEDDED, _BUDGETS["esp-embedded"], _ON_ESP, _NOT_ON_ESP),
+    Profile("linux-device-standalone-memory", SystemKind.STANDALONE, _BUDGETS["linux-device"]),
+    Profile("desktop-macos-standalone-memory", SystemKind.STANDALONE, _BUDGETS["macos-standalone"]),
+    Profile("desktop-macos-embedded-sdk", SystemKind.SDK_EMBEDDED, _BUDGETS["desktop-embedded"]),
+    Profile("desktop-windows-embedded-sdk", SystemKind.SDK_EMBEDDED, _BUDGETS["desktop-embedded"]),
+    Profile(
+        "server-linux-memory-gateway", SystemKind.STANDALONE, _BUDGETS["gateway"], tuple(Backend), _NOT_ON_A_GATEWAY
+    ),
+    Profile("server-linux-dev-full", SystemKind.STANDALONE, _BUDGETS["dev-full"]),
+)
+# fmt: on
+PROFILES: Mapping[str, Profile] = MappingProxyType({profile.name: profile for profile in _ALL})
+DEFAULT_PROFILE = "server-linux-dev-full"
+
+
+def profile_of(name: object) -> Profile:
+    """The profile of that name, which may begin with `profile-`."""
+    found = PROFILES.get(name.removeprefix(PREFIX)) if isinstance(name, str) else None
+    if found is None:
+        raise InvalidInput("profile", f"there is none called {name!r:.80}; there are {', '.join(PROFILES)}")
+    return found
+
+
+def checked_backend(profile: Profile, backend: Backend) -> Backend:
+    """The backend, if memory may be kept in it under this profile."""
+    if backend not in profile.backends:
+        usable = " or ".join(profile.backends)
+        raise InvalidInput("backend", f"{profile.name} keeps nothing in {backend}; choose {usable}")
+    return backend
+
+
+def render_budget(profile: Profile, requested: int | None = None, provider_max: int | None = None) -> int:
+    """How many characters a projection may have: the least of what the profile, the caller and the model allow."""
+    given = {"requested": requested, "provider_max": provider_max}
+    asked = [checked_whole(value, name, 1, _MOST_CHARS) for name, value in given.items() if value is not None]
+    return min([profile.budget.render_chars, *asked])
+
+
+def pressure_of(name: object) -> Pressure:
+    found = next((pressure for pressure in Pressure if pressure == name), None)
+    if found is None:
+        raise InvalidInput("pressure", f"must be one of {', '.join(Pressure)}, not {name!r:.40}")
+    return found
+
+
+def scaled(chars: int, pressure: Pressure) -> int:
+    """What is left of a budget under pressure. Never nothing: a budget of zero is no budget."""
+    return max(1, checked_whole(chars, "chars", 1, _MOST_CHARS) * PERCENT[pressure_of(pressure)] // 100)
