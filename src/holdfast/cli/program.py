@@ -12,6 +12,7 @@ from holdfast.cli.agent import app as agent
 from holdfast.cli.demo import demo
 from holdfast.cli.doctor import doctor
 from holdfast.cli.forget import forget
+from holdfast.cli.platform import app as platform
 from holdfast.cli.resource import app as resource
 from holdfast.cli.search import explain, search
 from holdfast.cli.serve import serve
@@ -44,5 +45,6 @@ def program(
 
 for command in (demo, serve, add, search, explain, forget, doctor):
     app.command(command.__name__)(command)
-for group, name in ((agent, "agent"), (resource, "resource"), (user, "user"), (store, "store")):
+groups = {"agent": agent, "resource": resource, "user": user, "store": store, "platform": platform}
+for name, group in groups.items():
     app.add_typer(group, name=name)

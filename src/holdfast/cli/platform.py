@@ -1,0 +1,104 @@
+"""`platform`: which profiles there are, and what a memory can do under each. It opens no store and reads no setting."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from holdfast.cli.machine import print_json
+from holdfast.cli.options import Json
+from holdfast.cli.render import console
+from holdfast.domain.capabilities import Capability, Gate, Section, catalogue, snapshot
+from holdfast.domain.profiles import DEFAULT_PROFILE, KIB, MIB, PROFILES, Profile, profile_of
+
+app = typer.Typer(help="Show the profiles, and what memory can do under each.", rich_markup_mode=None)
+
+_BECAUSE = {
+    Gate.PROFILE: "not in this profile",
+    Gate.BUILT_IN: "not built yet",
+    Gate.CONFIGURED: "not configured",
+    Gate.PERMITTED: "not permitted",
+    Gate.PRIVACY: "kept private",
+}
+_Name = Annotated[
+    str,
+    typer.Option("--profile", metavar="NAME", help="One of `holdfast platform profiles`, with or without profile-."),
+]
+
+
+@app.callback(invoke_without_command=True)
+def platform(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command(name="capability-snapshot")
+def capability_snapshot(profile: _Name = DEFAULT_PROFILE, as_json: Json = False) -> None:
+    """Show what can be done under a profile.
+
+    Of the rest it says what keeps it from being done. It prints the same each time, so that two can be compared.
+    """
+    shown = catalogue(profile_of(profile))
+    if as_json:
+        print_json(snapshot(shown))
+        return
+    visible = sum(capability.visible for capability in shown.capabilities)
+    print(
+        f"{shown.profile.name} ({shown.profile.kind}): {visible} of {len(shown.capabilities)} capabilities are visible"
+    )
+    for section in Section:
+        print(f"\n{section}")
+        for capability in shown.of(section):
+            print(_line(capability))
+
+
+@app.command()
+def profiles(as_json: Json = False) -> None:
+    """Show every profile and its budget.
+
+    A budget is the most that a memory may take there; --json has all of it.
+    """
+    if as_json:
+        print_json({"profiles": [_document(profile) for profile in PROFILES.values()]})
+        return
+    table = Table(box=SIMPLE_HEAD, show_edge=False, header_style="dim")
+    table.add_column("profile", no_wrap=True)
+    table.add_column("kind", no_wrap=True)
+    for name in ("records", "events", "blobs", "body", "characters"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for profile in PROFILES.values():
+        table.add_row(Text(profile.name), *_row(profile))
+    console().print(table)
+
+
+def _line(capability: Capability) -> str:
+    because = "" if capability.reason is None else _BECAUSE[capability.reason]
+    return f"  {capability.name:<30}{'yes' if capability.visible else 'no ':<5}{because}".rstrip()
+
+
+def _row(profile: Profile) -> tuple[str, ...]:
+    budget = profile.budget
+    return (
+        profile.kind.value,
+        f"{budget.records:,}",
+        f"{budget.events:,}",
+        f"{budget.blob_bytes // MIB} MiB",
+        f"{budget.http_body_bytes // KIB} KiB",
+        f"{budget.render_chars:,}",
+    )
+
+
+def _document(profile: Profile) -> dict[str, object]:
+    return {
+        "name": profile.name,
+        "kind": profile.kind,
+        "backends": profile.backends,
+        "without": sorted(profile.without),
+        "budget": profile.budget,
+        "recent_messages": profile.budget.recent_messages,
+        "transcript": profile.budget.transcript._asdict(),
+    }
