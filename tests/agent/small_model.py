@@ -105,7 +105,8 @@ def main() -> None:
     server = xllamacpp.Server(params)
     print(server.listening_address, flush=True)
     # Ends with the process that started it, whatever becomes of that.
-    while os.getppid() != 1:
+    parent = os.getppid()
+    while os.getppid() == parent:
         threading.Event().wait(1)
 
 
