@@ -145,6 +145,19 @@ def test_a_name_that_would_forbid_nothing_is_refused(part: str, given: object) -
     assert refused.value.field == part
 
 
+@pytest.mark.parametrize("name", ["prompt_projection", "private_plane_projection", "export_import"])
+@pytest.mark.parametrize("value", ["no", 0, 1, None])
+def test_a_privacy_policy_is_yes_or_no_and_nothing_that_passes_for_it(name: str, value: object) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        Privacy(**{name: value})  # type: ignore[arg-type]
+    assert refused.value.field == f"privacy.{name}"
+
+
+def test_a_model_is_there_or_not() -> None:
+    with pytest.raises(InvalidInput, match="model"):
+        Circumstances(model="none")  # type: ignore[arg-type]
+
+
 def test_an_unknown_capability_is_refused_with_the_names_of_all() -> None:
     with pytest.raises(InvalidInput) as refused:
         catalogue(FULL)["wirte"]

@@ -168,6 +168,14 @@ def table_under(heading: str) -> dict[str, list[str]]:
     return {name: cells.split(" | ") for name, cells in rows}
 
 
+def test_the_reference_says_of_each_profile_what_it_is_and_goes_without() -> None:
+    for name, (kind, backends, without) in table_under("Profiles").items():
+        profile = PROFILES[name]
+        assert (kind, backends) == (profile.kind, ", ".join(profile.backends))
+        assert without == (", ".join(f"`{one}`" for one in sorted(profile.without)) or "nothing")
+    assert list(table_under("Profiles")) == list(PROFILES)
+
+
 def size(count: int) -> str:
     return f"{count // 2**20} MiB" if count >= 2**20 else f"{count // 2**10} KiB"
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
+from holdfast.domain.numbers import checked_flag
 from holdfast.domain.profiles import Backend, Profile
 from holdfast.errors import InvalidInput
 
@@ -46,6 +47,11 @@ class Privacy:
     prompt_projection: bool = True
     private_plane_projection: bool = False
     export_import: bool = True
+
+    def __post_init__(self) -> None:
+        # "no" is true in Python; taken for a yes, it would let out what was meant to stay.
+        for name in self.__slots__:
+            checked_flag(getattr(self, name), f"privacy.{name}")
 
 
 PrivacyRule = Literal["prompt_projection", "private_plane_projection", "export_import"]
@@ -110,6 +116,7 @@ class Circumstances:
     privacy: Privacy = field(default_factory=Privacy)
 
     def __post_init__(self) -> None:
+        checked_flag(self.model, "model")
         for part in ("switched_off", "forbidden"):
             given = getattr(self, part)
             # In a text, every part of a name would be found.
