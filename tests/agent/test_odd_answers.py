@@ -19,7 +19,8 @@ from holdfast.errors import ModelError
 WORDS = [
     "id", "index", "type", "choices", "delta", "content", "tool_calls", "function", "name", "arguments",
     "finish_reason", "usage", "prompt_tokens", "completion_tokens", "reasoning", "message", "content_block",
-    "text", "thinking", "input", "signature", "partial_json", "stop_reason", "input_tokens", "output_tokens", "data", "error",
+    "text", "thinking", "input", "signature", "partial_json", "stop_reason", "input_tokens", "output_tokens", "data",
+    "error",
 ]  # fmt: skip
 KINDS = [
     "message_start", "content_block_start", "content_block_delta", "content_block_stop", "message_delta",
