@@ -100,6 +100,9 @@ def test_what_it_is_told_it_keeps_and_quotes_in_another_session(talk: Talk) -> N
         ("Call me Ana", "user", "Call me Ana."),
         ("I prefer tea without sugar!", "user", "I prefer tea without sugar!"),
         ("I'm allergic to peanuts", "user", "I'm allergic to peanuts."),
+        ("Actually, I moved to Porto", "user", "I moved to Porto."),
+        ("hi, I'm Ana", "user", "I'm Ana."),
+        ("Can you remember that I am a vegetarian?", "user", "I am a vegetarian."),
         ("Remember my sister lives in Porto", "user", "My sister lives in Porto."),
     ],
 )
@@ -109,10 +112,21 @@ def test_a_statement_goes_into_the_file_that_it_belongs_to(talk: Talk, said: str
     assert kept in talk.notes()[0 if target == "user" else 1]
 
 
-@pytest.mark.parametrize("said", ["hello", "thanks a lot", "forget it", "Who are you?", "How are you?"])
+@pytest.mark.parametrize(
+    "said", ["hello", "Hi there!", "forget it", "Who are you?", "How are you?", "I don't know.", "I want a coffee"]
+)
 def test_small_talk_is_answered_with_what_it_is_and_kept_nowhere(talk: Talk, said: str) -> None:
     assert "no model" in talk.say(said)
     assert talk.calls == []
+
+
+def test_thanks_are_welcome(talk: Talk) -> None:
+    assert talk.say("Thanks a lot!") == "You are welcome."
+
+
+def test_what_is_told_twice_in_one_breath_is_kept_as_it_was_told_last(talk: Talk) -> None:
+    assert talk.say("My dog is called Rex. My dog is called Max.") == "Noted: “My dog is called Max.”"
+    assert talk.notes()[0] == ("My dog is called Max.",)
 
 
 def test_several_sentences_are_each_done(talk: Talk) -> None:
@@ -261,6 +275,8 @@ def test_a_long_prompt_takes_no_time_to_speak_of(hostile: str) -> None:
         ("Who is Rex?", "My dog is called Rex."),
         ("Which allergies do I have?", "I am allergic to peanuts."),
         ("When was I born?", "My birthday is 4 May."),
+        ("What is my favourite colour?", "My favorite color is green."),
+        ("What is my name?", "I'm Ana."),
         ("我的狗叫什么？", "我的狗叫小黑。"),
         ("¿Cómo se llama mi perro?", "Mi perro se llama Trueno."),
         ("Which plane did we take?", None),
@@ -270,6 +286,6 @@ def test_a_line_answers_a_question_by_the_words_that_they_share(question: str, a
     lines = [
         "My dog is called Rex.", "I moved to Lisbon last week.", "I prefer green tea without sugar.", "我的狗叫小黑。",
         "The build server is at 10.0.0.3.", "I am allergic to peanuts.", "My birthday is 4 May.",
-        "Mi perro se llama Trueno.",
+        "Mi perro se llama Trueno.", "My favorite color is green.", "I'm Ana.",
     ]  # fmt: skip
     assert best(question, [(line, line) for line in lines]) == answer

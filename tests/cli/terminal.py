@@ -53,13 +53,27 @@ class Terminal:
 
     def see(self, wanted: str) -> str:
         """What was shown until then, from the last that was seen."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while (found := self.shown.find(wanted, self._at)) < 0:
-            ready = select.select([self._ours], [], [], max(0, deadline - time.monotonic()))[0]
-            if not ready or not self._read():
-                raise AssertionError(f"{wanted!r} was not shown after: {self.shown[self._at :]!r}")
+        if not self._comes(wanted, PATIENCE_SECONDS):
+            raise AssertionError(f"{wanted!r} was not shown after: {self.shown[self._at :]!r}")
+        found = self.shown.find(wanted, self._at)
         before, self._at = self.shown[self._at : found], found + len(wanted)
         return before
+
+    def interrupt(self, wanted: str) -> None:
+        """Press Ctrl-C until this is shown: Python may miss the first, in the moment before it waits for a key."""
+        for _ in range(PATIENCE_SECONDS // 2):
+            self.type(CTRL_C)
+            if self._comes(wanted, 2):
+                break
+        self.see(wanted)
+
+    def _comes(self, wanted: str, seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        while wanted not in self.shown[self._at :]:
+            ready = select.select([self._ours], [], [], max(0, deadline - time.monotonic()))[0]
+            if not ready or not self._read():
+                return False
+        return True
 
     def type(self, keys: str) -> None:
         os.write(self._ours, keys.encode())

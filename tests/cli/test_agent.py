@@ -314,7 +314,7 @@ def test_sessions_are_listed_shown_searched_and_deleted(told: Holdfast) -> None:
     assert len(told("sessions", "--limit", "1").out.splitlines()) == 1
     assert [each["id"] for each in told("sessions", "--json").json["sessions"]] == ["tuesday-long-name", "monday"]
     assert told("sessions", "show", "monday").out.splitlines() == [
-        "user:    My dog is called Rex",
+        "user:      My dog is called Rex",
         "assistant: Noted: “My dog is called Rex.”",
     ]
     assert "tool_call" not in told("sessions", "show", "monday").out

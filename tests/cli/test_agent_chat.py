@@ -123,8 +123,9 @@ def test_ctrl_c_while_nothing_has_come_yet_does_too(tmp_path: Path) -> None:
 
 def test_ctrl_c_at_the_prompt_says_how_to_leave_and_ctrl_d_leaves(tmp_path: Path) -> None:
     with chatting(tmp_path, *SCRIPTED) as terminal:
-        terminal.type("half a line" + CTRL_C)
-        terminal.see("Ctrl-D or /quit leaves.")
+        terminal.type("half a line")
+        terminal.see("half a line")
+        terminal.interrupt("Ctrl-D or /quit leaves.")
         terminal.see(PROMPT)
         assert "no model" in answer_to(terminal, "hello")
         assert terminal.leave(CTRL_D) == 0
@@ -191,6 +192,32 @@ def test_a_model_that_does_not_answer_is_told_of_and_the_talk_goes_on(tmp_path: 
         terminal.see(PROMPT)
         assert terminal.leave() == 0
         assert "--continue" not in terminal.shown
+
+
+def test_a_prompt_of_several_lines_can_be_pasted(tmp_path: Path) -> None:
+    with chatting(tmp_path, *SCRIPTED) as terminal:
+        terminal.type("\x1b[200~My dog is called Rex.\nI live in Lisbon.\x1b[201~\n")
+        terminal.see("Noted: “My dog is called Rex.” Noted: “I live in Lisbon.”")
+
+
+def test_deleting_a_session_asks_and_ctrl_c_is_a_no(tmp_path: Path) -> None:
+    assert ran(tmp_path, "agent", "run", "My dog is called Rex", *SCRIPTED, "--session", "monday").returncode == 0
+    with at_a_terminal(tmp_path, "agent", "sessions", "delete", "monday") as terminal:
+        assert "My dog is called Rex" in terminal.see("Delete 1 session for good? [y/N]: ")
+        terminal.interrupt("holdfast: interrupted")
+        assert terminal.end() == 130
+    for answer, code, left in (("n\n", 1, True), ("y\n", 0, False)):
+        with at_a_terminal(tmp_path, "agent", "sessions", "delete", "monday") as terminal:
+            terminal.see("[y/N]: ")
+            assert terminal.leave(answer) == code
+        assert ("monday" in ran(tmp_path, "agent", "sessions").stdout) is left
+
+
+def test_without_a_terminal_a_model_that_fails_is_in_the_exit_code(tmp_path: Path) -> None:
+    silent = ("--provider", "openai", "--model", "m", "--base-url", "http://127.0.0.1:9/v1")
+    talked = ran(tmp_path, "agent", "chat", *silent, typed="hello\n")
+    assert (talked.returncode, talked.stdout) == (8, "")
+    assert "cannot be reached" in talked.stderr
 
 
 def test_without_a_terminal_each_line_is_a_prompt(tmp_path: Path) -> None:

@@ -14,21 +14,24 @@ from typing import TypeVar
 
 import Stemmer
 
+from holdfast.agent.providers.said import SELF_NAMED
+
 T = TypeVar("T")
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _UNSPACED = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+_BRITISH = re.compile(r"(?<=\w\w\w)our(?=s?$)")
 _ENDING = re.compile(r"['’](?:s|re|ve|ll|d|m|t)$")
 
 # Words that hold a sentence together and are in every other one.
 _EMPTY = frozenset(
     """
     a about again all also always am an and any anything are as at be because been being but by can could did do does
-    doing don done ever for from had has have having he her here hers him his how i if in into is isn it its just kindly
-    know let many may me might mine more most much must my no not now of off oh ok okay on once one only or our ours out
-    please really recall remember remind s shall she should so some something such t tell than thank thanks that the
-    their them then there these they thing things this those to too up us very want was we well were what when where
-    which who whom whose why will with would yes yet you your yours
+    doing don done ever everything for from had has have having he her here hers him his how i if in into is isn it
+    its just kindly know let many may me might mine more most much must my no not now of off oh ok okay on once one
+    only or our ours out please really recall remember remind s shall she should so some something such t tell than
+    thank thanks that the their them then there these they thing things this those to too up us very want was we well
+    were what when where which who whom whose why will with would yes yet you your yours
     """.split()
 )
 # Relations: they say what is asked of something, and not what it is asked of. Each row counts as one word.
@@ -81,8 +84,10 @@ def words_of(text: str) -> Words:
     things: set[str] = set()
     relations: set[str] = set()
     common: set[str] = set()
+    if SELF_NAMED.match(text):
+        relations.add(NAME)
     for found in _WORD.findall(text):
-        word = _ENDING.sub("", found.lower().replace("’", "'"))
+        word = _plain(found)
         if word in _relations():
             relations.add(_relations()[word])
         elif runs := _UNSPACED.findall(word):
@@ -94,11 +99,15 @@ def words_of(text: str) -> Words:
     return Words(frozenset(things), frozenset(relations), frozenset(common))
 
 
+def _plain(word: str) -> str:
+    return _BRITISH.sub("or", _ENDING.sub("", word.lower()))
+
+
 def words_to_look_for(question: str) -> str:
     """The question as words that an answer may have: without the empty ones, with those that count as the same."""
     looked_for: dict[str, None] = {}
     for found in _WORD.findall(question):
-        word = _ENDING.sub("", found.lower().replace("’", "'"))
+        word = _plain(found)
         if word in _relations():
             looked_for.update(dict.fromkeys(_rows()[_relations()[word]]))
         elif word not in _EMPTY:

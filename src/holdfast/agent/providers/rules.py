@@ -28,6 +28,7 @@ _PIECE = re.compile(r"\S+\s*|\s+")
 _QUOTED = re.compile("“([^“”]+)”")
 _ABOUT_SELF = re.compile(r"\b(?:i|me|my|mine|we|us|our)\b", re.IGNORECASE)
 _WHO_AM_I = re.compile(r"\bwho\s+am\s+i\b", re.IGNORECASE)
+_THANKS = re.compile(r"\b(?:thanks|thank\s+you|thx)\b", re.IGNORECASE)
 # Without an example: a gateway keeps what is said here, and would recall it as if somebody had told it.
 _INTRODUCTION = (
     "I am a handful of rules and no model. "
@@ -55,11 +56,23 @@ class RuleModel:
 
 
 def _decided(known: Given, tools: frozenset[str]) -> Reply:
-    wishes = sentences(known.prompt)
+    wishes = _latest(sentences(known.prompt))
     if not known.results and (calls := _calls(wishes, known, tools)):
         return Reply("", calls)
     parts = [*_confirmed(wishes, known), *_answered(wishes, known)]
+    if not parts and _THANKS.search(known.prompt):
+        return Reply("You are welcome.")
     return Reply(" ".join(parts) or _INTRODUCTION)
+
+
+def _latest(wishes: Sequence[Sentence]) -> list[Sentence]:
+    """Without what is told again, and otherwise, later in the same breath."""
+    told = {slot(wish.text): wish for wish in wishes if wish.wish is Wish.KEEP}
+    return [
+        wish
+        for wish in wishes
+        if wish.wish is not Wish.KEEP or slot(wish.text) is None or told[slot(wish.text)] is wish
+    ]
 
 
 # --- what it does before it answers ----------------------------------------------------------------------------------
@@ -221,7 +234,14 @@ _QUOTING = (
     "This is what I have: ",
     "In an earlier session you said: “",
 )
-_OTHERWISE = ("I could not ", "Taken out of ", "There is no such note", _NOT_KNOWN, _INTRODUCTION[:30])
+_OTHERWISE = (
+    "I could not ",
+    "Taken out of ",
+    "There is no such note",
+    "You are welcome",
+    _NOT_KNOWN,
+    _INTRODUCTION[:30],
+)
 
 
 # --- what became of its calls ----------------------------------------------------------------------------------------

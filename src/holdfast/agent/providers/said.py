@@ -18,11 +18,24 @@ _QUESTION = re.compile(
     r"(?:(?:and|so|but|ok|okay|well|now|hey|please)[,\s]+)*"
     r"(?:what|who|whom|whose|where|when|which|why|how|do|does|did|is|are|am|was|were|can|could|will|would|should|has"
     r"|tell\s+me|remind\s+me|show\s+me"
-    r"|i\s+(?:wonder|want\s+to\s+know|need\s+to\s+know|forgot|do\s+not\s+know|don['’]t\s+know))\b",
+    r"|i\s+(?:wonder|want\s+to\s+know|need\s+to\s+know|forgot|do\s+not\s+know|don['’]t\s+know)(?=\s+\w))\b",
+    re.IGNORECASE,
+)
+# What people say before they say something.
+_OPENING = re.compile(
+    r"(?:(?:hi|hello|hey|hey\s+there|hi\s+there|good\s+(?:morning|evening)|actually|well|also|oh|so|and|by\s+the\s+way"
+    r"|btw|sorry|no|yes|ok|okay)[,!:]+\s*)+(?=\S)",
+    re.IGNORECASE,
+)
+# Of oneself, and of the moment: nothing to be kept.
+_PASSING = re.compile(
+    r"i\s+(?:do\s+not|don['’]t)\s+know\W*$"
+    r"|i\s+(?:want|need|think|guess|hope|mean|see|wonder|must|should|would|can|cannot|can['’]t|have\s+to)\b"
+    r"|i['’](?:d|ll)\b",
     re.IGNORECASE,
 )
 _KEEP = re.compile(
-    r"(?:(?:please|ok|okay|hey|and)[,\s]+)*"
+    r"(?:(?:please|ok|okay|hey|and)[,\s]+)*(?P<kindly>(?:can|could|will|would)\s+you\s+(?:please\s+)?(?=remember\s+that\b))?"
     r"(?:remember|note|keep\s+in\s+mind|write\s+down|save|(?:don['’]t|do\s+not|never)\s+forget)\b(?:\s+that\b|\s*:)?\s+",
     re.IGNORECASE,
 )
@@ -48,6 +61,7 @@ _ONLY_ONE = re.compile(
     r"|call\s+me|i\s+live\s+in|i\s+work\s+(?:at|for|as))\b",
     re.IGNORECASE,
 )
+SELF_NAMED = re.compile(r"[Ii](?:['’]m|\s+am)\s+[A-Z][^\W\d_]+\W*$")
 _ENDED = (".", "!", "?", "…", "。", "！", "？", "”", '"')
 
 
@@ -72,14 +86,21 @@ def sentences(prompt: str) -> list[Sentence]:
 
 
 def _understood(text: str) -> Sentence:
-    if text.endswith(("?", "？")):
+    if (opening := _OPENING.match(text)) and len(text) > opening.end():
+        text = text[opening.end() :]
+    asked = _KEEP.match(text)
+    if text.endswith(("?", "？")) and not (asked and asked["kindly"]):
         return Sentence(Wish.KNOW, text)
-    if (asked := _KEEP.match(text)) and text[asked.end() :].strip(" .!"):
-        return Sentence(Wish.KEEP, _tidy(text[asked.end() :]))
+    if asked and (kept := text[asked.end() :].strip(" .!?")):
+        return Sentence(Wish.KEEP, _tidy(kept))
     if (asked := _FORGET.match(text)) and not _NOTHING.fullmatch(text[asked.end() :]):
         return Sentence(Wish.FORGET, text[asked.end() :])
     if _QUESTION.match(text):
         return Sentence(Wish.KNOW, text)
+    if _PASSING.match(text):
+        return Sentence(Wish.OTHER, text)
+    if SELF_NAMED.match(text):
+        return Sentence(Wish.KEEP, _tidy(text))
     if len(text.split()) > 2 and (_CALL_ME.match(text) or _OF_OURSELVES.match(text) or _TELLING.match(text)):
         return Sentence(Wish.KEEP, _tidy(text))
     return Sentence(Wish.OTHER, text)

@@ -11,8 +11,10 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+import typer
+
 from holdfast.cli.agent.options import AgentOptions, TalkOptions
-from holdfast.cli.exits import HINTS, tell
+from holdfast.cli.exits import HINTS, ExitCode, tell
 from holdfast.cli.options import unfolded
 from holdfast.cli.safety import on_one_line
 from holdfast.cli.words import counted
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from holdfast.agent.result import AgentRunResult
     from holdfast.cli.agent.talking import Talk
 
-_PROMPT = "> "
 _COMMAND = re.compile(r"/[a-z]+")
 _HELP = """\
   /new       begin another session; this one is kept
@@ -52,7 +53,7 @@ class Chat:
     def __init__(self, talk: Talk, *, explain: bool) -> None:
         self._talk = talk
         self._explain = explain
-        self._said = False
+        self._said = self._failed = False
         self._here = sys.stdin.isatty() and sys.stdout.isatty()
         self._commands: dict[str, Callable[[], None]] = {
             "/help": lambda: print(_HELP),
@@ -77,6 +78,8 @@ class Chat:
                 self._say(text)
         if self._here and self._said:
             print("  `holdfast agent chat --continue` goes on from here.")
+        if self._failed and not self._here:
+            raise typer.Exit(ExitCode.MODEL)
 
     def _say(self, prompt: str) -> None:
         from holdfast.cli.agent.showing import Screen
@@ -85,13 +88,18 @@ class Chat:
         try:
             result = self._talk.say(prompt, Screen())
         except Cancelled:
+            if not self._here:
+                raise KeyboardInterrupt from None
             print("  (stopped)", file=sys.stderr)
             return
         except HoldfastError as error:
+            if not self._here:
+                raise
             # Such as a full disk: what was said before is safe, and the user may put it right and go on.
             tell(error.code, str(error), HINTS.get(type(error)), as_json=False)
             return
         self._said = self._said or result.error is None
+        self._failed = self._failed or result.error is not None
         self._conclude(result)
 
     def _conclude(self, result: AgentRunResult) -> None:
@@ -108,12 +116,15 @@ class Chat:
 
     def _lines(self) -> Iterator[str]:
         if not self._here:
+            if sys.stdin.isatty():
+                print("Each line is a prompt; Ctrl-D ends it.", file=sys.stderr)
             yield from sys.stdin
             return
         _edit_lines(self._talk.earlier_prompts())
+        prompt = _prompt()
         while True:
             try:
-                yield input(_PROMPT)
+                yield input(prompt)
             except KeyboardInterrupt:
                 print("\n  Ctrl-D or /quit leaves.")
             except EOFError:
@@ -144,6 +155,14 @@ class Chat:
     def _turn_explaining(self) -> None:
         self._explain = not self._explain
         print("  After each answer you see what memory gave to it." if self._explain else "  No more explanations.")
+
+
+def _prompt() -> str:
+    """Bold, where that can be shown. What has no width is marked as such, or line editing would count it."""
+    from holdfast.cli import render
+
+    screen = render.console()
+    return "> " if screen.is_dumb_terminal or screen.no_color else "\x01\x1b[1m\x02>\x01\x1b[0m\x02 "
 
 
 def _edit_lines(before: list[str]) -> None:

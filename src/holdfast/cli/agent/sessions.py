@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 _MOST_LISTED = 10_000
 _LEAST_PREFIX = 4
+_HEAD = len("assistant: ")
 
 app = typer.Typer(
     help="List the sessions, the latest first; or show, search and delete what was said.", rich_markup_mode=None
@@ -90,22 +91,31 @@ def delete(chosen: Ids, workspace: Workspace = None, yes: Yes = False, as_json: 
     if not (yes or sys.stdin.isatty()):
         raise Usage("there is no terminal to ask on; add --yes")
 
-    async def done(kept: Sessions) -> list[str]:
-        named = [await _named(kept, each) for each in dict.fromkeys(chosen)]
-        question = f"Delete {counted(len(named), 'session')} for good?"
-        if not yes and not typer.confirm(question, err=True):
-            return []
-        return [session for session in named if await kept.delete(session)]
+    async def found(kept: Sessions) -> list[SessionSummary | str]:
+        listed = {each.id: each for each in await kept.sessions(_MOST_LISTED)}
+        return [listed.get(name, name) for name in [await _named(kept, each) for each in dict.fromkeys(chosen)]]
 
-    deleted = _opened(workspace, done)
-    if deleted is None:
+    async def done(kept: Sessions) -> list[str]:
+        return [name for name in names if await kept.delete(name)]
+
+    meant = _opened(workspace, found)
+    if meant is None:
         raise _none(chosen[0])
+    names = [each if isinstance(each, str) else each.id for each in meant]
+    # Asked while no event loop runs: that would keep Ctrl-C to itself.
+    deleted = (_opened(workspace, done) or []) if yes or _asked(meant) else []
     if as_json:
         print_json({"deleted": deleted})
     else:
         print(f"Deleted {counted(len(deleted), 'session')}." if deleted else "Nothing was deleted.")
     if not deleted:
         raise typer.Exit(ExitCode.PROBLEM)
+
+
+def _asked(meant: list[SessionSummary | str]) -> bool:
+    for each in meant:
+        print(on_one_line(each) if isinstance(each, str) else _line(each), file=sys.stderr)
+    return typer.confirm(f"Delete {counted(len(meant), 'session')} for good?", err=True)
 
 
 def _check(limit: int) -> None:
@@ -166,11 +176,11 @@ def _show(events: tuple[Event, ...]) -> None:
     for event in events:
         if event.context_visible:
             head = Text(f"{event.role or event.kind}: ", style="bold" if event.role == "user" else "default")
-            render.hanging(screen, head, event.content)
+            render.hanging(screen, head, event.content, indent=_HEAD)
         else:
             told = ", ".join(f"{name} {value}" for name, value in event.data.items())
             line = on_one_line(f"{moment(event.at)} {event.kind}: {told} {event.content}".rstrip(" :"))
-            render.hanging(screen, Text("  · ", style="dim"), line, style="dim")
+            render.hanging(screen, Text("  · ", style="dim"), line, style="dim", indent=4)
 
 
 def _show_hits(hits: tuple[SessionHit, ...]) -> None:

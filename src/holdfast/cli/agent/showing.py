@@ -41,9 +41,11 @@ class Screen:
 
         self.stop_waiting()
         if isinstance(event, TextPiece):
-            self._answer += event.text
-            if self._streams:
-                self._put(visible(event.text))
+            # Some begin with empty lines.
+            text = event.text if self._answer else event.text.lstrip()
+            self._answer += text
+            if self._streams and text:
+                self._put(visible(text))
         elif isinstance(event, ReasoningPiece):
             self._think(event.text)
         elif isinstance(event, ToolStarted):
@@ -70,7 +72,7 @@ class Screen:
     def finish(self, result: AgentRunResult) -> None:
         """The rest of the answer: all of it, where nothing was shown as it came."""
         self.stop_waiting()
-        if result.text and not self._quiet and not (self._streams and self._answer.strip()):
+        if result.text and not self._quiet and not (self._streams and self._answer):
             self._new_line()
             self._put(visible(result.text))
         self._new_line()
