@@ -1,0 +1,324 @@
+"""Who sees what of a transcript: the one place that decides it, for every view, message, host reference and label.
+
+The decisions are the tables `STATES`, `AUTHORITIES` and `REFERENCES`, a cell per view. What they do not name is not
+shown but an error. A budget can only take away from what they show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
+from enum import IntEnum, StrEnum
+from typing import NamedTuple, TypeVar
+
+from holdfast.domain.ids import MessageId, TurnId
+from holdfast.domain.numbers import checked_whole
+from holdfast.domain.transcript import Role
+from holdfast.domain.transcripts import (
+    ActorAttribution,
+    Authority,
+    ConversationKey,
+    HostOpaqueRef,
+    RefVisibility,
+    TranscriptMessage,
+    TranscriptState,
+    TranscriptTurn,
+    View,
+    checked_member,
+)
+
+MAX_BUDGET = 1_000_000
+
+Cell = TypeVar("Cell")
+Item = TypeVar("Item")
+
+
+class RedactionReason(StrEnum):
+    LIFECYCLE_MASKED = "lifecycle_masked"
+    RAW_DELETED = "raw_deleted"
+    PRIVATE_AUTHORITY = "private_authority"
+    OPERATOR_ONLY = "operator_only"
+    HOST_REF_VISIBILITY = "host_ref_visibility"
+    HOST_REF_LABEL = "host_ref_label"
+    PROFILE_BUDGET = "profile_budget"
+    MODEL_CONTEXT_POLICY = "model_context_policy"
+
+
+class RefShown(IntEnum):
+    """How much of a host reference is shown; less is smaller."""
+
+    NOTHING = 0
+    WITHOUT_LABEL = 1
+    WITH_LABEL = 2
+
+
+class StateRule(NamedTuple):
+    """What a state means in a view: why no message is shown, if so, and the most that is shown of a reference."""
+
+    messages: RedactionReason | None
+    references: RefShown
+
+
+# --- the tables -------------------------------------------------------------------------------------------------------
+
+
+def _row(raw: Cell, model: Cell, host: Cell, operator: Cell, export: Cell) -> dict[View, Cell]:
+    return {
+        View.RAW_OWNER_ONLY: raw,
+        View.MODEL_CONTEXT: model,
+        View.HOST_UI: host,
+        View.OPERATOR_AUDIT: operator,
+        View.EXPORT: export,
+    }
+
+
+_OPEN = StateRule(None, RefShown.WITH_LABEL)
+# A reference names an object of the host and says nothing of what was said; its label is words, and may.
+_MASK = StateRule(RedactionReason.LIFECYCLE_MASKED, RefShown.WITHOUT_LABEL)
+_GONE = StateRule(RedactionReason.RAW_DELETED, RefShown.WITHOUT_LABEL)
+# A model gets nothing of what was put away, and not more again when it is masked or deleted then.
+_AWAY = StateRule(RedactionReason.MODEL_CONTEXT_POLICY, RefShown.NOTHING)
+_MASK_MODEL = StateRule(RedactionReason.LIFECYCLE_MASKED, RefShown.NOTHING)
+_GONE_MODEL = StateRule(RedactionReason.RAW_DELETED, RefShown.NOTHING)
+
+STATES: Mapping[TranscriptState, Mapping[View, StateRule]] = {
+    #                                 raw    model        host   operator export
+    TranscriptState.ACTIVE:      _row(_OPEN, _OPEN,       _OPEN, _OPEN, _OPEN),
+    TranscriptState.ARCHIVED:    _row(_OPEN, _AWAY,       _OPEN, _OPEN, _OPEN),
+    TranscriptState.MASKED:      _row(_MASK, _MASK_MODEL, _MASK, _MASK, _MASK),
+    TranscriptState.RAW_DELETED: _row(_GONE, _GONE_MODEL, _GONE, _GONE, _GONE),
+}  # fmt: skip
+
+_SHOWN = None
+_PRIVATE = RedactionReason.PRIVATE_AUTHORITY
+_OPERATOR = RedactionReason.OPERATOR_ONLY
+
+AUTHORITIES: Mapping[Authority, Mapping[View, RedactionReason | None]] = {
+    #                                         raw     model     host      operator  export
+    Authority.USER_ASSERTED:            _row(_SHOWN, _SHOWN,    _SHOWN,    _SHOWN,    _SHOWN),
+    Authority.ASSISTANT_UTTERANCE:      _row(_SHOWN, _SHOWN,    _SHOWN,    _SHOWN,    _SHOWN),
+    Authority.ASSISTANT_SELF_CLAIM:     _row(_SHOWN, _SHOWN,    _SHOWN,    _SHOWN,    _SHOWN),
+    Authority.RUNTIME_OBSERVATION:      _row(_SHOWN, _SHOWN,    _SHOWN,    _SHOWN,    _SHOWN),
+    Authority.WORLD_OBSERVATION:        _row(_SHOWN, _SHOWN,    _SHOWN,    _SHOWN,    _SHOWN),
+    Authority.PROGRAM_MEMORY_CANONICAL: _row(_SHOWN, _SHOWN,    _SHOWN,    _SHOWN,    _SHOWN),
+    Authority.ARCHIVE_EVIDENCE:         _row(_SHOWN, _SHOWN,    _SHOWN,    _SHOWN,    _SHOWN),
+    Authority.SUBJECT_PROJECTION:       _row(_SHOWN, _SHOWN,    _SHOWN,    _SHOWN,    _SHOWN),
+    Authority.SOUL_GOVERNANCE:          _row(_SHOWN, _PRIVATE,  _PRIVATE,  _PRIVATE,  _PRIVATE),
+    Authority.PRIVATE_GARDEN_INTERNAL:  _row(_SHOWN, _PRIVATE,  _PRIVATE,  _PRIVATE,  _PRIVATE),
+    Authority.OPERATOR_DIAGNOSTIC:      _row(_SHOWN, _OPERATOR, _OPERATOR, _OPERATOR, _OPERATOR),
+    Authority.EXTERNAL_CONTENT:         _row(_SHOWN, _SHOWN,    _SHOWN,    _SHOWN,    _SHOWN),
+    Authority.LEGACY_TRANSCRIPT:        _row(_SHOWN, _SHOWN,    _SHOWN,    _SHOWN,    _SHOWN),
+}  # fmt: skip
+
+_NONE = RefShown.NOTHING
+_BARE = RefShown.WITHOUT_LABEL
+_FULL = RefShown.WITH_LABEL
+
+REFERENCES: Mapping[RefVisibility, Mapping[View, RefShown]] = {
+    #                                  raw    model  host   operator export
+    RefVisibility.INTERNAL:       _row(_FULL, _NONE, _NONE, _NONE, _NONE),
+    RefVisibility.HOST_UI:        _row(_FULL, _NONE, _FULL, _BARE, _NONE),
+    RefVisibility.MODEL_CONTEXT:  _row(_FULL, _BARE, _NONE, _NONE, _NONE),
+    RefVisibility.OPERATOR_AUDIT: _row(_FULL, _NONE, _NONE, _BARE, _NONE),
+    RefVisibility.EXPORT:         _row(_FULL, _NONE, _BARE, _BARE, _BARE),
+}  # fmt: skip
+
+
+# --- budgets ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptBudget:
+    """The most that one answer about transcripts holds. It cuts what the tables allow, and never allows anything."""
+
+    page_size: int
+    host_refs_per_turn: int
+    redaction_items: int
+    derived_refs: int
+    repair_issues: int
+
+    def __post_init__(self) -> None:
+        for part in fields(self):
+            checked_whole(getattr(self, part.name), part.name, 1, MAX_BUDGET)
+
+    def tightened(self, other: TranscriptBudget) -> TranscriptBudget:
+        """The smaller of both in each part: no request widens what a profile allows."""
+        return TranscriptBudget(*(min(getattr(self, part.name), getattr(other, part.name)) for part in fields(self)))
+
+
+def clipped(items: Sequence[Item], most: int) -> tuple[tuple[Item, ...], bool]:
+    """The first items that fit, and whether any had to go."""
+    return tuple(items[:most]), len(items) > most
+
+
+# --- what is shown ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RedactionItem:
+    """One thing that was withheld, and why: a message, a host reference by its place in the turn, or its label.
+
+    Where the reference is among those shown, the item means its label.
+    """
+
+    reason: RedactionReason
+    turn_id: TurnId
+    message_id: MessageId | None = None
+    host_ref: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayAudit:
+    """How much there was, and how much of it was withheld. Counted before any list is clipped, so nothing is hidden."""
+
+    turns: int = 0
+    messages: int = 0
+    redacted_messages: int = 0
+    host_refs: int = 0
+    redacted_host_refs: int = 0
+    redacted_labels: int = 0
+
+    def __add__(self, other: ReplayAudit) -> ReplayAudit:
+        return ReplayAudit(*(getattr(self, part.name) + getattr(other, part.name) for part in fields(self)))
+
+
+@dataclass(frozen=True, slots=True)
+class RedactedMessage:
+    """A message as a view shows it. Withheld, it has a reason, and neither its text nor what it rests on."""
+
+    id: MessageId
+    role: Role
+    text: str | None
+    authority: Authority | None
+    redaction: RedactionReason | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RedactedHostRef:
+    """A host reference that a view shows, with its place in the turn. Its label is None if it has none or may not."""
+
+    index: int
+    ref: HostOpaqueRef
+
+
+@dataclass(frozen=True, slots=True)
+class RedactedTurn:
+    """All that a view shows of one turn, and the report of what it does not."""
+
+    view: View
+    id: TurnId
+    sequence: int
+    key: ConversationKey
+    state: TranscriptState
+    committed_at: datetime
+    attribution: ActorAttribution
+    messages: tuple[RedactedMessage, ...]
+    host_refs: tuple[RedactedHostRef, ...]
+    redactions: tuple[RedactionItem, ...]
+    audit: ReplayAudit
+    profile_budget_applied: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RedactedSlice:
+    """Some turns in one view. The items of all its turns together keep to the budget."""
+
+    view: View
+    turns: tuple[RedactedTurn, ...]
+    audit: ReplayAudit
+    profile_budget_applied: bool
+
+    @property
+    def redactions(self) -> tuple[RedactionItem, ...]:
+        return tuple(item for turn in self.turns for item in turn.redactions)
+
+
+def redacted(turn: TranscriptTurn, view: View, budget: TranscriptBudget) -> RedactedTurn:
+    """What `view` shows of `turn`. Whoever shows a transcript to anybody shows this, never the turn itself."""
+    return _redacted(turn, checked_member(View, view, "view"), budget.host_refs_per_turn, budget.redaction_items)
+
+
+def redacted_slice(turns: Iterable[TranscriptTurn], view: View, budget: TranscriptBudget) -> RedactedSlice:
+    """What `view` shows of a page of turns, each as `redacted` shows it."""
+    view = checked_member(View, view, "view")
+    page, cut = clipped(tuple(turns), budget.page_size)
+    shown: list[RedactedTurn] = []
+    room = budget.redaction_items
+    for turn in page:
+        shown.append(_redacted(turn, view, budget.host_refs_per_turn, room))
+        room -= len(shown[-1].redactions)
+    audit = sum((turn.audit for turn in shown), ReplayAudit())
+    return RedactedSlice(view, tuple(shown), audit, cut or any(turn.profile_budget_applied for turn in shown))
+
+
+def _redacted(turn: TranscriptTurn, view: View, most_refs: int, most_items: int) -> RedactedTurn:
+    rule = STATES[turn.state][view]
+    messages = tuple(_message(message, rule, view) for message in turn.messages)
+    withheld = [RedactionItem(shown.redaction, turn.id, shown.id) for shown in messages if shown.redaction]
+    references = _references(turn, rule, view, most_refs)
+    items, cut = clipped([*withheld, *references.items], most_items)
+    audit = ReplayAudit(
+        turns=1,
+        messages=len(messages),
+        redacted_messages=len(withheld),
+        host_refs=len(turn.host_refs),
+        redacted_host_refs=len(turn.host_refs) - len(references.shown),
+        redacted_labels=references.labels,
+    )
+    return RedactedTurn(
+        view=view,
+        id=turn.id,
+        sequence=turn.sequence,
+        key=turn.key,
+        state=turn.state,
+        committed_at=turn.committed_at,
+        attribution=turn.attribution,
+        messages=messages,
+        host_refs=tuple(references.shown),
+        redactions=items,
+        audit=audit,
+        profile_budget_applied=cut or references.cut,
+    )
+
+
+def _message(message: TranscriptMessage, rule: StateRule, view: View) -> RedactedMessage:
+    # Looked up in any case, so that an authority without a rule is an error in every state.
+    by_authority = AUTHORITIES[message.authority][view]
+    reason = rule.messages or by_authority
+    if reason is not None:
+        return RedactedMessage(message.id, message.role, None, None, reason)
+    return RedactedMessage(message.id, message.role, message.text, message.authority)
+
+
+@dataclass(slots=True)
+class _References:
+    """The references of a turn as they are gone through. `labels` counts those withheld from shown references."""
+
+    shown: list[RedactedHostRef] = field(default_factory=list)
+    items: list[RedactionItem] = field(default_factory=list)
+    labels: int = 0
+    cut: bool = False
+
+
+def _references(turn: TranscriptTurn, rule: StateRule, view: View, most: int) -> _References:
+    found = _References()
+    for index, ref in enumerate(turn.host_refs):
+        meant = REFERENCES[ref.visibility][view]
+        level = min(meant, rule.references)
+        # The state is the stronger ground: it is named even where the reference's own visibility says the same.
+        by_state = rule.messages if level == rule.references else None
+        if level is RefShown.NOTHING:
+            reason = by_state or RedactionReason.HOST_REF_VISIBILITY
+            found.items.append(RedactionItem(reason, turn.id, host_ref=index))
+        elif len(found.shown) == most:
+            found.cut = True
+            found.items.append(RedactionItem(RedactionReason.PROFILE_BUDGET, turn.id, host_ref=index))
+        elif level is RefShown.WITHOUT_LABEL and ref.label is not None:
+            found.shown.append(RedactedHostRef(index, replace(ref, label=None)))
+            found.labels += 1
+            reason = by_state or RedactionReason.HOST_REF_LABEL
+            found.items.append(RedactionItem(reason, turn.id, host_ref=index))
+        else:
+            found.shown.append(RedactedHostRef(index, ref))
+    return found

@@ -1,0 +1,379 @@
+"""Transcripts as governed evidence: whose they are, what state they are in, and what of a delivery is committed.
+
+Values and pure decisions. Who may see what of a turn is decided in `redaction.py`; keeping turns is the store's part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from enum import Enum, StrEnum
+from typing import NamedTuple, TypeVar
+
+from holdfast.domain.ids import MessageId, TurnId, checked_id
+from holdfast.domain.numbers import checked_whole
+from holdfast.domain.scope import check_part
+from holdfast.domain.text import checked_text
+from holdfast.domain.times import checked_time
+from holdfast.domain.transcript import Role
+from holdfast.errors import InvalidInput
+
+MAX_NAME_CHARS = 256
+MAX_LABEL_CHARS = 512
+MAX_TURN_MESSAGES = 500
+MAX_TURN_HOST_REFS = 256
+MAX_SEQUENCE = 2**63 - 1
+
+
+class View(StrEnum):
+    """For whom a transcript is shown."""
+
+    RAW_OWNER_ONLY = "raw_owner_only"
+    MODEL_CONTEXT = "model_context"
+    HOST_UI = "host_ui"
+    OPERATOR_AUDIT = "operator_audit"
+    EXPORT = "export"
+
+
+class Authority(StrEnum):
+    """What a message rests on: who can vouch for it, and how private that ground is."""
+
+    USER_ASSERTED = "user_asserted"
+    ASSISTANT_UTTERANCE = "assistant_utterance"
+    ASSISTANT_SELF_CLAIM = "assistant_self_claim"
+    RUNTIME_OBSERVATION = "runtime_observation"
+    WORLD_OBSERVATION = "world_observation"
+    PROGRAM_MEMORY_CANONICAL = "program_memory_canonical"
+    ARCHIVE_EVIDENCE = "archive_evidence"
+    SUBJECT_PROJECTION = "subject_projection"
+    SOUL_GOVERNANCE = "soul_governance"
+    PRIVATE_GARDEN_INTERNAL = "private_garden_internal"
+    OPERATOR_DIAGNOSTIC = "operator_diagnostic"
+    EXTERNAL_CONTENT = "external_content"
+    LEGACY_TRANSCRIPT = "legacy_transcript"
+
+
+class Relation(StrEnum):
+    """What a host's object has to do with the turn."""
+
+    ORIGIN = "origin"
+    EVIDENCE_FOR = "evidence_for"
+    TRIGGER = "trigger"
+    RELATED = "related"
+
+
+class RefVisibility(StrEnum):
+    """For whom the host meant its reference."""
+
+    INTERNAL = "internal"
+    HOST_UI = "host_ui"
+    MODEL_CONTEXT = "model_context"
+    OPERATOR_AUDIT = "operator_audit"
+    EXPORT = "export"
+
+
+class TranscriptState(StrEnum):
+    ACTIVE = "active"
+    ARCHIVED = "archived"
+    MASKED = "masked"
+    RAW_DELETED = "raw_deleted"
+
+
+class Transition(StrEnum):
+    """What can be asked of a transcript's life. A review looks at what would be touched, and changes nothing."""
+
+    ARCHIVE = "archive"
+    RESTORE = "restore"
+    MASK = "mask"
+    DELETE_RAW = "delete_raw"
+    REVIEW = "review"
+
+
+class DeliveryStatus(StrEnum):
+    """How the answer to a turn ended."""
+
+    DELIVERED = "delivered"
+    USER_ONLY = "user_only"
+    UPSTREAM_FAILED = "upstream_failed"
+    CANCELLED = "cancelled"
+    INCOMPLETE_STREAM = "incomplete_stream"
+    REJECTED_BY_POLICY = "rejected_by_policy"
+
+
+class SkippedReason(StrEnum):
+    """Why nothing of a delivery was committed."""
+
+    ALREADY_COMMITTED = "canonical_turn_delta_already_committed"
+    INCOMPLETE_STREAM = "incomplete_stream"
+    REJECTED_BY_POLICY = "rejected_by_policy"
+
+
+Member = TypeVar("Member", bound=Enum)
+
+
+def checked_member(kind: type[Member], value: object, field: str) -> Member:
+    """The member of that name, or `InvalidInput` that names them all."""
+    try:
+        return kind(value)
+    except ValueError:
+        names = ", ".join(str(member.value) for member in kind)
+    raise InvalidInput(field, f"must be one of {names}, not {value!r:.40}")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ConversationKey:
+    """Which conversation a turn belongs to. Keys are compared part by part; their text is for people."""
+
+    space: str
+    channel: str
+    conversation: str
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            check_part(field.name, getattr(self, field.name))
+
+    def __str__(self) -> str:
+        """The beginning of a citation."""
+        return "transcript:" + "/".join(map(_escaped, (self.space, self.channel, self.conversation)))
+
+
+def citation(key: ConversationKey, turn_id: TurnId, message_id: MessageId | None = None) -> str:
+    """A turn, or a message of it, for people to read and point at. No two have the same."""
+    message = "" if message_id is None else f"#message={_escaped(message_id)}"
+    return f"{key}#turn={_escaped(turn_id)}{message}"
+
+
+def _escaped(name: str) -> str:
+    # Only what divides a citation: a name in any script stays readable.
+    return name.replace("%", "%25").replace("/", "%2F").replace("#", "%23")
+
+
+@dataclass(frozen=True, slots=True)
+class ActorAttribution:
+    """Who took part in a turn, each in a place of its own: who spoke is not who acted, nor whose memory it is.
+
+    These are names, never words that were said; every view shows them.
+    """
+
+    speaker_id: str | None = None
+    speaker_kind: str | None = None
+    subject_id: str | None = None
+    actor_subject_id: str | None = None
+    mounted_subject_id: str | None = None
+    agent_id: str | None = None
+    triggered_by: str | None = None
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is not None:
+                checked_text(value, field.name, max_chars=MAX_NAME_CHARS)
+
+
+@dataclass(frozen=True, slots=True)
+class HostOpaqueRef:
+    """An object of the host (a task, a ticket, an order) that a turn has to do with. Nothing here looks into it."""
+
+    host_kind: str
+    business_ref_type: str
+    business_ref_id: str
+    relation: Relation
+    visibility: RefVisibility
+    label: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("host_kind", "business_ref_type", "business_ref_id"):
+            checked_text(getattr(self, name), name, max_chars=MAX_NAME_CHARS)
+        object.__setattr__(self, "relation", checked_member(Relation, self.relation, "relation"))
+        object.__setattr__(self, "visibility", checked_member(RefVisibility, self.visibility, "visibility"))
+        if self.label is not None:
+            checked_text(self.label, "label", max_chars=MAX_LABEL_CHARS)
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptMessage:
+    """One message of a turn. Its text is None when the raw content was deleted."""
+
+    id: MessageId
+    role: Role
+    text: str | None
+    authority: Authority
+
+    def __post_init__(self) -> None:
+        checked_id(self.id, "message_id")
+        object.__setattr__(self, "role", checked_member(Role, self.role, "role"))
+        object.__setattr__(self, "authority", checked_member(Authority, self.authority, "authority"))
+        if self.text is not None:
+            checked_text(self.text, "text")
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptTurn:
+    """A committed turn. `sequence` grows within its conversation.
+
+    A turn whose raw content was deleted may still carry texts: its state holds from the moment of the request, and
+    whoever shows it goes by the state. A turn in another state that lacks a text is broken, and cannot be built.
+    """
+
+    id: TurnId
+    sequence: int
+    key: ConversationKey
+    state: TranscriptState
+    messages: tuple[TranscriptMessage, ...]
+    committed_at: datetime
+    host_refs: tuple[HostOpaqueRef, ...] = ()
+    attribution: ActorAttribution = ActorAttribution()
+
+    def __post_init__(self) -> None:
+        checked_id(self.id, "turn_id")
+        checked_whole(self.sequence, "sequence", 0, MAX_SEQUENCE)
+        object.__setattr__(self, "state", checked_member(TranscriptState, self.state, "state"))
+        object.__setattr__(self, "committed_at", checked_time(self.committed_at, "committed_at"))
+        checked_whole(len(self.messages), "messages", 1, MAX_TURN_MESSAGES)
+        checked_whole(len(self.host_refs), "host_refs", 0, MAX_TURN_HOST_REFS)
+        if len({message.id for message in self.messages}) < len(self.messages):
+            raise InvalidInput("messages", "two of them have the same id; give each its own")
+        if self.state is not TranscriptState.RAW_DELETED and any(message.text is None for message in self.messages):
+            raise InvalidInput("messages", f"a text is missing, but the turn is {self.state} and not raw_deleted")
+
+
+# --- the life of a turn -----------------------------------------------------------------------------------------------
+
+_S = TranscriptState
+# By state, what each transition leads to; one that is not listed is not possible. Only `restore` leads to a state that
+# shows more: a masked turn cannot be archived, for that would unmask it. What was deleted stays so.
+TRANSITIONS: Mapping[TranscriptState, Mapping[Transition, TranscriptState]] = {
+    _S.ACTIVE: {
+        Transition.ARCHIVE: _S.ARCHIVED,
+        Transition.RESTORE: _S.ACTIVE,
+        Transition.MASK: _S.MASKED,
+        Transition.DELETE_RAW: _S.RAW_DELETED,
+        Transition.REVIEW: _S.ACTIVE,
+    },
+    _S.ARCHIVED: {
+        Transition.ARCHIVE: _S.ARCHIVED,
+        Transition.RESTORE: _S.ACTIVE,
+        Transition.MASK: _S.MASKED,
+        Transition.DELETE_RAW: _S.RAW_DELETED,
+        Transition.REVIEW: _S.ARCHIVED,
+    },
+    _S.MASKED: {
+        Transition.RESTORE: _S.ACTIVE,
+        Transition.MASK: _S.MASKED,
+        Transition.DELETE_RAW: _S.RAW_DELETED,
+        Transition.REVIEW: _S.MASKED,
+    },
+    _S.RAW_DELETED: {
+        Transition.DELETE_RAW: _S.RAW_DELETED,
+        Transition.REVIEW: _S.RAW_DELETED,
+    },
+}
+
+
+def after(state: TranscriptState, transition: Transition) -> TranscriptState | None:
+    """The state that a transition leads to: the same one if there is nothing to do, None if it is not possible."""
+    return TRANSITIONS[state].get(transition)
+
+
+# --- what of a delivery is committed ----------------------------------------------------------------------------------
+
+
+class Spoken(NamedTuple):
+    """What tells one message from another where hosts give no ids: who said it in which words."""
+
+    role: Role
+    text: str
+
+
+class Delivery(NamedTuple):
+    """What a status lets into the transcript. The reason says why nothing of it, where that is so."""
+
+    input: bool
+    assistant: bool
+    reason: SkippedReason | None = None
+
+
+# An answer that was cut off or refused was never received as such, and what led to it may be tried again.
+DELIVERIES: Mapping[DeliveryStatus, Delivery] = {
+    DeliveryStatus.DELIVERED: Delivery(input=True, assistant=True),
+    DeliveryStatus.USER_ONLY: Delivery(input=True, assistant=False),
+    DeliveryStatus.UPSTREAM_FAILED: Delivery(input=True, assistant=False),
+    DeliveryStatus.CANCELLED: Delivery(input=True, assistant=False),
+    DeliveryStatus.INCOMPLETE_STREAM: Delivery(False, False, SkippedReason.INCOMPLETE_STREAM),
+    DeliveryStatus.REJECTED_BY_POLICY: Delivery(False, False, SkippedReason.REJECTED_BY_POLICY),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TurnDelta:
+    """What a host delivers of a turn: its input, which may begin with older messages again, and the answer if any."""
+
+    status: DeliveryStatus
+    input_messages: tuple[Spoken, ...]
+    assistant_message: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "status", checked_member(DeliveryStatus, self.status, "delivery_status"))
+        if not self.input_messages and (self.assistant_message is None or not DELIVERIES[self.status].assistant):
+            raise InvalidInput("input_messages", "is empty, and there is no delivered answer: nothing to commit")
+        checked_whole(len(self.input_messages), "input_messages", 0, MAX_TURN_MESSAGES - 1)
+        for role, text in self.input_messages:
+            checked_member(Role, role, "input_messages.role")
+            checked_text(text, "input_messages.text")
+        if self.assistant_message is not None:
+            checked_text(self.assistant_message, "assistant_message")
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What is to be committed, or the reason why nothing is: never both, never neither."""
+
+    messages: tuple[Spoken, ...]
+    skipped_reason: SkippedReason | None = None
+
+
+def committed(delta: TurnDelta, tail: Sequence[Spoken]) -> Committed:
+    """What of a delivery is new after `tail`, the conversation's last messages: at least as many as the delta has.
+
+    The answer is compared with the rest: a turn that failed and is delivered now commits its answer alone, and one that
+    is delivered again commits nothing.
+    """
+    delivery = DELIVERIES[delta.status]
+    if delivery.reason is not None:
+        return Committed((), delivery.reason)
+    spoken = tuple(_spoken(delta, delivery))
+    new = spoken[overlap(tail, spoken) :]
+    return Committed(new, None if new else SkippedReason.ALREADY_COMMITTED)
+
+
+def _spoken(delta: TurnDelta, delivery: Delivery) -> Iterator[Spoken]:
+    if delivery.input:
+        yield from delta.input_messages
+    if delivery.assistant and delta.assistant_message is not None:
+        yield Spoken(Role.ASSISTANT, delta.assistant_message)
+
+
+def overlap(tail: Sequence[Spoken], incoming: Sequence[Spoken]) -> int:
+    """How many messages `incoming` begins with that `tail` ends with, the most that fit; in one pass over both."""
+    shorter = _borders(incoming)
+    matched = 0
+    for message in tail[max(0, len(tail) - len(incoming)) :]:
+        while matched and message != incoming[matched]:
+            matched = shorter[matched - 1]
+        if message == incoming[matched]:
+            matched += 1
+    return matched
+
+
+def _borders(messages: Sequence[Spoken]) -> list[int]:
+    """For each beginning of `messages`, how much of it is also its end: where a failed match may go on from."""
+    borders = [0] * len(messages)
+    length = 0
+    for place in range(1, len(messages)):
+        while length and messages[place] != messages[length]:
+            length = borders[length - 1]
+        if messages[place] == messages[length]:
+            length += 1
+        borders[place] = length
+    return borders
