@@ -17,6 +17,9 @@ from holdfast.errors import InvalidInput, InvalidText
 
 DELIMITER = "\n§\n"
 PREVIEW_CHARS = 80
+# How much of what stands before and after the border between entries is looked at as one text, and how much at a time.
+_BORDER_CHARS = 1_000
+_LOOK_CHARS = 30_000
 # As people write it by hand: with blanks around the mark, and with the line ends of any system.
 _BETWEEN = re.compile(r"^[ \t]*§[ \t]*$", re.MULTILINE)
 
@@ -90,10 +93,33 @@ def usage(entries: Sequence[str], limit: int) -> str:
 
 def shown(entries: Sequence[str]) -> Entries:
     """The entries as a model may see them: of one that holds a threat, why and which, and nothing of its text."""
+    alone = {at: f"it {why}" for at, entry in enumerate(entries) if (why := threat_in(entry))}
+    reasons = alone | {at: f"after the entries before it, it {why}" for at, why in _completing(entries).items()}
     return tuple(
-        f"[BLOCKED: it {why}; entry {number}]" if (why := threat_in(entry)) else entry
-        for number, entry in enumerate(entries, 1)
+        f"[BLOCKED: {reasons[at]}; entry {at + 1}]" if at in reasons else entry for at, entry in enumerate(entries)
     )
+
+
+def made_together(before: Sequence[str], after: Sequence[str]) -> str:
+    """Why entries that are harmless one by one are none together, if that is so only now; else nothing."""
+    found = _completing(after)
+    return next(iter(found.values())) if len(found) > len(_completing(before)) else ""
+
+
+def _completing(entries: Sequence[str]) -> dict[int, str]:
+    """Of the entries that are harmless alone, those that make an attack of what stands before them, and which."""
+    clear = {at: entry for at, entry in enumerate(entries) if not threat_in(entry)}
+    whole = "\n".join(clear.values())
+    starts = range(0, len(whole), _LOOK_CHARS - 2 * _BORDER_CHARS)
+    if len(clear) < 2 or not any(threat_in(whole[start : start + _LOOK_CHARS]) for start in starts):
+        return {}
+    found, seen = {}, ""
+    for at, entry in clear.items():
+        if seen and (why := threat_in(f"{seen[-_BORDER_CHARS:]}\n{entry[:_BORDER_CHARS]}")):
+            found[at] = why
+        else:
+            seen = f"{seen[-_BORDER_CHARS:]}\n{entry}".strip()
+    return found
 
 
 def applied(entries: Entries, operation: Operation) -> tuple[Entries, str]:

@@ -27,10 +27,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from holdfast.agent.curated.entries import Entries, Operation, Target, applied, joined, parsed, usage
+from holdfast.agent.curated.entries import Entries, Operation, Target, applied, joined, made_together, parsed, usage
 from holdfast.errors import (
     ConfigurationError,
     InvalidInput,
+    InvalidText,
     OutcomeUnknown,
     StoreBusy,
     StoreError,
@@ -123,6 +124,10 @@ class MemoryStore:
                     "content",
                     f"{target.file} would have {held.limit + held.excess:,} characters, and {held.limit:,} fit. "
                     "Nothing was written; shorten it, or replace or remove entries in the same call (operations)",
+                )
+            if why := made_together(before[target].entries, held.entries):
+                raise InvalidText(
+                    "content", f"is refused: below the entries that are there, it {why}; keep plain facts"
                 )
             if before[target].excess:
                 self._keep_copy(target)
