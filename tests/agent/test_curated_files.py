@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import stat
+import sys
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -46,6 +48,35 @@ def test_what_people_write_by_hand_is_read_and_written_on(curated: Curated, text
     assert curated("add", "memory", "Three.")["success"]
     assert curated.text() == "One.\n§\nTwo,\nin two lines.\n§\nThree.\n"
     assert not copies(curated)
+
+
+@pytest.fixture
+def editor(curated: Curated) -> Iterator[Callable[[str], None]]:
+    """Saves MEMORY.md by hand when this process is about to write its new text beside the old one."""
+    waiting: list[str] = []
+
+    def watch(event: str, arguments: tuple[object, ...]) -> None:
+        if waiting and event == "open" and str(arguments[0]) == str(curated.folder / ".new"):
+            (curated.folder / "MEMORY.md").write_text(waiting.pop())
+
+    sys.addaudithook(watch)
+    yield waiting.append
+    waiting.clear()
+
+
+@pytest.mark.parametrize("targets", [["memory"], ["memory", "user"]])
+def test_what_somebody_saves_while_it_is_being_written_is_not_lost(
+    curated: Curated, editor: Callable[[str], None], targets: list[str]
+) -> None:
+    assert curated("add", "memory", "One.")["success"]
+    editor("By hand.\n")
+    operations = [{"action": "add", "target": target, "content": "Two."} for target in targets]
+    answer = curated(operations=operations)
+    assert answer["success"] is False
+    assert "MEMORY.md was edited by hand just now" in answer["error"]
+    assert curated.text() == "By hand.\n"
+    assert ".new" not in curated.names()
+    assert curated("add", "memory", "Two.")["entries"] == ["By hand.", "Two."]
 
 
 def test_a_section_mark_within_a_line_divides_nothing(curated: Curated) -> None:

@@ -23,7 +23,7 @@ import re
 import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -60,6 +60,8 @@ class Held:
     limit: int
     entries: Entries = ()
     problem: str = ""
+    digest: str = field(default="", repr=False, compare=False)
+    """Of the bytes that this was read from."""
 
     @property
     def usage(self) -> str:
@@ -131,7 +133,8 @@ class MemoryStore:
                 )
             if before[target].excess:
                 self._keep_copy(target)
-        self._write({target: f"{joined(held.entries)}\n" if held.entries else "" for target, held in written.items()})
+        texts = {target: f"{joined(held.entries)}\n" if held.entries else "" for target, held in written.items()}
+        self._write(texts, {target: before[target].digest for target in texts})
         return after, tuple(done)
 
     # --- reading -----------------------------------------------------------------------------------------------------
@@ -139,14 +142,15 @@ class MemoryStore:
     def _held(self, target: Target) -> Held:
         limit = self._limits[target]
         try:
-            text = self._current(target.file).decode("utf-8-sig")
+            raw = self._current(target.file)
+            text = raw.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             return Held(target, limit, problem=f"it is not UTF-8 at byte {error.start:,}")
         except OSError as error:
             return Held(target, limit, problem=_why_unreadable(error))
         entries = parsed(text)
         return (
-            Held(target, limit, entries)
+            Held(target, limit, entries, digest=_digest(raw))
             if not (why := _problem(text, entries, limit))
             else Held(target, limit, (), why)
         )
@@ -208,18 +212,23 @@ class MemoryStore:
         finally:
             os.close(descriptor)
 
-    def _write(self, texts: Mapping[Target, str]) -> None:
+    def _write(self, texts: Mapping[Target, str], was: Mapping[Target, str]) -> None:
+        """`was` are the digests of what was read: whoever edits by hand takes no lock, and loses nothing by it."""
         if len(texts) < 2:
             for target, text in texts.items():
-                self._put(target.file, text.encode())
+                self._put(target.file, text.encode(), was[target])
             return
-        was = {target: _digest(self._raw(target.file)) for target in texts}
+        for target in texts:
+            self._check(target.file, was[target])
         noted = {target.file: {"was": was[target], "text": text} for target, text in texts.items()}
         self._put(_PENDING, json.dumps(noted).encode())
         try:
             self._finish_pending()
+            edited = [target.file for target, text in texts.items() if self._raw(target.file) != text.encode()]
         except OSError as error:
             raise _unknown(error) from error
+        if edited:
+            raise OutcomeUnknown(f"{' and '.join(edited)} was edited by hand just now and keeps the edit; look again")
 
     def _finish_pending(self) -> None:
         """Do what was written down to be done. A file that was edited by hand since keeps the edit."""
@@ -231,8 +240,12 @@ class MemoryStore:
             # Were it to come back after a power cut, it might undo what was acknowledged since.
             _sync(self._folder)
 
-    def _put(self, name: str, content: bytes) -> None:
-        """Replace a file by this content, durably, or leave it as it is."""
+    def _check(self, name: str, was: str) -> None:
+        if _digest(self._raw(name)) != was:
+            raise StoreBusy(f"{name} was edited by hand just now. Nothing was written; try again")
+
+    def _put(self, name: str, content: bytes, was: str | None = None) -> None:
+        """Replace a file by this content, durably, or leave it as it is; also if it is not what it was."""
         path, beside = self._folder / name, self._folder / _BESIDE
         # Only who holds the lock is here: one that is there already is what a crash has left.
         beside.unlink(missing_ok=True)
@@ -246,8 +259,11 @@ class MemoryStore:
                 file.flush()
                 os.fchmod(file.fileno(), mode)
                 os.fsync(file.fileno())
+            # Syncing takes long; what is left is the moment between these two lines.
+            if was is not None:
+                self._check(name, was)
             os.replace(beside, path)
-        except OSError:
+        except (OSError, StoreBusy):
             beside.unlink(missing_ok=True)
             raise
         try:
