@@ -45,7 +45,7 @@ ANY_PROFILE = st.sampled_from(list(PROFILES.values()))
 @pytest.mark.parametrize("name", NUMBERS)
 def test_a_profile_has_these_numbers(name: str) -> None:
     budget = profile_of(name).budget
-    numbers = [*map(str, astuple(budget)), "|", *map(str, budget.transcript), str(budget.recent_messages)]
+    numbers = [*map(str, astuple(budget)), "|", *map(str, astuple(budget.transcript)), str(budget.recent_messages)]
     assert " ".join(numbers) == NUMBERS[name]
 
 
@@ -101,7 +101,7 @@ def test_a_budget_of_nothing_cannot_be_made(name: str, value: object) -> None:
 
 @given(st.builds(Budget, **{field.name: LARGE for field in fields(Budget)}))
 def test_what_follows_from_a_budget_is_never_nothing(budget: Budget) -> None:
-    page, refs, redactions, derived, repair = budget.transcript
+    page, refs, redactions, derived, repair = astuple(budget.transcript)
     assert page >= 4
     assert refs >= 1
     assert redactions >= 8
@@ -193,7 +193,7 @@ def test_the_reference_has_the_same_budgets() -> None:
 
 def test_the_reference_has_the_same_ceilings_of_transcripts() -> None:
     expected = {
-        name: [f"{number:,}" for number in (*profile.budget.transcript, profile.budget.recent_messages)]
+        name: [f"{number:,}" for number in (*astuple(profile.budget.transcript), profile.budget.recent_messages)]
         for name, profile in PROFILES.items()
     }
     assert table_under("What follows from a budget") == expected

@@ -100,5 +100,5 @@ def _document(profile: Profile) -> dict[str, object]:
         "without": sorted(profile.without),
         "budget": profile.budget,
         "recent_messages": profile.budget.recent_messages,
-        "transcript": profile.budget.transcript._asdict(),
+        "transcript": profile.budget.transcript,
     }

@@ -8,7 +8,7 @@ does asks the catalogue, so that what is shown and what is done cannot differ.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Literal
 
@@ -224,7 +224,7 @@ def snapshot(shown: Catalogue) -> Mapping[str, object]:
         },
         Section.VALIDATION.value: {
             "capabilities": _listed(shown, Section.VALIDATION),
-            "budget": budget.transcript._asdict(),
+            "budget": asdict(budget.transcript),
         },
         Section.ADAPTER.value: {
             "capabilities": _listed(shown, Section.ADAPTER),

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import NamedTuple
 
 from holdfast.domain.numbers import checked_whole
+from holdfast.domain.redaction import TranscriptBudget
 from holdfast.errors import InvalidInput
 
 KIB = 1024
@@ -47,16 +47,6 @@ class Pressure(StrEnum):
 PERCENT = {Pressure.NORMAL: 100, Pressure.CAUTIOUS: 60, Pressure.CRITICAL: 35}
 
 
-class TranscriptCeilings(NamedTuple):
-    """How much of a transcript one answer may hold."""
-
-    page_size: int
-    host_refs_per_turn: int
-    redaction_items: int
-    derived_refs: int
-    repair_issues: int
-
-
 @dataclass(frozen=True, slots=True)
 class Budget:
     """The most of everything. None of it may be zero: that would be a memory that cannot answer."""
@@ -84,8 +74,9 @@ class Budget:
         return max(self.source_chars // 256, 4)
 
     @property
-    def transcript(self) -> TranscriptCeilings:
-        return TranscriptCeilings(
+    def transcript(self) -> TranscriptBudget:
+        """How much of a transcript one answer may hold."""
+        return TranscriptBudget(
             page_size=max(self.source_chars // 256, 4),
             host_refs_per_turn=max(self.http_body_bytes // (8 * KIB), 1),
             redaction_items=max(self.source_chars // 128, 8),
