@@ -163,6 +163,7 @@ def test_what_begins_with_a_slash_is_for_the_program(tmp_path: Path) -> None:
 
 def test_continue_goes_on_with_the_latest_session(tmp_path: Path) -> None:
     with chatting(tmp_path, *SCRIPTED, "--session", "monday") as terminal:
+        assert "a new session, monday" in terminal.shown
         answer_to(terminal, "My dog is called Rex")
         terminal.leave()
     with chatting(tmp_path, *SCRIPTED, "--continue") as terminal:

@@ -70,16 +70,25 @@ class Chat:
             text = line.strip()
             if text in ("/quit", "/exit"):
                 break
-            if command := self._commands.get(text):
-                command()
-            elif _COMMAND.fullmatch(text):
-                print(f"  There is no {text}; /help shows what there is.")
-            elif text:
-                self._say(text)
+            try:
+                self._do(text)
+            except KeyboardInterrupt:
+                # It came just after the answer that it was meant to end.
+                if not self._here:
+                    raise
+                print("  (stopped)", file=sys.stderr)
         if self._here and self._said:
             print("  `holdfast agent chat --continue` goes on from here.")
         if self._failed and not self._here:
             raise typer.Exit(ExitCode.MODEL)
+
+    def _do(self, text: str) -> None:
+        if command := self._commands.get(text):
+            command()
+        elif _COMMAND.fullmatch(text):
+            print(f"  There is no {text}; /help shows what there is.")
+        elif text:
+            self._say(text)
 
     def _say(self, prompt: str) -> None:
         from holdfast.cli.agent.showing import Screen
@@ -137,7 +146,12 @@ class Chat:
         layers = ["curated files"] if memory.mode.has_curated else []
         layers += [memory.gateway.base_url] if memory.gateway is not None else []
         print(on_one_line(f"{loaded.model.name} · memory: {' and '.join(layers)} · /help, Ctrl-D leaves"))
-        if known := self._talk.known():
+        if loaded.config.provider == "scripted":
+            print("  No model answers here, but a handful of rules. Tell them something, leave, start again, and ask.")
+        known = self._talk.known()
+        if self._talk.named and not known:
+            print(f"  a new session, {on_one_line(self._talk.session_id)}")
+        elif known:
             print(f"  going on with {counted(len(known), 'message')}; the last: {on_one_line(known[-1].content)[:80]}")
         print()
 

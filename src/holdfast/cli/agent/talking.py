@@ -10,6 +10,7 @@ from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import typer
 import uuid_utils
 
 from holdfast.errors import NotFound
@@ -39,13 +40,14 @@ class Talk:
         self._runner = runner
         self._loop = AgentLoop(loaded)
         self.loaded = loaded
+        self.named = session_id is not None
         self.session_id = session_id or new_session()
 
     def begin_another(self) -> None:
         self.session_id = new_session()
 
     def say(self, prompt: str, screen: Screen) -> AgentRunResult:
-        """Answer a prompt, or `Cancelled`. A second Ctrl-C, which does not wait for that, is `KeyboardInterrupt`."""
+        """Answer a prompt, or `Cancelled`. A second Ctrl-C, which does not wait for that, ends the program."""
         ended = False
 
         async def answer() -> AgentRunResult:
@@ -62,7 +64,7 @@ class Talk:
             return result
         except (KeyboardInterrupt, asyncio.CancelledError):
             if not ended:
-                raise
+                raise typer.Abort from None
         finally:
             screen.close()
         raise Cancelled
