@@ -195,14 +195,39 @@ def test_a_key_can_be_in_a_file_beside_the_config(tmp_path: Path) -> None:
 @pytest.mark.seed("000.config.7", "001.config.4")
 @pytest.mark.parametrize("content", [f"{KEY} {KEY}", f"{KEY}\n{KEY}\n", f"{KEY}é", "", " \n"])
 def test_a_file_that_holds_no_key_is_refused_without_what_it_holds(tmp_path: Path, content: str) -> None:
-    (tmp_path / "key").write_text(content)
-    given = with_gateway(userKey=None, userKeyFile=str(tmp_path / "key"))
+    written(tmp_path / ".holdfast", {})
+    (tmp_path / ".holdfast" / "key").write_text(content)
+    given = with_gateway(userKey=None, userKeyFile="key")
     assert "userKeyFile" in refused(tmp_path, {"memory": {"mode": "hybrid", "gateway": given}})
 
 
 def test_a_folder_in_place_of_a_key_file_is_refused_in_any_mode(tmp_path: Path) -> None:
-    given = with_gateway(userKey=None, userKeyFile=str(tmp_path))
+    given = with_gateway(userKey=None, userKeyFile=".")
     assert "memory.gateway.userKeyFile: names a file" in refused(tmp_path, {"memory": {"gateway": given}})
+
+
+@pytest.mark.parametrize("way", ["absolute", "upwards", "a link"])
+@pytest.mark.parametrize("setting", ["userKeyFile", "apiKeyFile"])
+def test_a_config_that_lies_in_a_folder_names_no_file_outside_of_it(tmp_path: Path, setting: str, way: str) -> None:
+    (tmp_path / "token").write_text(KEY)
+    written(tmp_path / ".holdfast", {})
+    (tmp_path / ".holdfast" / "link").symlink_to(tmp_path / "token")
+    named = {"absolute": str(tmp_path / "token"), "upwards": "../token", "a link": "link"}[way]
+    given = with_gateway(userKey=None, userKeyFile=named)
+    content = {"memory": {"gateway": given}} if setting == "userKeyFile" else {"agent": {"apiKeyFile": named}}
+    assert f"{setting}: names a file outside of this folder" in refused(tmp_path, content)
+
+
+def test_a_config_that_somebody_chose_may_name_any_file(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text(KEY)
+    content = {"memory": {"gateway": with_gateway(userKey=None, userKeyFile=str(tmp_path / "token"))}}
+    for settings in (
+        Settings(config_path=written(tmp_path / "chosen", content)),
+        Settings(home=written(tmp_path / "home", content).parent),
+    ):
+        gateway = read_config(tmp_path, settings).memory.gateway
+        assert gateway is not None
+        assert gateway.user_key.revealed() == KEY
 
 
 @pytest.mark.seed("000.config.7", "001.config.4")

@@ -3,6 +3,9 @@
 The file is the first that there is of $HOLDFAST_CONFIG_PATH, $HOLDFAST_HOME/config.json,
 `<workspace>/.holdfast/config.json` and `./.holdfast/config.json`; without one, defaults hold. A gateway that nobody
 asked for by name may be missing its credentials, and is then left out with one warning; one that was asked for may not.
+
+A file that lies in a folder may have come with it. It can name a server, and a file whose text is sent there as a key:
+only one beside itself, so that nobody's secrets leave by opening a folder.
 """
 
 from __future__ import annotations
@@ -135,8 +138,8 @@ def _config(workspace: Path | str | None, settings: Settings) -> AgentConfig:
     if not folder.is_dir():
         raise ConfigurationError(f"{folder}: there is no such folder to work in")
     home = settings.home.absolute() if settings.home else folder / FOLDER
-    source = _source(folder, settings)
-    whole = read_sections(source) if source else Section(None, "", {})
+    source, chosen = _source(folder, settings)
+    whole = read_sections(source, confined=not chosen) if source else Section(None, "", {})
     whole.only(("agent", "memory"))
     warnings: list[str] = []
     memory = _memory(whole.section("memory"), warnings)
@@ -160,15 +163,17 @@ def _config(workspace: Path | str | None, settings: Settings) -> AgentConfig:
     )
 
 
-def _source(workspace: Path, settings: Settings) -> Path | None:
+def _source(workspace: Path, settings: Settings) -> tuple[Path | None, bool]:
+    """The file, and whether somebody chose it; else it lies in a folder, which may be anybody's."""
     if settings.config_path is not None:
         named = settings.config_path.absolute()
         if not os.path.exists(named):
             raise ConfigurationError(f"HOLDFAST_CONFIG_PATH: there is no file {named}")
-        return named
-    places = [settings.home.absolute() / FILE] if settings.home else []
-    places += [workspace / FOLDER / FILE, Path.cwd() / FOLDER / FILE]
-    return next((place for place in places if os.path.exists(place)), None)
+        return named, True
+    if settings.home and os.path.exists(own := settings.home.absolute() / FILE):
+        return own, True
+    places = (workspace / FOLDER / FILE, Path.cwd() / FOLDER / FILE)
+    return next((place for place in places if os.path.exists(place)), None), False
 
 
 def _memory(section: Section, warnings: list[str]) -> MemoryConfig:

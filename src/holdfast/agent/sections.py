@@ -26,8 +26,10 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_]{1,40}")
 class Section:
     """One object of the file. Each value is asked for by its name; what nobody asks for is a mistake."""
 
-    def __init__(self, source: Path | None, path: str, values: dict[str, Any]) -> None:
+    def __init__(self, source: Path | None, path: str, values: dict[str, Any], *, confined: bool = False) -> None:
+        """A `confined` file may name no file outside of its folder: it may have come with somebody else's."""
         self._source = source
+        self._confined = confined
         self._path = path
         self._values = values
 
@@ -49,7 +51,7 @@ class Section:
         value = self._values.get(name, {})
         if not isinstance(value, dict):
             raise self.wrong(name, "must be an object in braces")
-        return Section(self._source, self._named(name), value)
+        return Section(self._source, self._named(name), value, confined=self._confined)
 
     def text(self, name: str, default: str = "") -> str:
         value = self._values.get(name, default)
@@ -90,7 +92,14 @@ class Section:
             return None
         if "\0" in given:
             raise self.wrong(name, "holds a NUL character")
-        return (self._source.parent if self._source else Path.cwd()) / given
+        folder = self._source.parent if self._source else Path.cwd()
+        if self._confined and not (folder / given).resolve().is_relative_to(folder.resolve()):
+            raise self.wrong(
+                name,
+                "names a file outside of this folder; move it here, or choose this configuration yourself, by"
+                " HOLDFAST_CONFIG_PATH or HOLDFAST_HOME",
+            )
+        return folder / given
 
     def checked(self, name: str, check: Callable[[], T], problem: str | None = None) -> T:
         """What a check makes of it; what it refuses is told in its words, or in better ones that show no value."""
@@ -109,9 +118,9 @@ class Section:
         return ".".join(part for part in (self._path, name) if part)
 
 
-def read_sections(source: Path) -> Section:
+def read_sections(source: Path, *, confined: bool) -> Section:
     """The whole file as one section."""
-    return Section(source, "", _parsed(source, _content(source)))
+    return Section(source, "", _parsed(source, _content(source)), confined=confined)
 
 
 def _content(source: Path) -> str:
