@@ -132,7 +132,8 @@ def ran(folder: Path, *arguments: str, typed: str = "", **environment: str) -> s
         env=_environment(environment),
         input=typed,
         capture_output=True,
-        text=True,
+        encoding="utf-8",
+        errors="surrogateescape",
         timeout=PATIENCE_SECONDS,
         check=False,
     )

@@ -89,6 +89,12 @@ def test_a_gateway_that_is_gone_costs_nothing_but_its_memory(tmp_path: Path) -> 
     told = ran(tmp_path, "agent", "sessions", "--json").stdout
     shown = ran(tmp_path, "agent", "sessions", "show", json.loads(told)["sessions"][0]["id"], "--all").stdout
     assert "memory_gateway_recall_failed: operation search, category unreachable" in shown
+    explained = ran(tmp_path, "agent", "run", "What is my dog called?", "--explain")
+    assert (explained.returncode, explained.stderr) == (0, "")
+    assert "From my notes: “My dog is called Rex.”" in explained.stdout
+    assert "the Memory Gateway gave nothing, since asking it failed (unreachable)" in explained.stdout
+    as_json = ran(tmp_path, "agent", "run", "What is my dog called?", "--explain", "--json").stdout
+    assert json.loads(as_json)["recall_failed"] == "unreachable"
 
 
 # --- keys -------------------------------------------------------------------------------------------------------------
@@ -228,3 +234,15 @@ def test_without_a_terminal_each_line_is_a_prompt(tmp_path: Path) -> None:
         "Noted: “My dog is called Rex.”",
         "You said it here: “My dog is called Rex.”",
     ]
+
+
+@pytest.mark.parametrize("command", [("chat",), ("run", "-")])
+def test_bytes_that_are_no_text_are_refused_and_no_accident(tmp_path: Path, command: tuple[str, ...]) -> None:
+    """Also where a system reads its input strictly."""
+    talked = ran(
+        tmp_path, "agent", *command, *SCRIPTED, typed=b"caf\xe9\n".decode("utf-8", "surrogateescape"),
+        PYTHONIOENCODING="utf-8:strict",
+    )  # fmt: skip
+    assert (talked.returncode, talked.stdout) == (2, "")
+    assert "Traceback" not in talked.stderr
+    assert "prompt: holds a lone surrogate" in talked.stderr

@@ -111,10 +111,11 @@ def _where_to_look(error: typer.TyperException) -> str | None:
 
 
 def _never_fail_on_letters() -> None:
-    """A terminal that cannot show a letter gets its number instead."""
-    for stream in (sys.stdout, sys.stderr):
+    """A terminal that cannot show a letter gets its number instead. Bytes that are no text are left to be refused."""
+    numbered = "backslashreplace"
+    for stream, instead in ((sys.stdin, "surrogateescape"), (sys.stdout, numbered), (sys.stderr, numbered)):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors=instead)
 
 
 def _let_go_of_stdout() -> None:
