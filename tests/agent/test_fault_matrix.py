@@ -425,8 +425,17 @@ def test_a_host_that_does_not_exist_is_a_gateway_that_cannot_be_reached(tmp_path
     ]  # fmt: skip
 
 
-def test_a_name_server_that_is_silent_holds_up_neither_other_work_nor_the_end(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "proxies",
+    [{}, {"no_proxy": "localhost"}, {"http_proxy": "http://127.0.0.1:9", "no_proxy": "gateway.test"}],
+    ids=["none", "none, but for one host", "one, but not for this host"],
+)
+def test_a_name_server_that_is_silent_holds_up_neither_other_work_nor_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, proxies: dict[str, str]
+) -> None:
     """Many turns at once: more than an event loop has threads, which all else there needs."""
+    for name, value in proxies.items():
+        monkeypatch.setenv(name, value)
 
     async def many() -> list[Turn]:
         service = MemoryGatewayService(gateway.config(timeout_seconds=DEADLINE_SECONDS), assistant_id="holdfast")

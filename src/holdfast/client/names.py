@@ -14,7 +14,7 @@ import socket
 import threading
 import time
 from concurrent.futures import Future
-from urllib.request import getproxies
+from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
@@ -27,7 +27,7 @@ class Name:
 
     def __init__(self, url: str) -> None:
         self._host = _host(url)
-        self._needless = self._host in ("", "localhost") or _is_address(self._host) or bool(getproxies())
+        self._needless = self._host in ("", "localhost") or _is_address(self._host) or _by_proxy(self._host)
         self._lock = threading.Lock()
         self._looking: Future[bool] | None = None
         self._known_until = 0.0
@@ -65,6 +65,11 @@ def _host(url: str) -> str:
         return httpx2.URL(url).raw_host.decode("ascii")
     except (httpx2.InvalidURL, UnicodeError):
         return ""
+
+
+def _by_proxy(host: str) -> bool:
+    """Whether a proxy is there, and this host is none of those that are reached without it."""
+    return any(kind in getproxies() for kind in ("http", "https", "all")) and not proxy_bypass(host)
 
 
 def _is_address(host: str) -> bool:
