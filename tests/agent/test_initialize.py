@@ -55,7 +55,7 @@ def init(
     folder: Path, gateway: str | None = None, user: str = "ana", key_file: Path | None = None, **settings: Any
 ) -> Initialized:
     choice = None if gateway is None else GatewayChoice(gateway, user, key_file)
-    return initialize(folder, Settings(**settings), ModelChoice(), choice)
+    return initialize(folder, Settings(**settings), None, choice)
 
 
 def mode(path: Path) -> int:
@@ -135,6 +135,26 @@ def test_a_config_that_nobody_changed_is_connected_afterwards(open_gateway: Gate
     init(folder)
     assert init(folder, open_gateway.url).replaced
     assert read_config(folder, Settings()).memory.mode is MemoryMode.HYBRID
+
+
+@pytest.mark.parametrize("model", [OPENAI, ModelChoice("anthropic")])
+def test_a_config_with_a_chosen_model_keeps_it_when_it_is_connected_afterwards(
+    open_gateway: Gateway, folder: Path, model: ModelChoice
+) -> None:
+    initialize(folder, Settings(), model)
+    assert init(folder, open_gateway.url).replaced
+    found = read_config(folder, Settings())
+    assert (found.provider, found.model, found.base_url) == (model.provider, model.model, model.base_url)
+    assert found.memory.mode is MemoryMode.HYBRID
+
+
+def test_a_key_that_stays_where_it_is_becomes_private(open_gateway: Gateway, folder: Path) -> None:
+    place = init(folder, open_gateway.url).key_file
+    assert place is not None
+    place.chmod(0o644)
+    (folder / ".holdfast" / "config.json").unlink()
+    init(folder, open_gateway.url, key_file=place)
+    assert mode(place) == 0o600
 
 
 def test_a_gateway_with_a_token_creates_users_for_its_operator_alone(guarded_gateway: Gateway, folder: Path) -> None:

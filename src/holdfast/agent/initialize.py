@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.agent.config import FILE, FOLDER
+from holdfast.agent.sections import read_sections
 from holdfast.agent.signup import signed_up
 from holdfast.domain.location import checked_url
 from holdfast.domain.scope import check_part
@@ -61,21 +62,24 @@ class Initialized:
 
 
 def initialize(
-    workspace: Path | str | None, settings: Settings, model: ModelChoice, gateway: GatewayChoice | None = None
+    workspace: Path | str | None, settings: Settings, model: ModelChoice | None, gateway: GatewayChoice | None = None
 ) -> Initialized:
-    """Write the config of the agent that works in `workspace`; before that, become a user of the gateway."""
+    """Write the config of the agent that works in `workspace`; before that, become a user of the gateway.
+
+    Without a `model`, it is the one of a config that is replaced, if there is one.
+    """
     folder = Path(workspace or Path.cwd()).absolute()
     if not folder.is_dir():
         raise ConfigurationError(f"{folder}: there is no such folder to work in")
     home = settings.home.absolute() if settings.home else folder / FOLDER
     config = settings.config_path.absolute() if settings.config_path else home / FILE
-    replaced = _may_replace(config)
+    known = _unchanged(config)
     with _made((home, config.parent)):
         key_file, created = (None, False) if gateway is None else _connected(home, gateway, settings)
         named = key_file.name if key_file and key_file.parent == config.parent else str(key_file)
-        _write(config, written(model, gateway, named), replaced)
+        _write(config, written(model or known or ModelChoice(), gateway, named), known is not None)
         _ignore(home)
-    return Initialized(config, key_file, created, replaced)
+    return Initialized(config, key_file, created, known is not None)
 
 
 @contextlib.contextmanager
@@ -93,13 +97,16 @@ def _made(folders: Iterable[Path]) -> Iterator[None]:
         raise
 
 
-def _may_replace(config: Path) -> bool:
-    """Whether a config is there that was written here, and that nobody has changed since."""
+def _unchanged(config: Path) -> ModelChoice | None:
+    """The model of a config that was written here without a gateway and that nobody has changed since; none if none
+    is there. Any other stays."""
     if not os.path.lexists(config):
-        return False
-    with contextlib.suppress(OSError, UnicodeDecodeError):
-        if not config.is_symlink() and config.read_text("utf-8") == written(ModelChoice()):
-            return True
+        return None
+    with contextlib.suppress(OSError, UnicodeDecodeError, ConfigurationError):
+        agent = read_sections(config).section("agent")
+        known = ModelChoice(agent.text("provider"), agent.text("model") or None, agent.text("baseUrl") or None)
+        if not config.is_symlink() and config.read_text("utf-8") == written(known):
+            return known
     raise Conflict(
         f"{config} is there already, and is not overwritten; change it with an editor, or move it away and try again"
     )
@@ -111,6 +118,7 @@ def _connected(home: Path, gateway: GatewayChoice, settings: Settings) -> tuple[
     known = None if gateway.key_file is None else _read_key(gateway.key_file)
     if gateway.key_file is not None and gateway.key_file.absolute() == place:
         asyncio.run(signed_up(gateway.url, gateway.user_id, known, settings))
+        place.chmod(_PRIVATE_FILE)
         return place, False
     with _reserved(place) as handle:
         key = asyncio.run(signed_up(gateway.url, gateway.user_id, known, settings))

@@ -39,7 +39,9 @@ def init(
     if key_file is not None and gateway is None:
         raise Usage("--key-file is a key to a gateway; name it with --gateway and --user")
     base_url = None if chosen.base_url is None else checked_url(chosen.base_url, "--base-url")
-    model = ModelChoice(chosen.provider or ("scripted" if base_url is None else "openai"), chosen.model, base_url)
+    model = None
+    if (chosen.provider, chosen.model, base_url) != (None, None, None):
+        model = ModelChoice(chosen.provider or ("scripted" if base_url is None else "openai"), chosen.model, base_url)
     connected = None if gateway is None or user is None else GatewayChoice(gateway, user, key_file)
     done = initialize(chosen.workspace, read_settings(), model, connected)
     if as_json:
