@@ -73,6 +73,7 @@ def test_as_json_a_run_is_one_document(told: Holdfast) -> None:
         "tool_calls": [],
         "usage": {"input_tokens": 0, "output_tokens": 0},
         "error": None,
+        "recall_failed": None,
         "explained": [
             {"layer": "curated", "text": "My dog is called Rex.", "target": "user", "entry": 1, "in_answer": ["rex"]}
         ],

@@ -289,11 +289,14 @@ class _Run:
 
     def _explained(self) -> Explained:
         sources = session_sources(self._hits)
+        failed = None
         if self._turn is not None:
-            recalled = self._turn.recall.items if self._turn.recall else ()
+            recall = self._turn.recall
+            recalled = recall.items if recall else ()
+            failed = str(recall.event.data["category"]) if recall and not recall.succeeded else None
             curated = curated_sources(self._turn.snapshot) if self._turn.snapshot else []
             sources = [*curated, *gateway_sources(recalled), *sources]
-        return explain(self._prompt, self._text, sources)
+        return explain(self._prompt, self._text, sources, failed)
 
 
 _TOO_MANY = ToolOutcome(f'{{"error":"more than {MAX_CALLS_PER_REPLY} calls at once; make the others again"}}', ok=False)

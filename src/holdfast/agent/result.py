@@ -76,6 +76,8 @@ class Explained:
     """What the model was given, layer by layer."""
 
     sources: tuple[Source, ...] = ()
+    recall_failed: str | None = None
+    """Why the gateway gave nothing, by what that is called; none if it was asked and answered, or is not there."""
 
     def of(self, layer: Layer) -> tuple[Source, ...]:
         return tuple(source for source in self.sources if source.layer is layer)
@@ -155,7 +157,7 @@ def _told(item: RecalledItem) -> dict[str, Origin]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def explain(prompt: str, answer: str, sources: Iterable[Source]) -> Explained:
+def explain(prompt: str, answer: str, sources: Iterable[Source], recall_failed: str | None = None) -> Explained:
     """Mark which sources share words with the answer.
 
     Words that the prompt brought itself tell nothing of where an answer is from, so they count only if no source has
@@ -166,8 +168,8 @@ def explain(prompt: str, answer: str, sources: Iterable[Source]) -> Explained:
     for words in (said - content_words(prompt), said):
         marked = tuple(replace(each, shared=_shared(each.text, words)) for each in given)
         if any(each.shared for each in marked):
-            return Explained(marked)
-    return Explained(given)
+            return Explained(marked, recall_failed)
+    return Explained(given, recall_failed)
 
 
 def content_words(text: str) -> frozenset[str]:

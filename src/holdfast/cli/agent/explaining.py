@@ -30,6 +30,9 @@ def show_explained(result: AgentRunResult) -> None:
         cut = text if len(text) <= _TEXT_CHARS else text[: _TEXT_CHARS - 1] + "…"
         render.hanging(screen, Text("  ● ", style="bold green"), cut, indent=4)
         render.hanging(screen, Text("    "), about(source), style="dim", indent=4)
+    if why := result.explained.recall_failed:
+        told = f"the Memory Gateway gave nothing, since asking it failed ({on_one_line(why)})"
+        render.hanging(screen, Text("  ○ ", style="dim"), told, style="dim", indent=4)
     if rest := _rest(result.explained):
         render.hanging(screen, Text("  ○ ", style="dim"), rest, style="dim", indent=4)
 

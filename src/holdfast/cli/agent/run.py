@@ -68,6 +68,7 @@ def presented(result: AgentRunResult, *, explain: bool) -> dict[str, object]:
             {"layer": each.layer, "text": each.text, **each.origin, "in_answer": each.shared}
             for each in result.explained.sources
         ]
+        told["recall_failed"] = result.explained.recall_failed
     return told
 
 
