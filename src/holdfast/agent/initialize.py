@@ -103,7 +103,7 @@ def _unchanged(config: Path) -> ModelChoice | None:
     if not os.path.lexists(config):
         return None
     with contextlib.suppress(OSError, UnicodeDecodeError, ConfigurationError):
-        agent = read_sections(config).section("agent")
+        agent = read_sections(config, confined=False).section("agent")
         known = ModelChoice(agent.text("provider"), agent.text("model") or None, agent.text("baseUrl") or None)
         if not config.is_symlink() and config.read_text("utf-8") == written(known):
             return known
