@@ -15,13 +15,15 @@ import httpx2
 import pytest
 from small_model import MAX_TOKENS, NAME
 
-from holdfast.agent.config import MemoryConfig, MemoryMode, read_config
+from gateway.served import serving
+from holdfast.agent.config import AgentConfig, MemoryConfig, MemoryMode, read_config
+from holdfast.agent.initialize import GatewayChoice, ModelChoice, initialize
 from holdfast.agent.loader import EngineLoader
 from holdfast.agent.loop import AgentLoop
 from holdfast.agent.ports import ModelMessage, Reply, Role, TextPiece, ToolSpec
 from holdfast.agent.providers import open_model
 from holdfast.agent.providers.openai import OpenAIModel
-from holdfast.agent.result import RunStatus
+from holdfast.agent.result import AgentRunResult, Layer, RunStatus
 from holdfast.agent.tools import ToolBox
 from holdfast.settings import Settings
 
@@ -104,6 +106,28 @@ def test_an_agent_with_a_real_model_answers_with_what_its_tool_said(small_model_
         await model.close()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("mode", [MemoryMode.HYBRID, MemoryMode.MEMORY_GATEWAY])
+def test_a_real_model_is_given_in_another_session_what_it_was_told_in_one(
+    small_model_url: str, tmp_path: Path, mode: MemoryMode
+) -> None:
+    """The newcomer's walk, with a gateway. What so small a model makes of it differs from machine to machine."""
+    initialize(tmp_path, Settings(), ModelChoice("openai", NAME, small_model_url))
+
+    async def said(prompt: str, session: str, config: AgentConfig) -> AgentRunResult:
+        async with await EngineLoader(config=config, settings=Settings()).load() as loaded:
+            return await AgentLoop(loaded).run(prompt, session)
+
+    with serving(tmp_path / "served.db") as gateway:
+        initialize(tmp_path, Settings(), None, GatewayChoice(gateway.url, "ana"))
+        found = read_config(tmp_path, Settings())
+        config = replace(found, memory=replace(found.memory, mode=mode))
+        asyncio.run(said("My dog is called Rex.", "monday", config))
+        knows = asyncio.run(said("What is my dog called?", "wednesday", config))
+    assert knows.status is RunStatus.COMPLETED
+    assert knows.text
+    assert "My dog is called Rex." in [each.text for each in knows.explained.of(Layer.GATEWAY)]
 
 
 @pytest.mark.parametrize("how", ["closed", "cancelled"])
