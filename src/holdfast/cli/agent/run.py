@@ -23,8 +23,8 @@ Words = Annotated[list[str], typer.Argument(metavar="PROMPT", hidden=True)]
 def run(words: Words, chosen: AgentOptions, talk: TalkOptions, as_json: Json = False) -> None:
     """Ask the agent one thing: PROMPT, or what is on stdin if that is `-`.
 
-    The answer is on stdout, and nothing else is. It begins a session of its own, unless --session or --continue names
-    one.
+    The answer is on stdout, and nothing else but what --explain adds. It begins a session of its own, unless
+    --session or --continue names one.
     """
     from holdfast.cli.agent.explaining import show_explained
     from holdfast.cli.agent.showing import Screen
