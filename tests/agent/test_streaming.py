@@ -10,7 +10,7 @@ import pytest
 from recorded import ADD, FLUSH, SEARCH, agent, calls, configured, recorded
 
 from holdfast.agent.ports import ReasoningPiece, Reply, TextPiece
-from holdfast.agent.result import AgentRunResult, RunEvent, RunStatus, ToolEnded, ToolStarted
+from holdfast.agent.result import AgentRunResult, Answered, RunEvent, RunStatus, ToolEnded, ToolStarted
 from holdfast.errors import ModelUnavailable
 
 
@@ -40,6 +40,7 @@ def test_pieces_thoughts_and_tools_come_in_order_and_the_result_is_last(tmp_path
         TextPiece("It "),
         TextPiece("is "),
         TextPiece("five."),
+        Answered("It is five."),
     ]
     assert isinstance(result, AgentRunResult)
     assert (result.session_id, result.text, result.status) == ("sums", "It is five.", RunStatus.COMPLETED)
@@ -72,8 +73,9 @@ def test_a_piece_arrives_before_the_model_has_written_the_next(tmp_path: Path) -
                 model.read.set()
             return seen
 
-    first, second, result = asyncio.run(run())
-    assert (first, second, result.text) == (TextPiece("one "), TextPiece("two"), "one two")
+    first, second, answered, result = asyncio.run(run())
+    assert (first, second, answered) == (TextPiece("one "), TextPiece("two"), Answered("one two"))
+    assert result.text == "one two"
 
 
 @pytest.mark.parametrize("kind", ["plain", "async"])
@@ -92,7 +94,7 @@ def test_whoever_watches_a_run_is_told_the_same(kind: str, tmp_path: Path) -> No
         return seen, result
 
     seen, result = asyncio.run(run())
-    assert [type(event) for event in seen] == [ToolStarted, ToolEnded, TextPiece]
+    assert [type(event) for event in seen] == [ToolStarted, ToolEnded, TextPiece, Answered]
     assert result.text == "Two."
 
 
@@ -113,6 +115,6 @@ def test_the_result_comes_when_the_turn_was_kept(tmp_path: Path) -> None:
             async with agent(folder, Reply("Yes.")) as running:
                 return [list(gateway.journal) async for _ in running.loop.stream("Are you there?")]
 
-        piece, result = asyncio.run(run())
-    assert piece == [SEARCH]
+        piece, answered, result = asyncio.run(run())
+    assert piece == answered == [SEARCH]
     assert result == [SEARCH, ADD, FLUSH]

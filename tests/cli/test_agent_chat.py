@@ -12,6 +12,7 @@ import pytest
 
 from agent.spoken import Answer, Spoken, speaking
 from gateway.served import serving
+from serving import HANG, answering, http
 
 from .terminal import CTRL_C, CTRL_D, UP, Terminal, at_a_terminal, ran
 
@@ -125,6 +126,24 @@ def test_ctrl_c_while_nothing_has_come_yet_does_too(tmp_path: Path) -> None:
         terminal.see("(stopped)")
         terminal.see(PROMPT)
         assert terminal.leave() == 0
+
+
+def test_ctrl_c_after_the_answer_leaves_it_kept_and_says_so(tmp_path: Path) -> None:
+    with answering(http(200, b'{"results": []}'), HANG) as (url, _):
+        gateway = {"baseUrl": url, "userId": "ana", "userKey": "uk_of-ana", "timeoutSeconds": 60}
+        (tmp_path / ".holdfast").mkdir()
+        config = {"agent": {"provider": "scripted"}, "memory": {"mode": "memory_gateway", "gateway": gateway}}
+        (tmp_path / ".holdfast" / "config.json").write_text(json.dumps(config))
+        with chatting(tmp_path) as terminal:
+            terminal.say("What is my dog called?")
+            terminal.see("telling the gateway")
+            terminal.type(CTRL_C)
+            terminal.see("(answered, and kept; the gateway may not know of it)")
+            terminal.see(PROMPT)
+            assert terminal.leave() == 0
+    told = ran(tmp_path, "agent", "sessions", "--json").stdout
+    shown = ran(tmp_path, "agent", "sessions", "show", json.loads(told)["sessions"][0]["id"]).stdout
+    assert "assistant:" in shown
 
 
 def test_ctrl_c_at_the_prompt_says_how_to_leave_and_ctrl_d_leaves(tmp_path: Path) -> None:

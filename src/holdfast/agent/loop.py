@@ -34,6 +34,7 @@ from holdfast.agent.ports import (
 )
 from holdfast.agent.result import (
     AgentRunResult,
+    Answered,
     Explained,
     RunError,
     RunEvent,
@@ -152,6 +153,7 @@ class _Run:
                     self._completed(), NewEvent(ANSWERED, self._text, Role.ASSISTANT, context_visible=True)
                 )
                 turn.answer(self._text)
+                yield Answered(self._text)
             await self._write()
         except ModelError as error:
             self._text, self._status, self._error = "", RunStatus.FAILED, RunError(error.code, str(error))

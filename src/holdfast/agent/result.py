@@ -117,7 +117,14 @@ class ToolEnded:
     content: str
 
 
-RunEvent = TextPiece | ReasoningPiece | ToolStarted | ToolEnded
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The answer is whole and in its session. What is left is to tell the gateway, which may take its time."""
+
+    text: str
+
+
+RunEvent = TextPiece | ReasoningPiece | ToolStarted | ToolEnded | Answered
 
 
 def curated_sources(snapshot: MemorySnapshot) -> list[Source]:

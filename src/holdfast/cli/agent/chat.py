@@ -96,10 +96,12 @@ class Chat:
 
         try:
             result = self._talk.say(prompt, Screen())
-        except Cancelled:
+        except Cancelled as stopped:
             if not self._here:
                 raise KeyboardInterrupt from None
-            print("  (stopped)", file=sys.stderr)
+            self._said = self._said or stopped.answered
+            kept = "answered, and kept; the gateway may not know of it"
+            print(f"  ({kept if stopped.answered else 'stopped'})", file=sys.stderr)
             return
         except HoldfastError as error:
             if not self._here:

@@ -16,7 +16,7 @@ from holdfast.cli.safety import on_one_line, visible
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from holdfast.agent.result import AgentRunResult, RunEvent
+    from holdfast.agent.result import RunEvent
 
 # Quicker answers need no sign that something goes on.
 _PATIENCE_SECONDS = 0.4
@@ -35,9 +35,10 @@ class Screen:
         self._within = False  # whether the cursor stands behind something on its line
         self._thinking = False  # whether that was said aloud by a model that thinks
         self._answer = ""
+        self.answered = False  # whether the answer is whole; only the gateway is still to be told
 
     def watch(self, event: RunEvent) -> None:
-        from holdfast.agent.result import ToolEnded, ToolStarted
+        from holdfast.agent.result import Answered, ToolEnded, ToolStarted
 
         self.stop_waiting()
         if isinstance(event, TextPiece):
@@ -54,6 +55,8 @@ class Screen:
             self._aside(f"· {called[:_SHOWN_CHARS]}{'…' if len(called) > _SHOWN_CHARS else ''}")
         elif isinstance(event, ToolEnded) and not event.ok:
             self._aside(f"· {on_one_line(f'{event.call.name} failed: {event.content}')[:_SHOWN_CHARS]}")
+        elif isinstance(event, Answered):
+            self._end(event.text)
         self.wait()
 
     def wait(self) -> None:
@@ -69,12 +72,12 @@ class Screen:
             self._spinning.__exit__(None, None, None)
             self._spinning = None
 
-    def finish(self, result: AgentRunResult) -> None:
+    def _end(self, text: str) -> None:
         """The rest of the answer: all of it, where nothing was shown as it came."""
-        self.stop_waiting()
-        if result.text and not self._quiet and not (self._streams and self._answer):
+        self.answered = True
+        if text and not self._quiet and not (self._streams and self._answer):
             self._new_line()
-            self._put(visible(result.text))
+            self._put(visible(text))
         self._new_line()
 
     def close(self) -> None:
@@ -110,7 +113,7 @@ class Screen:
 
     def _spin(self) -> None:
         self._waiting = None
-        self._spinning = _beside().status("thinking", spinner_style="dim")
+        self._spinning = _beside().status("telling the gateway" if self.answered else "thinking", spinner_style="dim")
         self._spinning.__enter__()
 
 

@@ -28,7 +28,14 @@ _LATEST_SESSIONS = 10
 
 
 class Cancelled(Exception):
-    """The user ended a prompt that was under way. What it left in the session says so."""
+    """The user ended a prompt that was under way. What it left in the session says so.
+
+    If it was `answered`, the answer is in the session, and only the gateway may not know of it.
+    """
+
+    def __init__(self, *, answered: bool) -> None:
+        super().__init__("cancelled")
+        self.answered = answered
 
 
 class Talk:
@@ -59,15 +66,13 @@ class Talk:
                 ended = True
 
         try:
-            result = self._runner.run(answer())
-            screen.finish(result)
-            return result
+            return self._runner.run(answer())
         except (KeyboardInterrupt, asyncio.CancelledError):
             if not ended:
                 raise typer.Abort from None
         finally:
             screen.close()
-        raise Cancelled
+        raise Cancelled(answered=screen.answered)
 
     def known(self) -> tuple[Event, ...]:
         """What was said in the session before."""
