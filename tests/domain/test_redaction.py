@@ -20,6 +20,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.domain.governed import (
+    ActorAttribution,
+    Authority,
+    ConversationKey,
+    HostOpaqueRef,
+    RefVisibility,
+    Relation,
+    TranscriptMessage,
+    TranscriptState,
+    TranscriptTurn,
+    View,
+)
 from holdfast.domain.ids import MessageId, TurnId
 from holdfast.domain.redaction import (
     AUTHORITIES,
@@ -39,18 +51,6 @@ from holdfast.domain.redaction import (
     redacted_slice,
 )
 from holdfast.domain.transcript import Role
-from holdfast.domain.transcripts import (
-    ActorAttribution,
-    Authority,
-    ConversationKey,
-    HostOpaqueRef,
-    RefVisibility,
-    Relation,
-    TranscriptMessage,
-    TranscriptState,
-    TranscriptTurn,
-    View,
-)
 from holdfast.errors import InvalidInput
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)

@@ -12,10 +12,7 @@ from datetime import datetime
 from enum import IntEnum, StrEnum
 from typing import NamedTuple, TypeVar
 
-from holdfast.domain.ids import MessageId, TurnId
-from holdfast.domain.numbers import checked_whole
-from holdfast.domain.transcript import Role
-from holdfast.domain.transcripts import (
+from holdfast.domain.governed import (
     ActorAttribution,
     Authority,
     ConversationKey,
@@ -27,6 +24,9 @@ from holdfast.domain.transcripts import (
     View,
     checked_member,
 )
+from holdfast.domain.ids import MessageId, TurnId
+from holdfast.domain.numbers import checked_whole
+from holdfast.domain.transcript import Role
 
 MAX_BUDGET = 1_000_000
 

@@ -13,10 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.domain.ids import MessageId, TurnId
-from holdfast.domain.redaction import TranscriptBudget, redacted
-from holdfast.domain.transcript import Role
-from holdfast.domain.transcripts import (
+from holdfast.domain.governed import (
     MAX_LABEL_CHARS,
     MAX_NAME_CHARS,
     MAX_TURN_HOST_REFS,
@@ -44,6 +41,9 @@ from holdfast.domain.transcripts import (
     committed,
     overlap,
 )
+from holdfast.domain.ids import MessageId, TurnId
+from holdfast.domain.redaction import TranscriptBudget, redacted
+from holdfast.domain.transcript import Role
 from holdfast.errors import InvalidInput, InvalidScope, InvalidText
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
