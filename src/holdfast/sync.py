@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import concurrent.futures.thread  # noqa: F401 - see `_close_all`
+import contextlib
 import functools
 import os
 import threading
@@ -21,6 +22,7 @@ from holdfast.loops import over_in_one_step, running
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_NOTICE_SECONDS = 5.0  # only a loop that is stuck takes so long
 
 
 class Portal:
@@ -56,7 +58,15 @@ class Portal:
             return future.result()
         except KeyboardInterrupt:
             future.cancel()
+            self._await_notice()
             raise
+
+    def _await_notice(self) -> None:
+        """Until the loop knows of a cancellation: what was not begun must not be begun once the caller goes on."""
+        noticed = threading.Event()
+        with contextlib.suppress(RuntimeError):  # a loop that is closed has nothing left to begin
+            self._loop.call_soon_threadsafe(noticed.set)
+            noticed.wait(_NOTICE_SECONDS)
 
     def _submit(self, work: Coroutine[Any, Any, R]) -> Future[R]:
         self._check_here(work)

@@ -1,6 +1,6 @@
 """Curated memory: two small files that the agent keeps for itself, and that go into its prompt as they are."""
 
-from holdfast.agent.curated.entries import Action, Operation, Target
+from holdfast.agent.curated.entries import Action, Change, Target
 from holdfast.agent.curated.files import MemoryStore
 from holdfast.agent.curated.service import MemoryService, MemorySnapshot
 from holdfast.agent.curated.threats import threat_in
@@ -8,10 +8,10 @@ from holdfast.agent.curated.tool import memory_tool
 
 __all__ = [
     "Action",
+    "Change",
     "MemoryService",
     "MemorySnapshot",
     "MemoryStore",
-    "Operation",
     "Target",
     "memory_tool",
     "threat_in",

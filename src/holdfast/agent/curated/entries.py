@@ -1,4 +1,4 @@
-"""Curated entries as values: how a file's text holds them, how one is addressed, what an operation makes of them.
+"""Curated entries as values: how a file's text holds them, how one is addressed, what a change makes of them.
 
 An entry is text without blank edges. In a file, a line that is nothing but `§` stands between two of them, so no entry
 has such a line. Nothing here touches a disk.
@@ -44,7 +44,7 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class Change:
     """One change of one file: `add` takes a content, `remove` an old text, `replace` both."""
 
     action: Action
@@ -122,26 +122,26 @@ def _completing(entries: Sequence[str]) -> dict[int, str]:
     return found
 
 
-def applied(entries: Entries, operation: Operation) -> tuple[Entries, str]:
-    """The entries after the operation, and what it did. `InvalidInput` says why it cannot be."""
-    if operation.action is Action.ADD:
-        content = str(operation.content)
+def applied(entries: Entries, change: Change) -> tuple[Entries, str]:
+    """The entries after the change, and what it did. `InvalidInput` says why it cannot be."""
+    if change.action is Action.ADD:
+        content = str(change.content)
         if content in entries:
             return entries, "It was there already"
         return (*entries, content), "Added"
-    at = _found(entries, operation)
-    if operation.action is Action.REPLACE:
-        return (*entries[:at], str(operation.content), *entries[at + 1 :]), "Replaced"
+    at = _found(entries, change)
+    if change.action is Action.REPLACE:
+        return (*entries[:at], str(change.content), *entries[at + 1 :]), "Replaced"
     return (*entries[:at], *entries[at + 1 :]), "Removed"
 
 
-def _found(entries: Entries, operation: Operation) -> int:
+def _found(entries: Entries, change: Change) -> int:
     """The one entry that shows the old text. What is blocked is found by what is shown in its place."""
-    old = str(operation.old_text)
+    old = str(change.old_text)
     views = shown(entries)
     matching = [at for at, view in enumerate(views) if old in view]
     if not matching:
-        raise InvalidInput("old_text", f"is in no entry of {operation.target.file}; copy a piece of the entry exactly")
+        raise InvalidInput("old_text", f"is in no entry of {change.target.file}; copy a piece of the entry exactly")
     if len({entries[at] for at in matching}) > 1:
         previews = "; ".join(f"'{_preview(views[at])}'" for at in matching)
         raise InvalidInput("old_text", f"is in {len(matching)} entries, give more of the one meant: {previews}")

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from holdfast.agent.curated.entries import Entries, Operation, Target, applied, joined, made_together, parsed, usage
+from holdfast.agent.curated.entries import Change, Entries, Target, applied, joined, made_together, parsed, usage
 from holdfast.errors import (
     ConfigurationError,
     InvalidInput,
@@ -104,19 +104,19 @@ class MemoryStore:
                 stack.enter_context(self._locked(min(self._lock_seconds, READ_SECONDS)))
             return {target: self._held(target) for target in Target}
 
-    def change(self, operations: Sequence[Operation]) -> tuple[Mapping[Target, Held], tuple[str, ...]]:
-        """Do all of them, or none and say why; what the files hold then, and what each operation did."""
+    def change(self, changes: Sequence[Change]) -> tuple[Mapping[Target, Held], tuple[str, ...]]:
+        """Do all of them, or none and say why; what the files hold then, and what each change did."""
         with _translated():
             _make(self._folder)
             with self._locked(self._lock_seconds):
-                return self._changed(operations)
+                return self._changed(changes)
 
-    def _changed(self, operations: Sequence[Operation]) -> tuple[Mapping[Target, Held], tuple[str, ...]]:
-        before = {target: self._writable(target) for target in Target if any(o.target is target for o in operations)}
+    def _changed(self, changes: Sequence[Change]) -> tuple[Mapping[Target, Held], tuple[str, ...]]:
+        before = {target: self._writable(target) for target in Target if any(o.target is target for o in changes)}
         entries = {target: held.entries for target, held in before.items()}
         done = []
-        for operation in operations:
-            entries[operation.target], did = applied(entries[operation.target], operation)
+        for change in changes:
+            entries[change.target], did = applied(entries[change.target], change)
             done.append(did)
         after = {target: Held(target, self._limits[target], entries[target]) for target in before}
         written = {target: held for target, held in after.items() if held != before[target]}

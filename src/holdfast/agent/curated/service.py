@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.agent.curated.entries import DELIMITER, Entries, Operation, Target, shown
+from holdfast.agent.curated.entries import DELIMITER, Change, Entries, Target, shown
 from holdfast.agent.curated.files import Held, MemoryStore
 from holdfast.errors import HoldfastError
 from holdfast.loops import aside
@@ -42,11 +42,11 @@ class MemoryService:
     async def snapshot(self) -> MemorySnapshot:
         return await aside(lambda: _snapshot(self._store.read()))
 
-    async def apply(self, operations: Sequence[Operation]) -> dict[str, Any]:
+    async def apply(self, changes: Sequence[Change]) -> dict[str, Any]:
         """Do all of them or none; the answer is JSON, and says why if it was none."""
-        targets = [target for target in Target if any(each.target is target for each in operations)]
+        targets = [target for target in Target if any(each.target is target for each in changes)]
         try:
-            held, done = await aside(lambda: self._store.change(operations))
+            held, done = await aside(lambda: self._store.change(changes))
         except HoldfastError as error:
             return await self.refused(str(error), targets)
         counted = {what: done.count(what) for what in dict.fromkeys(done)}

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from holdfast.agent.curated.entries import Action, Operation, Target
+from holdfast.agent.curated.entries import Action, Change, Target
 from holdfast.agent.curated.service import MemoryService
 from holdfast.errors import InvalidInput
 
@@ -79,13 +79,13 @@ def memory_tool(service: MemoryService) -> Callable[..., Awaitable[dict[str, Any
 
 def _wanted(
     action: str | None, target: str, content: str | None, old_text: str | None, operations: list[MemoryOperation] | None
-) -> list[Operation]:
+) -> list[Change]:
     if target not in list(Target):
         raise InvalidInput("target", "is neither 'memory' nor 'user'")
     if not operations:
         if action not in list(Action):
             raise InvalidInput("action", "is missing; give add, replace or remove, or a list of operations")
-        return [Operation(Action(action), Target(target), content, old_text)]
+        return [Change(Action(action), Target(target), content, old_text)]
     if action or content or old_text:
         raise InvalidInput("operations", "stand alone: give them, or action, content and old_text, and not both")
     if len(operations) > MAX_OPERATIONS:
@@ -94,9 +94,7 @@ def _wanted(
     for number, each in enumerate(operations, 1):
         given = MemoryOperation.model_validate(each)
         try:
-            changes.append(
-                Operation(Action(given.action), Target(given.target or target), given.content, given.old_text)
-            )
+            changes.append(Change(Action(given.action), Target(given.target or target), given.content, given.old_text))
         except InvalidInput as error:
             raise InvalidInput(f"operations, {number}", str(error)) from None
     return changes
