@@ -17,8 +17,6 @@ from faults.zygote import Zygote
 
 SECONDS = float(os.environ.get("HOLDFAST_GATEWAY_SECONDS", "30"))
 RECOVERY_SECONDS = 10.0
-# A machine that others use too may become slower than the load that was measured on it; not each time.
-ATTEMPTS = 3
 # Caches fill and allocators keep a little; a leak of a kilobyte per request would be more.
 _GROWTH_MB = 24.0
 
@@ -57,15 +55,12 @@ def test_load_is_survived(service: Service) -> None:
     def steadily(seconds: float, share: float, most: int = 256) -> Outcome:
         return asyncio.run(at_a_rate(service.port, share * knee, seconds, ask, most))
 
-    for _ in range(ATTEMPTS):
-        best = asyncio.run(as_fast_as_answered(service.port, 8, 3.0, lambda caller, count: [ask(caller * 7 + count)]))
-        assert set(best.statuses) == {200}
-        knee = best.per_second
-        steadily(5.0, 0.7)
-        memory, files = service.resident_mb, service.open_files
-        steady = steadily(SECONDS, 0.7)
-        if set(steady.statuses) == {200}:
-            break
+    best = asyncio.run(as_fast_as_answered(service.port, 8, 3.0, lambda caller, count: [ask(caller * 7 + count)]))
+    assert set(best.statuses) == {200}
+    knee = best.per_second
+    steadily(5.0, 0.7)
+    memory, files = service.resident_mb, service.open_files
+    steady = steadily(SECONDS, 0.7)
     assert set(steady.statuses) == {200}, steady.statuses
     assert service.resident_mb - memory < _GROWTH_MB, f"{memory:.0f} MB became {service.resident_mb:.0f} MB"
     assert service.open_files <= files + 300
