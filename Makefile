@@ -21,7 +21,8 @@ demo: $(VENV)/.installed
 	$(BIN)/holdfast demo
 
 test: $(VENV)/.tests
-	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -n 2
+	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -n 2 -m "not alone"
+	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -m alone
 
 check: $(VENV)/.tests
 	$(BIN)/ruff format --check .

@@ -111,6 +111,13 @@ def test_a_token_file_that_is_none_is_said(holdfast: Holdfast, tmp_path: Path) -
     assert "is not text" in holdfast("serve", "--operator-token-file", "token").err
 
 
+@pytest.mark.parametrize("port", ["65536", "99999999999", "-1"])
+def test_a_port_that_there_is_not_is_said_before_a_store_is_made(holdfast: Holdfast, tmp_path: Path, port: str) -> None:
+    ran = holdfast("serve", "--port", port)
+    assert (ran.code, "there is no port" in ran.err, "--port" in ran.err) == (2, True, True)
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_port_that_is_taken_is_said_before_a_store_is_made(holdfast: Holdfast, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         ran = holdfast("serve", "--port", str(taken.getsockname()[1]))

@@ -46,6 +46,7 @@ def asks(service: Service) -> list[Ask]:
     return [*searches, *searches, added]
 
 
+@pytest.mark.alone
 def test_load_is_survived(service: Service) -> None:
     asked = asks(service)
 

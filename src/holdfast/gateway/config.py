@@ -45,6 +45,8 @@ class GatewayConfig:
     request_logs: bool = True
 
     def __post_init__(self) -> None:
+        if not 0 <= self.port <= 65_535:
+            raise ConfigurationError(f"there is no port {self.port}; choose one up to 65535 with --port, or 0 for any")
         if not self.on_loopback and self.operator_token is None:
             raise ConfigurationError(
                 f"{self.host} can be reached from other machines, so an operator token is needed: set"
