@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from holdfast.agent.keyfiles import key_text
 from holdfast.agent.sections import Section, read_sections
 from holdfast.client.gateway import DEFAULT_SCOPE, DEFAULT_TOP_K, MAX_TOP_K, SCOPES
 from holdfast.domain.location import checked_url
@@ -32,7 +33,6 @@ DEFAULT_TIMEOUT_SECONDS = 10.0
 DEFAULT_MEMORY_CHARS = 2_200
 DEFAULT_USER_CHARS = 1_375
 _MAX_CURATED_CHARS = 100_000
-_MAX_KEY_BYTES = 4_096
 _NO_GATEWAY = (
     "no Memory Gateway is configured, so the curated files are all the memory there is; `holdfast agent init` writes a"
     " config that says so, or that names a gateway"
@@ -238,8 +238,7 @@ def _key(section: Section) -> tuple[Secret | None, str]:
     if written.strip():
         raise section.wrong("userKeyFile", "is given together with userKey; keep one of them")
     try:
-        with path.open("rb") as file:
-            text = file.read(_MAX_KEY_BYTES).decode("ascii", "replace").strip()
+        text = key_text(path)
     except FileNotFoundError:
         return None, "the file that userKeyFile names"
     except OSError as error:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.agent.config import FILE, FOLDER
+from holdfast.agent.keyfiles import MAX_KEY_BYTES, key_text
 from holdfast.agent.sections import read_sections
 from holdfast.agent.signup import signed_up
 from holdfast.domain.location import checked_url
@@ -25,7 +26,6 @@ from holdfast.settings import Settings
 
 KEY_FILE = "gateway.key"
 _PRIVATE_FOLDER, _PRIVATE_FILE = 0o700, 0o600
-_MAX_KEY_BYTES = 4_096
 _IGNORED = "# What was said, and the key to it: nothing for a repository.\ngateway.key\nmemories/\nsessions/\n"
 
 
@@ -138,7 +138,7 @@ def _reserved(place: Path) -> Iterator[int]:
             " else move it away"
         ) from None
     try:
-        os.write(handle, b" " * _MAX_KEY_BYTES)  # a full disk shows now
+        os.write(handle, b" " * MAX_KEY_BYTES)  # a full disk shows now
         os.fsync(handle)
         yield handle
     except BaseException:
@@ -150,8 +150,7 @@ def _reserved(place: Path) -> Iterator[int]:
 
 def _read_key(file: Path) -> Secret:
     try:
-        with file.open("rb") as opened:
-            text = opened.read(_MAX_KEY_BYTES).decode("ascii", "replace").strip()
+        text = key_text(file)
     except OSError as error:
         problem = f"{file} cannot be read ({error.strerror})"
     else:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.agent.keyfiles import key_text
 from holdfast.domain.location import checked_url
 from holdfast.domain.secret import Secret
 from holdfast.errors import InvalidInput, ModelMisconfigured
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from holdfast.agent.config import AgentConfig
     from holdfast.agent.ports import ChatModel
 
-_MAX_KEY_BYTES = 4_096
 _OWN = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
 _SUCH_AS = {"openai": "gpt-5-mini, or qwen3 at an Ollama of your own", "anthropic": "claude-sonnet-5"}
 
@@ -88,8 +88,7 @@ def _address(url: str, name: str) -> str:
 
 def _key_in(path: Path) -> Secret:
     try:
-        with path.open("rb") as file:
-            text = file.read(_MAX_KEY_BYTES).decode("ascii", "replace").strip()
+        text = key_text(path)
     except OSError as error:
         # The path is not shown: somebody may have written the key itself in its place.
         raise ModelMisconfigured(f"agent.apiKeyFile names a file that cannot be read ({error.strerror})") from None
