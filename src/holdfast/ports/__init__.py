@@ -1,0 +1,54 @@
+"""What the core needs from outside: a store, an embedder, a clock, ids. And what edges need from the core: a service.
+
+A store runs a piece of work inside one transaction, in a thread of its own choosing. A `Reader` and a `Transaction`
+are bound to the grant they were opened with: what the grant does not reach cannot be read, counted or written through
+them. All methods on them are plain calls; `read` and `write` are awaited.
+"""
+
+from holdfast.domain.forgetting import Doomed
+from holdfast.domain.memory import Candidate
+from holdfast.domain.resources import Document
+from holdfast.domain.searching import (
+    ListFilter,
+    Nearest,
+    NearestState,
+    Order,
+    QueryVector,
+    Ranked,
+    Scored,
+    VectorBlock,
+    Wanted,
+)
+from holdfast.ports.models import (
+    Analysis,
+    Analyzer,
+    Clock,
+    Documents,
+    Embedder,
+    Extractor,
+    Flag,
+    Ids,
+    Purpose,
+)
+from holdfast.ports.records import (
+    Answer,
+    Delta,
+    Indexed,
+    IndexRow,
+    NewMessage,
+    NewRevision,
+    NewTurn,
+    StoredMessages,
+    Unindexed,
+    VectorRow,
+)
+from holdfast.ports.service import Directory, Searcher, Service, Verb
+from holdfast.ports.store import Reader, Store, Transaction
+
+__all__ = [
+    "Analysis", "Analyzer", "Answer", "Candidate", "Clock", "Delta", "Directory", "Document", "Documents",
+    "Doomed", "Embedder", "Extractor", "Flag", "Ids", "IndexRow", "Indexed", "ListFilter", "Nearest",
+    "NearestState", "NewMessage", "NewRevision", "NewTurn", "Order", "Purpose", "QueryVector", "Ranked", "Reader",
+    "Scored", "Searcher", "Service", "Store", "StoredMessages", "Transaction", "Unindexed", "VectorBlock",
+    "VectorRow", "Verb", "Wanted",
+]  # fmt: skip

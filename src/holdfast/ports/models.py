@@ -1,0 +1,101 @@
+"""What makes something of texts, tells the time and names things."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import IntFlag, StrEnum
+from typing import Protocol
+
+from holdfast.domain.memory import Candidate
+from holdfast.domain.ranking import FloatArray
+from holdfast.domain.resources import Document
+from holdfast.domain.results import Record
+
+
+class Clock(Protocol):
+    def now(self) -> datetime: ...
+
+
+class Ids(Protocol):
+    def new(self, prefix: str) -> str:
+        """A new id, greater than every id this has given before."""
+
+
+# --- embedding and analysis ------------------------------------------------------------------------------------------
+
+
+class Purpose(StrEnum):
+    DOCUMENT = "document"
+    QUERY = "query"
+
+
+class Embedder(Protocol):
+    """Texts to unit vectors.
+
+    `fingerprint` changes whenever the vectors would: model, weights, runtime. `local` embedders answer in
+    milliseconds without a network, so `add` waits for them.
+    """
+
+    @property
+    def fingerprint(self) -> str: ...
+
+    @property
+    def dimensions(self) -> int: ...
+
+    @property
+    def local(self) -> bool: ...
+
+    async def embed(self, texts: Sequence[str], purpose: Purpose) -> FloatArray:
+        """One row of float32 per text, each of length one."""
+
+    async def close(self) -> None: ...
+
+
+class Flag(IntFlag):
+    """What analysis found in a text, once, when it was indexed."""
+
+    NONE = 0
+    TIME_EXPRESSION = 1
+    QUESTION_ONLY = 2
+    LONG = 4
+    ENDS_ASKING = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """A text's terms as packed hashes and counts, how many terms it has, what it is like, and its pieces to embed."""
+
+    terms: bytes
+    length: int
+    flags: Flag
+    pieces: tuple[str, ...]
+
+
+class Analyzer(Protocol):
+    @property
+    def version(self) -> int:
+        """Grows when the analysis of the same text would differ: then the store re-indexes itself."""
+
+    def analyze(self, text: str) -> Analysis: ...
+
+
+# --- extraction -------------------------------------------------------------------------------------------------------
+
+
+class Extractor(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    async def extract(self, messages: Sequence[Record], subject: str | None) -> Sequence[Candidate]: ...
+
+
+# --- documents --------------------------------------------------------------------------------------------------------
+
+
+class Documents(Protocol):
+    """Reads files that somebody gave, whoever made them."""
+
+    async def read(self, content: bytes, media_type: str | None, name: str) -> Document:
+        """`InvalidDocument` if it is not what it says, cannot be read, or is too large."""

@@ -1,0 +1,142 @@
+"""What goes into a store, and what it hands to search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from holdfast.domain.ids import MemoryId, MessageId, TurnId
+from holdfast.domain.memory import Plane, Status, Trust, Validity
+from holdfast.domain.scope import Scope
+from holdfast.domain.transcript import Metadata, Role
+from holdfast.ports.models import Analysis
+
+# --- what stores hand to search ---------------------------------------------------------------------------------------
+
+
+class IndexRow(NamedTuple):
+    """One record as search sees it: no text, moments in microseconds. `number` is the store's own and never leaves."""
+
+    number: int
+    kind: int  # 0 message, 1 memory
+    plane: str | None
+    status: str
+    trust: int
+    scope_id: int
+    conversation_id: int | None
+    position: int
+    sender: str | None
+    role: str | None
+    source: str | None
+    said_at: int
+    recorded_at: int
+    superseded_at: int | None
+    valid_from: int | None
+    valid_to: int | None
+    flags: int
+    length: int
+    terms: bytes
+
+
+class VectorRow(NamedTuple):
+    """One piece of a record, embedded; float16, little-endian."""
+
+    number: int
+    piece: int
+    vector: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """What changed in a partition after `since`: rows new or changed (with all their vectors), and numbers removed."""
+
+    change: int
+    rows: Sequence[IndexRow]
+    vectors: Sequence[VectorRow]
+    removed: Sequence[int]
+    scopes: dict[int, Scope]
+
+
+# --- what is written --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NewMessage:
+    id: MessageId
+    text: str
+    sender: str | None
+    role: Role
+    said_at: datetime
+    said_at_given: bool
+    external_id: str | None
+    metadata: Metadata
+    analysis: Analysis
+    vectors: Sequence[bytes] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NewTurn:
+    id: TurnId
+    scope: Scope
+    source: str | None
+    recorded_at: datetime
+    messages: Sequence[NewMessage]
+
+
+@dataclass(frozen=True, slots=True)
+class NewRevision:
+    """A new memory, or a further revision of one: then `supersedes` is the revision it replaces."""
+
+    id: MemoryId
+    scope: Scope
+    plane: Plane
+    text: str
+    trust: Trust
+    status: Status
+    validity: Validity
+    recorded_at: datetime
+    source: str | None
+    author: str
+    reason: str | None
+    evidence: tuple[MessageId, ...]
+    metadata: Metadata
+    analysis: Analysis
+    vectors: Sequence[bytes] = ()
+    supersedes: int | None = None
+    slot: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessages:
+    """Per given message, its id: an existing one's where it was there already, None where it was forgotten."""
+
+    ids: tuple[MessageId | None, ...]
+    new: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A stored answer to an idempotent call: the digest of the request, and JSON of ids and counts. Never text."""
+
+    digest: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unindexed:
+    """A record that waits for its vectors or its analysis."""
+
+    number: int
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """What indexing made of one record. `analysis` is None where only the vectors are new."""
+
+    number: int
+    vectors: Sequence[bytes]
+    analysis: Analysis | None = None
