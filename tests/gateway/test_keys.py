@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -58,6 +60,28 @@ def test_a_revoked_user_is_out_until_its_key_is_rotated(gateway: Gateway) -> Non
     assert visitor.search("something").status_code == 401
     rotated = gateway.http.post("/users", json={"user_id": visitor.user_id}, headers=gateway.operator)
     assert Visitor(gateway.http, visitor.user_id, rotated.json()["user_key"]).texts("something") == ["Something."]
+
+
+@pytest.mark.parametrize("kind", ["file", "postgresql"])
+def test_what_another_process_does_to_a_key_counts_at_once(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    place = str(tmp_path / "memory.db") if kind == "file" else request.getfixturevalue("postgres_url")
+
+    def user(*words: str) -> str:
+        command = [sys.executable, "-m", "holdfast", "user", *words, "--store", place]
+        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout.strip()
+
+    with serving(place, token=TOKEN) as gateway:
+        first = gateway.user("ana")
+        assert first.add("The old key writes.").status_code == 200
+        second = Visitor(gateway.http, "ana", user("rotate", "ana"))
+        assert first.search("key").status_code == 401
+        assert second.texts("key") == ["The old key writes."]
+        user("revoke", "ana", "--yes")
+        assert second.search("key").status_code == 401
+        third = Visitor(gateway.http, "ana", user("rotate", "ana"))
+        assert [each.search("key").status_code for each in (first, second, third)] == [401, 401, 200]
 
 
 def test_users_are_listed_for_the_operator_page_by_page(tmp_path: Path) -> None:
