@@ -37,6 +37,7 @@ ALLOWED: dict[str, set[str]] = {
     "settings": {"errors"},
     "inputs": {*CORE, "ports"},
     "library": {*CORE, "ports", "inputs", "runtime"},
+    "sdk": {*CORE, "ports", "runtime", "app", "settings", "sync"},
     "wire": {*CORE, "ports", "runtime"},
     "sync": {"errors", "library", "loops"},
     "client": {*CORE, "ports", "runtime", "library", "sync", "wire", "settings"},

@@ -6,14 +6,17 @@
     │   ├── InvalidTimestamp
     │   ├── InvalidScope
     │   ├── InvalidCursor          malformed, or of another query
-    │   └── InvalidDocument        not the file that it says, broken, or too large
+    │   ├── InvalidDocument        not the file that it says, broken, or too large
+    │   └── InvalidSnapshot        damaged, of another kind, or too large; nothing was imported
     ├── AccessDenied               the actor may not do this here
-    │   └── Unauthenticated        no key, or one that is not known
+    │   ├── Unauthenticated        no key, or one that is not known
+    │   └── CapabilityUnavailable  not under this profile, configuration or privacy policy
     ├── NotFound                   no such thing in this scope
     ├── Conflict
     │   ├── IdempotencyConflict    the key was used for something else
     │   ├── DuplicateId            the message id was used for another message
     │   ├── RevisionConflict       somebody changed it meanwhile
+    │   ├── AliasNotTrusted        the chat id stands for more than one conversation
     │   ├── PreviewOutdated        what a forget would touch has changed since its preview
     │   └── UserExists             there is such a user, and this is not its key
     ├── StoreError
@@ -36,6 +39,7 @@
     ├── DocumentsBusy              too many documents are being read; safe to try again
     ├── LeaseLost                  a worker's job was taken over; its effects were not committed
     └── ConfigurationError
+        └── ManifestMismatch       the store was made for another profile or backend
 
 A message says what was wrong and what to do next. It never holds a key, a secret or a whole text. `code` is stable.
 """
@@ -95,6 +99,12 @@ class InvalidDocument(InvalidInput):
     code: ClassVar[str] = "invalid_document"
 
 
+class InvalidSnapshot(InvalidInput):
+    """The snapshot is damaged, of another kind or version, or too large. Nothing was imported."""
+
+    code: ClassVar[str] = "invalid_snapshot"
+
+
 class AccessDenied(HoldfastError):
     """The actor may not do this here."""
 
@@ -105,6 +115,12 @@ class Unauthenticated(AccessDenied):
     """Who is calling is not known: there is no key, or not the right one."""
 
     code: ClassVar[str] = "unauthenticated"
+
+
+class CapabilityUnavailable(AccessDenied):
+    """The runtime cannot do this as it was opened; the message names what keeps it from it."""
+
+    code: ClassVar[str] = "capability_unavailable"
 
 
 class NotFound(HoldfastError):
@@ -135,6 +151,12 @@ class RevisionConflict(Conflict):
     """The memory was changed meanwhile."""
 
     code: ClassVar[str] = "revision_conflict"
+
+
+class AliasNotTrusted(Conflict):
+    """The chat id has stood for more than one conversation; say which one by its conversation id."""
+
+    code: ClassVar[str] = "alias_not_trusted"
 
 
 class PreviewOutdated(Conflict):
@@ -267,3 +289,9 @@ class ConfigurationError(HoldfastError):
     """A setting is missing or wrong."""
 
     code: ClassVar[str] = "configuration_error"
+
+
+class ManifestMismatch(ConfigurationError):
+    """The store's manifest says that it was made for another profile, backend or kind."""
+
+    code: ClassVar[str] = "manifest_mismatch"

@@ -85,8 +85,49 @@ class Action(StrEnum):
     LIST_RESOURCES = "list_resources"
     GET_RESOURCE = "get_resource"
     DELETE_RESOURCE = "delete_resource"
+    WRITE = "write"
+    PROJECT = "project"
+    MAINTAIN = "maintain"
+    INSPECT = "inspect"
+    REPLAY = "replay"
+    EXPORT = "export"
+    IMPORT = "import"
+    RECOVER = "recover"
+    CLOSE = "close"
+    CAPABILITIES = "capabilities"
+    COMMIT_TRANSCRIPT = "commit_transcript"
+    FINALIZE_TURN = "finalize_turn_and_maintain"
+    REPLAY_TRANSCRIPT = "replay_transcript"
+    TRANSCRIPT_LIFECYCLE = "request_transcript_lifecycle"
+    REPAIR_TRANSCRIPT = "repair_transcript"
+    EXPORT_TRANSCRIPT = "export_transcript"
+    EXPORT_SPACE = "export_space"
+    IMPORT_SPACE = "import_space"
 
 
+# What a `MemoryRuntime` does; `recall` besides, which the library has too.
+OF_THE_RUNTIME = frozenset(
+    {
+        Action.WRITE,
+        Action.PROJECT,
+        Action.MAINTAIN,
+        Action.INSPECT,
+        Action.REPLAY,
+        Action.EXPORT,
+        Action.IMPORT,
+        Action.RECOVER,
+        Action.CLOSE,
+        Action.CAPABILITIES,
+        Action.COMMIT_TRANSCRIPT,
+        Action.FINALIZE_TURN,
+        Action.REPLAY_TRANSCRIPT,
+        Action.TRANSCRIPT_LIFECYCLE,
+        Action.REPAIR_TRANSCRIPT,
+        Action.EXPORT_TRANSCRIPT,
+        Action.EXPORT_SPACE,
+        Action.IMPORT_SPACE,
+    }
+)
 _READS = frozenset(
     {
         Action.SEARCH,
@@ -102,6 +143,16 @@ _READS = frozenset(
         Action.LIST_USERS,
         Action.LIST_RESOURCES,
         Action.GET_RESOURCE,
+        Action.PROJECT,
+        Action.INSPECT,
+        Action.REPLAY,
+        Action.EXPORT,
+        Action.CLOSE,
+        Action.CAPABILITIES,
+        Action.REPLAY_TRANSCRIPT,
+        Action.REPAIR_TRANSCRIPT,
+        Action.EXPORT_TRANSCRIPT,
+        Action.EXPORT_SPACE,
     }
 )
 # What an operator without walls may do to a whole store at once.
@@ -110,7 +161,12 @@ _STOREWIDE = frozenset({Action.JOBS, Action.STATS, Action.REBUILD, Action.VERIFY
 # whatever everybody calls by that name.
 _ADDRESSED = frozenset({Action.ADD, Action.FLUSH, Action.FORGET_PREVIEW, Action.FORGET})
 _USERS = frozenset({Action.CREATE_USER, Action.REVOKE_USER, Action.LIST_USERS})
-_OWNERS = frozenset(Action) - {Action.REBUILD, Action.VERIFY, Action.WORK} - _USERS
+# Looking after the store, or over a whole space.
+_UPKEEP = frozenset(
+    {Action.REBUILD, Action.VERIFY, Action.WORK, Action.RECOVER, Action.REPAIR_TRANSCRIPT}
+    | {Action.EXPORT_SPACE, Action.IMPORT_SPACE}
+)
+_OWNERS = frozenset(Action) - _UPKEEP - _USERS
 _ALLOWED: dict[ActorKind, frozenset[Action]] = {
     ActorKind.OPERATOR: frozenset(Action),
     ActorKind.SYSTEM: frozenset(Action),

@@ -224,6 +224,7 @@ class TranscriptTurn:
     committed_at: datetime
     host_refs: tuple[HostOpaqueRef, ...] = ()
     attribution: ActorAttribution = ActorAttribution()
+    delivery: DeliveryStatus | None = None
 
     def __post_init__(self) -> None:
         checked_id(self.id, "turn_id")

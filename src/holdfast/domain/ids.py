@@ -12,6 +12,7 @@ TurnId = NewType("TurnId", str)
 OperationId = NewType("OperationId", str)
 JobId = NewType("JobId", str)
 ResourceId = NewType("ResourceId", str)
+EventId = NewType("EventId", str)
 
 MESSAGE = "msg"
 MEMORY = "mem"
@@ -19,6 +20,7 @@ TURN = "turn"
 OPERATION = "op"
 JOB = "job"
 RESOURCE = "r"
+EVENT = "evt"
 MAX_ID_CHARS = 256
 
 

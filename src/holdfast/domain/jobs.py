@@ -23,6 +23,7 @@ class JobKind(StrEnum):
     EXTRACT = "extract"
     SCRUB = "scrub"
     NEAREST = "nearest"
+    MAINTAIN = "maintain"
 
 
 class JobStatus(StrEnum):

@@ -38,8 +38,20 @@ class Trust(IntEnum):
 
 
 class Status(StrEnum):
+    """Whether a record counts. A message has the status of its turn, which a transcript's life decides.
+
+    What is archived can be read, and is not searched. What is masked or deleted can be neither.
+    """
+
     ACCEPTED = "accepted"
     QUARANTINED = "quarantined"
+    ARCHIVED = "archived"
+    MASKED = "masked"
+    RAW_DELETED = "raw_deleted"
+
+
+# Shown to nobody, whoever asks and by whatever way.
+WITHHELD = frozenset({Status.MASKED, Status.RAW_DELETED})
 
 
 @dataclass(frozen=True, slots=True)

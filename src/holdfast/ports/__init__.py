@@ -44,11 +44,12 @@ from holdfast.ports.records import (
 )
 from holdfast.ports.service import Directory, Searcher, Service, Verb
 from holdfast.ports.store import Reader, Store, Transaction
+from holdfast.ports.transcripts import Alias, ThreadSummary, TurnState
 
 __all__ = [
-    "Analysis", "Analyzer", "Answer", "Candidate", "Clock", "Delta", "Directory", "Document", "Documents",
-    "Doomed", "Embedder", "Extractor", "Flag", "Ids", "IndexRow", "Indexed", "ListFilter", "Nearest",
+    "Alias", "Analysis", "Analyzer", "Answer", "Candidate", "Clock", "Delta", "Directory", "Document",
+    "Documents", "Doomed", "Embedder", "Extractor", "Flag", "Ids", "IndexRow", "Indexed", "ListFilter", "Nearest",
     "NearestState", "NewMessage", "NewRevision", "NewTurn", "Order", "Purpose", "QueryVector", "Ranked", "Reader",
-    "Scored", "Searcher", "Service", "Store", "StoredMessages", "Transaction", "Unindexed", "VectorBlock",
-    "VectorRow", "Verb", "Wanted",
+    "Scored", "Searcher", "Service", "Store", "StoredMessages", "ThreadSummary", "Transaction", "TurnState",
+    "Unindexed", "VectorBlock", "VectorRow", "Verb", "Wanted",
 ]  # fmt: skip

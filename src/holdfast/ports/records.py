@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from holdfast.domain.governed import ActorAttribution, Authority, DeliveryStatus, HostOpaqueRef
 from holdfast.domain.ids import MemoryId, MessageId, TurnId
 from holdfast.domain.memory import Plane, Status, Trust, Validity
 from holdfast.domain.scope import Scope
@@ -74,15 +75,22 @@ class NewMessage:
     metadata: Metadata
     analysis: Analysis
     vectors: Sequence[bytes] = ()
+    authority: Authority | None = None  # None: nobody said, which reads as legacy_transcript
 
 
 @dataclass(frozen=True, slots=True)
 class NewTurn:
+    """`external_id` is the id that a host gave the turn; where there is one, it is the turn's id to everybody."""
+
     id: TurnId
     scope: Scope
     source: str | None
     recorded_at: datetime
     messages: Sequence[NewMessage]
+    external_id: str | None = None
+    delivery: DeliveryStatus | None = None
+    attribution: ActorAttribution | None = None
+    host_refs: Sequence[HostOpaqueRef] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +118,14 @@ class NewRevision:
 
 @dataclass(frozen=True, slots=True)
 class StoredMessages:
-    """Per given message, its id: an existing one's where it was there already, None where it was forgotten."""
+    """Per given message, its id: an existing one's where it was there already, None where it was forgotten.
+
+    `sequence` is the new turn's place in its conversation, from 1; None if nothing was new.
+    """
 
     ids: tuple[MessageId | None, ...]
     new: frozenset[int] = frozenset()
+    sequence: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

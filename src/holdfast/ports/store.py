@@ -17,11 +17,12 @@ from holdfast.domain.scope import Partition, Scope
 from holdfast.domain.searching import ListFilter, Nearest
 from holdfast.domain.users import User
 from holdfast.ports.records import Answer, Delta, Indexed, NewRevision, NewTurn, StoredMessages, Unindexed
+from holdfast.ports.transcripts import TranscriptReader, TranscriptTransaction
 
 T = TypeVar("T")
 
 
-class Reader(Protocol):
+class Reader(TranscriptReader, Protocol):
     """A consistent view of what a grant reaches."""
 
     # search
@@ -108,7 +109,7 @@ class Reader(Protocol):
     def integrity(self, embedder: str) -> tuple[dict[str, int], Sequence[Finding]]: ...
 
 
-class Transaction(Reader, Protocol):
+class Transaction(Reader, TranscriptTransaction, Protocol):
     """All of it commits, or nothing."""
 
     def add_turn(self, turn: NewTurn, embedder: str, analyzer: int) -> StoredMessages: ...

@@ -1,0 +1,1 @@
+"""The runtime for hosts: `MemoryRuntime`, its requests and its reports."""
