@@ -1,0 +1,134 @@
+"""The papers of a space: which conversation a chat id stands for, and the event log."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from holdfast.domain.events import Event, EventKind
+from holdfast.domain.ids import EventId
+from holdfast.domain.memory import Plane
+from holdfast.domain.scope import CONVERSATION_PARTS, Partition, Scope
+from holdfast.domain.times import from_micros, to_micros
+from holdfast.errors import AccessDenied
+from holdfast.ports.transcripts import Alias
+from holdfast.stores.sql import rows
+from holdfast.stores.sql.reach import Reach
+
+_EVENT_COLUMNS = "id, kind, scope, at, plane, record_key, content_hash, details"
+_ALIAS = (
+    "SELECT c.name, a.trusted, a.conversation_id FROM aliases a JOIN conversations c ON c.id = a.conversation_id"
+    " WHERE a.partition_id = ? AND a.key = ?"
+)
+_PLACES = tuple(part for part in CONVERSATION_PARTS if part != "conversation")
+
+
+def _alias_key(thread: Scope, chat_id: str) -> bytes:
+    """A digest, as for every name that somebody gave: an index moves its entries, and would leave copies."""
+    digest = hashlib.blake2b(digest_size=16)
+    for part in (*(getattr(thread, name) or "" for name in _PLACES), chat_id):
+        raw = part.encode()
+        digest.update(len(raw).to_bytes(8, "little") + raw)
+    return digest.digest()
+
+
+def _event(row: Sequence[Any]) -> Event:
+    return Event(
+        id=EventId(row[0]),
+        kind=EventKind(row[1]),
+        scope=rows.scope_from_json(row[2]),
+        at=from_micros(row[3]),
+        plane=None if row[4] is None else Plane(row[4]),
+        record_key=row[5],
+        content_hash=row[6],
+        details=json.loads(row[7]) if row[7] else {},
+    )
+
+
+class PapersReader(Reach):
+    """The part of `ports.Reader` that is about aliases and events."""
+
+    def alias(self, thread: Scope, chat_id: str) -> Alias | None:
+        row = self._alias_row(self._number_of(thread.partition), thread, chat_id)
+        return None if row is None else Alias(row[0], bool(row[1]))
+
+    def _alias_row(self, partition: int | None, thread: Scope, chat_id: str) -> Any:
+        # Which conversation a name leads to is the question: a grant for one of them may ask it.
+        granted = self._grant.scope
+        if partition is None or any(getattr(granted, part) not in (None, getattr(thread, part)) for part in _PLACES):
+            return None
+        return self._db.execute(_ALIAS, (partition, _alias_key(thread, chat_id))).fetchone()
+
+    def events(self, limit: int, kinds: frozenset[EventKind] | None = None) -> Sequence[Event]:
+        within, values = self._within_scope_of("e", ("TRUE", []))
+        if not self._grant.everywhere:
+            # What is about a subject that never was has no partition, but belongs to the space all the same.
+            reach, numbers = ("TRUE", []) if self._grant.partitions is None else self._reach("e")
+            within, values = self._within_scope_of(
+                "e", (f"e.space = ? AND {reach}", [self._grant.scope.space, *numbers])
+            )
+        if kinds is not None:
+            named, of_kind = self.dialect.among("e.kind", sorted(kinds))
+            within, values = f"{within} AND {named}", [*values, *of_kind]
+        found = self._db.execute(
+            f"SELECT {_EVENT_COLUMNS} FROM events e WHERE {within} ORDER BY e.id DESC LIMIT ?", [*values, limit]
+        )
+        return [_event(row) for row in found]
+
+
+class PapersWriter(PapersReader):
+    """The part of `ports.Transaction` that is about them. `Places`, which it is mixed with, gives the numbers."""
+
+    def _partition_id(self, partition: Partition) -> int:
+        raise NotImplementedError
+
+    def _conversation_id(self, partition: int, scope: Scope) -> int:
+        raise NotImplementedError
+
+    def put_alias(self, thread: Scope, chat_id: str, at: datetime) -> Alias:
+        partition = self._partition_id(thread.partition)
+        conversation = self._conversation_id(partition, thread)
+        key = _alias_key(thread, chat_id)
+        there = self._db.execute(_ALIAS, (partition, key)).fetchone()
+        if there is None:
+            self._db.execute(
+                "INSERT INTO aliases (partition_id, key, conversation_id, trusted, recorded_at) VALUES (?, ?, ?, 1, ?)",
+                (partition, key, conversation, to_micros(at)),
+            )
+            return Alias(thread.conversation or "", trusted=True)
+        name, trusted, stood_for = there
+        if trusted and stood_for != conversation:
+            # Which of the two is meant cannot be known any more, also not later.
+            self._db.execute(
+                "UPDATE aliases SET trusted = 0, recorded_at = ? WHERE partition_id = ? AND key = ?",
+                (to_micros(at), partition, key),
+            )
+            return Alias(name, trusted=False)
+        return Alias(name, bool(trusted))
+
+    def append_event(self, event: Event) -> None:
+        place = event.scope.partition
+        if not self._grant.reaches(place):
+            raise AccessDenied("the grant does not reach this scope")
+        details = json.dumps(dict(event.details), ensure_ascii=False, sort_keys=True) if event.details else None
+        self._db.execute(
+            "INSERT INTO events (space, id, kind, scope, partition_id, plane, record_key, content_hash, at, details)"
+            " VALUES (?, ?, ?, ?, (SELECT id FROM partitions WHERE space = ? AND kind = ? AND owner = ?),"
+            " ?, ?, ?, ?, ?)",
+            (
+                place.space, event.id, event.kind, rows.scope_json(event.scope), place.space, place.kind, place.owner,
+                event.plane, event.record_key, event.content_hash, to_micros(event.at), details,
+            ),
+        )  # fmt: skip
+
+    def prune_events(self, space: str, keep: int) -> int:
+        if not (self._grant.everywhere or self._grant.scope.space == space):
+            raise AccessDenied("the grant does not reach this space")
+        return self._db.execute(
+            "DELETE FROM events WHERE space = ? AND id <="
+            " (SELECT id FROM events WHERE space = ? ORDER BY id DESC LIMIT 1 OFFSET ?)",
+            (space, space, max(keep, 0)),
+        ).rowcount
