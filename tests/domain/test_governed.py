@@ -162,7 +162,6 @@ def test_a_view_that_is_not_known_is_refused_by_name(wrong: object) -> None:
         ("messages", ()),
         ("messages", (SAID, SAID)),
         ("messages", (replace(SAID, text=None),)),
-        ("messages", tuple(replace(SAID, id=MessageId(f"m{n}")) for n in range(MAX_TURN_MESSAGES + 1))),
         ("host_refs", (REF,) * (MAX_TURN_HOST_REFS + 1)),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sqlite3
@@ -9,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,11 +18,25 @@ import pytest
 import holdfast
 from faults.disk import of_size
 from holdfast import failpoints
-from holdfast.app import _archive
+from holdfast.app import _archive, _store
+from holdfast.domain.events import Event, EventKind
+from holdfast.domain.governed import (
+    ActorAttribution,
+    Authority,
+    DeliveryStatus,
+    HostOpaqueRef,
+    RefVisibility,
+    Relation,
+    TranscriptState,
+)
+from holdfast.domain.ids import EventId
+from holdfast.domain.scope import Scope
 from holdfast.errors import CopyRefused, HoldfastError, StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreUnusable
+from holdfast.ports import Transaction
 from holdfast.settings import Settings, read_settings
 from holdfast.stores import copying
 from holdfast.stores.copying import TABLES
+from holdfast.testing.contract.scribe import Scribe, add, writing
 from postgres import AnyServer, schema_of
 
 FORGOTTEN = "The code of the safe is a canary."
@@ -51,6 +67,38 @@ def fill(location: str, subjects: int = 3) -> None:
         memory.revoke_user(memory.create_user("subject-1").user.id)
         memory.add("Not yet worked on.", subject="subject-1", conversation="c")
         memory.flush(subject="subject-1", conversation="c")
+    asyncio.run(govern(location))
+
+
+async def govern(location: str) -> None:
+    """A turn with all that a host can say of it, one whose content was deleted, an alias and an event."""
+    scribe, thread = Scribe(), Scope(subject="subject-1", conversation="governed")
+    store = _store(location, read_settings())
+    try:
+        told = replace(
+            scribe.turn(thread, replace(scribe.message("It snows."), authority=Authority.USER_ASSERTED)),
+            external_id="turn/1",
+            delivery=DeliveryStatus.DELIVERED,
+            attribution=ActorAttribution(speaker_id="ana"),
+            host_refs=[HostOpaqueRef("desk", "ticket", "7", Relation.ORIGIN, RefVisibility.HOST_UI, "Ticket seven")],
+        )
+        deleted = replace(
+            scribe.turn(thread, FORGOTTEN),
+            external_id="turn/2",
+            host_refs=[replace(told.host_refs[0], label=FORGOTTEN)],
+        )
+        await add(store, told)
+        await add(store, deleted)
+        event = Event(EventId("evt_1"), EventKind.WRITE, thread, scribe.clock.now(), content_hash="abc")
+
+        def note(transaction: Transaction) -> None:
+            transaction.set_state(thread, [2], TranscriptState.RAW_DELETED, scribe.clock.step())
+            transaction.put_alias(thread, "chat", scribe.clock.step())
+            transaction.append_event(event)
+
+        await store.write(writing(thread), note)
+    finally:
+        await store.close()
 
 
 def contents(location: str) -> dict[str, list[tuple[object, ...]]]:

@@ -31,11 +31,12 @@ NEWEST = schema.migrations()[-1][0]
 
 
 def tables(path: Path) -> list[tuple[str, ...]]:
-    """All but `sqlite_sequence`, which stays where an old schema had use for it."""
+    """All but `sqlite_sequence`, which stays where an old schema had use for it. Where lines end is no difference."""
     with closing(sqlite3.connect(path)) as database:
-        return database.execute(
+        found = database.execute(
             "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name <> 'sqlite_sequence' ORDER BY name"
         ).fetchall()
+    return [(kind, name, of, "".join((sql or "").split())) for kind, name, of, sql in found]
 
 
 # --- migrations -------------------------------------------------------------------------------------------------------

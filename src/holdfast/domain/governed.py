@@ -12,6 +12,7 @@ from enum import Enum, StrEnum
 from typing import NamedTuple, TypeVar
 
 from holdfast.domain.ids import MessageId, TurnId, checked_id
+from holdfast.domain.memory import Plane
 from holdfast.domain.numbers import checked_whole
 from holdfast.domain.scope import check_part
 from holdfast.domain.text import checked_text
@@ -52,6 +53,14 @@ class Authority(StrEnum):
     OPERATOR_DIAGNOSTIC = "operator_diagnostic"
     EXTERNAL_CONTENT = "external_content"
     LEGACY_TRANSCRIPT = "legacy_transcript"
+
+
+# Messages that rest on these lie on a guarded plane: they are found only by those who ask for it by name.
+PLANES: Mapping[Authority, Plane] = {
+    Authority.PRIVATE_GARDEN_INTERNAL: Plane.PRIVATE,
+    Authority.OPERATOR_DIAGNOSTIC: Plane.PRIVATE,
+    Authority.SOUL_GOVERNANCE: Plane.SOUL_CANDIDATE,
+}
 
 
 class Relation(StrEnum):
@@ -231,7 +240,8 @@ class TranscriptTurn:
         checked_whole(self.sequence, "sequence", 0, MAX_SEQUENCE)
         object.__setattr__(self, "state", checked_member(TranscriptState, self.state, "state"))
         object.__setattr__(self, "committed_at", checked_time(self.committed_at, "committed_at"))
-        checked_whole(len(self.messages), "messages", 1, MAX_TURN_MESSAGES)
+        # No upper bound: what a plain `add` added at once is a turn, too.
+        checked_whole(len(self.messages), "messages", 1, MAX_SEQUENCE)
         checked_whole(len(self.host_refs), "host_refs", 0, MAX_TURN_HOST_REFS)
         if len({message.id for message in self.messages}) < len(self.messages):
             raise InvalidInput("messages", "two of them have the same id; give each its own")
@@ -281,10 +291,10 @@ def after(state: TranscriptState, transition: Transition) -> TranscriptState | N
 
 
 class Spoken(NamedTuple):
-    """What tells one message from another where hosts give no ids: who said it in which words."""
+    """What tells one message from another where hosts give no ids: who said it in which words; None where deleted."""
 
     role: Role
-    text: str
+    text: str | None
 
 
 class Delivery(NamedTuple):

@@ -7,8 +7,8 @@ from datetime import datetime
 from enum import IntEnum, StrEnum
 
 from holdfast.domain.ids import MemoryId, MessageId
+from holdfast.domain.metadata import Metadata
 from holdfast.domain.scope import Scope
-from holdfast.domain.transcript import Metadata
 from holdfast.errors import InvalidInput
 
 

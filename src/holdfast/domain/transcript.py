@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
 from holdfast.domain.ids import MessageId, TurnId
+from holdfast.domain.memory import Plane, Status
+from holdfast.domain.metadata import Metadata, check_metadata
 from holdfast.domain.scope import Scope
 from holdfast.domain.text import checked_text
 from holdfast.domain.times import checked_time
@@ -15,10 +16,6 @@ from holdfast.errors import InvalidInput
 
 DEFAULT_CONVERSATION = "default"
 MAX_EXTERNAL_ID_CHARS = 256
-MAX_METADATA_ENTRIES = 64
-MAX_METADATA_CHARS = 4_096
-
-Metadata = Mapping[str, str]
 
 
 class Role(StrEnum):
@@ -55,7 +52,8 @@ class Draft:
 class Message:
     """One message as it is stored. `position` counts within its conversation, from 0.
 
-    With `superseded_at`, a memory took its place then: it is what was said all the same, but no longer searched.
+    With `superseded_at`, a memory took its place then: it is what was said all the same, but no longer searched. It has
+    the status of its turn, and a plane only where what it rests on is private.
     """
 
     id: MessageId
@@ -71,6 +69,8 @@ class Message:
     source: str | None
     metadata: Metadata
     superseded_at: datetime | None = None
+    status: Status = Status.ACCEPTED
+    plane: Plane | None = None
 
     @property
     def revision(self) -> int:
@@ -81,16 +81,3 @@ class Message:
 def _check_role(role: object) -> None:
     if not isinstance(role, Role):
         raise InvalidInput("role", f"expected a Role ({', '.join(Role)}), got {type(role).__name__}")
-
-
-def check_metadata(metadata: object) -> None:
-    if not isinstance(metadata, Mapping):
-        raise InvalidInput("metadata", f"expected a dictionary of texts, got {type(metadata).__name__}")
-    if len(metadata) > MAX_METADATA_ENTRIES:
-        raise InvalidInput("metadata", f"has {len(metadata)} entries; at most {MAX_METADATA_ENTRIES} are allowed")
-    for key, value in metadata.items():
-        checked_text(key, "metadata key", max_chars=MAX_METADATA_CHARS)
-        if not isinstance(value, str):
-            raise InvalidInput(f"metadata.{key:.40}", f"expected text, got {type(value).__name__}")
-        if value.strip():
-            checked_text(value, f"metadata.{key:.40}", max_chars=MAX_METADATA_CHARS)

@@ -10,8 +10,9 @@ from typing import NamedTuple
 from holdfast.domain.governed import ActorAttribution, Authority, DeliveryStatus, HostOpaqueRef
 from holdfast.domain.ids import MemoryId, MessageId, TurnId
 from holdfast.domain.memory import Plane, Status, Trust, Validity
+from holdfast.domain.metadata import Metadata
 from holdfast.domain.scope import Scope
-from holdfast.domain.transcript import Metadata, Role
+from holdfast.domain.transcript import Role
 from holdfast.ports.models import Analysis
 
 # --- what stores hand to search ---------------------------------------------------------------------------------------

@@ -60,8 +60,12 @@ def lasting(scope: Scope) -> Scope:
 def _messages(reader: Reader, message_ids: tuple[str, ...]) -> list[Message]:
     found = (reader.find(message_id) for message_id in message_ids)
     messages = [entry[1] for entry in found if entry is not None and isinstance(entry[1], Message)]
-    # What was corrected since is not learned from.
-    return [message for message in messages if message.superseded_at is None]
+    return [message for message in messages if _is_ground(message)]
+
+
+def _is_ground(message: Message) -> bool:
+    """Whether it may be learned from: not what was corrected or put away since, nor what is private."""
+    return message.superseded_at is None and message.status is Status.ACCEPTED and message.plane is None
 
 
 def takes_over(candidate: Candidate, old: Memory) -> bool:
@@ -74,8 +78,8 @@ def takes_over(candidate: Candidate, old: Memory) -> bool:
 
 def _accept(core: Core, transaction: Transaction, scope: Scope, proposal: _Indexed) -> None:
     candidate = proposal.candidate
-    # Forgotten since it was read: what rested on it is not learned.
-    if any(transaction.find(message_id) is None for message_id in candidate.evidence):
+    # Forgotten or put away since it was read: what rested on it is not learned.
+    if len(_messages(transaction, candidate.evidence)) < len(candidate.evidence):
         return
     slot = f"{core.extractor.name}/{candidate.key}"
     old = transaction.in_slot(scope, slot)

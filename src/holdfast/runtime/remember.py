@@ -12,11 +12,12 @@ from holdfast.domain.access import Action, ActorKind, Grant
 from holdfast.domain.ids import MemoryId, MessageId, OperationId
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.memory import ALWAYS, Memory, Plane, Status, Trust, Validity
+from holdfast.domain.metadata import check_metadata
 from holdfast.domain.numbers import checked_flag
 from holdfast.domain.results import Record, Remembered
 from holdfast.domain.scope import Scope
 from holdfast.domain.text import checked_text
-from holdfast.domain.transcript import Message, check_metadata
+from holdfast.domain.transcript import Message
 from holdfast.errors import InvalidInput, NotFound, RevisionConflict
 from holdfast.ports import NewRevision, Transaction
 from holdfast.runtime import indexing

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from holdfast.domain.conditions import Condition
-from holdfast.domain.memory import OPEN_PLANES, Status
+from holdfast.domain.memory import GUARDED_PLANES, OPEN_PLANES, Plane, Status
 from holdfast.domain.ranking import BoolArray, FloatArray, IntArray
 from holdfast.domain.results import HitKind
 from holdfast.domain.scope import Scope
@@ -69,7 +69,7 @@ class Seen(NamedTuple):
 
 def seen_of(view: PartitionView, scope: Scope, wanted: Wanted) -> Seen | None:
     """The rows that may be searched at all, and that statistics and windows are made of; None if there is none."""
-    key = (scope, wanted.as_of, wanted.quarantined, _mark(wanted.condition))
+    key = (scope, wanted.as_of, wanted.quarantined, _guarded(wanted), _mark(wanted.condition))
     sight = view.sights.get(key)
     if sight is None:
         visible = _visible(view, scope, wanted)
@@ -121,9 +121,17 @@ def _visible(view: PartitionView, scope: Scope, wanted: Wanted) -> BoolArray:
     rows = view.alive & in_time(view, wanted) & in_scope(view, scope)
     if not wanted.quarantined:
         rows &= ~quarantined(view)
+    hidden = [code for plane in _guarded(wanted) if (code := view.names.planes.find(plane)) >= 0]
+    if hidden:
+        rows &= ~np.isin(view.columns.plane, hidden)
     if wanted.condition is not None:
         rows &= met(view, wanted.condition)
     return rows
+
+
+def _guarded(wanted: Wanted) -> frozenset[Plane]:
+    """The planes of which nothing is seen: neither found, nor counted, nor anybody's neighbour."""
+    return GUARDED_PLANES - (wanted.planes or frozenset())
 
 
 def in_time(view: PartitionView, wanted: Wanted) -> BoolArray:
@@ -150,8 +158,9 @@ def filters(view: PartitionView, wanted: Wanted) -> dict[str, BoolArray]:
     if wanted.kind is not None:
         found["kind"] = message if wanted.kind is HitKind.MESSAGE else ~message
     planes = [names.planes.find(plane) for plane in wanted.planes or OPEN_PLANES]
-    if not message.all():
-        found["planes"] = message | np.isin(columns.plane, planes)
+    # Messages are on none, but for those that rest on something private.
+    if len(names.planes.values):
+        found["planes"] = (columns.plane < 0) | np.isin(columns.plane, planes)
     if wanted.sender is not None:
         found["sender"] = columns.sender == names.senders.find(wanted.sender)
     if wanted.role is not None:

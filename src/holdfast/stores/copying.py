@@ -48,7 +48,10 @@ TABLES = (
     ),
     Table(
         "conversations",
-        ("id", "partition_id", "app", "project", "channel", "name", "namespace", "least_position", "sealed"),
+        (
+            "id", "partition_id", "app", "project", "channel", "name", "namespace", "least_position", "sealed",
+            "least_sequence", "forgotten_turns",
+        ),
     ),
     Table(
         "records",
@@ -56,8 +59,16 @@ TABLES = (
             "number", "id", "revision", "partition_id", "change", "kind", "scope_id", "conversation_id", "position",
             "turn_id", "role", "external_key", "content_key", "source_key", "slot_key", "plane", "status", "trust",
             "said_at", "recorded_at", "superseded_at", "valid_from", "valid_to", "analyzer", "flags", "length",
-            "embedder_id", "terms",
+            "embedder_id", "terms", "authority",
         ),
+    ),
+    Table(
+        "turns",
+        (
+            "conversation_id", "sequence", "id", "external_key", "state", "delivery", "first_position", "messages",
+            "recorded_at", "words",
+        ),
+        keys=2,
     ),
     Table("texts", ("number", "sender", "source", "external_id", "author", "reason", "metadata", "text")),
     Table(
@@ -77,6 +88,7 @@ TABLES = (
         keys=3,
     ),
     Table("answers", ("partition_id", "key", "digest", "recorded_at", "body"), keys=2),
+    Table("aliases", ("partition_id", "key", "conversation_id", "trusted", "recorded_at"), keys=2),
     Table("users", ("space", "id", "key_digest", "created_at", "rotated_at", "revoked_at"), keys=2),
     Table(
         "jobs",
@@ -90,6 +102,13 @@ TABLES = (
         (
             "space", "id", "scope", "partition_id", "actor_kind", "actor_id", "action", "outcome", "error_code",
             "touched", "started_at", "duration_micros",
+        ),
+        keys=2,
+    ),
+    Table(
+        "events",
+        (
+            "space", "id", "kind", "scope", "partition_id", "plane", "record_key", "content_hash", "at", "details",
         ),
         keys=2,
     ),
@@ -161,6 +180,15 @@ def _encoded(value: object) -> bytes:
     return b"%c%d:" % (b"s" if isinstance(value, str) else b"b", len(raw)) + raw
 
 
+def _noted(value: Any) -> Any:
+    """A key that is bytes has another form in JSON."""
+    return {"hex": bytes(value).hex()} if isinstance(value, bytes | memoryview) else value
+
+
+def _as_it_was(value: Any) -> Any:
+    return bytes.fromhex(value["hex"]) if isinstance(value, dict) else value
+
+
 @dataclass(slots=True)
 class Progress:
     """How far a copy has come: the table that it is in, the last key of it, and what was read of each so far."""
@@ -172,13 +200,15 @@ class Progress:
 
     def to_json(self) -> str:
         sums = {name: [found.count, f"{found.total:032x}"] for name, found in self.read.items()}
-        return json.dumps({"state": self.state, "table": self.table, "after": self.after, "read": sums})
+        after = None if self.after is None else [_noted(value) for value in self.after]
+        return json.dumps({"state": self.state, "table": self.table, "after": after, "read": sums})
 
     @classmethod
     def from_json(cls, text: str) -> Progress:
         noted = json.loads(text)
         read = {name: Sum(count, int(total, 16)) for name, (count, total) in noted["read"].items()}
-        return cls(noted["state"], noted["table"], noted["after"], read)
+        after = None if noted["after"] is None else [_as_it_was(value) for value in noted["after"]]
+        return cls(noted["state"], noted["table"], after, read)
 
     @property
     def records(self) -> int:

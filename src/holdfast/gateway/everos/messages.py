@@ -14,7 +14,8 @@ from typing import Any
 
 from starlette.exceptions import HTTPException
 
-from holdfast.domain.transcript import MAX_METADATA_CHARS, Draft, Message, Role
+from holdfast.domain.metadata import MAX_METADATA_CHARS
+from holdfast.domain.transcript import Draft, Message, Role
 from holdfast.errors import AccessDenied, InvalidInput
 from holdfast.gateway.everos.models import MessageItem, ToolCall, UnprocessedMessage, moment_of
 from holdfast.gateway.everos.times import told

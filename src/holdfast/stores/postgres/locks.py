@@ -21,7 +21,16 @@ from holdfast.domain.scope import Partition
 # Over all schemas of a database, since they share its extension.
 MIGRATION = int.from_bytes(hashlib.blake2b(b"holdfast/migration", digest_size=8).digest(), "big", signed=True)
 # What an operator does without naming a subject or agent, and that reads only where it writes.
-_AT_HOME = frozenset({Action.ADD, Action.REMEMBER, Action.ADD_RESOURCE})
+_AT_HOME = frozenset(
+    {
+        Action.ADD,
+        Action.REMEMBER,
+        Action.ADD_RESOURCE,
+        Action.COMMIT_TRANSCRIPT,
+        Action.FINALIZE_TURN,
+        Action.TRANSCRIPT_LIFECYCLE,
+    }
+)
 
 
 def _key(*parts: str) -> int:

@@ -68,7 +68,9 @@ CREATE TABLE conversations (
     name TEXT COLLATE "C" NOT NULL,
     namespace TEXT COLLATE "C" NOT NULL,
     least_position BIGINT NOT NULL DEFAULT 0,
-    sealed BIGINT NOT NULL DEFAULT 0
+    sealed BIGINT NOT NULL DEFAULT 0,
+    least_sequence BIGINT NOT NULL DEFAULT 1,
+    forgotten_turns BIGINT NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 CREATE UNIQUE INDEX conversations_whole ON conversations (
     partition_id,
@@ -118,7 +120,8 @@ CREATE TABLE records (
     flags INTEGER NOT NULL,
     length INTEGER NOT NULL,
     embedder_id BIGINT REFERENCES embedders (id),
-    terms BYTEA NOT NULL
+    terms BYTEA NOT NULL,
+    authority TEXT COLLATE "C"
 );
 CREATE UNIQUE INDEX records_id ON records (id, revision);
 CREATE INDEX records_change ON records (partition_id, change);
@@ -128,6 +131,7 @@ CREATE UNIQUE INDEX records_external ON records (conversation_id, external_key) 
 CREATE UNIQUE INDEX records_content ON records (conversation_id, content_key) WHERE content_key IS NOT NULL;
 CREATE INDEX records_slot ON records (partition_id, slot_key) WHERE slot_key IS NOT NULL;
 CREATE INDEX records_source ON records (partition_id, source_key) WHERE source_key IS NOT NULL;
+CREATE INDEX records_hidden ON records (partition_id, change) WHERE status NOT IN ('accepted', 'quarantined');
 
 -- What people wrote stands apart from what changes: rows are added, and deleted when their record is forgotten. The bytes
 -- of deleted rows go when the table is vacuumed, which a forget asks for.
@@ -268,3 +272,49 @@ CREATE TABLE nearest (
     built_at BIGINT NOT NULL,
     PRIMARY KEY (partition_id, embedder_id)
 );
+
+-- One delivery, in order. Its messages are those of its conversation from `first_position` on, up to the next turn's;
+-- `messages` counts those that were not forgotten. What a host wrote about it (its own id, who took part, references) is
+-- the text of the number `words`.
+CREATE TABLE turns (
+    conversation_id BIGINT NOT NULL REFERENCES conversations (id),
+    sequence BIGINT NOT NULL,
+    id TEXT COLLATE "C" NOT NULL,
+    external_key BYTEA,
+    state TEXT COLLATE "C" NOT NULL,
+    delivery TEXT COLLATE "C",
+    first_position BIGINT NOT NULL,
+    messages BIGINT NOT NULL,
+    recorded_at BIGINT NOT NULL,
+    words BIGINT,
+    PRIMARY KEY (conversation_id, sequence)
+);
+CREATE UNIQUE INDEX turns_id ON turns (id);
+CREATE UNIQUE INDEX turns_external ON turns (conversation_id, external_key) WHERE external_key IS NOT NULL;
+CREATE UNIQUE INDEX turns_words ON turns (words) WHERE words IS NOT NULL;
+
+-- Which conversation a chat id stands for. The key is a digest of the id and of where it was used.
+CREATE TABLE aliases (
+    partition_id BIGINT NOT NULL REFERENCES partitions (id),
+    key BYTEA NOT NULL,
+    conversation_id BIGINT NOT NULL REFERENCES conversations (id),
+    trusted INTEGER NOT NULL,
+    recorded_at BIGINT NOT NULL,
+    PRIMARY KEY (partition_id, key)
+);
+
+-- What became of which record. Never a text; `content_hash` is blanked when its record is forgotten.
+CREATE TABLE events (
+    space TEXT COLLATE "C" NOT NULL,
+    id TEXT COLLATE "C" NOT NULL,
+    kind TEXT COLLATE "C" NOT NULL,
+    scope TEXT COLLATE "C" NOT NULL,
+    partition_id BIGINT,
+    plane TEXT COLLATE "C",
+    record_key TEXT COLLATE "C",
+    content_hash TEXT COLLATE "C",
+    at BIGINT NOT NULL,
+    details TEXT COLLATE "C",
+    PRIMARY KEY (space, id)
+);
+CREATE INDEX events_record ON events (record_key) WHERE content_hash IS NOT NULL;

@@ -16,6 +16,8 @@ from holdfast.stores.sql.dialect import Database, Dialect, Rows
 # In `meta`, while the store is the target of a copy that is not complete.
 NOTE = "copy"
 _VECTORS = "vectors"
+# Where numbers of texts are.
+_NUMBERED = (("records", "number"), ("tombstones", "number"), ("resources", "number"), ("turns", "words"))
 # A table has a new line here for each way in which it can change.
 _STATE = (
     "SELECT id, change FROM partitions ORDER BY id",
@@ -23,6 +25,8 @@ _STATE = (
     "SELECT status, count(*), max(id), sum(token), sum(done) FROM jobs GROUP BY status ORDER BY status",
     "SELECT count(*), max(recorded_at) FROM answers",
     "SELECT count(*), max(number) FROM resources",
+    "SELECT count(*), max(recorded_at), sum(trusted) FROM aliases",
+    "SELECT count(*), max(id), count(content_hash) FROM events",
     "SELECT count(*), max(created_at), max(rotated_at), max(revoked_at) FROM users",
     f"SELECT key, value FROM meta WHERE key <> '{NOTE}' ORDER BY key",
 )
@@ -157,17 +161,18 @@ class SqlArchive(ABC):
         with self._committing():
             self._check_note(self._db.execute("DELETE FROM meta WHERE key = ? AND value = ?", (NOTE, before)))
             highest = max(
-                int(self._db.execute(f"SELECT coalesce(max(number), 0) FROM {table}").fetchone()[0])
-                for table in ("records", "tombstones", "resources")
+                int(self._db.execute(f"SELECT coalesce(max({column}), 0) FROM {table}").fetchone()[0])
+                for table, column in _NUMBERED
             )
             self._go_on_from(highest)
 
 
 def _copied(table: Table) -> str:
     if table.name == "texts":
-        # What is left of a forgotten record is blank, and nothing to keep.
+        # What is left of a forgotten record, or of deleted content, is blank, and nothing to keep.
         return (
-            "(EXISTS (SELECT 1 FROM records r WHERE r.number = t.number)"
-            " OR EXISTS (SELECT 1 FROM resources r WHERE r.number = t.number))"
+            "(EXISTS (SELECT 1 FROM records r WHERE r.number = t.number AND r.status <> 'raw_deleted')"
+            " OR EXISTS (SELECT 1 FROM resources r WHERE r.number = t.number)"
+            " OR EXISTS (SELECT 1 FROM turns u WHERE u.words = t.number))"
         )
     return f"key <> '{NOTE}'" if table.name == "meta" else "1 = 1"

@@ -9,17 +9,14 @@ from typing import Any
 from holdfast.domain.times import to_micros
 from holdfast.ports import Doomed
 from holdfast.stores.sql.dialect import chunks
-from holdfast.stores.sql.places import Places
 from holdfast.stores.sql.resources import ResourceWriter
+from holdfast.stores.sql.turn_writer import TOMBSTONE_COLUMNS, TurnWriter
 
-_TOMBSTONE_COLUMNS = (
-    "partition_id", "change", "number", "id", "kind", "scope_id", "conversation_id", "external_key", "forgotten_at",
-)  # fmt: skip
 _LAST = "(SELECT max(r.position) FROM records r WHERE r.conversation_id = conversations.id)"
 _KEEP_POSITIONS = f"UPDATE conversations SET least_position = {_LAST} + 1 WHERE least_position <= {_LAST}"
 
 
-class Burial(Places, ResourceWriter):
+class Burial(TurnWriter, ResourceWriter):
     """The part of `ports.Transaction` that forgets."""
 
     def forget(self, doomed: Doomed, at: datetime) -> tuple[int, int]:
@@ -40,7 +37,8 @@ class Burial(Places, ResourceWriter):
             for column, keys in (("r.id", record_ids), ("r.number", numbers))
             for condition, named in self._among(column, keys)
             for row in self._db.execute(
-                "SELECT r.number, r.id, r.kind, r.partition_id, r.scope_id, r.conversation_id, r.external_key"
+                "SELECT r.number, r.id, r.kind, r.partition_id, r.scope_id, r.conversation_id, r.external_key,"
+                " r.turn_id"
                 f" FROM records r WHERE {condition} AND {space}",
                 [*named, *values],
             )
@@ -58,18 +56,17 @@ class Burial(Places, ResourceWriter):
         self._delete_vectors([(row[3], row[0]) for row in found])
         tombstones = [
             (partition, self._change(partition), number, record_id, kind, scope, conversation, key, at)
-            for number, record_id, kind, partition, scope, conversation, key in found
+            for number, record_id, kind, partition, scope, conversation, key, _ in found
         ]
-        self.dialect.insert(self._db, "tombstones", _TOMBSTONE_COLUMNS, tombstones)
+        self.dialect.insert(self._db, "tombstones", TOMBSTONE_COLUMNS, tombstones)
         self._db.execute(f"DELETE FROM records WHERE {condition}", named)
+        self._forget_hashes({row[1] for row in found})
+        self._lose_messages([(row[7], row[5], row[3], row[4]) for row in found if row[7] is not None], at)
 
     def _keep_positions(self, conversations: set[int]) -> None:
         """The position of a message that goes is not given to another."""
         condition, named = self.dialect.among("id", sorted(conversations))
         self._db.execute(f"{_KEEP_POSITIONS} AND {condition}", named)
-
-    def _delete_vectors(self, places: Sequence[tuple[int, int]]) -> None:
-        self._db.executemany("DELETE FROM vectors WHERE partition_id = ? AND number = ?", places)
 
     def _loosen(self, messages: Sequence[int]) -> None:
         """Memories that lose a link have changed."""

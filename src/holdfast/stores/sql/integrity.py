@@ -8,7 +8,8 @@ from holdfast.stores.sql.dialect import Database, Dialect
 # Each finds rows that must not exist.
 _CHECKS = {
     "records have their text": (
-        "SELECT count(*) FROM records r LEFT JOIN texts t ON t.number = r.number WHERE t.number IS NULL"
+        "SELECT count(*) FROM records r LEFT JOIN texts t ON t.number = r.number"
+        " WHERE t.number IS NULL AND r.status <> 'raw_deleted'"
     ),
     "vectors have their record": (
         "SELECT count(*) FROM vectors v LEFT JOIN records r"
@@ -48,7 +49,36 @@ _CHECKS = {
     "resources lie in the partition of their scope": (
         "SELECT count(*) FROM resources r JOIN scopes s ON s.id = r.scope_id WHERE s.partition_id <> r.partition_id"
     ),
-    "numbers are given once": "SELECT count(*) FROM resources r JOIN records o ON o.number = r.number",
+    "numbers are given once": (
+        "SELECT count(*) FROM (SELECT 1 FROM resources r JOIN records o ON o.number = r.number"
+        " UNION ALL SELECT 1 FROM turns u JOIN records o ON o.number = u.words"
+        " UNION ALL SELECT 1 FROM turns u JOIN resources o ON o.number = u.words) AS found"
+    ),
+    "messages have their turn": (
+        "SELECT count(*) FROM records r LEFT JOIN turns u ON u.id = r.turn_id"
+        " WHERE r.kind = 0 AND (u.id IS NULL OR u.conversation_id <> r.conversation_id)"
+    ),
+    "messages have the status of their turn": (
+        "SELECT count(*) FROM records r JOIN turns u ON u.id = r.turn_id"
+        " WHERE r.kind = 0 AND r.status <> CASE u.state WHEN 'active' THEN 'accepted' ELSE u.state END"
+    ),
+    "turns have their messages": (
+        "SELECT count(*) FROM turns u LEFT JOIN (SELECT turn_id, count(*) AS there FROM records WHERE kind = 0"
+        " GROUP BY turn_id) AS r ON r.turn_id = u.id WHERE coalesce(r.there, 0) <> u.messages"
+    ),
+    "turns have their words": (
+        "SELECT count(*) FROM turns u LEFT JOIN texts t ON t.number = u.words"
+        " WHERE u.words IS NOT NULL AND t.number IS NULL"
+    ),
+    "turns are counted": (
+        "SELECT count(*) FROM (SELECT c.id FROM conversations c JOIN turns u ON u.conversation_id = c.id"
+        " GROUP BY c.id, c.forgotten_turns, c.least_sequence HAVING count(*) + c.forgotten_turns"
+        " <> CASE WHEN max(u.sequence) >= c.least_sequence THEN max(u.sequence) ELSE c.least_sequence - 1 END) AS found"
+    ),
+    "deleted content is gone": (
+        "SELECT count(*) FROM records r WHERE r.status = 'raw_deleted'"
+        " AND (r.embedder_id IS NOT NULL OR r.content_key IS NOT NULL OR length(r.terms) > 0)"
+    ),
     "nothing forgotten is there": ("SELECT count(*) FROM tombstones t JOIN records r ON r.number = t.number"),
     "changes are known to their partition": (
         "SELECT count(*) FROM records r JOIN partitions p ON p.id = r.partition_id WHERE r.change > p.change"
@@ -57,8 +87,9 @@ _CHECKS = {
 
 
 _BLANK = (
-    "SELECT count(*) FROM texts t LEFT JOIN records r ON r.number = t.number"
-    " LEFT JOIN resources o ON o.number = t.number WHERE r.number IS NULL AND o.number IS NULL AND {}"
+    "SELECT count(*) FROM texts t LEFT JOIN records r ON r.number = t.number AND r.status <> 'raw_deleted'"
+    " LEFT JOIN resources o ON o.number = t.number LEFT JOIN turns u ON u.words = t.number"
+    " WHERE r.number IS NULL AND o.number IS NULL AND u.id IS NULL AND {}"
 )
 
 
@@ -69,6 +100,18 @@ def check(database: Database, dialect: Dialect) -> tuple[dict[str, int], list[Fi
             findings.append(Finding(name, f"{wrong} rows break this"))
     checked = {
         table: int(database.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
-        for table in ("records", "vectors", "evidence", "tombstones", "operations", "jobs", "users", "resources")
+        for table in (
+            "records",
+            "vectors",
+            "evidence",
+            "tombstones",
+            "operations",
+            "jobs",
+            "users",
+            "resources",
+            "turns",
+            "aliases",
+            "events",
+        )
     }
     return checked, findings

@@ -12,7 +12,7 @@ from holdfast.stores.sql import rows
 from holdfast.stores.sql.dialect import Database, Rows, insertion
 from holdfast.stores.sql.jobs import JobTable
 from holdfast.stores.sql.known import Known
-from holdfast.stores.sql.reader import CONVERSATION_COLUMNS, conversation_key
+from holdfast.stores.sql.threads import CONVERSATION_COLUMNS, conversation_key
 
 _SCOPE_COLUMNS = ("partition_id", *SCOPE_PARTS)
 _CONVERSATION_COLUMNS = ("partition_id", *CONVERSATION_COLUMNS)

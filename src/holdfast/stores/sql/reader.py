@@ -17,10 +17,19 @@ from holdfast.ports import Answer, Delta, IndexRow, ListFilter, Nearest, Unindex
 from holdfast.stores.sql import integrity, rows
 from holdfast.stores.sql.dialect import Dialect, Rows
 from holdfast.stores.sql.doom import TOOK_PLACE, DoomReader
+from holdfast.stores.sql.papers import PapersReader
+from holdfast.stores.sql.threads import (
+    CONVERSATION_COLUMNS,
+    NEXT_POSITION,
+    OF_CONVERSATION,
+    conversation_key,
+    next_position,
+)
+from holdfast.stores.sql.transcript_check import TranscriptChecker
 from holdfast.stores.sql.users import UserReader
 
 
-class SqlReader(DoomReader, UserReader):
+class SqlReader(DoomReader, UserReader, TranscriptChecker, PapersReader):
     """Implements `ports.Reader` on one connection, inside one transaction."""
 
     # --- search ---
@@ -41,7 +50,7 @@ class SqlReader(DoomReader, UserReader):
         changed = self._db.execute(_DELTA_ROWS, (number, since))
         vectors = self._vectors(number, max(since, vectors_after), embedder)
         # A view that starts from nothing has nothing to remove.
-        removed = self._db.execute(_REMOVED, (number, since)) if since else ()
+        removed = self._db.execute(_REMOVED, (number, since, number, since)) if since else ()
         found = changed.fetchall()
         return Delta(
             change=self.change_of(partition),
@@ -75,7 +84,7 @@ class SqlReader(DoomReader, UserReader):
 
     def _vectors(self, partition: int, since: int, embedder: str) -> Rows:
         if since == 0:
-            return self._db.execute(_ALL_VECTORS, (partition, embedder))
+            return self._db.execute(_ALL_VECTORS, (partition, embedder, partition))
         return self._db.execute(_CHANGED_VECTORS, (partition, since, embedder))
 
     def _scopes(self, numbers: set[int]) -> dict[int, Scope]:
@@ -115,7 +124,8 @@ class SqlReader(DoomReader, UserReader):
     def _select(self, condition: str, values: Sequence[Any], tail: str = "", *, keyed: bool = False) -> list[Any]:
         within, reach_values = self._within(keyed=keyed)
         return self._db.execute(
-            f"SELECT {rows.RECORD_COLUMNS} FROM {rows.RECORD_TABLES} WHERE {condition} AND {within} {tail}",
+            f"SELECT {rows.RECORD_COLUMNS} FROM {rows.RECORD_TABLES}"
+            f" WHERE {condition} AND {rows.SHOWN} AND {within} {tail}",
             [*values, *reach_values],
         ).fetchall()
 
@@ -181,8 +191,8 @@ class SqlReader(DoomReader, UserReader):
         if row is None:
             return []
         found = self._db.execute(
-            "SELECT id FROM records WHERE conversation_id = ? AND position >= ? AND superseded_at IS NULL"
-            " ORDER BY position",
+            "SELECT id FROM records r WHERE conversation_id = ? AND position >= ? AND superseded_at IS NULL"
+            f" AND {rows.LEARNED_FROM} ORDER BY position",
             (row[0], row[2]),
         )
         return [MessageId(record_id) for (record_id,) in found]
@@ -191,7 +201,7 @@ class SqlReader(DoomReader, UserReader):
         """(number, next position, sealed position)"""
         row = self._db.execute(
             f"SELECT c.id, c.sealed, {NEXT_POSITION} FROM conversations c"
-            f" WHERE c.partition_id = ? AND {' AND '.join(f'c.{column} = ?' for column in CONVERSATION_COLUMNS)}",
+            f" WHERE c.partition_id = ? AND {OF_CONVERSATION}",
             (self._number_of(scope.partition), *conversation_key(scope)),
         ).fetchone()
         return (row[0], next_position(row[2:]), row[1]) if row else None
@@ -202,7 +212,7 @@ class SqlReader(DoomReader, UserReader):
         within, values = self._within()
         row = self._db.execute(_COUNTS.format(within), [analyzer, embedder, *values]).fetchone()
         tombstones = self._db.execute(
-            f"SELECT count(*) FROM tombstones r JOIN scopes s ON s.id = r.scope_id WHERE {within}", values
+            f"SELECT count(*) FROM tombstones r JOIN scopes s ON s.id = r.scope_id WHERE r.kind < 2 AND {within}", values
         ).fetchone()[0]
         counted = dict(zip(("messages", "memories", "conversations", "pending_vectors"), row, strict=True))
         reach, numbers = self._reach()
@@ -283,23 +293,6 @@ class SqlReader(DoomReader, UserReader):
         return integrity.check(self._db, self.dialect)
 
 
-CONVERSATION_COLUMNS = tuple("name" if part == "conversation" else part for part in CONVERSATION_PARTS)
-
-
-# Of a conversation `c`: the columns that `next_position` takes.
-NEXT_POSITION = "c.least_position, (SELECT max(r.position) FROM records r WHERE r.conversation_id = c.id)"
-
-
-def next_position(found: Sequence[Any]) -> int:
-    """After the last message that is there, and after all that were forgotten."""
-    least, last = found
-    return int(least) if last is None else max(int(least), int(last) + 1)
-
-
-def conversation_key(scope: Scope) -> tuple[str, ...]:
-    return tuple(getattr(scope, part) or "" for part in CONVERSATION_PARTS)
-
-
 def _listed(dialect: Dialect, wanted: ListFilter) -> tuple[str, list[Any]]:
     conditions: list[str] = []
     values: list[Any] = []
@@ -354,19 +347,24 @@ _SAID = ("sender", "source")
 _DELTA_COLUMNS = ", ".join(f"{'t' if name in _SAID else 'r'}.{name}" for name in IndexRow._fields)
 _DELTA_ROWS = (
     f"SELECT {_DELTA_COLUMNS} FROM records r JOIN texts t ON t.number = r.number"
-    " WHERE r.partition_id = ? AND r.change > ? ORDER BY r.number"
+    f" WHERE r.partition_id = ? AND r.change > ? AND {rows.SEARCHED} ORDER BY r.number"
 )
-_REMOVED = "SELECT number FROM tombstones WHERE partition_id = ? AND change > ?"
+# What no search may see any more is not merely marked: it leaves the view.
+_REMOVED = (
+    "SELECT number FROM tombstones WHERE partition_id = ? AND change > ?"
+    f" UNION ALL SELECT number FROM records WHERE partition_id = ? AND change > ? AND {rows.HIDDEN}"
+)
 _SCOPES = f"SELECT id, {', '.join(SCOPE_PARTS)} FROM scopes"
 _ALL_VECTORS = (
     "SELECT number, piece, vector FROM vectors"
     " WHERE partition_id = ? AND embedder_id = (SELECT id FROM embedders WHERE fingerprint = ?)"
+    f" AND number NOT IN (SELECT number FROM records WHERE partition_id = ? AND {rows.HIDDEN})"
     " ORDER BY number, piece"
 )
 _CHANGED_VECTORS = (
     "SELECT v.number, v.piece, v.vector FROM records r"
     " JOIN vectors v ON v.partition_id = r.partition_id AND v.number = r.number"
-    " WHERE r.partition_id = ? AND r.change > ?"
+    f" WHERE r.partition_id = ? AND r.change > ? AND {rows.SEARCHED}"
     " AND v.embedder_id = (SELECT id FROM embedders WHERE fingerprint = ?) ORDER BY v.number, v.piece"
 )
 _OF_EMBEDDER = "r.embedder_id = (SELECT id FROM embedders WHERE fingerprint = ?)"
@@ -380,18 +378,20 @@ _CHANGED_COUNTS = (
 _EVIDENCE = (
     "SELECT e.memory_number, r.id, t.text, t.sender, r.said_at, s.conversation, t.external_id FROM evidence e"
     " JOIN records r ON r.number = e.message_number JOIN texts t ON t.number = r.number"
-    " JOIN scopes s ON s.id = r.scope_id WHERE {} AND {} ORDER BY r.said_at, r.position"
+    " JOIN scopes s ON s.id = r.scope_id"
+    f" WHERE {{}} AND {{}} AND {rows.LEARNED_FROM} ORDER BY r.said_at, r.position"
 )
 _COUNTS = (
-    "SELECT count(*) FILTER (WHERE r.kind = 0), count(*) FILTER (WHERE r.kind = 1 AND r.superseded_at IS NULL),"
+    f"SELECT count(*) FILTER (WHERE r.kind = 0 AND {rows.SHOWN}),"
+    " count(*) FILTER (WHERE r.kind = 1 AND r.superseded_at IS NULL),"
     " count(DISTINCT r.conversation_id),"
-    " count(*) FILTER (WHERE r.embedder_id IS NULL OR r.analyzer <> ?"
-    "   OR r.embedder_id <> coalesce((SELECT id FROM embedders WHERE fingerprint = ?), 0))"
+    " count(*) FILTER (WHERE r.status <> 'raw_deleted' AND (r.embedder_id IS NULL OR r.analyzer <> ?"
+    "   OR r.embedder_id <> coalesce((SELECT id FROM embedders WHERE fingerprint = ?), 0)))"
     " FROM records r JOIN scopes s ON s.id = r.scope_id WHERE {}"
 )
 _UNINDEXED = (
     "SELECT r.number, r.id, t.text FROM records r JOIN texts t ON t.number = r.number"
     " JOIN scopes s ON s.id = r.scope_id WHERE r.number > ? AND (r.embedder_id IS NULL OR r.analyzer <> ?"
     "   OR r.embedder_id <> coalesce((SELECT id FROM embedders WHERE fingerprint = ?), 0))"
-    " AND {} ORDER BY r.number LIMIT ?"
+    " AND r.status <> 'raw_deleted' AND {} ORDER BY r.number LIMIT ?"
 )

@@ -27,6 +27,12 @@ RECORD_COLUMNS = (
     " r.superseded_at, t.external_id, t.source, t.metadata, r.plane, r.trust, r.status, r.valid_from, r.valid_to,"
     " t.author, t.reason, " + ", ".join(f"s.{part}" for part in SCOPE_PARTS)
 )
+# Of a record `r`: whether it may be shown at all, and whether it may be learned from, or shown as evidence.
+SHOWN = "r.status NOT IN ('masked', 'raw_deleted')"
+LEARNED_FROM = "r.status = 'accepted' AND r.plane IS NULL"
+SEARCHED = "r.status IN ('accepted', 'quarantined')"
+# What no search sees. There is an index of it, which is used where these words stand as they are.
+HIDDEN = "status NOT IN ('accepted', 'quarantined')"
 RECORD_TABLES = "records r JOIN scopes s ON s.id = r.scope_id JOIN texts t ON t.number = r.number"
 JOB_COLUMNS = (
     "id, kind, scope, record_ids, status, attempt, token, created_at, run_after, lease_until, started_at,"
@@ -91,6 +97,8 @@ def record(row: Sequence[Any], evidence: Sequence[Evidence] = ()) -> Record:
             source=source,
             metadata=entries,
             superseded_at=moment(superseded_at),
+            status=Status(status),
+            plane=None if plane is None else Plane(plane),
         )
     return Memory(
         id=MemoryId(record_id),

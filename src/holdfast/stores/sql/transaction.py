@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
+from holdfast.domain.governed import PLANES
 from holdfast.domain.ids import MessageId
-from holdfast.domain.memory import Status, Trust
+from holdfast.domain.memory import Plane, Status, Trust
 from holdfast.domain.operations import Operation
 from holdfast.domain.resources import Resource
 from holdfast.domain.results import Record
@@ -19,7 +20,9 @@ from holdfast.stores.sql import rows
 from holdfast.stores.sql.audit import record_operation
 from holdfast.stores.sql.burial import Burial
 from holdfast.stores.sql.dialect import NewRows
-from holdfast.stores.sql.reader import NEXT_POSITION, next_position
+from holdfast.stores.sql.papers import PapersWriter
+from holdfast.stores.sql.threads import NEXT_POSITION, NEXT_SEQUENCE, next_position, next_sequence
+from holdfast.stores.sql.turn_rows import words_of
 from holdfast.stores.sql.users import UserWriter
 
 # What is written of every record, and besides that of a message and of a revision of a memory.
@@ -27,17 +30,28 @@ _COLUMNS = (
     "partition_id", "change", "kind", "scope_id", "source_key", "recorded_at", "analyzer", "flags", "length",
     "embedder_id", "terms", "id", "revision", "position", "status", "trust", "said_at",
 )  # fmt: skip
-_MESSAGE_COLUMNS = (*_COLUMNS, "conversation_id", "turn_id", "role", "external_key", "content_key")
+_MESSAGE_COLUMNS = (
+    *_COLUMNS,
+    "conversation_id",
+    "turn_id",
+    "role",
+    "external_key",
+    "content_key",
+    "plane",
+    "authority",
+)
 _MEMORY_COLUMNS = (*_COLUMNS, "plane", "slot_key", "valid_from", "valid_to")
 _TEXT_COLUMNS = ("sender", "source", "external_id", "author", "reason", "metadata", "text")
 _VECTOR_COLUMNS = ("partition_id", "number", "piece", "embedder_id", "vector")
 _ANSWER_COLUMNS = ("partition_id", "key", "digest", "recorded_at", "body")
 
+_NEXT = f"SELECT {NEXT_POSITION}, {NEXT_SEQUENCE} FROM conversations c WHERE c.id = ?"
+
 # By which a message of a conversation is known: the column, and the key in it.
 _Key = tuple[str, bytes]
 
 
-class SqlTransaction(Burial, UserWriter):
+class SqlTransaction(Burial, UserWriter, PapersWriter):
     """Implements `ports.Transaction` on a connection that may write."""
 
     # --- messages ---
@@ -45,6 +59,8 @@ class SqlTransaction(Burial, UserWriter):
     def add_turn(self, turn: NewTurn, embedder: str, analyzer: int) -> StoredMessages:
         partition = self._partition_id(turn.scope.partition)
         conversation = self._conversation_id(partition, turn.scope)
+        if self._is_forgotten(conversation, turn):
+            return StoredMessages((None,) * len(turn.messages))
         keys = [_key_of(message) for message in turn.messages]
         there = self._there(conversation, [key for key in keys if key is not None])
         ids: list[MessageId | None] = []
@@ -57,9 +73,10 @@ class SqlTransaction(Burial, UserWriter):
                 there[key] = (message.id, _same(message))
             ids.append(message.id)
             new[index] = message
-        if new:
-            self._insert_messages(turn, partition, conversation, list(new.values()), embedder, analyzer)
-        return StoredMessages(tuple(ids), frozenset(new))
+        if not new:
+            return StoredMessages(tuple(ids))
+        sequence = self._insert_messages(turn, partition, conversation, list(new.values()), embedder, analyzer)
+        return StoredMessages(tuple(ids), frozenset(new), sequence)
 
     def _there(self, conversation: int, keys: Sequence[_Key]) -> dict[_Key, tuple[MessageId | None, bytes]]:
         """Which of these the conversation holds already, with what must be equal; None for one that was forgotten."""
@@ -69,12 +86,18 @@ class SqlTransaction(Burial, UserWriter):
         for column in ("external_key", "content_key"):
             for condition, named in self._among(f"r.{column}", [key for of, key in keys if of == column]):
                 stored = self._db.execute(
-                    f"SELECT r.{column}, r.id, t.sender, t.text FROM records r JOIN texts t ON t.number = r.number"
+                    f"SELECT r.{column}, r.id, r.status, t.sender, t.text"
+                    " FROM records r LEFT JOIN texts t ON t.number = r.number"
                     f" WHERE r.conversation_id = ? AND {condition}",
                     [conversation, *named],
                 )
-                for key, record_id, sender, text in stored:
-                    found[column, bytes(key)] = (MessageId(record_id), rows.content_key(sender, 0, text))
+                for key, record_id, status, sender, text in stored:
+                    # One whose content was deleted is not brought back either.
+                    found[column, bytes(key)] = (
+                        (None, b"")
+                        if status == Status.RAW_DELETED
+                        else (MessageId(record_id), rows.content_key(sender, 0, text))
+                    )
         for condition, named in self._among("external_key", [key for of, key in keys if of == "external_key"]):
             forgotten = self._db.execute(
                 f"SELECT external_key FROM tombstones WHERE conversation_id = ? AND {condition}", [conversation, *named]
@@ -91,12 +114,16 @@ class SqlTransaction(Burial, UserWriter):
         messages: Sequence[NewMessage],
         embedder: str,
         analyzer: int,
-    ) -> None:
+    ) -> int:
+        """The sequence of the turn."""
         # All asked before any is looked at: on a network they travel together.
         self._touch(partition)
-        counted = self._db.execute(f"SELECT {NEXT_POSITION} FROM conversations c WHERE c.id = ?", (conversation,))
+        counted = self._db.execute(_NEXT, (conversation,))
         drawn = self.dialect.draw(self._db, len(messages))
-        first = next_position(counted.fetchone())
+        words = words_of(turn)
+        drawn_for_words = None if words is None else self.dialect.draw(self._db, 1)
+        places = counted.fetchone()
+        first, sequence = next_position(places[:2]), next_sequence(places[2:])
         recorded_at = to_micros(turn.recorded_at)
         shared = self._shared(partition, turn.scope, rows.MESSAGE, turn.source, recorded_at, analyzer)
         embedder_id = self._embedder_id(embedder)
@@ -108,7 +135,7 @@ class SqlTransaction(Burial, UserWriter):
                 (
                     *shared, *_derived(message, embedder_id), message.id, 0, position, Status.ACCEPTED, Trust.STATED,
                     said_at, conversation, turn.id, message.role, key if column == "external_key" else None,
-                    key if column == "content_key" else None,
+                    key if column == "content_key" else None, _plane_of(message), message.authority,
                 )
             )  # fmt: skip
             metadata = rows.metadata_json(message.metadata)
@@ -119,6 +146,9 @@ class SqlTransaction(Burial, UserWriter):
             [(partition, number, message.vectors) for number, message in zip(numbers, messages, strict=True)],
             embedder_id,
         )
+        positions = range(first, first + len(messages))
+        self._put_turn(turn, words, drawn_for_words, conversation, sequence, positions)
+        return sequence
 
     def _shared(
         self, partition: int, scope: Scope, kind: int, source: str | None, recorded_at: int, analyzer: int
@@ -224,7 +254,7 @@ class SqlTransaction(Burial, UserWriter):
             for condition, named in self._among("r.id", list(dict.fromkeys(evidence)))
             for record_id, number in self._db.execute(
                 "SELECT r.id, r.number FROM records r JOIN scopes s ON s.id = r.scope_id"
-                f" WHERE {condition} AND r.kind = 0 AND {within}",
+                f" WHERE {condition} AND r.kind = 0 AND {rows.SHOWN} AND {within}",
                 [*named, *values],
             )
         }
@@ -294,7 +324,8 @@ class SqlTransaction(Burial, UserWriter):
             for condition, named in self._among("r.number", numbers)
             for row in self._db.execute(
                 "SELECT r.number, p.id, p.space, p.kind, p.owner FROM records r"
-                f" JOIN partitions p ON p.id = r.partition_id WHERE {condition} AND {reach}",
+                " JOIN partitions p ON p.id = r.partition_id"
+                f" WHERE {condition} AND r.status <> 'raw_deleted' AND {reach}",
                 [*named, *values],
             )
         ]
@@ -334,6 +365,10 @@ def _derived(new: NewMessage | NewRevision, embedder_id: int) -> tuple[Any, ...]
     """Those of `_COLUMNS` that are made of the text."""
     made = new.analysis
     return int(made.flags), made.length, embedder_id if new.vectors else None, made.terms
+
+
+def _plane_of(message: NewMessage) -> Plane | None:
+    return None if message.authority is None else PLANES.get(message.authority)
 
 
 def _same_message(message: NewMessage, key: _Key, there: tuple[MessageId | None, bytes]) -> MessageId | None:

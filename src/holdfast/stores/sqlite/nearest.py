@@ -25,6 +25,7 @@ from holdfast.domain.scope import Partition
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.errors import HoldfastError
 from holdfast.ports import NearestState, VectorBlock
+from holdfast.stores.sql.rows import HIDDEN
 from holdfast.stores.sqlite import graphs
 from holdfast.stores.sqlite.graphs import BadGraph, Graph, OpenGraph
 from holdfast.stores.sqlite.waiting import begin_immediate
@@ -249,8 +250,11 @@ class Built:
 
 
 def _forgotten(connection: sqlite3.Connection, partition: int, since: int) -> IntArray:
+    """Also what is there without its content."""
     found = connection.execute(
-        "SELECT number FROM tombstones WHERE partition_id = ? AND change > ?", (partition, since)
+        "SELECT number FROM tombstones WHERE partition_id = ? AND change > ? UNION ALL SELECT number FROM records"
+        f" WHERE partition_id = ? AND change > ? AND {HIDDEN} AND status = 'raw_deleted'",
+        (partition, since, partition, since),
     ).fetchall()
     return np.array([row[0] for row in found], np.int64)
 

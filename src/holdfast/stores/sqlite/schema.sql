@@ -46,6 +46,8 @@ CREATE TABLE conversations (
     namespace TEXT NOT NULL,
     least_position INTEGER NOT NULL DEFAULT 0,
     sealed INTEGER NOT NULL DEFAULT 0,
+    least_sequence INTEGER NOT NULL DEFAULT 1,
+    forgotten_turns INTEGER NOT NULL DEFAULT 0,
     UNIQUE (partition_id, name, app, project, channel, namespace)
 );
 
@@ -84,7 +86,8 @@ CREATE TABLE records (
     flags INTEGER NOT NULL,
     length INTEGER NOT NULL,
     embedder_id INTEGER REFERENCES embedders (id),
-    terms BLOB NOT NULL
+    terms BLOB NOT NULL,
+    authority TEXT
 );
 CREATE UNIQUE INDEX records_id ON records (id, revision);
 CREATE INDEX records_change ON records (partition_id, change);
@@ -94,6 +97,7 @@ CREATE UNIQUE INDEX records_external ON records (conversation_id, external_key) 
 CREATE UNIQUE INDEX records_content ON records (conversation_id, content_key) WHERE content_key IS NOT NULL;
 CREATE INDEX records_slot ON records (partition_id, slot_key) WHERE slot_key IS NOT NULL;
 CREATE INDEX records_source ON records (partition_id, source_key) WHERE source_key IS NOT NULL;
+CREATE INDEX records_hidden ON records (partition_id, change) WHERE status NOT IN ('accepted', 'quarantined');
 
 -- What people wrote stands apart, and its rows never move: they are appended, and blanked in place when their record is
 -- forgotten. When a row grows, shrinks or is deleted, SQLite moves its neighbours between pages and leaves copies of
@@ -240,3 +244,49 @@ CREATE TABLE nearest (
     built_at INTEGER NOT NULL,
     PRIMARY KEY (partition_id, embedder_id)
 ) WITHOUT ROWID;
+
+-- One delivery, in order. Its messages are those of its conversation from `first_position` on, up to the next turn's;
+-- `messages` counts those that were not forgotten. What a host wrote about it (its own id, who took part, references) is
+-- the text of the number `words`.
+CREATE TABLE turns (
+    conversation_id INTEGER NOT NULL REFERENCES conversations (id),
+    sequence INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    external_key BLOB,
+    state TEXT NOT NULL,
+    delivery TEXT,
+    first_position INTEGER NOT NULL,
+    messages INTEGER NOT NULL,
+    recorded_at INTEGER NOT NULL,
+    words INTEGER,
+    PRIMARY KEY (conversation_id, sequence)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX turns_id ON turns (id);
+CREATE UNIQUE INDEX turns_external ON turns (conversation_id, external_key) WHERE external_key IS NOT NULL;
+CREATE UNIQUE INDEX turns_words ON turns (words) WHERE words IS NOT NULL;
+
+-- Which conversation a chat id stands for. The key is a digest of the id and of where it was used.
+CREATE TABLE aliases (
+    partition_id INTEGER NOT NULL REFERENCES partitions (id),
+    key BLOB NOT NULL,
+    conversation_id INTEGER NOT NULL REFERENCES conversations (id),
+    trusted INTEGER NOT NULL,
+    recorded_at INTEGER NOT NULL,
+    PRIMARY KEY (partition_id, key)
+) WITHOUT ROWID;
+
+-- What became of which record. Never a text; `content_hash` is blanked when its record is forgotten.
+CREATE TABLE events (
+    space TEXT NOT NULL,
+    id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    partition_id INTEGER,
+    plane TEXT,
+    record_key TEXT,
+    content_hash TEXT,
+    at INTEGER NOT NULL,
+    details TEXT,
+    PRIMARY KEY (space, id)
+) WITHOUT ROWID;
+CREATE INDEX events_record ON events (record_key) WHERE content_hash IS NOT NULL;

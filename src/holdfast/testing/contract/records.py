@@ -60,7 +60,7 @@ class RecordContract:
         )
         turn = scribe.turn(full, given, source="import")
         stored = await add(store, turn)
-        assert stored == StoredMessages((given.id,), frozenset({0}))
+        assert stored == StoredMessages((given.id,), frozenset({0}), sequence=1)
         assert await found(store, given.id) == Message(
             id=given.id,
             turn_id=turn.id,
@@ -259,7 +259,7 @@ class RecordContract:
         await forget(store, ForgetTarget(ids=(message.id,)), writing(ANA), scribe.clock.step())
         replay = [scribe.message("hello", external_id="m1"), scribe.message("new", external_id="m2")]
         stored = await add(store, scribe.turn(ANA, *replay))
-        assert stored == StoredMessages((None, replay[1].id), frozenset({1}))
+        assert stored == StoredMessages((None, replay[1].id), frozenset({1}), sequence=2)
         # Also not with another text: the id was forgotten, whatever it named.
         assert (await add(store, scribe.turn(ANA, scribe.message("other", external_id="m1")))).ids == (None,)
         assert await texts(store) == ["new"]

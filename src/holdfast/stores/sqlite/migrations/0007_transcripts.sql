@@ -2,9 +2,14 @@
 ALTER TABLE records ADD COLUMN authority TEXT;
 -- Sequences below this one were given, also if their turns were forgotten since.
 ALTER TABLE conversations ADD COLUMN least_sequence INTEGER NOT NULL DEFAULT 1;
+-- How many turns were forgotten: with the last sequence, it tells how many there are.
+ALTER TABLE conversations ADD COLUMN forgotten_turns INTEGER NOT NULL DEFAULT 0;
+-- What no search may see. Its condition stands in the statements that use it, word by word.
+CREATE INDEX records_hidden ON records (partition_id, change) WHERE status NOT IN ('accepted', 'quarantined');
 
--- One delivery, in order. Its messages are those of its conversation from `first_position` on. What a host wrote about it
--- (its own id, who took part, references) is the text of the number `words`.
+-- One delivery, in order. Its messages are those of its conversation from `first_position` on, up to the next turn's;
+-- `messages` counts those that were not forgotten. What a host wrote about it (its own id, who took part, references) is
+-- the text of the number `words`.
 CREATE TABLE turns (
     conversation_id INTEGER NOT NULL REFERENCES conversations (id),
     sequence INTEGER NOT NULL,
@@ -20,10 +25,11 @@ CREATE TABLE turns (
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX turns_id ON turns (id);
 CREATE UNIQUE INDEX turns_external ON turns (conversation_id, external_key) WHERE external_key IS NOT NULL;
+CREATE UNIQUE INDEX turns_words ON turns (words) WHERE words IS NOT NULL;
 INSERT INTO turns (conversation_id, sequence, id, state, first_position, messages, recorded_at)
 SELECT
     conversation_id, row_number() OVER (PARTITION BY conversation_id ORDER BY min(position)), turn_id, 'active',
-    min(position), max(position) - min(position) + 1, min(recorded_at)
+    min(position), count(*), min(recorded_at)
 FROM records WHERE kind = 0 GROUP BY conversation_id, turn_id;
 
 -- Which conversation a chat id stands for. The key is a digest of the id and of where it was used.

@@ -1,0 +1,148 @@
+"""Between the rows of a turn and the domain's values. What a host wrote about a turn is one text, its words."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+from holdfast.domain.governed import (
+    ActorAttribution,
+    Authority,
+    DeliveryStatus,
+    HostOpaqueRef,
+    RefVisibility,
+    Relation,
+    TranscriptMessage,
+    TranscriptState,
+    TranscriptTurn,
+)
+from holdfast.domain.identity import key_of
+from holdfast.domain.ids import MessageId, TurnId
+from holdfast.domain.memory import Status
+from holdfast.domain.scope import Scope
+from holdfast.domain.times import from_micros
+from holdfast.domain.transcript import Role
+from holdfast.errors import HoldfastError, StoreCorrupt
+from holdfast.ports import NewTurn
+
+_LABEL = 5
+STATUSES = {
+    TranscriptState.ACTIVE: Status.ACCEPTED,
+    TranscriptState.ARCHIVED: Status.ARCHIVED,
+    TranscriptState.MASKED: Status.MASKED,
+    TranscriptState.RAW_DELETED: Status.RAW_DELETED,
+}
+
+
+class TurnRow(NamedTuple):
+    """A row of `turns`, with its words: `external_id` and `words` are None where nobody wrote any."""
+
+    sequence: int
+    id: str
+    state: str
+    delivery: str | None
+    first_position: int
+    messages: int
+    recorded_at: int
+    number: int | None
+    external_id: Any
+    words: Any
+
+    @property
+    def shown_id(self) -> TurnId:
+        """What a blank leaves in the place of an id is none."""
+        return TurnId(self.external_id if isinstance(self.external_id, str) else self.id)
+
+
+# Of a turn `u` and its words `w`, in the order of `TurnRow`.
+TURN_COLUMNS = (
+    "u.sequence, u.id, u.state, u.delivery, u.first_position, u.messages, u.recorded_at, u.words, w.external_id, w.text"
+)
+TURN_TABLES = "turns u LEFT JOIN texts w ON w.number = u.words"
+
+
+class MessageRow(NamedTuple):
+    """A message as a transcript needs it."""
+
+    number: int
+    id: str
+    turn_id: str
+    position: int
+    role: str
+    authority: str | None
+    status: str
+    text: Any
+
+    @property
+    def readable(self) -> str | None:
+        return self.text if isinstance(self.text, str) and self.status != Status.RAW_DELETED else None
+
+
+MESSAGE_COLUMNS = "r.number, r.id, r.turn_id, r.position, r.role, r.authority, r.status, t.text"
+MESSAGE_TABLES = "records r LEFT JOIN texts t ON t.number = r.number"
+
+
+def turn_key(external_id: str) -> bytes:
+    """What stands in an index for a host's id of a turn; never the key of a message."""
+    return hashlib.blake2b(external_id.encode(), digest_size=16, person=b"turn").digest()
+
+
+def words_of(turn: NewTurn) -> str | None:
+    """What a host wrote about a turn besides its id; None if that is nothing."""
+    by = {} if turn.attribution is None else {k: v for k, v in asdict(turn.attribution).items() if v is not None}
+    refs = [
+        [ref.host_kind, ref.business_ref_type, ref.business_ref_id, ref.relation, ref.visibility, ref.label]
+        for ref in turn.host_refs
+    ]
+    if not by and not refs and turn.external_id is None:
+        return None
+    return json.dumps({"by": by, "refs": refs}, ensure_ascii=False)
+
+
+def without_labels(words: Any) -> str | None:
+    """The words of a turn whose content was deleted; None if nothing can be kept of them."""
+    try:
+        read = json.loads(words)
+        refs = [[*ref[:_LABEL], None] for ref in read["refs"]]
+        return json.dumps({"by": read["by"], "refs": refs}, ensure_ascii=False)
+    except (TypeError, ValueError, KeyError):
+        return None
+
+
+def turn(row: TurnRow, messages: Sequence[MessageRow], thread: Scope) -> TranscriptTurn:
+    """`StoreCorrupt` if it cannot be one. What it says never holds a text."""
+    try:
+        attribution, host_refs = _words(row)
+        return TranscriptTurn(
+            id=row.shown_id,
+            sequence=row.sequence,
+            key=key_of(thread),
+            state=TranscriptState(row.state),
+            messages=tuple(_message(message) for message in messages),
+            committed_at=from_micros(row.recorded_at),
+            host_refs=host_refs,
+            attribution=attribution,
+            delivery=None if row.delivery is None else DeliveryStatus(row.delivery),
+        )
+    except (HoldfastError, TypeError, ValueError, KeyError, OverflowError):
+        problem = f"turn {row.sequence} of this conversation ({row.id}) cannot be read"
+    raise StoreCorrupt(f"{problem}; `holdfast transcript repair` says what is wrong with it")
+
+
+def _message(row: MessageRow) -> TranscriptMessage:
+    authority = Authority.LEGACY_TRANSCRIPT if row.authority is None else Authority(row.authority)
+    return TranscriptMessage(MessageId(row.id), Role(row.role), row.readable, authority)
+
+
+def _words(row: TurnRow) -> tuple[ActorAttribution, tuple[HostOpaqueRef, ...]]:
+    if row.number is None:
+        return ActorAttribution(), ()
+    read = json.loads(row.words)
+    refs = tuple(
+        HostOpaqueRef(kind, ref_type, ref_id, Relation(relation), RefVisibility(visibility), label)
+        for kind, ref_type, ref_id, relation, visibility, label in read["refs"]
+    )
+    return ActorAttribution(**read["by"]), refs

@@ -1,0 +1,191 @@
+"""Writing turns: where a new one comes in, what its states do to its messages, and what a forget leaves of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from holdfast.domain.governed import TranscriptState
+from holdfast.domain.memory import Status
+from holdfast.domain.scope import Scope
+from holdfast.domain.times import to_micros
+from holdfast.errors import DuplicateId
+from holdfast.ports import NewTurn
+from holdfast.stores.sql.dialect import NewRows
+from holdfast.stores.sql.places import Places
+from holdfast.stores.sql.turn_rows import STATUSES, turn_key, without_labels
+from holdfast.stores.sql.turns import Span
+
+TURN = 2  # what a tombstone is of: neither a message (0) nor a memory (1)
+_COLUMNS = (
+    "conversation_id", "sequence", "id", "external_key", "state", "delivery", "first_position", "messages",
+    "recorded_at", "words",
+)  # fmt: skip
+TOMBSTONE_COLUMNS = (
+    "partition_id", "change", "number", "id", "kind", "scope_id", "conversation_id", "external_key", "forgotten_at",
+)  # fmt: skip
+_LAST = "(SELECT max(u.sequence) FROM turns u WHERE u.conversation_id = conversations.id)"
+_KEEP_SEQUENCES = f"UPDATE conversations SET least_sequence = {_LAST} + 1 WHERE least_sequence <= {_LAST}"
+# Of a message whose content is deleted, what was made of the content goes with it.
+_UNDERIVED = "terms = ?, length = 0, flags = 0, embedder_id = NULL, content_key = NULL"
+_WORDS = (
+    "SELECT u.id, u.conversation_id, u.messages, u.external_key, u.words, w.external_id, w.text"
+    " FROM turns u LEFT JOIN texts w ON w.number = u.words"
+)
+
+
+class TurnWriter(Places):
+    """The part of `ports.Transaction` that is about turns."""
+
+    def _thread(self, thread: Scope) -> int | None:
+        # Looked at in order to be written to.
+        if self._grant.reaches(thread.partition):
+            self.enter(thread.partition)
+        return super()._thread(thread)
+
+    # --- new ones ---
+
+    def _is_forgotten(self, conversation: int, turn: NewTurn) -> bool:
+        """Whether the host's turn of this id was forgotten. `DuplicateId` if there is one."""
+        if turn.external_id is None:
+            return False
+        key = turn_key(turn.external_id)
+        there = self._db.execute(
+            "SELECT 1 FROM turns WHERE conversation_id = ? AND external_key = ?"
+            " UNION ALL SELECT 1 FROM turns WHERE conversation_id = ? AND id = ?",
+            (conversation, key, conversation, turn.external_id),
+        )
+        gone = self._db.execute(
+            "SELECT 1 FROM tombstones WHERE conversation_id = ? AND external_key = ?", (conversation, key)
+        )
+        if there.fetchone() is not None:
+            raise DuplicateId("turn_id: a turn of this id is in this conversation already; give each an id of its own")
+        return gone.fetchone() is not None
+
+    def _put_turn(
+        self, turn: NewTurn, words: str | None, drawn: Any, conversation: int, sequence: int, positions: Sequence[int]
+    ) -> None:
+        number = None
+        if words is not None:
+            text = NewRows(("external_id", "text"), [(turn.external_id, words)])
+            number = self.dialect.add_text(self._db, drawn, text)
+        key = None if turn.external_id is None else turn_key(turn.external_id)
+        values = (
+            conversation, sequence, turn.id, key, TranscriptState.ACTIVE, turn.delivery, positions[0], len(positions),
+            to_micros(turn.recorded_at), number,
+        )  # fmt: skip
+        self.dialect.insert(self._db, "turns", _COLUMNS, [values])
+
+    # --- their states ---
+
+    def set_state(self, thread: Scope, sequences: Sequence[int], state: TranscriptState, at: datetime) -> int:
+        conversation = self._thread(thread)
+        if conversation is None:
+            return 0
+        change = self._change(self._partition_id(thread.partition))
+        return sum(self._set_span(conversation, span, state, change) for span in self._spans(conversation, sequences))
+
+    def _set_span(self, conversation: int, span: Span, state: TranscriptState, change: int) -> int:
+        if state is TranscriptState.RAW_DELETED:
+            self._delete_words(conversation, span)
+            self._delete_raw(conversation, span)
+        # What was deleted stays so, whatever is asked.
+        self._db.execute(
+            "UPDATE turns SET state = ? WHERE conversation_id = ? AND sequence BETWEEN ? AND ?"
+            " AND state <> 'raw_deleted'",
+            (state, conversation, span.first, span.last),
+        )
+        status = STATUSES[state]
+        moved = self._db.execute(
+            f"UPDATE records AS m SET status = ?, change = ? WHERE m.conversation_id = ? AND {span.condition}"
+            " AND m.status <> ? AND m.status <> 'raw_deleted'",
+            [status, change, conversation, *span.values, status],
+        )
+        return moved.rowcount
+
+    def _delete_raw(self, conversation: int, span: Span) -> None:
+        """Take away what was written, and what was made of it. The rows stay, with what refers to them."""
+        found = self._db.execute(
+            "SELECT m.number, m.id, m.partition_id, m.turn_id FROM records m"
+            f" WHERE m.conversation_id = ? AND {span.condition} AND m.status <> ?",
+            [conversation, *span.values, Status.RAW_DELETED],
+        ).fetchall()
+        for condition, named in self._among("number", [row[0] for row in found]):
+            self._db.execute(f"{self.dialect.blank_texts} WHERE {condition}", named)
+            self._db.execute(f"UPDATE records SET {_UNDERIVED} WHERE {condition}", [b"", *named])
+        self._delete_vectors([(row[2], row[0]) for row in found])
+        message_ids = [row[1] for row in found]
+        self._forget_hashes([*message_ids, *{row[3] for row in found}])
+        self._forget_in_jobs(message_ids)
+
+    def _delete_words(self, conversation: int, span: Span) -> None:
+        """A label is words: what a host wrote about a turn is blanked, and written anew without labels."""
+        found = self._db.execute(
+            f"{_WORDS} WHERE u.conversation_id = ? AND u.sequence BETWEEN ? AND ? AND u.words IS NOT NULL",
+            (conversation, span.first, span.last),
+        ).fetchall()
+        for turn_id, _, _, _, number, external_id, text in found:
+            shown = external_id if isinstance(external_id, str) else None
+            self._forget_hashes([] if shown is None else [shown])
+            kept = without_labels(text)
+            if kept == text:
+                continue
+            self._db.execute(f"{self.dialect.blank_texts} WHERE number = ?", (number,))
+            anew = None
+            if kept is not None:
+                drawn = self.dialect.draw(self._db, 1)
+                anew = self.dialect.add_text(self._db, drawn, NewRows(("external_id", "text"), [(shown, kept)]))
+            self._db.execute("UPDATE turns SET words = ? WHERE id = ?", (anew, turn_id))
+
+    # --- what a forget leaves ---
+
+    def _lose_messages(self, found: Sequence[tuple[str, int, int, int]], at: int) -> None:
+        """Of messages that go: (their turn, conversation, partition, scope). A turn without any goes with them."""
+        lost = Counter(row[0] for row in found)
+        places = {row[0]: row[1:] for row in found}
+        gone: list[Any] = []
+        for condition, named in self._among("u.id", sorted(lost)):
+            for row in self._db.execute(f"{_WORDS} WHERE {condition}", named).fetchall():
+                shown = [row[5]] if isinstance(row[5], str) else []
+                self._forget_hashes([row[0], *shown])
+                if row[2] <= lost[row[0]]:
+                    gone.append(row)
+        self._db.executemany(
+            "UPDATE turns SET messages = messages - ? WHERE id = ?", [(count, turn) for turn, count in lost.items()]
+        )
+        if gone:
+            self._bury_turns(gone, places, at)
+
+    def _bury_turns(self, gone: Sequence[Any], places: dict[str, tuple[int, int, int]], at: int) -> None:
+        conversations = Counter(row[1] for row in gone)
+        for condition, named in self._among("id", sorted(conversations)):
+            self._db.execute(f"{_KEEP_SEQUENCES} AND {condition}", named)
+        self._db.executemany(
+            "UPDATE conversations SET forgotten_turns = forgotten_turns + ? WHERE id = ?",
+            [(count, conversation) for conversation, count in conversations.items()],
+        )
+        for condition, named in self._among("number", [row[4] for row in gone if row[4] is not None]):
+            self._db.execute(f"{self.dialect.blank_texts} WHERE {condition}", named)
+        tombstones = []
+        for turn_id, conversation, _, key, number, *_ in gone:
+            _, partition, scope = places[turn_id]
+            if key is not None and number is not None:
+                # So that the host's turn of this id is not brought back.
+                change = self._change(partition)
+                tombstones.append((partition, change, number, turn_id, TURN, scope, conversation, key, at))
+        if tombstones:
+            self.dialect.insert(self._db, "tombstones", TOMBSTONE_COLUMNS, tombstones)
+        for condition, named in self._among("id", [row[0] for row in gone]):
+            self._db.execute(f"DELETE FROM turns WHERE {condition}", named)
+
+    def _forget_hashes(self, keys: Iterable[str]) -> None:
+        """What tells one content from another goes when the content does."""
+        for condition, named in self._among("record_key", list(keys)):
+            self._db.execute(
+                f"UPDATE events SET content_hash = NULL WHERE content_hash IS NOT NULL AND {condition}", named
+            )
+
+    def _delete_vectors(self, places: Sequence[tuple[int, int]]) -> None:
+        self._db.executemany("DELETE FROM vectors WHERE partition_id = ? AND number = ?", places)

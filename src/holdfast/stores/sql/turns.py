@@ -1,0 +1,288 @@
+"""Turns in order: reading them page by page, and what rests on them. A page is sought, whatever lies before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from holdfast.domain.derived import DerivedMemoryRef
+from holdfast.domain.governed import Spoken, TranscriptState, TranscriptTurn
+from holdfast.domain.ids import MemoryId, MessageId, TurnId
+from holdfast.domain.memory import Plane
+from holdfast.domain.scope import FILTER_PARTS, PartitionKind, Scope
+from holdfast.domain.times import from_micros
+from holdfast.domain.transcript import Role
+from holdfast.errors import StoreCorrupt
+from holdfast.ports import ThreadSummary, TurnState
+from holdfast.stores.sql.reach import Reach
+from holdfast.stores.sql.threads import (
+    CONVERSATION_COLUMNS,
+    NEXT_SEQUENCE,
+    OF_CONVERSATION,
+    conversation_key,
+    next_sequence,
+)
+from holdfast.stores.sql.turn_rows import (
+    MESSAGE_COLUMNS,
+    MESSAGE_TABLES,
+    TURN_COLUMNS,
+    TURN_TABLES,
+    MessageRow,
+    TurnRow,
+    turn,
+    turn_key,
+)
+
+
+class Span(NamedTuple):
+    """Turns that follow one another, and the positions of their messages: up to, not including, `end`, if any."""
+
+    first: int
+    last: int
+    start: int
+    end: int | None
+
+    @property
+    def condition(self) -> str:
+        """On a record `m`, after its conversation."""
+        return "m.position >= ?" if self.end is None else "m.position >= ? AND m.position < ?"
+
+    @property
+    def values(self) -> list[int]:
+        return [self.start] if self.end is None else [self.start, self.end]
+
+
+class TurnReader(Reach):
+    """The part of `ports.Reader` that is about turns."""
+
+    def _thread(self, thread: Scope) -> int | None:
+        """The number of the conversation; None if there is none, or none that the grant reaches."""
+        granted = self._grant.scope
+        # A grant for one run of a conversation reaches that, and not the whole of it.
+        if any(getattr(granted, part) not in (None, getattr(thread, part)) for part in FILTER_PARTS):
+            return None
+        partition = self._number_of(thread.partition)
+        if partition is None or thread.conversation is None:
+            return None
+        row = self._db.execute(
+            f"SELECT c.id FROM conversations c WHERE c.partition_id = ? AND {OF_CONVERSATION}",
+            (partition, *conversation_key(thread)),
+        ).fetchone()
+        return int(row[0]) if row else None
+
+    def tail(self, thread: Scope, limit: int) -> Sequence[Spoken]:
+        conversation = self._thread(thread)
+        if conversation is None:
+            return []
+        found = self._db.execute(
+            f"SELECT {MESSAGE_COLUMNS} FROM {MESSAGE_TABLES}"
+            " WHERE r.conversation_id = ? ORDER BY r.position DESC LIMIT ?",
+            (conversation, limit),
+        ).fetchall()
+        return [Spoken(Role(row.role), row.readable) for row in map(MessageRow._make, reversed(found))]
+
+    def turn_count(self, thread: Scope) -> int:
+        conversation = self._thread(thread)
+        if conversation is None:
+            return 0
+        row = self._db.execute(
+            f"SELECT {NEXT_SEQUENCE}, c.forgotten_turns FROM conversations c WHERE c.id = ?", (conversation,)
+        ).fetchone()
+        return next_sequence(row[:2]) - 1 - int(row[2])
+
+    def turns(self, thread: Scope, after: int, limit: int) -> Sequence[TranscriptTurn]:
+        conversation = self._thread(thread)
+        if conversation is None or limit < 1:
+            return []
+        # One more than is wanted: where it begins, the last of them ends.
+        found = self._turn_rows(conversation, "u.sequence > ? ORDER BY u.sequence LIMIT ?", after, limit + 1)
+        end = found[limit].first_position if len(found) > limit else None
+        return self._built_turns(thread, conversation, found[:limit], end)
+
+    def last_turns(self, thread: Scope, limit: int) -> Sequence[TranscriptTurn]:
+        conversation = self._thread(thread)
+        if conversation is None or limit < 1:
+            return []
+        found = self._turn_rows(conversation, "TRUE ORDER BY u.sequence DESC LIMIT ?", limit)
+        return self._built_turns(thread, conversation, found[::-1], None)
+
+    def turn(self, thread: Scope, turn_id: str) -> TranscriptTurn | None:
+        conversation = self._thread(thread)
+        if conversation is None:
+            return None
+        found = self._turn_rows(conversation, "u.external_key = ?", turn_key(turn_id))
+        found = found or self._turn_rows(conversation, "u.id = ?", turn_id)
+        if not found:
+            return None
+        end = self._begins_after(conversation, found[0].sequence)
+        return self._built_turns(thread, conversation, found[:1], end)[0]
+
+    def turn_states(self, thread: Scope, after: int, limit: int) -> Sequence[TurnState]:
+        conversation = self._thread(thread)
+        if conversation is None:
+            return []
+        found = self._turn_rows(conversation, "u.sequence > ? ORDER BY u.sequence LIMIT ?", after, limit)
+        return [
+            TurnState(row.sequence, row.shown_id, _state(row), row.messages, from_micros(row.recorded_at))
+            for row in found
+        ]
+
+    def _turn_rows(self, conversation: int, condition: str, *values: Any) -> list[TurnRow]:
+        found = self._db.execute(
+            f"SELECT {TURN_COLUMNS} FROM {TURN_TABLES} WHERE u.conversation_id = ? AND {condition}",
+            (conversation, *values),
+        )
+        return [TurnRow._make(row) for row in found.fetchall()]
+
+    def _built_turns(
+        self, thread: Scope, conversation: int, found: Sequence[TurnRow], end: int | None
+    ) -> list[TranscriptTurn]:
+        if not found:
+            return []
+        messages = self._messages_of(conversation, found[0].first_position, end)
+        return [turn(row, messages.get(row.id, ()), thread) for row in found]
+
+    def _messages_of(self, conversation: int, start: int, end: int | None) -> dict[str, list[MessageRow]]:
+        """By the turn's own id, in order."""
+        span = Span(0, 0, start, end)
+        found = self._db.execute(
+            f"SELECT {MESSAGE_COLUMNS} FROM {MESSAGE_TABLES}"
+            f" WHERE r.conversation_id = ? AND {span.condition.replace('m.', 'r.')} ORDER BY r.position",
+            [conversation, *span.values],
+        )
+        gathered: dict[str, list[MessageRow]] = {}
+        for row in map(MessageRow._make, found.fetchall()):
+            gathered.setdefault(row.turn_id, []).append(row)
+        return gathered
+
+    def _begins_after(self, conversation: int, sequence: int) -> int | None:
+        row = self._db.execute(
+            "SELECT first_position FROM turns WHERE conversation_id = ? AND sequence > ? ORDER BY sequence LIMIT 1",
+            (conversation, sequence),
+        ).fetchone()
+        return None if row is None else int(row[0])
+
+    def _spans(self, conversation: int, sequences: Sequence[int]) -> Iterator[Span]:
+        """The turns of those sequences that are there, as few spans as they make."""
+        for first, last in _runs(sequences):
+            row = self._db.execute(
+                "SELECT first_position FROM turns WHERE conversation_id = ? AND sequence BETWEEN ? AND ?"
+                " ORDER BY sequence LIMIT 1",
+                (conversation, first, last),
+            ).fetchone()
+            if row is not None:
+                yield Span(first, last, int(row[0]), self._begins_after(conversation, last))
+
+    def derived_from(self, thread: Scope, sequences: Sequence[int], limit: int) -> Sequence[DerivedMemoryRef]:
+        conversation = self._thread(thread)
+        if conversation is None or limit < 1:
+            return []
+        spans = list(self._spans(conversation, sequences))
+        memory_ids = sorted({found for span in spans for found in self._resting_on(conversation, span, limit)})[:limit]
+        gathered: dict[str, list[Any]] = {memory_id: [] for memory_id in memory_ids}
+        space, space_values = self._in_space()
+        for span in spans:
+            for condition, named in self._among("r.id", memory_ids):
+                for row in self._db.execute(
+                    f"SELECT {_LINK_COLUMNS} FROM {_LINKS} WHERE m.conversation_id = ? AND {span.condition}"
+                    f" AND {condition} AND r.superseded_at IS NULL AND {space} ORDER BY m.position",
+                    [conversation, *span.values, *named, *space_values],
+                ):
+                    gathered[row[0]].append(row)
+        return [_derived(links) for links in gathered.values()]
+
+    def _resting_on(self, conversation: int, span: Span, limit: int) -> list[str]:
+        space, values = self._in_space()
+        found = self._db.execute(
+            f"SELECT DISTINCT r.id FROM {_RESTING} WHERE m.conversation_id = ? AND {span.condition}"
+            f" AND r.superseded_at IS NULL AND {space} ORDER BY r.id LIMIT ?",
+            [conversation, *span.values, *values, limit],
+        )
+        return [row[0] for row in found.fetchall()]
+
+    def threads(self, after: Scope | None, limit: int) -> Sequence[ThreadSummary]:
+        condition, values = self._reach("c")
+        for part in FILTER_PARTS:
+            if (value := getattr(self._grant.scope, part)) is None:
+                continue
+            if part in ("run", "issue"):
+                return []  # no conversation belongs to one alone
+            condition += f" AND c.{'name' if part == 'conversation' else part} = ?"
+            values.append(value)
+        if after is not None:
+            number = self._thread(after)
+            if number is None:
+                return []
+            condition += " AND c.id > ?"
+            values.append(number)
+        found = self._db.execute(f"{_THREADS} WHERE {condition} ORDER BY c.id LIMIT ?", [*values, limit])
+        return [_summary(row) for row in found.fetchall()]
+
+
+_RESTING = (
+    "records m JOIN evidence e ON e.message_number = m.number"
+    " JOIN records r ON r.number = e.memory_number AND r.kind = 1"
+)
+_LINKS = (
+    f"{_RESTING} JOIN scopes s ON s.id = r.scope_id LEFT JOIN texts t ON t.number = r.number"
+    " LEFT JOIN turns u ON u.id = m.turn_id LEFT JOIN texts w ON w.number = u.words"
+)
+_LINK_COLUMNS = "r.id, r.plane, s.subject, t.author, r.recorded_at, m.id, m.turn_id, w.external_id"
+_THREADS = (
+    "SELECT p.space, p.kind, p.owner, u.sequence, u.recorded_at, c.least_sequence, c.forgotten_turns, "
+    + ", ".join(f"c.{column}" for column in CONVERSATION_COLUMNS)
+    + " FROM conversations c JOIN partitions p ON p.id = c.partition_id JOIN turns u ON u.conversation_id = c.id"
+    " AND u.sequence = (SELECT max(last.sequence) FROM turns last WHERE last.conversation_id = c.id)"
+)
+
+
+def _state(row: TurnRow) -> TranscriptState:
+    try:
+        return TranscriptState(row.state)
+    except ValueError:
+        problem = f"turn {row.sequence} of this conversation ({row.id}) is in no state that there is"
+    raise StoreCorrupt(f"{problem}; `holdfast transcript repair` says what else is wrong")
+
+
+def _runs(sequences: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The first and last of each stretch without a gap."""
+    ordered = sorted(set(sequences))
+    if not ordered:
+        return
+    first = last = ordered[0]
+    for sequence in ordered[1:]:
+        if sequence != last + 1:
+            yield first, last
+            first = sequence
+        last = sequence
+    yield first, last
+
+
+def _derived(links: Sequence[Any]) -> DerivedMemoryRef:
+    memory_id, plane, subject, author, recorded_at = links[0][:5]
+    shown = (external_id if isinstance(external_id, str) else turn_id for *_, turn_id, external_id in links)
+    return DerivedMemoryRef(
+        plane=Plane(plane),
+        store_key=MemoryId(memory_id),
+        subject_id=subject or None,
+        source=author,
+        created_at=from_micros(recorded_at),
+        turn_ids=tuple(dict.fromkeys(TurnId(turn_id) for turn_id in shown)),
+        message_ids=tuple(MessageId(link[5]) for link in links),
+    )
+
+
+def _summary(row: Sequence[Any]) -> ThreadSummary:
+    space, kind, owner, sequence, recorded_at, least, forgotten, name, app, project, channel, namespace = row
+    thread = Scope(
+        space=space,
+        subject=owner if kind == PartitionKind.SUBJECT else None,
+        agent=owner if kind == PartitionKind.AGENT else None,
+        app=app or None,
+        project=project or None,
+        channel=channel or None,
+        conversation=name,
+        namespace=namespace or None,
+    )
+    turns = next_sequence((least, sequence)) - 1 - int(forgotten)
+    return ThreadSummary(thread, turns, from_micros(recorded_at))
