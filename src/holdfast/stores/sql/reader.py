@@ -212,7 +212,8 @@ class SqlReader(DoomReader, UserReader, TranscriptChecker, PapersReader):
         within, values = self._within()
         row = self._db.execute(_COUNTS.format(within), [analyzer, embedder, *values]).fetchone()
         tombstones = self._db.execute(
-            f"SELECT count(*) FROM tombstones r JOIN scopes s ON s.id = r.scope_id WHERE r.kind < 2 AND {within}", values
+            f"SELECT count(*) FROM tombstones r JOIN scopes s ON s.id = r.scope_id WHERE r.kind < 2 AND {within}",
+            values,
         ).fetchone()[0]
         counted = dict(zip(("messages", "memories", "conversations", "pending_vectors"), row, strict=True))
         reach, numbers = self._reach()
