@@ -51,10 +51,10 @@ async def audit_trail(memory: AsyncMemory) -> Sequence[Operation]:
 
 
 def trail_of(memory: Memory) -> Sequence[Operation]:
-    return memory._portal.run(audit_trail(memory._memory))
+    return memory._portal.run(audit_trail(memory._behind))
 
 
 def jobs_of(memory: Memory) -> Sequence[Job]:
     """Every attempt at background work, newest first."""
-    store = store_of(memory._memory)
+    store = store_of(memory._behind)
     return memory._portal.run(store.read(storewide(), lambda reader: reader.jobs(limit=10_000)))

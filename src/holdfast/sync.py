@@ -1,200 +1,37 @@
-"""The blocking face of the library: every method of `AsyncMemory`, run on an event loop in a thread. Nothing is
-written twice.
-"""
+"""The blocking face of the library: every method of `AsyncMemory`. Nothing is written twice."""
 
 from __future__ import annotations
 
-import asyncio
-import atexit
-import concurrent.futures.thread  # noqa: F401 - see `_close_all`
-import contextlib
-import functools
-import os
-import threading
-from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
-from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
-
-from holdfast.errors import StoreClosed
 from holdfast.library import AsyncMemory
-from holdfast.loops import over_in_one_step, running
-
-P = ParamSpec("P")
-R = TypeVar("R")
-_NOTICE_SECONDS = 5.0  # only a loop that is stuck takes so long
+from holdfast.portal import Face, at_once, blocking
 
 
-class Portal:
-    """An event loop in a thread of its own, and a way in."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="holdfast-loop", daemon=True)
-        self._thread.start()
-        self._door = threading.Lock()
-        self._closed = False
-        self._process = os.getpid()
-
-    @property
-    def here(self) -> bool:
-        """Whether its thread is in this process, and not in one that this was forked from."""
-        return os.getpid() == self._process
-
-    @property
-    def closed(self) -> bool:
-        """Whether nobody is let in any more; in a forked process nobody ever was."""
-        return self._closed or not self.here
-
-    def run_here(self, work: Coroutine[Any, Any, R]) -> R:
-        """Run what needs no event loop in the calling thread; the way to the loop and back would cost more than it."""
-        self._check_here(work)
-        # Its own loop would be taken for ours.
-        return over_in_one_step(work) if running() is None else self.run(work)
-
-    def run(self, work: Coroutine[Any, Any, R]) -> R:
-        future = self._submit(work)
-        try:
-            return future.result()
-        except KeyboardInterrupt:
-            future.cancel()
-            self._await_notice()
-            raise
-
-    def _await_notice(self) -> None:
-        """Until the loop knows of a cancellation: what was not begun must not be begun once the caller goes on."""
-        noticed = threading.Event()
-        with contextlib.suppress(RuntimeError):  # a loop that is closed has nothing left to begin
-            self._loop.call_soon_threadsafe(noticed.set)
-            noticed.wait(_NOTICE_SECONDS)
-
-    def _submit(self, work: Coroutine[Any, Any, R]) -> Future[R]:
-        self._check_here(work)
-        with self._door:
-            if not self._closed:
-                return asyncio.run_coroutine_threadsafe(work, self._loop)
-        work.close()
-        raise StoreClosed("this memory was closed; open it again")
-
-    def _check_here(self, work: Coroutine[Any, Any, Any]) -> None:
-        if not self.here:
-            # Threads do not survive a fork: nobody would ever answer.
-            work.close()
-            raise StoreClosed("this memory was opened before the process forked; open it again in this one")
-
-    def close(self) -> None:
-        """Let nobody in any more, wait for those who are in, and end the thread."""
-        with self._door:
-            if self._closed:
-                return
-            self._closed = True
-        asyncio.run_coroutine_threadsafe(_all_others(), self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
-
-async def _all_others() -> None:
-    """Whoever still waits for an answer gets one: a loop that just stops would keep them waiting for ever."""
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    await asyncio.gather(*others, return_exceptions=True)
-
-
-def _blocking(
-    method: Callable[Concatenate[AsyncMemory, P], Coroutine[Any, Any, R]],
-) -> Callable[Concatenate[Memory, P], R]:
-    def call(self: Memory, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self._portal.run(method(self._memory, *args, **kwargs))
-
-    functools.update_wrapper(call, method)
-    return call
-
-
-def _at_once(
-    method: Callable[Concatenate[AsyncMemory, P], Coroutine[Any, Any, R]],
-) -> Callable[Concatenate[Memory, P], R]:
-    """The same for what needs no event loop, if store and embedder need none either."""
-
-    def call(self: Memory, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self._run_short(method(self._memory, *args, **kwargs))
-
-    functools.update_wrapper(call, method)
-    return call
-
-
-class Memory:
+class Memory(Face[AsyncMemory]):
     """One memory, for code that is not asynchronous. See `AsyncMemory` for what each method does."""
 
-    def __init__(self, opening: Callable[[], Coroutine[Any, Any, AsyncMemory]]) -> None:
-        self._portal = Portal()
-        try:
-            self._memory = self._portal.run(opening())
-        except BaseException:
-            self._portal.close()
-            raise
-        self._run_short = self._portal.run_here if self._memory._loopless else self._portal.run
-        _open[self._portal] = self._memory
-
-    add = _at_once(AsyncMemory.add)
-    flush = _blocking(AsyncMemory.flush)
-    search = _at_once(AsyncMemory.search)
-    explain = _at_once(AsyncMemory.explain)
-    recall = _at_once(AsyncMemory.recall)
-    get = _at_once(AsyncMemory.get)
-    list = _at_once(AsyncMemory.list)
-    browse = _at_once(AsyncMemory.browse)
-    history = _at_once(AsyncMemory.history)
-    remember = _at_once(AsyncMemory.remember)
-    correct = _at_once(AsyncMemory.correct)
-    forget_preview = _blocking(AsyncMemory.forget_preview)
-    forget = _blocking(AsyncMemory.forget)
-    add_resource = _blocking(AsyncMemory.add_resource)
-    resources = _blocking(AsyncMemory.resources)
-    resource = _blocking(AsyncMemory.resource)
-    delete_resource = _blocking(AsyncMemory.delete_resource)
-    create_user = _blocking(AsyncMemory.create_user)
-    rotate_user = _blocking(AsyncMemory.rotate_user)
-    revoke_user = _blocking(AsyncMemory.revoke_user)
-    users = _blocking(AsyncMemory.users)
-    jobs = _blocking(AsyncMemory.jobs)
-    stats = _blocking(AsyncMemory.stats)
-    verify = _blocking(AsyncMemory.verify)
-    rebuild = _blocking(AsyncMemory.rebuild)
-    drain = _blocking(AsyncMemory.drain)
-
-    def close(self) -> None:
-        """Finish what was accepted, and let go of the store."""
-        _close(self._portal)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-# What is open, also if nobody holds its `Memory` any more.
-_open: dict[Portal, AsyncMemory] = {}
-
-
-def _close(portal: Portal) -> None:
-    """Whoever comes first closes; closing twice is closing once."""
-    memory = _open.pop(portal, None)
-    if memory is not None and portal.here:
-        try:
-            portal.run(memory.close())
-        finally:
-            portal.close()
-
-
-def _close_all() -> None:
-    """A program that ends without closing loses no audit row."""
-    for portal in list(_open):
-        _close(portal)
-
-
-# At `atexit` it is too late: by then no thread pool takes work, and closing needs one. This runs just before they end,
-# in the reverse order of registration, so after the import that registers theirs.
-getattr(threading, "_register_atexit", atexit.register)(_close_all)
+    add = at_once(AsyncMemory.add)
+    flush = blocking(AsyncMemory.flush)
+    search = at_once(AsyncMemory.search)
+    explain = at_once(AsyncMemory.explain)
+    recall = at_once(AsyncMemory.recall)
+    get = at_once(AsyncMemory.get)
+    list = at_once(AsyncMemory.list)
+    browse = at_once(AsyncMemory.browse)
+    history = at_once(AsyncMemory.history)
+    remember = at_once(AsyncMemory.remember)
+    correct = at_once(AsyncMemory.correct)
+    forget_preview = blocking(AsyncMemory.forget_preview)
+    forget = blocking(AsyncMemory.forget)
+    add_resource = blocking(AsyncMemory.add_resource)
+    resources = blocking(AsyncMemory.resources)
+    resource = blocking(AsyncMemory.resource)
+    delete_resource = blocking(AsyncMemory.delete_resource)
+    create_user = blocking(AsyncMemory.create_user)
+    rotate_user = blocking(AsyncMemory.rotate_user)
+    revoke_user = blocking(AsyncMemory.revoke_user)
+    users = blocking(AsyncMemory.users)
+    jobs = blocking(AsyncMemory.jobs)
+    stats = blocking(AsyncMemory.stats)
+    verify = blocking(AsyncMemory.verify)
+    rebuild = blocking(AsyncMemory.rebuild)
+    drain = blocking(AsyncMemory.drain)

@@ -367,14 +367,14 @@ def test_the_key_is_in_no_representation_log_or_pickle(server: Served, caplog: p
     memory = holdfast.open(server.url, key=USER_KEY)
     memory.add("x")
     held: list[object] = [
-        opening, opening._options, opening._key, memory, memory._memory, memory._memory._service,
-        memory._memory._service._line, vars(memory._memory), vars(memory._memory._service),
-        vars(memory._memory._service._line),
+        opening, opening._options, opening._key, memory, memory._behind, memory._behind._service,
+        memory._behind._service._line, vars(memory._behind), vars(memory._behind._service),
+        vars(memory._behind._service._line),
     ]  # fmt: skip
     assert USER_KEY not in repr(held) + str(held)
     assert caplog.records, "the libraries below do log"
     assert USER_KEY not in caplog.text + repr([vars(record) for record in caplog.records])
-    for each in (opening, memory._memory._service, memory._memory._service._line, opening._key, Secret(USER_KEY)):
+    for each in (opening, memory._behind._service, memory._behind._service._line, opening._key, Secret(USER_KEY)):
         with pytest.raises(TypeError):
             pickle.dumps(each)
     memory.close()

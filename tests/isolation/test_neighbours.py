@@ -23,7 +23,7 @@ class Acting:
 
     def __init__(self, memory: Memory, actor: Actor, space: str = "default") -> None:
         self._portal = memory._portal
-        self._memory = AsyncMemory(memory._memory._service, actor=actor, space=space)
+        self._memory = AsyncMemory(memory._behind._service, actor=actor, space=space)
 
     def __getattr__(self, verb: str) -> Any:
         return lambda *given, **named: self._portal.run(getattr(self._memory, verb)(*given, **named))

@@ -58,7 +58,7 @@ def opened(
             yield memory
         return
     with served(place, embedder) as server, holdfast.open(server.url, key=OPERATOR_KEY) as memory:
-        SERVED[memory._memory._service] = server.engine
+        SERVED[memory._behind._service] = server.engine
         yield memory
 
 

@@ -26,7 +26,7 @@ from probes import SteppingClock, engine_of, trail_of
 
 
 def user_of(memory: Memory, key: str) -> User | None:
-    directory: Directory = engine_of(memory._memory)
+    directory: Directory = engine_of(memory._behind)
     return memory._portal.run(directory.user_of(key))
 
 

@@ -24,8 +24,8 @@ from holdfast.domain.numbers import checked_real, checked_seconds, checked_whole
 from holdfast.domain.scope import check_part
 from holdfast.domain.secret import Secret
 from holdfast.errors import HoldfastError, InvalidInput
+from holdfast.portal import Portal
 from holdfast.settings import read_gateway_client_settings
-from holdfast.sync import Portal
 
 P = ParamSpec("P")
 R = TypeVar("R")
