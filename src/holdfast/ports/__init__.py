@@ -23,12 +23,16 @@ from holdfast.ports.models import (
     Analysis,
     Analyzer,
     Clock,
+    Curated,
+    Curator,
     Documents,
     Embedder,
     Extractor,
     Flag,
     Ids,
+    Proposal,
     Purpose,
+    Usage,
 )
 from holdfast.ports.records import (
     Answer,
@@ -47,9 +51,9 @@ from holdfast.ports.store import Reader, Store, Transaction
 from holdfast.ports.transcripts import Alias, ThreadSummary, TurnState
 
 __all__ = [
-    "Alias", "Analysis", "Analyzer", "Answer", "Candidate", "Clock", "Delta", "Directory", "Document",
-    "Documents", "Doomed", "Embedder", "Extractor", "Flag", "Ids", "IndexRow", "Indexed", "ListFilter", "Nearest",
-    "NearestState", "NewMessage", "NewRevision", "NewTurn", "Order", "Purpose", "QueryVector", "Ranked", "Reader",
-    "Scored", "Searcher", "Service", "Store", "StoredMessages", "ThreadSummary", "Transaction", "TurnState",
-    "Unindexed", "VectorBlock", "VectorRow", "Verb", "Wanted",
+    "Alias", "Analysis", "Analyzer", "Answer", "Candidate", "Clock", "Curated", "Curator", "Delta", "Directory",
+    "Document", "Documents", "Doomed", "Embedder", "Extractor", "Flag", "Ids", "IndexRow", "Indexed", "ListFilter",
+    "Nearest", "NearestState", "NewMessage", "NewRevision", "NewTurn", "Order", "Proposal", "Purpose", "QueryVector",
+    "Ranked", "Reader", "Scored", "Searcher", "Service", "Store", "StoredMessages", "ThreadSummary", "Transaction",
+    "TurnState", "Unindexed", "Usage", "VectorBlock", "VectorRow", "Verb", "Wanted",
 ]  # fmt: skip

@@ -8,10 +8,12 @@ from datetime import datetime
 from enum import IntFlag, StrEnum
 from typing import Protocol
 
+from holdfast.domain.ids import MessageId
 from holdfast.domain.memory import Candidate
 from holdfast.domain.ranking import FloatArray
 from holdfast.domain.resources import Document
 from holdfast.domain.results import Record
+from holdfast.domain.transcript import Message
 
 
 class Clock(Protocol):
@@ -89,6 +91,48 @@ class Extractor(Protocol):
     def name(self) -> str: ...
 
     async def extract(self, messages: Sequence[Record], subject: str | None) -> Sequence[Candidate]: ...
+
+
+# --- curation ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What a model would have remembered, and the messages that it says it has this from. Nothing of it is believed."""
+
+    text: str
+    evidence: tuple[MessageId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What asking a model took. Zero tokens where it does not say."""
+
+    model: str
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Curated:
+    """A model's proposals, what they took, and how many of its answer could not be used."""
+
+    proposals: tuple[Proposal, ...]
+    usage: Usage
+    dropped: int = 0
+
+
+class Curator(Protocol):
+    """Asks a model what of a conversation is worth remembering. `ModelError` if it does not answer as asked."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def curate(self, messages: Sequence[Message]) -> Curated:
+        """Of the messages, the newest that fit in what it may read. Their texts are data, whatever they say."""
+
+    async def close(self) -> None: ...
 
 
 # --- documents --------------------------------------------------------------------------------------------------------

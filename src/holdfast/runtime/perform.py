@@ -32,6 +32,7 @@ from holdfast.ports import (
     Analyzer,
     Answer,
     Clock,
+    Curator,
     Documents,
     Embedder,
     Extractor,
@@ -56,6 +57,7 @@ _CUT_OFF = (asyncio.CancelledError, KeyboardInterrupt)
 class Core:
     """Everything the verbs need from outside. `wake` tells the worker that there is something to do; `drain` has it do
     what is due, and waits. Partitions of `approximate_from` records and more get an approximate index; 0 is never.
+    Without a `curator` no model is asked, and `maintain` is refused.
     """
 
     store: Store
@@ -69,6 +71,7 @@ class Core:
     wake: Callable[[], None]
     drain: Callable[[], Awaitable[int]]
     approximate_from: int = 0
+    curator: Curator | None = None
 
 
 class Request(ABC, Generic[P, R]):
