@@ -34,7 +34,7 @@
     │   ├── EmbedderUnavailable    the model did not answer; safe to try again
     │   └── EmbedderMisconfigured
     ├── ModelError
-    │   ├── ModelUnavailable       the agent's model did not answer; safe to try again
+    │   ├── ModelUnavailable       a model did not answer; safe to try again
     │   └── ModelMisconfigured
     ├── DocumentsBusy              too many documents are being read; safe to try again
     ├── LeaseLost                  a worker's job was taken over; its effects were not committed
@@ -256,19 +256,19 @@ class EmbedderMisconfigured(EmbedderError):
 
 
 class ModelError(HoldfastError):
-    """The agent's model could not do its work."""
+    """A model could not do its work."""
 
     code: ClassVar[str] = "model_error"
 
 
 class ModelUnavailable(ModelError):
-    """The agent's model did not answer. Trying again is safe."""
+    """A model did not answer. Trying again is safe."""
 
     code: ClassVar[str] = "model_unavailable"
 
 
 class ModelMisconfigured(ModelError):
-    """The agent's model cannot be used as it is configured."""
+    """A model cannot be used as it is configured."""
 
     code: ClassVar[str] = "model_misconfigured"
 

@@ -37,6 +37,13 @@ class Settings(BaseSettings):
         default="https://api.openai.com/v1", description="The OpenAI-compatible endpoint that openai:<model> calls."
     )
     embedder_key: SecretStr | None = Field(default=None, description="The key for that endpoint, if it needs one.")
+    model: str = Field(
+        default="", description="The model that maintains memory, by its name at the endpoint; empty is none."
+    )
+    model_url: str = Field(
+        default="https://api.openai.com/v1", description="The OpenAI-compatible endpoint where that model is asked."
+    )
+    model_key: SecretStr | None = Field(default=None, description="The key for that endpoint, if it needs one.")
     busy_seconds: float = Field(
         default=15.0,
         gt=0,

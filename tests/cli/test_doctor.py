@@ -30,10 +30,12 @@ def test_a_store_that_is_not_there_yet_is_no_failure(holdfast: Holdfast, tmp_pat
 
 def test_the_key_is_never_printed(ana: Holdfast, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOLDFAST_EMBEDDER_KEY", "sk-very-secret")
+    monkeypatch.setenv("HOLDFAST_MODEL_KEY", "sk-very-secret")
     for arguments in (("doctor",), ("doctor", "--json")):
         ran = ana(*arguments)
         assert "sk-very-secret" not in ran.out + ran.err
         assert "embedder_key set" in ran.out
+        assert "model_key set" in ran.out
 
 
 @pytest.mark.parametrize(

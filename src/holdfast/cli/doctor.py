@@ -105,6 +105,8 @@ def _settings(path: str) -> Check:
         "embedder": now.embedder,
         "embedder_url": now.embedder_url,
         "embedder_key": "set" if now.embedder_key else "not set",
+        "model": now.model or "none",
+        "model_key": "set" if now.model_key else "not set",
         "key": "set" if now.key else "not set",
         "timeout_seconds": f"{now.timeout_seconds:g}",
         "busy_seconds": f"{now.busy_seconds:g}",
