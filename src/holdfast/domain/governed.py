@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import Enum, StrEnum
+from itertools import takewhile
 from typing import NamedTuple, TypeVar
 
 from holdfast.domain.ids import MessageId, TurnId, checked_id
@@ -116,6 +117,7 @@ class SkippedReason(StrEnum):
     ALREADY_COMMITTED = "canonical_turn_delta_already_committed"
     INCOMPLETE_STREAM = "incomplete_stream"
     REJECTED_BY_POLICY = "rejected_by_policy"
+    FORGOTTEN = "forgotten"
 
 
 Member = TypeVar("Member", bound=Enum)
@@ -291,7 +293,10 @@ def after(state: TranscriptState, transition: Transition) -> TranscriptState | N
 
 
 class Spoken(NamedTuple):
-    """What tells one message from another where hosts give no ids: who said it in which words; None where deleted."""
+    """What tells one message from another where hosts give no ids: who said it in which words.
+
+    In a conversation's tail, the text is None where the raw content was deleted.
+    """
 
     role: Role
     text: str | None
@@ -318,22 +323,40 @@ DELIVERIES: Mapping[DeliveryStatus, Delivery] = {
 
 @dataclass(frozen=True, slots=True)
 class TurnDelta:
-    """What a host delivers of a turn: its input, which may begin with older messages again, and the answer if any."""
+    """What a host delivers of a turn: its input, which may begin with older messages again, and the answer if any.
+
+    What tools told on the way to the answer belongs to it: it is committed with the answer or not at all.
+    """
 
     status: DeliveryStatus
     input_messages: tuple[Spoken, ...]
     assistant_message: str | None = None
+    observations: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "status", checked_member(DeliveryStatus, self.status, "delivery_status"))
         if not self.input_messages and (self.assistant_message is None or not DELIVERIES[self.status].assistant):
             raise InvalidInput("input_messages", "is empty, and there is no delivered answer: nothing to commit")
-        checked_whole(len(self.input_messages), "input_messages", 0, MAX_TURN_MESSAGES - 1)
+        most = MAX_TURN_MESSAGES - 1 - len(self.observations)
+        checked_whole(len(self.input_messages), "input_messages", 0, max(most, 0))
         for role, text in self.input_messages:
             checked_member(Role, role, "input_messages.role")
             checked_text(text, "input_messages.text")
+        for text in self.observations:
+            checked_text(text, "tool_observations.text")
         if self.assistant_message is not None:
             checked_text(self.assistant_message, "assistant_message")
+
+    @property
+    def spoken(self) -> tuple[Spoken, ...]:
+        """All that the status lets in, whether it is new or not."""
+        return tuple(_spoken(self, DELIVERIES[self.status]))
+
+    @property
+    def answered(self) -> int:
+        """How many messages of the input were there before this turn for sure: an answer in it ends an older turn."""
+        roles = [role for role, _ in self.input_messages]
+        return len(roles) - roles[::-1].index(Role.ASSISTANT) if Role.ASSISTANT in roles else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,31 +373,105 @@ def committed(delta: TurnDelta, tail: Sequence[Spoken]) -> Committed:
     The answer is compared with the rest: a turn that failed and is delivered now commits its answer alone, and one that
     is delivered again commits nothing.
     """
-    delivery = DELIVERIES[delta.status]
-    if delivery.reason is not None:
-        return Committed((), delivery.reason)
-    spoken = tuple(_spoken(delta, delivery))
-    new = spoken[overlap(tail, spoken) :]
+    reason = DELIVERIES[delta.status].reason
+    if reason is not None:
+        return Committed((), reason)
+    spoken = delta.spoken
+    new = spoken[seen(delta, tail) :]
     return Committed(new, None if new else SkippedReason.ALREADY_COMMITTED)
+
+
+def seen(delta: TurnDelta, tail: Sequence[Spoken]) -> int:
+    """How many of the messages that a delivery begins with are the conversation's last ones already.
+
+    Hosts leave out what tools told when they send their history again, and put instructions before it. So what people
+    and the assistant said is compared by itself, too.
+    """
+    spoken, asked = delta.spoken, len(delta.input_messages)
+    exact = overlap(tail, spoken, answered=delta.answered, asked=asked)
+    places = [place for place, (role, _) in enumerate(spoken) if role in _DIALOGUE]
+    if len(places) == len(spoken) and all(role in _DIALOGUE for role, _ in tail):
+        return exact
+    before = [sum(place < bound for place in places) for bound in (delta.answered, asked)]
+    said = [message for message in tail if message.role in _DIALOGUE]
+    matched = overlap(said, [spoken[place] for place in places], answered=before[0], asked=before[1])
+    if not matched:
+        return exact
+    end = places[matched - 1] + 1
+    return max(exact, end + _common(_after_the_dialogue(tail), spoken[end:]))
+
+
+_DIALOGUE = frozenset({Role.USER, Role.ASSISTANT})
+
+
+def _after_the_dialogue(tail: Sequence[Spoken]) -> Sequence[Spoken]:
+    last = max((place for place, (role, _) in enumerate(tail) if role in _DIALOGUE), default=-1)
+    return tail[last + 1 :]
+
+
+def _common(there: Sequence[Spoken], given: Sequence[Spoken]) -> int:
+    """How many messages both begin with."""
+    return sum(1 for _ in takewhile(lambda pair: _same(*pair), zip(there, given, strict=False)))
+
+
+def beyond(known: Sequence[Spoken], spoken: Sequence[Spoken]) -> int | None:
+    """How many of the messages a turn is delivered with again are known under its id; None if those are others.
+
+    What is delivered may begin with older messages, and go on after what is known.
+    """
+    for length in range(len(spoken), 0, -1):
+        if all(_same(there, given) for there, given in zip(reversed(known), reversed(spoken[:length]), strict=False)):
+            return length
+    return None
+
+
+def _same(there: Spoken, given: Spoken) -> bool:
+    """Whether it may be the same message: of one whose text was deleted, only the role is left to compare."""
+    return there.role == given.role and there.text in (None, given.text)
 
 
 def _spoken(delta: TurnDelta, delivery: Delivery) -> Iterator[Spoken]:
     if delivery.input:
         yield from delta.input_messages
-    if delivery.assistant and delta.assistant_message is not None:
-        yield Spoken(Role.ASSISTANT, delta.assistant_message)
+    if delivery.assistant:
+        yield from (Spoken(Role.TOOL, text) for text in delta.observations)
+        if delta.assistant_message is not None:
+            yield Spoken(Role.ASSISTANT, delta.assistant_message)
 
 
-def overlap(tail: Sequence[Spoken], incoming: Sequence[Spoken]) -> int:
-    """How many messages `incoming` begins with that `tail` ends with, the most that fit; in one pass over both."""
+def overlap(tail: Sequence[Spoken], incoming: Sequence[Spoken], *, answered: int = 0, asked: int = 0) -> int:
+    """How many messages `incoming` begins with that `tail` ends with, the most that fit; in one pass over both.
+
+    Of the incoming ones, the first `answered` were there before for sure, and the first `asked` are its input. That
+    decides where the tail lacks texts, see `_fits`.
+    """
+    ends = tail[max(0, len(tail) - len(incoming)) :]
+    if any(message.text is None for message in ends):
+        lengths = range(len(ends), 0, -1)
+        return next((length for length in lengths if _fits(ends[-length:], incoming, answered, asked)), 0)
     shorter = _borders(incoming)
     matched = 0
-    for message in tail[max(0, len(tail) - len(incoming)) :]:
+    for message in ends:
         while matched and message != incoming[matched]:
             matched = shorter[matched - 1]
         if message == incoming[matched]:
             matched += 1
     return matched
+
+
+def _fits(there: Sequence[Spoken], incoming: Sequence[Spoken], answered: int, asked: int) -> bool:
+    """Whether `incoming` begins with these messages, of which some have lost their text.
+
+    What was deleted must not come back with a host's history, and what is new must not be taken for it. So a message
+    without text stands for any of its role among those that were there for sure. Among the rest of the input it does if
+    some other message really is the same; but the last of the input, and the answer, are never taken for a deleted one.
+    """
+    if not all(_same(*pair) for pair in zip(there, incoming, strict=False)):
+        return False
+    gone = [place for place, message in enumerate(there) if message.text is None]
+    if not gone or gone[-1] < answered:
+        return True
+    return gone[-1] < asked - 1 and len(gone) < len(there)
 
 
 def _borders(messages: Sequence[Spoken]) -> list[int]:

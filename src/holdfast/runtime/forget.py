@@ -126,17 +126,21 @@ def forgotten(verb: Write[Any, ForgetReceipt], transaction: Transaction, core: C
 
 
 async def scrubbed(core: Core, receipt: ForgetReceipt, operation_id: OperationId) -> ForgetReceipt:
-    """After the commit: see to the bytes, if nobody is in the way."""
+    return replace(receipt, operation_id=operation_id, scrubbed=await cut_bytes(core))
+
+
+async def cut_bytes(core: Core) -> bool:
+    """After the commit: see to the bytes, if nobody is in the way. Whether they are gone."""
     core.wake()
     try:
         reach("scrub.before")
         done = await core.store.scrub()
         reach("scrub.after")
     except StoreError as error:
-        # It is forgotten all the same; the queued job sees to the bytes.
+        # It is deleted all the same; the queued job sees to the bytes.
         log.warning("the deleted bytes are still in the log: %s", error)
-        done = False
-    return replace(receipt, operation_id=operation_id, scrubbed=done)
+        return False
+    return done
 
 
 _COUNTED = ("messages", "memories", "revisions", "tombstones", "remaining", "resources")

@@ -1,0 +1,1 @@
+"""The verbs of `MemoryRuntime`. Each carries what its runtime was opened with."""

@@ -1,0 +1,193 @@
+"""`commit_transcript`: a turn as it is, in order, durable, and once however often it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from holdfast.domain.access import Action, Grant
+from holdfast.domain.governance import Governance
+from holdfast.domain.governed import MAX_TURN_MESSAGES, SkippedReason, TranscriptState, TranscriptTurn
+from holdfast.domain.identity import MemoryScope, key_of
+from holdfast.domain.ids import MessageId, OperationId
+from holdfast.domain.numbers import checked_whole
+from holdfast.domain.scope import Scope
+from holdfast.domain.surface.transcripts import (
+    MemoryTranscriptCommitReport,
+    MemoryTranscriptCommitRequest,
+    TranscriptTurnInput,
+    TurnMessage,
+)
+from holdfast.errors import Conflict, DuplicateId, InvalidInput
+from holdfast.ports import Reader, StoredMessages, Transaction
+from holdfast.runtime import indexing
+from holdfast.runtime.governed.threads import course, found_thread, note_alias, stated_thread
+from holdfast.runtime.governed.turns import (
+    Circumstances,
+    Given,
+    checked_all,
+    checked_turn_id,
+    given_of,
+    index_later,
+    named,
+    new_ids,
+    new_turn,
+)
+from holdfast.runtime.indexing import Entry
+from holdfast.runtime.perform import Core, Write
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    core: Core
+    started_at: datetime
+    entries: Sequence[Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class CommitTranscript(Write[_Prepared, MemoryTranscriptCommitReport]):
+    """Safe to make again: the host's turn id says which turn it is."""
+
+    action: ClassVar[Action] = Action.COMMIT_TRANSCRIPT
+    governance: Governance
+    where: MemoryScope
+    scope: Scope
+    turn_id: str
+    messages: tuple[Given, ...]
+    circumstances: Circumstances
+
+    @classmethod
+    def of(cls, governance: Governance, where: MemoryScope, request: MemoryTranscriptCommitRequest) -> CommitTranscript:
+        turn = request.turn
+        if not isinstance(turn, TranscriptTurnInput):
+            raise InvalidInput("turn", f"expected a TranscriptTurnInput, got {type(turn).__name__}")
+        scope = stated_thread(governance, where)
+        turn_id = checked_turn_id(turn.turn_id)
+        circumstances = Circumstances(turn.attribution, turn.delivery_status, request.host_refs)  # type: ignore[arg-type]
+        messages = checked_all(turn.messages, TurnMessage, "messages")
+        checked_whole(len(messages), "messages", 1, MAX_TURN_MESSAGES)
+        given = tuple(
+            named(given_of(message, governance, turn.attribution), turn_id, place)
+            for place, message in enumerate(messages)
+        )
+        return cls(governance, where, scope, turn_id, given, circumstances)
+
+    async def prepare(self, core: Core, grant: Grant) -> _Prepared:
+        started_at = core.clock.now()
+        entries = await indexing.entries(core, [given.draft.text for given in self.messages])
+        return _Prepared(core, started_at, entries)
+
+    def apply(self, transaction: Transaction, prepared: _Prepared) -> MemoryTranscriptCommitReport:
+        core = prepared.core
+        thread = found_thread(transaction, self.scope, self.where)
+        there = transaction.turn(thread, self.turn_id)
+        if there is not None:
+            self._require_same(there)
+            note_alias(transaction, thread, self.where, prepared.started_at)
+            return skipped(
+                self.action, transaction, core, thread, prepared.started_at, SkippedReason.ALREADY_COMMITTED, there
+            )
+        turn = new_turn(
+            core,
+            thread,
+            self.turn_id,
+            zip(self.messages, prepared.entries, strict=True),
+            self.circumstances,
+            prepared.started_at,
+        )
+        stored = transaction.add_turn(turn, core.embedder.fingerprint, core.analyzer.version)
+        require_own_messages(stored)
+        note_alias(transaction, thread, self.where, prepared.started_at)
+        if not core.embedder.local and stored.new:
+            index_later(transaction, core, thread, new_ids(stored))
+        return told(self.action, transaction, core, thread, prepared.started_at, self.turn_id, stored)
+
+    def _require_same(self, there: TranscriptTurn) -> None:
+        """What is left of the turn must be what is given now; messages of it that were forgotten are not missed."""
+        given = iter(self.messages)
+        same = all(
+            any(
+                (message.role, message.authority) == (each.draft.role, each.authority)
+                and message.text in (None, each.draft.text)
+                for each in given
+            )
+            for message in there.messages
+        )
+        if there.state is not TranscriptState.RAW_DELETED:
+            same &= there.host_refs == self.circumstances.host_refs
+        if not same:
+            raise Conflict(
+                f"turn_id: {self.turn_id!r:.80} was committed with other content; give each turn an id of its own"
+            )
+
+    async def finish(
+        self, core: Core, result: MemoryTranscriptCommitReport, operation_id: OperationId
+    ) -> MemoryTranscriptCommitReport:
+        if result.committed and not core.embedder.local:
+            core.wake()
+        return result
+
+    def touched(self, result: MemoryTranscriptCommitReport) -> int:
+        return len(result.message_ids) if result.committed else 0
+
+
+def require_own_messages(stored: StoredMessages) -> None:
+    """`DuplicateId` if a message of the new turn is one of another turn already. Nothing is committed then."""
+    if any(found is not None and place not in stored.new for place, found in enumerate(stored.ids)):
+        raise DuplicateId("message_id: belongs to a message of another turn; give each message an id of its own")
+
+
+def told(
+    action: Action,
+    reader: Reader,
+    core: Core,
+    thread: Scope,
+    started_at: datetime,
+    turn_id: str,
+    stored: StoredMessages,
+) -> MemoryTranscriptCommitReport:
+    """The report of a turn that was added; or not, if all of it had been forgotten."""
+    if stored.sequence is None:
+        return skipped(action, reader, core, thread, started_at, SkippedReason.FORGOTTEN, None, turn_id)
+    return MemoryTranscriptCommitReport(
+        key=key_of(thread),
+        turn_id=turn_id,
+        sequence=stored.sequence,
+        committed=True,
+        before_count=stored.sequence - 1,
+        after_count=stored.sequence,
+        skipped_reason=None,
+        message_ids=new_ids(stored),
+        lifecycle_report=course(
+            action, started_at, core.clock.now(), f"committed turn {stored.sequence}", changed=True
+        ),
+    )
+
+
+def skipped(
+    action: Action,
+    reader: Reader,
+    core: Core,
+    thread: Scope,
+    started_at: datetime,
+    reason: SkippedReason,
+    there: TranscriptTurn | None,
+    turn_id: str = "",
+) -> MemoryTranscriptCommitReport:
+    """The report of a delivery of which nothing was committed."""
+    last = reader.last_turns(thread, 1)
+    count = last[-1].sequence if last else 0
+    message_ids: tuple[MessageId, ...] = () if there is None else tuple(message.id for message in there.messages)
+    return MemoryTranscriptCommitReport(
+        key=key_of(thread),
+        turn_id=turn_id if there is None else there.id,
+        sequence=None if there is None else there.sequence,
+        committed=False,
+        before_count=count,
+        after_count=count,
+        skipped_reason=reason,
+        message_ids=message_ids,
+        lifecycle_report=course(action, started_at, core.clock.now(), f"nothing committed: {reason}"),
+    )

@@ -1,0 +1,311 @@
+"""`finalize_turn_and_maintain`: what is new of a delivered turn, and the work of learning from it, in one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from typing import ClassVar
+
+from holdfast.domain.access import Action, Grant
+from holdfast.domain.governance import Governance
+from holdfast.domain.governed import (
+    DELIVERIES,
+    ActorAttribution,
+    DeliveryStatus,
+    SkippedReason,
+    Spoken,
+    TranscriptTurn,
+    TurnDelta,
+    beyond,
+    checked_member,
+    seen,
+)
+from holdfast.domain.identity import MemoryScope
+from holdfast.domain.ids import OperationId, checked_id
+from holdfast.domain.jobs import JobKind, NewJob
+from holdfast.domain.lifecycle import Disposition, ModeInput, Trigger, admitted
+from holdfast.domain.numbers import checked_flag
+from holdfast.domain.profiles import Pressure, pressure_of
+from holdfast.domain.scope import Scope
+from holdfast.domain.surface.transcripts import (
+    CanonicalTurnDelta,
+    FinalizeReport,
+    MemoryTranscriptCommitReport,
+    PrivateGardenSelfWork,
+    SessionCommit,
+    TurnGovernance,
+    TurnMaintenance,
+    TurnMessage,
+    TurnProtocol,
+    TurnSource,
+)
+from holdfast.domain.text import checked_text
+from holdfast.domain.transcript import Role
+from holdfast.errors import Conflict, InvalidInput
+from holdfast.ports import Reader, Transaction
+from holdfast.runtime import indexing
+from holdfast.runtime.governed.commit import require_own_messages, skipped, told
+from holdfast.runtime.governed.threads import course, found_thread, note_alias, stated_thread
+from holdfast.runtime.governed.turns import (
+    Circumstances,
+    Given,
+    checked_all,
+    checked_turn_id,
+    given_of,
+    index_later,
+    named,
+    new_turn,
+    with_metadata,
+)
+from holdfast.runtime.indexing import Entry
+from holdfast.runtime.perform import Core, Write
+
+_MAX_PARTS = 16
+_MAX_CANDIDATES = 500
+_MAX_SOURCE_CHARS = 1_024
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """`entries` are of the last messages, as many as seemed new."""
+
+    core: Core
+    started_at: datetime
+    entries: Sequence[Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """From which message on the delivery is new, and the id of the turn that takes it; or why nothing is new."""
+
+    first: int
+    turn_id: str
+    reason: SkippedReason | None = None
+    there: TranscriptTurn | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FinalizeTurn(Write[_Prepared, FinalizeReport]):
+    """Safe to make again, by the turn's id and by what the conversation ends with.
+
+    A turn that failed may be delivered later under the same id: what is new of it becomes a turn of its own, whose id
+    is the first one's and a number.
+    """
+
+    action: ClassVar[Action] = Action.FINALIZE_TURN
+    governance: Governance
+    where: MemoryScope
+    scope: Scope
+    turn_id: str
+    delta: TurnDelta
+    messages: tuple[Given, ...]
+    circumstances: Circumstances
+    candidate_ids: tuple[str, ...]
+    mode: ModeInput
+    pressure: Pressure
+
+    @classmethod
+    def of(
+        cls, governance: Governance, where: MemoryScope, delta: CanonicalTurnDelta, mode: ModeInput, pressure: str
+    ) -> FinalizeTurn:
+        scope = stated_thread(governance, where)
+        turn_id = checked_turn_id(delta.turn_id)
+        circumstances = Circumstances(_attribution(delta), delta.delivery_status, delta.host_refs)  # type: ignore[arg-type]
+        said, told_by_tools, answer = _given(governance, delta, circumstances.attribution)
+        turn = TurnDelta(
+            checked_member(DeliveryStatus, delta.delivery_status, "delivery_status"),
+            tuple(each.spoken for each in said),
+            None if answer is None else answer.draft.text,
+            tuple(each.draft.text for each in told_by_tools),
+        )
+        if not isinstance(mode, ModeInput):
+            raise InvalidInput("mode_input", f"expected a ModeInput, got {type(mode).__name__}")
+        return cls(
+            governance,
+            where,
+            scope,
+            turn_id,
+            turn,
+            (*said, *told_by_tools, *(() if answer is None else (answer,)))[: len(turn.spoken)],
+            circumstances,
+            _candidates(delta.candidate_ids),
+            mode.checked(),
+            pressure_of(pressure),
+        )
+
+    async def prepare(self, core: Core, grant: Grant) -> _Prepared:
+        started_at = core.clock.now()
+        if not self.messages:
+            return _Prepared(core, started_at, ())
+        tail = await core.store.read(
+            grant, lambda reader: self._tail(reader, found_thread(reader, self.scope, self.where))
+        )
+        new = self.messages[seen(self.delta, tail) :]
+        entries = await indexing.entries(core, [given.draft.text for given in new]) if new else ()
+        return _Prepared(core, started_at, entries)
+
+    def _tail(self, reader: Reader, thread: Scope) -> Sequence[Spoken]:
+        """Long enough for what people said to be found among what tools told."""
+        return reader.tail(thread, 2 * len(self.messages) + 32)
+
+    def apply(self, transaction: Transaction, prepared: _Prepared) -> FinalizeReport:
+        core, started_at = prepared.core, prepared.started_at
+        thread = found_thread(transaction, self.scope, self.where)
+        plan = self._plan(transaction, thread)
+        if plan.reason is None:
+            commit = self._commit(transaction, prepared, thread, plan)
+        else:
+            commit = skipped(self.action, transaction, core, thread, started_at, plan.reason, plan.there, self.turn_id)
+        if commit.sequence is not None:
+            note_alias(transaction, thread, self.where, started_at)
+        maintenance = self._maintenance(transaction, core, thread, commit)
+        summary = f"{commit.lifecycle_report.result_summary}; maintenance: {maintenance.disposition}"
+        return FinalizeReport(
+            session_commit=SessionCommit(commit.committed, commit.skipped_reason),
+            transcript_commit=commit,
+            maintenance=maintenance,
+            private_garden_self_work=PrivateGardenSelfWork(),
+            semantic_governance=TurnGovernance(self.candidate_ids),
+            lifecycle_report=course(
+                self.action,
+                started_at,
+                core.clock.now(),
+                summary,
+                changed=commit.committed,
+                trigger=Trigger.POST_REPLY,
+            ),
+        )
+
+    def _plan(self, reader: Reader, thread: Scope) -> _Plan:
+        reason = DELIVERIES[self.delta.status].reason
+        if reason is not None:
+            return _Plan(0, self.turn_id, reason)
+        parts = self._parts(reader, thread)
+        if not parts:
+            first = seen(self.delta, self._tail(reader, thread))
+        else:
+            known = [Spoken(message.role, message.text) for part in parts for message in part.messages]
+            matched = beyond(known, [given.spoken for given in self.messages])
+            if matched is None or len(parts) == _MAX_PARTS:
+                raise Conflict(
+                    f"turn_id: {self.turn_id!r:.80} was committed with other content; give each turn an id of its own"
+                )
+            first = matched
+        if first == len(self.messages):
+            there = parts or reader.last_turns(thread, 1)
+            return _Plan(first, self.turn_id, SkippedReason.ALREADY_COMMITTED, there[-1] if there else None)
+        return _Plan(first, f"{self.turn_id}+{len(parts) + 1}" if parts else self.turn_id)
+
+    def _parts(self, reader: Reader, thread: Scope) -> list[TranscriptTurn]:
+        """What was committed under this id already: a turn, and what was delivered of it later."""
+        parts: list[TranscriptTurn] = []
+        while len(parts) < _MAX_PARTS:
+            found = reader.turn(thread, f"{self.turn_id}+{len(parts) + 1}" if parts else self.turn_id)
+            if found is None:
+                break
+            parts.append(found)
+        return parts
+
+    def _commit(
+        self, transaction: Transaction, prepared: _Prepared, thread: Scope, plan: _Plan
+    ) -> MemoryTranscriptCommitReport:
+        core, count = prepared.core, len(self.messages)
+        # Somebody may have changed the tail since: what then is new after all has no vectors yet.
+        late = max(0, count - len(prepared.entries) - plan.first)
+        entries = [
+            *(Entry(core.analyzer.analyze(given.draft.text), ()) for given in self.messages[plan.first :][:late]),
+            *prepared.entries[len(prepared.entries) - (count - plan.first - late) :],
+        ]
+        # Counted from the end: made again, the delivery may begin elsewhere, and ends with the same.
+        new = [named(given, plan.turn_id, place - count) for place, given in enumerate(self.messages)][plan.first :]
+        turn = new_turn(
+            core, thread, plan.turn_id, zip(new, entries, strict=True), self.circumstances, prepared.started_at
+        )
+        stored = transaction.add_turn(turn, core.embedder.fingerprint, core.analyzer.version)
+        require_own_messages(stored)
+        waiting = [str(stored.ids[place]) for place in sorted(stored.new) if not core.embedder.local or place < late]
+        index_later(transaction, core, thread, waiting)
+        return told(self.action, transaction, core, thread, prepared.started_at, plan.turn_id, stored)
+
+    def _maintenance(
+        self, transaction: Transaction, core: Core, thread: Scope, commit: MemoryTranscriptCommitReport
+    ) -> TurnMaintenance:
+        """Queue the learning with the commit: it is done if and only if the turn is there, whoever dies in between."""
+        if not commit.committed:
+            return TurnMaintenance(Disposition.SKIP, commit.skipped_reason)
+        if core.curator is None:
+            return TurnMaintenance(Disposition.REJECT, "no_model_configured")
+        withheld = self.governance.catalogue["maintain"].reason
+        if withheld is not None:
+            return TurnMaintenance(Disposition.REJECT, f"not_available_because_of_{withheld}")
+        admission = admitted(Action.MAINTAIN, self.mode, self.pressure)
+        if admission.disposition is not Disposition.EXECUTE_NOW:
+            return TurnMaintenance(admission.disposition, admission.reason, admission.retry_after_ms)
+        job = NewJob(JobKind.MAINTAIN, thread, tuple(commit.message_ids))
+        return TurnMaintenance(Disposition.EXECUTE_NOW, job_id=self.enqueue(transaction, core, job))
+
+    async def finish(self, core: Core, result: FinalizeReport, operation_id: OperationId) -> FinalizeReport:
+        if result.transcript_commit.committed:
+            core.wake()
+        return result
+
+    def touched(self, result: FinalizeReport) -> int:
+        return len(result.transcript_commit.message_ids) if result.transcript_commit.committed else 0
+
+
+def _attribution(delta: CanonicalTurnDelta) -> ActorAttribution | None:
+    if delta.actor is not None and not isinstance(delta.actor, ActorAttribution):
+        raise InvalidInput("actor", f"expected an ActorAttribution, got {type(delta.actor).__name__}")
+    if delta.subject is None:
+        return delta.actor
+    given = delta.actor or ActorAttribution()
+    if given.subject_id not in (None, delta.subject):
+        raise InvalidInput("subject", "is another than the actor's subject_id; give one of them, or the same")
+    return replace(given, subject_id=delta.subject)
+
+
+def _given(
+    governance: Governance, delta: CanonicalTurnDelta, attribution: ActorAttribution | None
+) -> tuple[list[Given], list[Given], Given | None]:
+    """The input, what tools told, and the answer, checked."""
+    external = checked_flag(delta.external_content_used, "external_content_used")
+    source = _source(delta.source)
+
+    def of(message: object, role: Role | None, field: str) -> Given:
+        whole = TurnMessage(message) if isinstance(message, str) else message
+        if not isinstance(whole, TurnMessage):
+            raise InvalidInput(field, f"expected a TurnMessage or a text, got {type(whole).__name__}")
+        if role is not None:
+            whole = replace(whole, role=role)
+        return with_metadata(given_of(whole, governance, attribution, external=external), source)
+
+    said = [
+        of(each, None, "input_messages") for each in checked_all(delta.input_messages, TurnMessage, "input_messages")
+    ]
+    tools = [
+        of(each, Role.TOOL, "tool_observations")
+        for each in checked_all(delta.tool_observations, object, "tool_observations")
+    ]
+    answer = delta.assistant_message
+    return said, tools, None if answer is None else of(answer, Role.ASSISTANT, "assistant_message")
+
+
+def _source(source: TurnSource) -> Mapping[str, str]:
+    if not isinstance(source, TurnSource):
+        raise InvalidInput("source", f"expected a TurnSource, got {type(source).__name__}")
+    parts = {part.name: getattr(source, part.name) for part in fields(source)}
+    given = {name: value for name, value in parts.items() if value is not None}
+    if source.protocol is not None:
+        given["protocol"] = checked_member(TurnProtocol, source.protocol, "source.protocol").value
+    return {
+        f"source.{name}": checked_text(value, f"source.{name}", max_chars=_MAX_SOURCE_CHARS)
+        for name, value in given.items()
+    }
+
+
+def _candidates(candidate_ids: object) -> tuple[str, ...]:
+    found = checked_all(candidate_ids, str, "candidate_ids")
+    if len(found) > _MAX_CANDIDATES:
+        raise InvalidInput("candidate_ids", f"are {len(found)}; at most {_MAX_CANDIDATES} are allowed")
+    return tuple(checked_id(each, "candidate_ids") for each in found)

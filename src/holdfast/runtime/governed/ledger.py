@@ -1,0 +1,69 @@
+"""`replay`: the ledger of a conversation's turns, for inspection. Not a word of what was said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from holdfast.domain.access import Action, Grant
+from holdfast.domain.governance import Governance
+from holdfast.domain.identity import MemoryScope, key_of
+from holdfast.domain.lifecycle import Trigger
+from holdfast.domain.numbers import checked_whole
+from holdfast.domain.scope import Scope
+from holdfast.domain.surface.transcripts import LedgerEntry, MemoryReplayReport
+from holdfast.ports import Reader
+from holdfast.runtime.governed.replay import MOST_TURNS
+from holdfast.runtime.governed.threads import course, found_thread, stated_thread
+from holdfast.runtime.perform import Core, Read
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    core: Core
+    started_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayLedger(Read[_Prepared, MemoryReplayReport]):
+    action: ClassVar[Action] = Action.REPLAY
+    governance: Governance
+    where: MemoryScope
+    scope: Scope
+    limit: int
+
+    @classmethod
+    def of(cls, governance: Governance, where: MemoryScope, limit: object) -> ReplayLedger:
+        scope = stated_thread(governance, where)
+        return cls(governance, where, scope, checked_whole(limit, "limit", 1, MOST_TURNS))
+
+    async def prepare(self, core: Core, grant: Grant) -> _Prepared:
+        return _Prepared(core, core.clock.now())
+
+    def apply(self, reader: Reader, prepared: _Prepared) -> MemoryReplayReport:
+        thread = found_thread(reader, self.scope, self.where)
+        limit = min(self.limit, self.governance.budget.transcript.page_size)
+        total = reader.turn_count(thread)
+        entries = tuple(
+            LedgerEntry(turn.sequence, turn.id, turn.state, len(turn.messages), len(turn.host_refs), turn.committed_at)
+            for turn in reader.last_turns(thread, limit)
+        )
+        summary = f"{len(entries)} of {total} turns"
+        return MemoryReplayReport(
+            key=key_of(thread),
+            entries=entries,
+            total_turns=total,
+            inspection_only=True,
+            profile_budget_applied=limit < min(self.limit, total),
+            lifecycle_report=course(
+                self.action,
+                prepared.started_at,
+                prepared.core.clock.now(),
+                summary,
+                trigger=Trigger.REPLAY_INSPECTION,
+            ),
+        )
+
+    def touched(self, result: MemoryReplayReport) -> int:
+        return len(result.entries)

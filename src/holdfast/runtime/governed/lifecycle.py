@@ -1,0 +1,222 @@
+"""`request_transcript_lifecycle`: archive, restore, mask, delete raw or review; one turn, or a whole conversation.
+
+All of it happens in one transaction, and from its commit on nothing shows what is masked or deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import ClassVar
+
+from holdfast.domain import ids
+from holdfast.domain.access import Action, ActorKind, Grant
+from holdfast.domain.events import Event, EventKind
+from holdfast.domain.governance import Governance
+from holdfast.domain.governed import TranscriptState, Transition, View, after, checked_member
+from holdfast.domain.identity import MemoryScope, key_of
+from holdfast.domain.ids import EventId, MessageId, OperationId, checked_id
+from holdfast.domain.jobs import JobKind, NewJob
+from holdfast.domain.lifecycle import Trigger
+from holdfast.domain.redaction import RedactionItem, TranscriptBudget, clipped, redacted
+from holdfast.domain.scope import EVERYWHERE, Scope
+from holdfast.domain.surface.transcripts import (
+    AffectedHostRef,
+    MemoryTranscriptLifecycleReport,
+    MemoryTranscriptLifecycleRequest,
+)
+from holdfast.domain.text import checked_text
+from holdfast.errors import StoreCorrupt
+from holdfast.ports import Reader, Transaction, TurnState
+from holdfast.runtime.forget import cut_bytes
+from holdfast.runtime.governed.threads import course, found_thread, stated_thread
+from holdfast.runtime.perform import Core, Write
+
+MAX_REASON_CHARS = 512
+_STATES = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    core: Core
+    grant: Grant
+    started_at: datetime
+
+
+@dataclass(slots=True)
+class _Touched:
+    """The turns that were found: those that move, or in a review are looked at, and those that cannot."""
+
+    affected: list[TurnState] = field(default_factory=list)
+    refused: int = 0
+
+
+@dataclass(slots=True)
+class _Details:
+    """What the report lists of the affected turns, as far as the budget goes."""
+
+    message_ids: list[MessageId] = field(default_factory=list)
+    host_refs: list[AffectedHostRef] = field(default_factory=list)
+    items: list[RedactionItem] = field(default_factory=list)
+    redacted: int = 0
+    cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
+    action: ClassVar[Action] = Action.TRANSCRIPT_LIFECYCLE
+    governance: Governance
+    where: MemoryScope
+    scope: Scope
+    transition: Transition
+    reason: str
+    turn_id: str | None
+
+    @classmethod
+    def of(
+        cls, governance: Governance, where: MemoryScope, request: MemoryTranscriptLifecycleRequest
+    ) -> RequestLifecycle:
+        return cls(
+            governance,
+            where,
+            stated_thread(governance, where),
+            checked_member(Transition, request.transition, "transition"),
+            checked_text(request.reason, "reason", max_chars=MAX_REASON_CHARS),
+            None if request.turn_id is None else checked_id(request.turn_id, "turn_id"),
+        )
+
+    async def prepare(self, core: Core, grant: Grant) -> _Prepared:
+        return _Prepared(core, grant, core.clock.now())
+
+    def apply(self, transaction: Transaction, prepared: _Prepared) -> MemoryTranscriptLifecycleReport:
+        core, now = prepared.core, prepared.started_at
+        thread = found_thread(transaction, self.scope, self.where)
+        touched = self._touched(transaction, thread)
+        # Looked up before, since what is deleted cannot be told afterwards; and shown as it is after.
+        details = self._details(transaction, thread, touched.affected, prepared.grant)
+        budget = self.governance.budget.transcript
+        sequences = [turn.sequence for turn in touched.affected]
+        found = transaction.derived_from(thread, sequences, budget.derived_refs + 1) if sequences else ()
+        derived, cut = clipped(found, budget.derived_refs)
+        changed = bool(sequences) and self.transition is not Transition.REVIEW
+        messages = sum(turn.messages for turn in touched.affected)
+        if changed:
+            messages = transaction.set_state(thread, sequences, self._goal(touched), now)
+        if changed and self.transition is Transition.DELETE_RAW:
+            # With the deletion, so that a crash before the bytes are gone does not keep them.
+            self.enqueue(transaction, core, NewJob(JobKind.SCRUB, Scope(space=EVERYWHERE)))
+        event = self._event(core, thread, touched, messages, now)
+        transaction.append_event(event)
+        summary = f"{self.transition}: {len(sequences)} turns {'changed' if changed else 'matched, nothing changed'}"
+        return MemoryTranscriptLifecycleReport(
+            key=key_of(thread),
+            transition=self.transition,
+            changed=changed,
+            affected_turns=len(sequences),
+            affected_messages=messages,
+            refused_turns=touched.refused,
+            affected_turn_ids=tuple(turn.id for turn in touched.affected),
+            affected_message_ids=tuple(details.message_ids),
+            affected_host_refs=tuple(details.host_refs),
+            redacted_host_refs=details.redacted,
+            host_ref_redactions=tuple(details.items),
+            derived_memory_refs=derived,
+            profile_budget_applied=cut or details.cut,
+            reason=self.reason,
+            requested_by=str(prepared.grant.actor),
+            requested_at=now,
+            scrubbed=None,
+            lifecycle_report=course(
+                self.action,
+                now,
+                core.clock.now(),
+                summary,
+                changed=changed,
+                trigger=Trigger.OPERATOR_REQUESTED,
+                event_id=event.id,
+            ),
+        )
+
+    def _touched(self, reader: Reader, thread: Scope) -> _Touched:
+        touched = _Touched()
+        for turn in self._matching(reader, thread):
+            then = after(turn.state, self.transition)
+            if then is None:
+                touched.refused += 1
+            elif then is not turn.state or self.transition is Transition.REVIEW:
+                touched.affected.append(turn)
+        return touched
+
+    def _matching(self, reader: Reader, thread: Scope) -> Iterator[TurnState]:
+        if self.turn_id is not None:
+            turn = reader.turn(thread, self.turn_id)
+            if turn is not None:
+                yield TurnState(turn.sequence, turn.id, turn.state, len(turn.messages), turn.committed_at)
+            return
+        last = 0
+        while page := reader.turn_states(thread, last, _STATES):
+            yield from page
+            last = page[-1].sequence
+
+    def _goal(self, touched: _Touched) -> TranscriptState:
+        """Where all that moves goes: a transition leads to one state wherever it changes something."""
+        goals = {after(turn.state, self.transition) for turn in touched.affected}
+        (goal,) = goals
+        assert goal is not None
+        return goal
+
+    def _details(self, reader: Reader, thread: Scope, affected: Sequence[TurnState], grant: Grant) -> _Details:
+        budget = self.governance.budget.transcript
+        view = View.OPERATOR_AUDIT if grant.actor.kind is ActorKind.OPERATOR else View.HOST_UI
+        listed, cut = clipped(affected, budget.page_size)
+        details = _Details(cut=cut)
+        for state in listed:
+            self._list(reader, thread, state, view, budget, details)
+        return details
+
+    def _list(
+        self, reader: Reader, thread: Scope, state: TurnState, view: View, budget: TranscriptBudget, details: _Details
+    ) -> None:
+        try:
+            turn = reader.turn(thread, state.id)
+        except StoreCorrupt:
+            return  # What cannot be read is masked or deleted all the same; `repair_transcript` names it.
+        if turn is None:
+            return
+        shown = redacted(replace(turn, state=after(turn.state, self.transition) or turn.state), view, budget)
+        details.message_ids.extend(message.id for message in turn.messages)
+        details.host_refs.extend(AffectedHostRef(turn.id, each.index, each.ref) for each in shown.host_refs)
+        details.redacted += shown.audit.redacted_host_refs
+        room = budget.redaction_items - len(details.items)
+        items, cut = clipped([item for item in shown.redactions if item.host_ref is not None], room)
+        details.items.extend(items)
+        details.cut |= cut or shown.profile_budget_applied
+
+    def _event(self, core: Core, thread: Scope, touched: _Touched, messages: int, now: datetime) -> Event:
+        one = touched.affected[0].sequence if self.turn_id is not None and touched.affected else None
+        return Event(
+            id=EventId(core.ids.new(ids.EVENT)),
+            kind=EventKind.OPERATOR,
+            scope=thread,
+            at=now,
+            details={
+                "operation": self.action.value,
+                "transition": self.transition.value,
+                "reason": self.reason,
+                "sequence": one,
+                "turns": len(touched.affected),
+                "refused_turns": touched.refused,
+                "messages": messages,
+            },
+        )
+
+    async def finish(
+        self, core: Core, result: MemoryTranscriptLifecycleReport, operation_id: OperationId
+    ) -> MemoryTranscriptLifecycleReport:
+        if result.changed and self.transition is Transition.DELETE_RAW:
+            return replace(result, scrubbed=await cut_bytes(core))
+        return result
+
+    def touched(self, result: MemoryTranscriptLifecycleReport) -> int:
+        return result.affected_messages if result.changed else 0

@@ -1,0 +1,64 @@
+"""`repair_transcript`: what is broken between a conversation and what rests on it. It looks, and changes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from holdfast.domain.access import Action, Grant
+from holdfast.domain.governance import Governance
+from holdfast.domain.identity import MemoryScope, key_of
+from holdfast.domain.lifecycle import Trigger
+from holdfast.domain.redaction import clipped
+from holdfast.domain.scope import Scope
+from holdfast.domain.surface.transcripts import MemoryTranscriptRepairReport
+from holdfast.ports import Reader
+from holdfast.runtime.governed.threads import course, found_thread, stated_thread
+from holdfast.runtime.perform import Core, Read
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    core: Core
+    started_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RepairTranscript(Read[_Prepared, MemoryTranscriptRepairReport]):
+    action: ClassVar[Action] = Action.REPAIR_TRANSCRIPT
+    governance: Governance
+    where: MemoryScope
+    scope: Scope
+
+    @classmethod
+    def of(cls, governance: Governance, where: MemoryScope) -> RepairTranscript:
+        return cls(governance, where, stated_thread(governance, where))
+
+    async def prepare(self, core: Core, grant: Grant) -> _Prepared:
+        return _Prepared(core, core.clock.now())
+
+    def apply(self, reader: Reader, prepared: _Prepared) -> MemoryTranscriptRepairReport:
+        thread = found_thread(reader, self.scope, self.where)
+        most = self.governance.budget.transcript.repair_issues
+        found = reader.check_transcript(thread, most + 1)
+        issues, cut = clipped(found.issues, most)
+        summary = f"{len(issues)} issues in {found.checked_turns} turns and {found.checked_derived_refs} references"
+        return MemoryTranscriptRepairReport(
+            key=key_of(thread),
+            checked_turns=found.checked_turns,
+            checked_derived_refs=found.checked_derived_refs,
+            issues=issues,
+            profile_budget_applied=cut,
+            fail_closed=bool(issues),
+            lifecycle_report=course(
+                self.action,
+                prepared.started_at,
+                prepared.core.clock.now(),
+                summary,
+                trigger=Trigger.OPERATOR_REQUESTED,
+            ),
+        )
+
+    def touched(self, result: MemoryTranscriptRepairReport) -> int:
+        return result.checked_turns

@@ -1,0 +1,183 @@
+"""`replay_transcript` and `export_transcript`: a page of a conversation, as a view shows it and never otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from holdfast.domain.access import Action, Grant
+from holdfast.domain.governance import Governance
+from holdfast.domain.governed import MAX_SEQUENCE, View, checked_member, citation
+from holdfast.domain.identity import MemoryScope, key_of
+from holdfast.domain.lifecycle import Admission, Disposition, LifecycleReport, ModeInput, Trigger, admitted
+from holdfast.domain.numbers import checked_whole
+from holdfast.domain.redaction import RedactedSlice, redacted_slice
+from holdfast.domain.scope import Scope
+from holdfast.domain.surface.transcripts import (
+    MemoryTranscriptExportReport,
+    MemoryTranscriptExportRequest,
+    MemoryTranscriptReplayReport,
+    MemoryTranscriptReplayRequest,
+)
+from holdfast.domain.viewing import check_view
+from holdfast.errors import InvalidCursor, InvalidInput
+from holdfast.ports import Reader
+from holdfast.runtime.governed.threads import course, found_thread, stated_thread
+from holdfast.runtime.perform import Core, Read
+
+MOST_TURNS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    core: Core
+    started_at: datetime
+    admission: Admission
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which page, of which conversation, in which view."""
+
+    governance: Governance
+    where: MemoryScope
+    scope: Scope
+    view: View
+    limit: int
+    cursor: str | None
+
+    @classmethod
+    def of(cls, governance: Governance, where: MemoryScope, view: object, limit: object, cursor: object) -> Wanted:
+        if cursor is not None and not isinstance(cursor, str):
+            raise InvalidCursor("cursor", f"cursor_not_found: expected a text, got {type(cursor).__name__}")
+        return cls(
+            governance,
+            where,
+            stated_thread(governance, where),
+            checked_member(View, view, "view"),
+            checked_whole(limit, "limit", 1, MOST_TURNS),
+            cursor,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """What was found. `clipped`: the profile lets less through than was asked for."""
+
+    thread: Scope
+    slice: RedactedSlice
+    next_cursor: str | None
+    clipped: bool
+
+    @property
+    def profile_budget_applied(self) -> bool:
+        return self.clipped or self.slice.profile_budget_applied
+
+
+def _page(reader: Reader, wanted: Wanted) -> _Page:
+    budget = wanted.governance.budget.transcript
+    thread = found_thread(reader, wanted.scope, wanted.where)
+    after = 0 if wanted.cursor is None else place_of(reader, thread, wanted.cursor)
+    limit = min(wanted.limit, budget.page_size)
+    turns = reader.turns(thread, after, limit + 1)
+    shown = redacted_slice(turns[:limit], wanted.view, budget)
+    more = len(turns) > limit
+    cursor = f"{turns[limit - 1].sequence}:{turns[limit - 1].id}" if more else None
+    return _Page(thread, shown, cursor, more and limit < wanted.limit)
+
+
+def place_of(reader: Reader, thread: Scope, cursor: str) -> int:
+    """The sequence that a page begins after. A cursor names a turn of this very conversation, or is refused."""
+    number, _, turn_id = cursor.partition(":")
+    if turn_id and number.isascii() and number.isdigit() and 0 < (sequence := int(number[:20])) <= MAX_SEQUENCE:
+        found = reader.turn_states(thread, sequence - 1, 1)
+        if found and (found[0].sequence, found[0].id) == (sequence, turn_id):
+            return sequence
+    raise InvalidCursor(
+        "cursor", "cursor_not_found: names no turn of this conversation; pass on the `next_cursor` of a page unchanged"
+    )
+
+
+def _summary(page: _Page, view: View) -> str:
+    audit = page.slice.audit
+    return f"{audit.turns} turns as {view}, {audit.redacted_messages} of {audit.messages} messages withheld"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayTranscript(Read[Prepared, MemoryTranscriptReplayReport]):
+    action: ClassVar[Action] = Action.REPLAY_TRANSCRIPT
+    scope: Scope
+    wanted: Wanted
+
+    @classmethod
+    def of(cls, governance: Governance, where: MemoryScope, request: MemoryTranscriptReplayRequest) -> ReplayTranscript:
+        wanted = Wanted.of(governance, where, request.view, request.limit, request.cursor)
+        return cls(wanted.scope, wanted)
+
+    async def prepare(self, core: Core, grant: Grant) -> Prepared:
+        check_view(grant.actor, self.wanted.view, self.scope.partition)
+        return Prepared(core, core.clock.now(), Admission(Disposition.EXECUTE_NOW))
+
+    def apply(self, reader: Reader, prepared: Prepared) -> MemoryTranscriptReplayReport:
+        page = _page(reader, self.wanted)
+        return MemoryTranscriptReplayReport(
+            key=key_of(page.thread),
+            view=self.wanted.view,
+            slice=page.slice,
+            next_cursor=page.next_cursor,
+            has_more=page.next_cursor is not None,
+            profile_budget_applied=page.profile_budget_applied,
+            lifecycle_report=_course(self.action, prepared, _summary(page, self.wanted.view)),
+        )
+
+    def touched(self, result: MemoryTranscriptReplayReport) -> int:
+        return result.slice.audit.messages
+
+
+@dataclass(frozen=True, slots=True)
+class ExportTranscript(Read[Prepared, MemoryTranscriptExportReport]):
+    action: ClassVar[Action] = Action.EXPORT_TRANSCRIPT
+    scope: Scope
+    wanted: Wanted
+    mode: ModeInput
+
+    @classmethod
+    def of(cls, governance: Governance, where: MemoryScope, request: MemoryTranscriptExportRequest) -> ExportTranscript:
+        wanted = Wanted.of(governance, where, request.view, request.limit, request.cursor)
+        if not isinstance(request.mode_input, ModeInput):
+            raise InvalidInput("mode_input", f"expected a ModeInput, got {type(request.mode_input).__name__}")
+        return cls(wanted.scope, wanted, request.mode_input.checked())
+
+    async def prepare(self, core: Core, grant: Grant) -> Prepared:
+        check_view(grant.actor, self.wanted.view, self.scope.partition)
+        return Prepared(core, core.clock.now(), admitted(self.action, self.mode))
+
+    def apply(self, reader: Reader, prepared: Prepared) -> MemoryTranscriptExportReport:
+        if prepared.admission.disposition is Disposition.EXECUTE_NOW:
+            page = _page(reader, self.wanted)
+            summary = _summary(page, self.wanted.view)
+        else:
+            page = _Page(
+                self.scope, redacted_slice((), self.wanted.view, self.wanted.governance.budget.transcript), None, False
+            )
+            summary = f"nothing exported: {prepared.admission.reason}"
+        key = key_of(page.thread)
+        return MemoryTranscriptExportReport(
+            key=key,
+            view=self.wanted.view,
+            slice=page.slice,
+            next_cursor=page.next_cursor,
+            has_more=page.next_cursor is not None,
+            profile_budget_applied=page.profile_budget_applied,
+            lifecycle_report=_course(self.action, prepared, summary, Trigger.SNAPSHOT_TRANSFER),
+            citations=tuple(citation(key, turn.id) for turn in page.slice.turns),
+        )
+
+    def touched(self, result: MemoryTranscriptExportReport) -> int:
+        return result.slice.audit.messages
+
+
+def _course(action: Action, prepared: Prepared, summary: str, trigger: Trigger = Trigger.SDK_CALL) -> LifecycleReport:
+    now = prepared.core.clock.now()
+    return course(action, prepared.started_at, now, summary, trigger=trigger, admission=prepared.admission)

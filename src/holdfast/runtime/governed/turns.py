@@ -1,0 +1,187 @@
+"""From messages as hosts give them to turns as they are kept; what committing and finalizing share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TypeVar
+
+from holdfast.domain import ids
+from holdfast.domain.governance import Governance
+from holdfast.domain.governed import (
+    MAX_TURN_HOST_REFS,
+    ActorAttribution,
+    Authority,
+    DeliveryStatus,
+    HostOpaqueRef,
+    Spoken,
+    checked_member,
+)
+from holdfast.domain.ids import JobId, MessageId, TurnId
+from holdfast.domain.jobs import JobKind, NewJob
+from holdfast.domain.numbers import checked_whole
+from holdfast.domain.scope import Scope
+from holdfast.domain.surface.transcripts import TurnMessage
+from holdfast.domain.text import checked_text
+from holdfast.domain.transcript import Draft, Role, check_metadata
+from holdfast.errors import InvalidInput
+from holdfast.ports import NewMessage, NewTurn, StoredMessages, Transaction
+from holdfast.runtime.indexing import Entry
+from holdfast.runtime.perform import Core
+
+T = TypeVar("T")
+
+# There must be room for what tells the parts of a turn, and its messages, apart.
+MAX_TURN_ID_CHARS = 200
+_JOB_MESSAGES = 500
+
+AUTHORITY_OF: Mapping[Role, Authority] = {
+    Role.USER: Authority.USER_ASSERTED,
+    Role.ASSISTANT: Authority.ASSISTANT_UTTERANCE,
+    Role.TOOL: Authority.RUNTIME_OBSERVATION,
+    Role.SYSTEM: Authority.RUNTIME_OBSERVATION,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A message that was checked, and what it rests on."""
+
+    draft: Draft
+    authority: Authority
+
+    @property
+    def spoken(self) -> Spoken:
+        return Spoken(self.draft.role, self.draft.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What a turn is committed with, besides its messages."""
+
+    attribution: ActorAttribution | None = None
+    delivery: DeliveryStatus | None = None
+    host_refs: tuple[HostOpaqueRef, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.attribution is not None and not isinstance(self.attribution, ActorAttribution):
+            raise InvalidInput("attribution", f"expected an ActorAttribution, got {type(self.attribution).__name__}")
+        if self.delivery is not None:
+            object.__setattr__(self, "delivery", checked_member(DeliveryStatus, self.delivery, "delivery_status"))
+        refs = checked_all(self.host_refs, HostOpaqueRef, "host_refs")
+        checked_whole(len(refs), "host_refs", 0, MAX_TURN_HOST_REFS)
+        object.__setattr__(self, "host_refs", refs)
+
+
+def checked_all(given: object, kind: type[T], field: str) -> tuple[T, ...]:
+    """All of them, if they are of that kind."""
+    if isinstance(given, str | bytes) or not isinstance(given, Sequence):
+        raise InvalidInput(field, f"expected several {kind.__name__}, got {type(given).__name__}")
+    for place, each in enumerate(given):
+        if not isinstance(each, kind):
+            raise InvalidInput(f"{field}[{place}]", f"expected a {kind.__name__}, got {type(each).__name__}")
+    return tuple(given)
+
+
+def checked_turn_id(turn_id: object) -> str:
+    return checked_text(turn_id, "turn_id", max_chars=MAX_TURN_ID_CHARS)
+
+
+def given_of(
+    message: TurnMessage, governance: Governance, attribution: ActorAttribution | None, *, external: bool = False
+) -> Given:
+    """A checked message. `external`: what a tool told then rests on nothing that the runtime saw itself."""
+    role = checked_member(Role, message.role, "role")
+    unsaid = AUTHORITY_OF[role]
+    if external and role is Role.TOOL:
+        unsaid = Authority.EXTERNAL_CONTENT
+    authority = unsaid if message.authority is None else checked_member(Authority, message.authority, "authority")
+    draft = Draft(
+        text=message.text,
+        sender=message.sender or _sender(role, governance, attribution),
+        role=role,
+        said_at=message.said_at,
+        external_id=message.message_id,
+        metadata=message.metadata,
+    )
+    return Given(draft, authority)
+
+
+def _sender(role: Role, governance: Governance, attribution: ActorAttribution | None) -> str | None:
+    """Who speaks unnamed: the user as the turn's speaker, else as the subject; the assistant as its agent."""
+    identity, who = governance.identity, attribution or ActorAttribution()
+    if role is Role.USER:
+        return who.speaker_id or identity.subject_id
+    return who.agent_id or identity.agent_id if role is Role.ASSISTANT else None
+
+
+def with_metadata(given: Given, more: Mapping[str, str]) -> Given:
+    if not more:
+        return given
+    joined = {**given.draft.metadata, **more}
+    check_metadata(joined)
+    return replace(given, draft=replace(given.draft, metadata=joined))
+
+
+def named(given: Given, turn_id: str, place: int) -> Given:
+    """With an id that follows from its turn's, unless it has one: forgotten, it does not come back with the turn."""
+    if given.draft.external_id is not None:
+        return given
+    return replace(given, draft=replace(given.draft, external_id=f"{turn_id}#message={place}"))
+
+
+def new_turn(
+    core: Core,
+    thread: Scope,
+    turn_id: str,
+    messages: Iterable[tuple[Given, Entry]],
+    circumstances: Circumstances,
+    now: datetime,
+) -> NewTurn:
+    return NewTurn(
+        id=TurnId(core.ids.new(ids.TURN)),
+        scope=thread,
+        source=None,
+        recorded_at=now,
+        messages=[_new_message(core, given, entry, now) for given, entry in messages],
+        external_id=turn_id,
+        delivery=circumstances.delivery,
+        attribution=circumstances.attribution,
+        host_refs=circumstances.host_refs,
+    )
+
+
+def _new_message(core: Core, given: Given, entry: Entry, now: datetime) -> NewMessage:
+    draft = given.draft
+    return NewMessage(
+        id=MessageId(core.ids.new(ids.MESSAGE)),
+        text=draft.text,
+        sender=draft.sender,
+        role=draft.role,
+        said_at=draft.said_at or now,
+        said_at_given=draft.said_at is not None,
+        external_id=draft.external_id,
+        metadata=draft.metadata,
+        analysis=entry.analysis,
+        vectors=entry.vectors,
+        authority=given.authority,
+    )
+
+
+def new_ids(stored: StoredMessages) -> tuple[MessageId, ...]:
+    found = (stored.ids[index] for index in sorted(stored.new))
+    return tuple(each for each in found if each is not None)
+
+
+def index_later(transaction: Transaction, core: Core, scope: Scope, waiting: Sequence[str]) -> tuple[JobId, ...]:
+    """Queue the making of the vectors that these messages lack."""
+    now = core.clock.now()
+    return tuple(
+        transaction.enqueue(
+            JobId(core.ids.new(ids.JOB)),
+            NewJob(JobKind.INDEX, scope, tuple(waiting[start : start + _JOB_MESSAGES])),
+            now,
+        )
+        for start in range(0, len(waiting), _JOB_MESSAGES)
+    )

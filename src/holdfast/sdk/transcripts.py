@@ -1,0 +1,118 @@
+"""Transcripts as the runtime offers them: committing, finalizing, replaying, their life, repair and export."""
+
+from __future__ import annotations
+
+from holdfast.domain.access import Action
+from holdfast.domain.governed import ConversationKey
+from holdfast.domain.identity import DEFAULT_CHANNEL, MemoryScope
+from holdfast.domain.lifecycle import ModeInput
+from holdfast.domain.profiles import Pressure
+from holdfast.domain.surface.transcripts import (
+    AT_LEISURE,
+    CanonicalTurnDelta,
+    FinalizeReport,
+    MemoryReplayReport,
+    MemoryReplayRequest,
+    MemoryTranscriptCommitReport,
+    MemoryTranscriptCommitRequest,
+    MemoryTranscriptExportReport,
+    MemoryTranscriptExportRequest,
+    MemoryTranscriptLifecycleReport,
+    MemoryTranscriptLifecycleRequest,
+    MemoryTranscriptRepairReport,
+    MemoryTranscriptRepairRequest,
+    MemoryTranscriptReplayReport,
+    MemoryTranscriptReplayRequest,
+)
+from holdfast.runtime.governed.commit import CommitTranscript
+from holdfast.runtime.governed.finalize import FinalizeTurn
+from holdfast.runtime.governed.ledger import ReplayLedger
+from holdfast.runtime.governed.lifecycle import RequestLifecycle
+from holdfast.runtime.governed.repair import RepairTranscript
+from holdfast.runtime.governed.replay import ExportTranscript, ReplayTranscript
+from holdfast.sdk.operations import Operations
+
+_EXPORT, _REPAIR, _LEDGER = MemoryTranscriptExportRequest(), MemoryTranscriptRepairRequest(), MemoryReplayRequest()
+
+
+class TranscriptOperations(Operations):
+    """Operations that name no conversation mean the one that was committed last."""
+
+    async def commit_transcript(self, request: MemoryTranscriptCommitRequest) -> MemoryTranscriptCommitReport:
+        """Commit one turn as it is. The same turn id again changes nothing; with other content it is a `Conflict`."""
+        report = await self._perform(
+            Action.COMMIT_TRANSCRIPT,
+            "commit_transcript",
+            lambda governance: CommitTranscript.of(governance, self._where(request.turn.conversation), request),
+        )
+        self._remember(report.key)
+        return report
+
+    async def finalize_turn_and_maintain(
+        self,
+        delta: CanonicalTurnDelta,
+        *,
+        mode_input: ModeInput = AT_LEISURE,
+        pressure: str = Pressure.NORMAL,
+    ) -> FinalizeReport:
+        """Commit what is new of a delivered turn, and queue learning from it in the same commit."""
+        report = await self._perform(
+            Action.FINALIZE_TURN,
+            "finalize_turn_and_maintain",
+            lambda governance: FinalizeTurn.of(
+                governance, self._where(delta.conversation), delta, mode_input, pressure
+            ),
+        )
+        self._remember(report.transcript_commit.key)
+        return report
+
+    async def replay_transcript(self, request: MemoryTranscriptReplayRequest) -> MemoryTranscriptReplayReport:
+        """A page of a conversation in one view."""
+        return await self._perform(
+            Action.REPLAY_TRANSCRIPT,
+            "replay_transcript",
+            lambda governance: ReplayTranscript.of(governance, self._where(request.scope), request),
+        )
+
+    async def export_transcript(self, request: MemoryTranscriptExportRequest = _EXPORT) -> MemoryTranscriptExportReport:
+        """A page of a conversation as it may leave, with citations."""
+        return await self._perform(
+            Action.EXPORT_TRANSCRIPT,
+            "export_transcript",
+            lambda governance: ExportTranscript.of(governance, self._where(request.scope), request),
+        )
+
+    async def request_transcript_lifecycle(
+        self, request: MemoryTranscriptLifecycleRequest
+    ) -> MemoryTranscriptLifecycleReport:
+        """Archive, restore, mask, delete raw or review a turn or a conversation."""
+        return await self._perform(
+            Action.TRANSCRIPT_LIFECYCLE,
+            "request_transcript_lifecycle",
+            lambda governance: RequestLifecycle.of(governance, self._where(request.scope), request),
+        )
+
+    async def repair_transcript(self, request: MemoryTranscriptRepairRequest = _REPAIR) -> MemoryTranscriptRepairReport:
+        """Look for what is broken between a conversation and what rests on it."""
+        return await self._perform(
+            Action.REPAIR_TRANSCRIPT,
+            "repair_transcript",
+            lambda governance: RepairTranscript.of(governance, self._where(request.scope)),
+        )
+
+    async def replay(self, request: MemoryReplayRequest = _LEDGER) -> MemoryReplayReport:
+        """The ledger of a chat's last turns, without a word of what was said."""
+        return await self._perform(
+            Action.REPLAY,
+            "replay",
+            lambda governance: ReplayLedger.of(governance, self._where(_chat(request)), request.limit),
+        )
+
+    def _remember(self, key: ConversationKey) -> None:
+        self._last = MemoryScope(channel=key.channel, conversation_id=key.conversation)
+
+
+def _chat(request: MemoryReplayRequest) -> MemoryScope | None:
+    if request.chat_id is None:
+        return None
+    return MemoryScope(DEFAULT_CHANNEL if request.channel is None else request.channel, request.chat_id)
