@@ -72,8 +72,20 @@ class Offer:
     privacy: PrivacyRule | None = None
 
 
+# What does it, of those that are offered several at a time below.
+_BUILT = {
+    "commit_transcript": "holdfast.runtime.governed.commit:CommitTranscript",
+    "finalize_turn_and_maintain": "holdfast.runtime.governed.finalize:FinalizeTurn",
+    "export_transcript": "holdfast.runtime.governed.replay:ExportTranscript",
+    "request_transcript_lifecycle": "holdfast.runtime.governed.lifecycle:RequestLifecycle",
+    "replay": "holdfast.runtime.governed.ledger:ReplayLedger",
+    "replay_transcript": "holdfast.runtime.governed.replay:ReplayTranscript",
+    "repair_transcript": "holdfast.runtime.governed.repair:RepairTranscript",
+}
+
+
 def _offers(section: Section, *names: str, privacy: PrivacyRule | None = None) -> tuple[Offer, ...]:
-    return tuple(Offer(name, section, privacy=privacy) for name in names)
+    return tuple(Offer(name, section, _BUILT.get(name), privacy=privacy) for name in names)
 
 
 OFFERS: tuple[Offer, ...] = (

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import Enum, StrEnum
-from itertools import takewhile
 from typing import NamedTuple, TypeVar
 
 from holdfast.domain.ids import MessageId, TurnId, checked_id
@@ -398,7 +397,7 @@ def seen(delta: TurnDelta, tail: Sequence[Spoken]) -> int:
     if not matched:
         return exact
     end = places[matched - 1] + 1
-    return max(exact, end + _common(_after_the_dialogue(tail), spoken[end:]))
+    return max(exact, end + overlap(_after_the_dialogue(tail), spoken[end:]))
 
 
 _DIALOGUE = frozenset({Role.USER, Role.ASSISTANT})
@@ -407,11 +406,6 @@ _DIALOGUE = frozenset({Role.USER, Role.ASSISTANT})
 def _after_the_dialogue(tail: Sequence[Spoken]) -> Sequence[Spoken]:
     last = max((place for place, (role, _) in enumerate(tail) if role in _DIALOGUE), default=-1)
     return tail[last + 1 :]
-
-
-def _common(there: Sequence[Spoken], given: Sequence[Spoken]) -> int:
-    """How many messages both begin with."""
-    return sum(1 for _ in takewhile(lambda pair: _same(*pair), zip(there, given, strict=False)))
 
 
 def beyond(known: Sequence[Spoken], spoken: Sequence[Spoken]) -> int | None:

@@ -23,7 +23,7 @@ from holdfast.domain.surface.transcripts import (
 from holdfast.errors import Conflict, DuplicateId, InvalidInput
 from holdfast.ports import Reader, StoredMessages, Transaction
 from holdfast.runtime import indexing
-from holdfast.runtime.governed.threads import course, found_thread, note_alias, stated_thread
+from holdfast.runtime.governed.threads import Address, course
 from holdfast.runtime.governed.turns import (
     Circumstances,
     Given,
@@ -31,7 +31,6 @@ from holdfast.runtime.governed.turns import (
     checked_turn_id,
     given_of,
     index_later,
-    named,
     new_ids,
     new_turn,
 )
@@ -52,7 +51,7 @@ class CommitTranscript(Write[_Prepared, MemoryTranscriptCommitReport]):
 
     action: ClassVar[Action] = Action.COMMIT_TRANSCRIPT
     governance: Governance
-    where: MemoryScope
+    address: Address
     scope: Scope
     turn_id: str
     messages: tuple[Given, ...]
@@ -63,16 +62,13 @@ class CommitTranscript(Write[_Prepared, MemoryTranscriptCommitReport]):
         turn = request.turn
         if not isinstance(turn, TranscriptTurnInput):
             raise InvalidInput("turn", f"expected a TranscriptTurnInput, got {type(turn).__name__}")
-        scope = stated_thread(governance, where)
+        address = Address.of(governance, where)
         turn_id = checked_turn_id(turn.turn_id)
         circumstances = Circumstances(turn.attribution, turn.delivery_status, request.host_refs)  # type: ignore[arg-type]
         messages = checked_all(turn.messages, TurnMessage, "messages")
         checked_whole(len(messages), "messages", 1, MAX_TURN_MESSAGES)
-        given = tuple(
-            named(given_of(message, governance, turn.attribution), turn_id, place)
-            for place, message in enumerate(messages)
-        )
-        return cls(governance, where, scope, turn_id, given, circumstances)
+        given = tuple(given_of(message, governance, turn.attribution) for message in messages)
+        return cls(governance, address, address.scope, turn_id, given, circumstances)
 
     async def prepare(self, core: Core, grant: Grant) -> _Prepared:
         started_at = core.clock.now()
@@ -81,11 +77,11 @@ class CommitTranscript(Write[_Prepared, MemoryTranscriptCommitReport]):
 
     def apply(self, transaction: Transaction, prepared: _Prepared) -> MemoryTranscriptCommitReport:
         core = prepared.core
-        thread = found_thread(transaction, self.scope, self.where)
+        thread = self.address.find(transaction)
         there = transaction.turn(thread, self.turn_id)
         if there is not None:
             self._require_same(there)
-            note_alias(transaction, thread, self.where, prepared.started_at)
+            self.address.note(transaction, thread, prepared.started_at)
             return skipped(
                 self.action, transaction, core, thread, prepared.started_at, SkippedReason.ALREADY_COMMITTED, there
             )
@@ -99,7 +95,7 @@ class CommitTranscript(Write[_Prepared, MemoryTranscriptCommitReport]):
         )
         stored = transaction.add_turn(turn, core.embedder.fingerprint, core.analyzer.version)
         require_own_messages(stored)
-        note_alias(transaction, thread, self.where, prepared.started_at)
+        self.address.note(transaction, thread, prepared.started_at)
         if not core.embedder.local and stored.new:
             index_later(transaction, core, thread, new_ids(stored))
         return told(self.action, transaction, core, thread, prepared.started_at, self.turn_id, stored)
@@ -148,9 +144,11 @@ def told(
     turn_id: str,
     stored: StoredMessages,
 ) -> MemoryTranscriptCommitReport:
-    """The report of a turn that was added; or not, if all of it had been forgotten."""
+    """The report of a turn that was added; or not, if all of it was there before, or had been forgotten."""
     if stored.sequence is None:
-        return skipped(action, reader, core, thread, started_at, SkippedReason.FORGOTTEN, None, turn_id)
+        known = any(found is not None for found in stored.ids)
+        reason = SkippedReason.ALREADY_COMMITTED if known else SkippedReason.FORGOTTEN
+        return skipped(action, reader, core, thread, started_at, reason, None, turn_id)
     return MemoryTranscriptCommitReport(
         key=key_of(thread),
         turn_id=turn_id,

@@ -45,8 +45,8 @@ from holdfast.domain.transcript import Role
 from holdfast.errors import Conflict, InvalidInput
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime import indexing
-from holdfast.runtime.governed.commit import require_own_messages, skipped, told
-from holdfast.runtime.governed.threads import course, found_thread, note_alias, stated_thread
+from holdfast.runtime.governed.commit import skipped, told
+from holdfast.runtime.governed.threads import Address, course
 from holdfast.runtime.governed.turns import (
     Circumstances,
     Given,
@@ -54,7 +54,6 @@ from holdfast.runtime.governed.turns import (
     checked_turn_id,
     given_of,
     index_later,
-    named,
     new_turn,
     with_metadata,
 )
@@ -95,7 +94,7 @@ class FinalizeTurn(Write[_Prepared, FinalizeReport]):
 
     action: ClassVar[Action] = Action.FINALIZE_TURN
     governance: Governance
-    where: MemoryScope
+    address: Address
     scope: Scope
     turn_id: str
     delta: TurnDelta
@@ -109,7 +108,7 @@ class FinalizeTurn(Write[_Prepared, FinalizeReport]):
     def of(
         cls, governance: Governance, where: MemoryScope, delta: CanonicalTurnDelta, mode: ModeInput, pressure: str
     ) -> FinalizeTurn:
-        scope = stated_thread(governance, where)
+        address = Address.of(governance, where)
         turn_id = checked_turn_id(delta.turn_id)
         circumstances = Circumstances(_attribution(delta), delta.delivery_status, delta.host_refs)  # type: ignore[arg-type]
         said, told_by_tools, answer = _given(governance, delta, circumstances.attribution)
@@ -123,8 +122,8 @@ class FinalizeTurn(Write[_Prepared, FinalizeReport]):
             raise InvalidInput("mode_input", f"expected a ModeInput, got {type(mode).__name__}")
         return cls(
             governance,
-            where,
-            scope,
+            address,
+            address.scope,
             turn_id,
             turn,
             (*said, *told_by_tools, *(() if answer is None else (answer,)))[: len(turn.spoken)],
@@ -138,9 +137,7 @@ class FinalizeTurn(Write[_Prepared, FinalizeReport]):
         started_at = core.clock.now()
         if not self.messages:
             return _Prepared(core, started_at, ())
-        tail = await core.store.read(
-            grant, lambda reader: self._tail(reader, found_thread(reader, self.scope, self.where))
-        )
+        tail = await core.store.read(grant, lambda reader: self._tail(reader, self.address.find(reader)))
         new = self.messages[seen(self.delta, tail) :]
         entries = await indexing.entries(core, [given.draft.text for given in new]) if new else ()
         return _Prepared(core, started_at, entries)
@@ -151,14 +148,14 @@ class FinalizeTurn(Write[_Prepared, FinalizeReport]):
 
     def apply(self, transaction: Transaction, prepared: _Prepared) -> FinalizeReport:
         core, started_at = prepared.core, prepared.started_at
-        thread = found_thread(transaction, self.scope, self.where)
+        thread = self.address.find(transaction)
         plan = self._plan(transaction, thread)
         if plan.reason is None:
             commit = self._commit(transaction, prepared, thread, plan)
         else:
             commit = skipped(self.action, transaction, core, thread, started_at, plan.reason, plan.there, self.turn_id)
         if commit.sequence is not None:
-            note_alias(transaction, thread, self.where, started_at)
+            self.address.note(transaction, thread, started_at)
         maintenance = self._maintenance(transaction, core, thread, commit)
         summary = f"{commit.lifecycle_report.result_summary}; maintenance: {maintenance.disposition}"
         return FinalizeReport(
@@ -217,13 +214,11 @@ class FinalizeTurn(Write[_Prepared, FinalizeReport]):
             *(Entry(core.analyzer.analyze(given.draft.text), ()) for given in self.messages[plan.first :][:late]),
             *prepared.entries[len(prepared.entries) - (count - plan.first - late) :],
         ]
-        # Counted from the end: made again, the delivery may begin elsewhere, and ends with the same.
-        new = [named(given, plan.turn_id, place - count) for place, given in enumerate(self.messages)][plan.first :]
+        new = self.messages[plan.first :]
         turn = new_turn(
             core, thread, plan.turn_id, zip(new, entries, strict=True), self.circumstances, prepared.started_at
         )
         stored = transaction.add_turn(turn, core.embedder.fingerprint, core.analyzer.version)
-        require_own_messages(stored)
         waiting = [str(stored.ids[place]) for place in sorted(stored.new) if not core.embedder.local or place < late]
         index_later(transaction, core, thread, waiting)
         return told(self.action, transaction, core, thread, prepared.started_at, plan.turn_id, stored)

@@ -15,7 +15,7 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.surface.transcripts import LedgerEntry, MemoryReplayReport
 from holdfast.ports import Reader
 from holdfast.runtime.governed.replay import MOST_TURNS
-from holdfast.runtime.governed.threads import course, found_thread, stated_thread
+from holdfast.runtime.governed.threads import Address, course
 from holdfast.runtime.perform import Core, Read
 
 
@@ -29,20 +29,20 @@ class _Prepared:
 class ReplayLedger(Read[_Prepared, MemoryReplayReport]):
     action: ClassVar[Action] = Action.REPLAY
     governance: Governance
-    where: MemoryScope
+    address: Address
     scope: Scope
     limit: int
 
     @classmethod
     def of(cls, governance: Governance, where: MemoryScope, limit: object) -> ReplayLedger:
-        scope = stated_thread(governance, where)
-        return cls(governance, where, scope, checked_whole(limit, "limit", 1, MOST_TURNS))
+        address = Address.of(governance, where)
+        return cls(governance, address, address.scope, checked_whole(limit, "limit", 1, MOST_TURNS))
 
     async def prepare(self, core: Core, grant: Grant) -> _Prepared:
         return _Prepared(core, core.clock.now())
 
     def apply(self, reader: Reader, prepared: _Prepared) -> MemoryReplayReport:
-        thread = found_thread(reader, self.scope, self.where)
+        thread = self.address.find(reader)
         limit = min(self.limit, self.governance.budget.transcript.page_size)
         total = reader.turn_count(thread)
         entries = tuple(

@@ -30,7 +30,7 @@ from holdfast.domain.text import checked_text
 from holdfast.errors import StoreCorrupt
 from holdfast.ports import Reader, Transaction, TurnState
 from holdfast.runtime.forget import cut_bytes
-from holdfast.runtime.governed.threads import course, found_thread, stated_thread
+from holdfast.runtime.governed.threads import Address, course
 from holdfast.runtime.perform import Core, Write
 
 MAX_REASON_CHARS = 512
@@ -67,7 +67,7 @@ class _Details:
 class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
     action: ClassVar[Action] = Action.TRANSCRIPT_LIFECYCLE
     governance: Governance
-    where: MemoryScope
+    address: Address
     scope: Scope
     transition: Transition
     reason: str
@@ -77,10 +77,11 @@ class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
     def of(
         cls, governance: Governance, where: MemoryScope, request: MemoryTranscriptLifecycleRequest
     ) -> RequestLifecycle:
+        address = Address.of(governance, where)
         return cls(
             governance,
-            where,
-            stated_thread(governance, where),
+            address,
+            address.scope,
             checked_member(Transition, request.transition, "transition"),
             checked_text(request.reason, "reason", max_chars=MAX_REASON_CHARS),
             None if request.turn_id is None else checked_id(request.turn_id, "turn_id"),
@@ -91,7 +92,7 @@ class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
 
     def apply(self, transaction: Transaction, prepared: _Prepared) -> MemoryTranscriptLifecycleReport:
         core, now = prepared.core, prepared.started_at
-        thread = found_thread(transaction, self.scope, self.where)
+        thread = self.address.find(transaction)
         touched = self._touched(transaction, thread)
         # Looked up before, since what is deleted cannot be told afterwards; and shown as it is after.
         details = self._details(transaction, thread, touched.affected, prepared.grant)

@@ -14,7 +14,7 @@ from holdfast.domain.redaction import clipped
 from holdfast.domain.scope import Scope
 from holdfast.domain.surface.transcripts import MemoryTranscriptRepairReport
 from holdfast.ports import Reader
-from holdfast.runtime.governed.threads import course, found_thread, stated_thread
+from holdfast.runtime.governed.threads import Address, course
 from holdfast.runtime.perform import Core, Read
 
 
@@ -28,18 +28,19 @@ class _Prepared:
 class RepairTranscript(Read[_Prepared, MemoryTranscriptRepairReport]):
     action: ClassVar[Action] = Action.REPAIR_TRANSCRIPT
     governance: Governance
-    where: MemoryScope
+    address: Address
     scope: Scope
 
     @classmethod
     def of(cls, governance: Governance, where: MemoryScope) -> RepairTranscript:
-        return cls(governance, where, stated_thread(governance, where))
+        address = Address.of(governance, where)
+        return cls(governance, address, address.scope)
 
     async def prepare(self, core: Core, grant: Grant) -> _Prepared:
         return _Prepared(core, core.clock.now())
 
     def apply(self, reader: Reader, prepared: _Prepared) -> MemoryTranscriptRepairReport:
-        thread = found_thread(reader, self.scope, self.where)
+        thread = self.address.find(reader)
         most = self.governance.budget.transcript.repair_issues
         found = reader.check_transcript(thread, most + 1)
         issues, cut = clipped(found.issues, most)

@@ -23,7 +23,7 @@ from holdfast.domain.surface.transcripts import (
 from holdfast.domain.viewing import check_view
 from holdfast.errors import InvalidCursor, InvalidInput
 from holdfast.ports import Reader
-from holdfast.runtime.governed.threads import course, found_thread, stated_thread
+from holdfast.runtime.governed.threads import Address, course
 from holdfast.runtime.perform import Core, Read
 
 MOST_TURNS = 1_000_000
@@ -41,8 +41,7 @@ class Wanted:
     """Which page, of which conversation, in which view."""
 
     governance: Governance
-    where: MemoryScope
-    scope: Scope
+    address: Address
     view: View
     limit: int
     cursor: str | None
@@ -53,8 +52,7 @@ class Wanted:
             raise InvalidCursor("cursor", f"cursor_not_found: expected a text, got {type(cursor).__name__}")
         return cls(
             governance,
-            where,
-            stated_thread(governance, where),
+            Address.of(governance, where),
             checked_member(View, view, "view"),
             checked_whole(limit, "limit", 1, MOST_TURNS),
             cursor,
@@ -77,7 +75,7 @@ class _Page:
 
 def _page(reader: Reader, wanted: Wanted) -> _Page:
     budget = wanted.governance.budget.transcript
-    thread = found_thread(reader, wanted.scope, wanted.where)
+    thread = wanted.address.find(reader)
     after = 0 if wanted.cursor is None else place_of(reader, thread, wanted.cursor)
     limit = min(wanted.limit, budget.page_size)
     turns = reader.turns(thread, after, limit + 1)
@@ -113,7 +111,7 @@ class ReplayTranscript(Read[Prepared, MemoryTranscriptReplayReport]):
     @classmethod
     def of(cls, governance: Governance, where: MemoryScope, request: MemoryTranscriptReplayRequest) -> ReplayTranscript:
         wanted = Wanted.of(governance, where, request.view, request.limit, request.cursor)
-        return cls(wanted.scope, wanted)
+        return cls(wanted.address.scope, wanted)
 
     async def prepare(self, core: Core, grant: Grant) -> Prepared:
         check_view(grant.actor, self.wanted.view, self.scope.partition)
@@ -147,7 +145,7 @@ class ExportTranscript(Read[Prepared, MemoryTranscriptExportReport]):
         wanted = Wanted.of(governance, where, request.view, request.limit, request.cursor)
         if not isinstance(request.mode_input, ModeInput):
             raise InvalidInput("mode_input", f"expected a ModeInput, got {type(request.mode_input).__name__}")
-        return cls(wanted.scope, wanted, request.mode_input.checked())
+        return cls(wanted.address.scope, wanted, request.mode_input.checked())
 
     async def prepare(self, core: Core, grant: Grant) -> Prepared:
         check_view(grant.actor, self.wanted.view, self.scope.partition)
@@ -159,7 +157,10 @@ class ExportTranscript(Read[Prepared, MemoryTranscriptExportReport]):
             summary = _summary(page, self.wanted.view)
         else:
             page = _Page(
-                self.scope, redacted_slice((), self.wanted.view, self.wanted.governance.budget.transcript), None, False
+                self.wanted.address.stated,
+                redacted_slice((), self.wanted.view, self.wanted.governance.budget.transcript),
+                None,
+                False,
             )
             summary = f"nothing exported: {prepared.admission.reason}"
         key = key_of(page.thread)

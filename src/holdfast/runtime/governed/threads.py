@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from holdfast.domain.access import Action
@@ -17,33 +17,45 @@ from holdfast.ports import Reader, Transaction
 ADMITTED = Admission(Disposition.EXECUTE_NOW)
 
 
-def stated_thread(governance: Governance, where: object) -> Scope:
-    """The thread as far as the request says; every part that is given is checked."""
-    if not isinstance(where, MemoryScope):
-        raise InvalidInput("scope", f"expected a MemoryScope, got {type(where).__name__}")
-    if where.chat_id is not None:
-        check_part("chat_id", where.chat_id)
-    return governance.thread(where)
+@dataclass(frozen=True, slots=True)
+class Address:
+    """The conversation that a request names. Every part that is given was checked."""
 
+    where: MemoryScope
+    stated: Scope
 
-def found_thread(reader: Reader, stated: Scope, where: MemoryScope) -> Scope:
-    """The thread itself. A chat id that stands alone leads to what it was noted for, unless that is not certain."""
-    if where.conversation_id is not None or where.chat_id is None:
-        return stated
-    alias = reader.alias(stated, where.chat_id)
-    if alias is None:
-        return stated
-    if not alias.trusted:
-        raise AliasNotTrusted(
-            f"chat_id: {where.chat_id!r:.80} has stood for more than one conversation; give its conversation_id"
-        )
-    return replace(stated, conversation=alias.conversation)
+    @classmethod
+    def of(cls, governance: Governance, where: object) -> Address:
+        if not isinstance(where, MemoryScope):
+            raise InvalidInput("scope", f"expected a MemoryScope, got {type(where).__name__}")
+        if where.chat_id is not None:
+            check_part("chat_id", where.chat_id)
+        return cls(where, governance.thread(where))
 
+    @property
+    def scope(self) -> Scope:
+        """What the call may reach. A chat id that stands alone may lead to any conversation of its channel."""
+        return self.stated if self.where.conversation_id is not None else replace(self.stated, conversation=None)
 
-def note_alias(transaction: Transaction, thread: Scope, where: MemoryScope, at: datetime) -> None:
-    """Remember what a chat id stands for, if a commit names both and they differ."""
-    if where.chat_id is not None and where.chat_id != thread.conversation and where.conversation_id is not None:
-        transaction.put_alias(thread, where.chat_id, at)
+    def find(self, reader: Reader) -> Scope:
+        """The thread itself. A chat id that stands alone leads to what it was noted for, unless that is uncertain."""
+        if self.where.conversation_id is not None or self.where.chat_id is None:
+            return self.stated
+        alias = reader.alias(self.stated, self.where.chat_id)
+        if alias is None:
+            return self.stated
+        if not alias.trusted:
+            chat_id = f"{self.where.chat_id!r:.80}"
+            raise AliasNotTrusted(
+                f"chat_id: {chat_id} has stood for more than one conversation; give the conversation_id"
+            )
+        return replace(self.stated, conversation=alias.conversation)
+
+    def note(self, transaction: Transaction, thread: Scope, at: datetime) -> None:
+        """Remember what the chat id stands for, if a commit names both and they differ."""
+        chat_id = self.where.chat_id
+        if chat_id is not None and chat_id != thread.conversation and self.where.conversation_id is not None:
+            transaction.put_alias(thread, chat_id, at)
 
 
 def course(

@@ -160,7 +160,8 @@ def _new_message(core: Core, given: Given, entry: Entry, now: datetime) -> NewMe
         sender=draft.sender,
         role=draft.role,
         said_at=draft.said_at or now,
-        said_at_given=draft.said_at is not None,
+        # Told from others by its turn's id and its own, never by when it was said.
+        said_at_given=False,
         external_id=draft.external_id,
         metadata=draft.metadata,
         analysis=entry.analysis,
