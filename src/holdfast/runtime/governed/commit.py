@@ -101,15 +101,11 @@ class CommitTranscript(Write[_Prepared, MemoryTranscriptCommitReport]):
         return told(self.action, transaction, core, thread, prepared.started_at, self.turn_id, stored)
 
     def _require_same(self, there: TranscriptTurn) -> None:
-        """What is left of the turn must be what is given now; messages of it that were forgotten are not missed."""
-        given = iter(self.messages)
-        same = all(
-            any(
-                (message.role, message.authority) == (each.draft.role, each.authority)
-                and message.text in (None, each.draft.text)
-                for each in given
-            )
-            for message in there.messages
+        """Of deleted content, only roles and grounds are left to compare."""
+        same = len(there.messages) == len(self.messages) and all(
+            (message.role, message.authority) == (given.draft.role, given.authority)
+            and message.text in (None, given.draft.text)
+            for message, given in zip(there.messages, self.messages, strict=True)
         )
         if there.state is not TranscriptState.RAW_DELETED:
             same &= there.host_refs == self.circumstances.host_refs

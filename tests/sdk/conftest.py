@@ -1,0 +1,21 @@
+"""What the runtime promises, it promises on each store: these tests are run on both."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+STORES = ("sqlite", "postgres")
+
+
+@pytest.fixture(params=STORES)
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where an empty store may be made."""
+    if request.param == "sqlite":
+        return str(tmp_path / "memory.db")
+    url: str = request.getfixturevalue("postgres_url")
+    return url
