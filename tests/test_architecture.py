@@ -45,7 +45,20 @@ ALLOWED: dict[str, set[str]] = {
     "opening": {*CORE, "ports", "app", "client", "library", "settings", "sync"},
     "gateway": {*CORE, "holdfast", "library", "ports", "inputs", "runtime", "wire", "settings"},
     "agent": {*CORE, "app", "client", "settings"},
-    "cli": {*CORE, "agent", "holdfast", "settings", "app", "gateway", "library", "ports", "inputs", "opening", "sync"},
+    "cli": {
+        *CORE,
+        "agent",
+        "holdfast",
+        "settings",
+        "app",
+        "gateway",
+        "library",
+        "ports",
+        "inputs",
+        "opening",
+        "sdk",
+        "sync",
+    },
 }
 SEES_EVERYTHING = {"app", "__init__", "__main__"}
 MAX_FUNCTION_LINES = 60

@@ -17,6 +17,7 @@ from holdfast.cli.resource import app as resource
 from holdfast.cli.search import explain, search
 from holdfast.cli.serve import serve
 from holdfast.cli.store import app as store
+from holdfast.cli.transcript import app as transcript
 from holdfast.cli.user import app as user
 
 app = typer.Typer(
@@ -45,6 +46,13 @@ def program(
 
 for command in (demo, serve, add, search, explain, forget, doctor):
     app.command(command.__name__)(command)
-groups = {"agent": agent, "resource": resource, "user": user, "store": store, "platform": platform}
+groups = {
+    "agent": agent,
+    "resource": resource,
+    "user": user,
+    "store": store,
+    "transcript": transcript,
+    "platform": platform,
+}
 for name, group in groups.items():
     app.add_typer(group, name=name)

@@ -1,0 +1,290 @@
+"""`transcript`: what was said in a conversation, as a view shows it, and how its turns live."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, TypeVar
+
+import typer
+
+from holdfast.app import open_engine
+from holdfast.cli.exits import ExitCode, Usage
+from holdfast.cli.machine import print_json
+from holdfast.cli.opening import examined, location
+from holdfast.cli.options import Json, OnlyText, Space, StoreOptions, Yes, unfolded
+from holdfast.cli.safety import on_one_line, typed
+from holdfast.cli.words import counted, moment
+from holdfast.domain.access import LOCAL_OPERATOR
+from holdfast.domain.capabilities import catalogue
+from holdfast.domain.governance import Governance
+from holdfast.domain.governed import Transition, View
+from holdfast.domain.identity import DEFAULT_CHANNEL, MemoryIdentity, MemoryScope
+from holdfast.domain.location import shown
+from holdfast.domain.profiles import DEFAULT_PROFILE, profile_of
+from holdfast.domain.redaction import RedactedHostRef, RedactedMessage, RedactedTurn
+from holdfast.domain.surface.transcripts import (
+    DEFAULT_PAGE,
+    MemoryTranscriptExportRequest,
+    MemoryTranscriptLifecycleReport,
+    MemoryTranscriptLifecycleRequest,
+    MemoryTranscriptRepairRequest,
+    MemoryTranscriptReplayReport,
+    MemoryTranscriptReplayRequest,
+)
+from holdfast.errors import StoreUnusable
+from holdfast.sdk.transcripts import TranscriptOperations
+from holdfast.settings import read_settings
+
+app = typer.Typer(help="Look at transcripts, archive, mask or delete turns, and check them.", rich_markup_mode=None)
+T = TypeVar("T")
+
+
+def _option(name: str, metavar: str, explained: str) -> object:
+    return typer.Option(name, metavar=metavar, help=explained)
+
+
+@dataclass(frozen=True, slots=True)
+class Whose:
+    """Which conversation of whom."""
+
+    conversation: Annotated[OnlyText, _option("--conversation", "NAME", "The conversation.")] = None
+    chat: Annotated[OnlyText, _option("--chat", "NAME", "A chat that stands for the conversation.")] = None
+    channel: Annotated[str, _option("--channel", "NAME", "The channel it came through.")] = DEFAULT_CHANNEL
+    subject: Annotated[OnlyText, _option("--subject", "NAME", "Whom it is about.")] = None
+    agent: Annotated[OnlyText, _option("--agent", "NAME", "The agent whose it is.")] = None
+    space: Space = None
+    profile: Annotated[
+        str, _option("--profile", "NAME", "Whose budgets hold; one of `holdfast platform profiles`.")
+    ] = DEFAULT_PROFILE
+
+    @property
+    def scope(self) -> MemoryScope:
+        return MemoryScope(self.channel, self.chat, self.conversation)
+
+
+_Limit = Annotated[int, typer.Option("--limit", metavar="N", help="At most so many turns.")]
+_Cursor = Annotated[OnlyText, _option("--cursor", "CURSOR", "Where the page before ended, as it said.")]
+_All = Annotated[bool, typer.Option("--all", help="Every page from there on.")]
+
+
+@app.callback(invoke_without_command=True)
+def transcript(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command()
+@unfolded
+def replay(
+    whose: Whose,
+    chosen: StoreOptions,
+    view: Annotated[str, _option("--view", "VIEW", f"For whom: {', '.join(View)}.")] = View.HOST_UI,
+    limit: _Limit = DEFAULT_PAGE,
+    cursor: _Cursor = None,
+    everything: _All = False,
+    as_json: Json = False,
+) -> None:
+    """Show a conversation, oldest turn first, as a view shows it.
+
+    What the view may not show stands there as withheld, with the reason.
+    """
+
+    def page(runtime: TranscriptOperations, after: str | None) -> Awaitable[MemoryTranscriptReplayReport]:
+        return runtime.replay_transcript(MemoryTranscriptReplayRequest(view, whose.scope, limit, after))
+
+    _pages(page, whose, chosen, cursor, everything=everything, as_json=as_json)
+
+
+@app.command()
+@unfolded
+def export(
+    whose: Whose,
+    chosen: StoreOptions,
+    limit: _Limit = DEFAULT_PAGE,
+    cursor: _Cursor = None,
+    everything: _All = False,
+    as_json: Json = False,
+) -> None:
+    """Show a conversation as it may leave: what is private, masked or deleted stays behind.
+
+    With --json, each turn has its citation.
+    """
+
+    def page(runtime: TranscriptOperations, after: str | None) -> Awaitable[MemoryTranscriptReplayReport]:
+        return runtime.export_transcript(MemoryTranscriptExportRequest(whose.scope, limit, after))
+
+    _pages(page, whose, chosen, cursor, everything=everything, as_json=as_json)
+
+
+@app.command()
+@unfolded
+def lifecycle(
+    transition: Annotated[str, typer.Argument(metavar="TRANSITION", help=f"{', '.join(Transition)}.")],
+    whose: Whose,
+    chosen: StoreOptions,
+    reason: Annotated[str, _option("--reason", "TEXT", "Why; it is kept in the event log, so name no content.")],
+    turn: Annotated[OnlyText, _option("--turn", "ID", "This turn alone; without it, the whole conversation.")] = None,
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Archive, restore, mask or delete the raw content of turns; or review what that would touch.
+
+    Masked turns can be restored; deleted content is gone from the store, its indexes and its log. So delete_raw shows
+    what it will touch and asks first; without a terminal to ask on, it needs --yes. Memories that were learned from
+    the turns stay, and are named.
+    """
+    deletes = transition == Transition.DELETE_RAW
+    if deletes and not (yes or sys.stdin.isatty()):
+        raise Usage(
+            "there is no terminal to ask on; add --yes, or look first with `holdfast transcript lifecycle review`"
+        )
+
+    def asked(what: str) -> MemoryTranscriptLifecycleReport:
+        request = MemoryTranscriptLifecycleRequest(what, reason, whose.scope, turn)
+        return _performed(whose, chosen, lambda runtime: runtime.request_transcript_lifecycle(request))
+
+    if deletes and not yes:
+        looked = asked(Transition.REVIEW)
+        print(f"{_turns(looked)} would be deleted.", file=sys.stderr)
+        if not typer.confirm("Delete their content for good?", err=True):
+            print("Nothing was changed.")
+            raise typer.Exit(ExitCode.PROBLEM)
+    report = asked(transition)
+    if as_json:
+        print_json(report)
+    else:
+        _tell(report)
+
+
+@app.command()
+@unfolded
+def repair(whose: Whose, chosen: StoreOptions, as_json: Json = False) -> None:
+    """Check that a conversation and what was learned from it hold together. It changes nothing.
+
+    It exits with 1 if anything is broken; `holdfast store repair` mends what can be mended.
+    """
+    request = MemoryTranscriptRepairRequest(whose.scope)
+    report = _performed(whose, chosen, lambda runtime: runtime.repair_transcript(request))
+    if as_json:
+        print_json(report)
+    else:
+        for issue in report.issues:
+            places = (issue.turn_id, issue.message_id, issue.store_key)
+            named = " ".join(on_one_line(place) for place in places if place is not None)
+            print(f"{issue.kind}  {named}  {on_one_line(issue.detail)}")
+        print(
+            f"{counted(len(report.issues), 'issue')}{' and more' if report.profile_budget_applied else ''} in"
+            f" {counted(report.checked_turns, 'turn')} and {counted(report.checked_derived_refs, 'reference')}."
+        )
+    if report.fail_closed:
+        raise typer.Exit(ExitCode.PROBLEM)
+
+
+# --- asking -----------------------------------------------------------------------------------------------------------
+
+
+def _performed(whose: Whose, chosen: StoreOptions, call: Callable[[TranscriptOperations], Awaitable[T]]) -> T:
+    """Ask the store itself: a server looks after its own."""
+    if examined(chosen) is None:
+        raise StoreUnusable(
+            f"there is no store at {shown(location(chosen))}; name another with --store, or create it with"
+            " `holdfast store init`"
+        )
+    return asyncio.run(_asked(whose, chosen, call))
+
+
+async def _asked(whose: Whose, chosen: StoreOptions, call: Callable[[TranscriptOperations], Awaitable[T]]) -> T:
+    settings, profile = read_settings(), profile_of(whose.profile)
+    identity = MemoryIdentity(whose.space or settings.space, whose.subject, whose.agent)
+    engine = await open_engine(location(chosen), settings, embedder=chosen.embedder, work=False)
+    try:
+        return await call(
+            TranscriptOperations(engine, LOCAL_OPERATOR, Governance(identity, profile, catalogue(profile)))
+        )
+    finally:
+        await engine.close()
+
+
+_Page = Callable[[TranscriptOperations, str | None], Awaitable[MemoryTranscriptReplayReport]]
+
+
+def _pages(
+    page: _Page, whose: Whose, chosen: StoreOptions, cursor: str | None, *, everything: bool, as_json: bool
+) -> None:
+    if as_json and everything:
+        raise Usage("--json prints one page; follow its next_cursor with --cursor instead of --all")
+
+    async def go_on(runtime: TranscriptOperations) -> None:
+        after = cursor
+        while True:
+            report = await page(runtime, after)
+            _print_page(report, as_json=as_json, first=after == cursor, last=not everything)
+            after = report.next_cursor
+            if not everything or after is None:
+                return
+
+    _performed(whose, chosen, go_on)
+
+
+# --- showing ----------------------------------------------------------------------------------------------------------
+
+
+def _print_page(report: MemoryTranscriptReplayReport, *, as_json: bool, first: bool, last: bool) -> None:
+    if as_json:
+        print_json(report)
+        return
+    if first:
+        print(f"{on_one_line(str(report.key))} as {report.view}")
+    for turn in report.slice.turns:
+        for line in _lines(turn):
+            print(line)
+    if first and not report.slice.turns:
+        print("There are no turns.")
+    if last and report.next_cursor is not None:
+        print(f"There is more: --cursor {typed(report.next_cursor)}")
+
+
+def _lines(turn: RedactedTurn) -> Iterator[str]:
+    yield f"\n{turn.sequence}  {on_one_line(turn.id)}  {turn.state}  {moment(turn.committed_at)}"
+    yield from map(_said, turn.messages)
+    yield from map(_referred, turn.host_refs)
+
+
+def _said(message: RedactedMessage) -> str:
+    words = f"[withheld: {message.redaction}]" if message.text is None else on_one_line(message.text)
+    return f"  {message.role:<10} {words}"
+
+
+def _referred(shown_ref: RedactedHostRef) -> str:
+    ref = shown_ref.ref
+    label = "" if ref.label is None else f": {ref.label}"
+    words = f"{ref.relation} {ref.host_kind} {ref.business_ref_type} {ref.business_ref_id}{label}"
+    return f"  {'reference':<10} {on_one_line(words)}"
+
+
+_DONE = {
+    Transition.ARCHIVE: "archived",
+    Transition.RESTORE: "restored",
+    Transition.MASK: "masked",
+    Transition.DELETE_RAW: "deleted",
+    Transition.REVIEW: "looked at",
+}
+
+
+def _turns(report: MemoryTranscriptLifecycleReport) -> str:
+    return f"{counted(report.affected_turns, 'turn')} ({counted(report.affected_messages, 'message')})"
+
+
+def _tell(report: MemoryTranscriptLifecycleReport) -> None:
+    print(f"{_turns(report)} {_DONE[report.transition]}." if report.affected_turns else "Nothing was changed.")
+    if report.refused_turns:
+        print(f"{counted(report.refused_turns, 'turn')} cannot be: the state does not allow it.")
+    if report.derived_memory_refs:
+        more = " and more" if report.profile_budget_applied else ""
+        named = ", ".join(ref.store_key for ref in report.derived_memory_refs)
+        print(f"Learned from that, and kept: {on_one_line(named)}{more}.")
+    if report.scrubbed is False:
+        print("Somebody reads the store just now: the deleted bytes leave its log as soon as nobody does.")
