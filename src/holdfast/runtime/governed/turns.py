@@ -20,11 +20,12 @@ from holdfast.domain.governed import (
 )
 from holdfast.domain.ids import JobId, MessageId, TurnId
 from holdfast.domain.jobs import JobKind, NewJob
+from holdfast.domain.metadata import check_metadata
 from holdfast.domain.numbers import checked_whole
 from holdfast.domain.scope import Scope
 from holdfast.domain.surface.transcripts import TurnMessage
 from holdfast.domain.text import checked_text
-from holdfast.domain.transcript import Draft, Role, check_metadata
+from holdfast.domain.transcript import Draft, Role
 from holdfast.errors import InvalidInput
 from holdfast.ports import NewMessage, NewTurn, StoredMessages, Transaction
 from holdfast.runtime.indexing import Entry
