@@ -12,7 +12,7 @@ EVAL ?= $(or $(HOLDFAST_EVAL),../shared/eval)
 UV := $(shell command -v uv 2>/dev/null)
 INSTALL = $(if $(UV),$(UV) pip install --quiet --python $(1)/bin/python,$(1)/bin/python -m pip install --quiet --disable-pip-version-check)
 
-.PHONY: serve demo test check format bench bench-retrieval bench-engine bench-gateway soak lock clean
+.PHONY: serve demo test check format bench bench-retrieval bench-engine bench-gateway bench-runtime soak lock clean
 
 serve: $(VENV)/.installed
 	$(BIN)/holdfast serve
@@ -38,10 +38,11 @@ soak: $(VENV)/.tests
 	HOLDFAST_EVAL=$(EVAL) HOLDFAST_KILLS=$(KILLS) HOLDFAST_EXAMPLES=$(EXAMPLES) HOLDFAST_OPERATIONS=10000 HOLDFAST_FAULTS=all \
 	HOLDFAST_CUTS=500 HOLDFAST_RETRY_ROUNDS=5000 HOLDFAST_COUNT_ROUNDS=100 HOLDFAST_LAYOUTS=100 HOLDFAST_TEXTS=20000 \
 	HOLDFAST_TEST_MESSAGES=100000 HOLDFAST_SCHEMA_EXAMPLES=1000 HOLDFAST_GATEWAY_KILLS=1000 HOLDFAST_GATEWAY_SECONDS=600 \
+	HOLDFAST_TURNS=100000 \
 	$(BIN)/python -m pytest tests/reliability tests/gateway tests/library/test_bad_input.py
 
 # Tables on standard output; results and logs in bench/results. `python -m bench.publish` puts them into the docs.
-bench: bench-retrieval bench-engine bench-gateway
+bench: bench-retrieval bench-engine bench-gateway bench-runtime
 
 bench-retrieval: $(BENCH)/.installed
 	HOLDFAST_EVAL=$(EVAL) $(BENCH)/bin/python -m bench.retrieval --embedder static
@@ -52,6 +53,9 @@ bench-engine: $(BENCH)/.installed
 
 bench-gateway: $(BENCH)/.installed
 	$(BENCH)/bin/python -m bench.gateway
+
+bench-runtime: $(BENCH)/.installed
+	$(BENCH)/bin/python -m bench.runtime.transcripts
 
 # The locks name versions and hashes, never a host.
 lock:
