@@ -198,6 +198,26 @@ def test_a_chat_id_that_stood_for_two_conversations_is_trusted_no_longer(talk: T
     assert talk.texts(where=MemoryScope(conversation_id="one")) == ["In one."]
 
 
+def test_a_chat_id_that_was_a_conversation_itself_stands_for_two_from_then_on(talk: Talk) -> None:
+    alone = MemoryScope(chat_id="chat")
+    talk.commit("t1", "Before there was a stable name.", where=alone)
+    talk.commit("t2", "Since.", where=MemoryScope(chat_id="chat", conversation_id="stable"))
+    with pytest.raises(AliasNotTrusted):
+        talk.age("mask", where=alone)
+    assert talk.texts(where=MemoryScope(conversation_id="chat")) == ["Before there was a stable name."]
+    assert talk.texts(where=MemoryScope(conversation_id="stable")) == ["Since."]
+
+
+@pytest.mark.parametrize("identity", [MemoryIdentity(), MemoryIdentity(agent_id="helper"), MemoryIdentity("south")])
+def test_everybodys_and_an_agents_conversations_are_their_own(talk: Talk, identity: MemoryIdentity) -> None:
+    talk.commit("t1", "Ana's.")
+    other = talk.of(identity)
+    assert other.commit("t1", "Not hers.").sequence == 1
+    assert other.texts() == ["Not hers."]
+    assert other.age("mask").affected_turns == 1
+    assert talk.texts() == ["Ana's."]
+
+
 def test_chats_of_one_subject_mean_nothing_to_another(talk: Talk) -> None:
     talk.commit("t1", "Ana's.", where=MemoryScope(chat_id="chat", conversation_id="stable"))
     ben = talk.of(MemoryIdentity(subject_id="ben"))

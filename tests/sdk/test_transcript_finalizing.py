@@ -92,7 +92,7 @@ def test_a_turn_that_failed_and_is_delivered_later_commits_its_answer_alone(talk
     assert len(failed.transcript_commit.message_ids) == 1
     talk.finalize("t2", ["Are you there?"], status="user_only")
     delivered = talk.finalize("t1", ["Hello."], "Hi!")
-    assert (delivered.transcript_commit.turn_id, delivered.transcript_commit.sequence) == ("t1+2", 3)
+    assert (delivered.transcript_commit.turn_id, delivered.transcript_commit.sequence) == ("t1#part=2", 3)
     for _ in range(2):
         assert not talk.finalize("t1", ["Hello."], "Hi!").transcript_commit.committed
     assert talk.texts() == ["Hello.", "Are you there?", "Hi!"]

@@ -269,7 +269,7 @@ class AffectedHostRef:
 
 @dataclass(frozen=True, slots=True)
 class MemoryTranscriptLifecycleReport:
-    """What a transition touched. The counts are whole; the lists keep to the profile's budget.
+    """What a transition touched. The counts and the turns' ids are whole; the other lists keep to the profile's budget.
 
     Affected are turns that went into another state; in a review, which changes nothing, those that were looked at.
     Turns for which the transition is not possible are counted as `refused_turns`. Memories that derive from affected

@@ -192,13 +192,13 @@ class FinalizeTurn(Write[_Prepared, FinalizeReport]):
         if first == len(self.messages):
             there = parts or reader.last_turns(thread, 1)
             return _Plan(first, self.turn_id, SkippedReason.ALREADY_COMMITTED, there[-1] if there else None)
-        return _Plan(first, f"{self.turn_id}+{len(parts) + 1}" if parts else self.turn_id)
+        return _Plan(first, f"{self.turn_id}#part={len(parts) + 1}" if parts else self.turn_id)
 
     def _parts(self, reader: Reader, thread: Scope) -> list[TranscriptTurn]:
         """What was committed under this id already: a turn, and what was delivered of it later."""
         parts: list[TranscriptTurn] = []
         while len(parts) < _MAX_PARTS:
-            found = reader.turn(thread, f"{self.turn_id}+{len(parts) + 1}" if parts else self.turn_id)
+            found = reader.turn(thread, f"{self.turn_id}#part={len(parts) + 1}" if parts else self.turn_id)
             if found is None:
                 break
             parts.append(found)

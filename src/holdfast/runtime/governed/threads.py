@@ -34,8 +34,8 @@ class Address:
 
     @property
     def scope(self) -> Scope:
-        """What the call may reach. A chat id that stands alone may lead to any conversation of its channel."""
-        return self.stated if self.where.conversation_id is not None else replace(self.stated, conversation=None)
+        """What the call may reach. A chat id may have to do with any conversation of its channel."""
+        return self.stated if self.where.chat_id is None else replace(self.stated, conversation=None)
 
     def find(self, reader: Reader) -> Scope:
         """The thread itself. A chat id that stands alone leads to what it was noted for, unless that is uncertain."""
@@ -52,10 +52,18 @@ class Address:
         return replace(self.stated, conversation=alias.conversation)
 
     def note(self, transaction: Transaction, thread: Scope, at: datetime) -> None:
-        """Remember what the chat id stands for, if a commit names both and they differ."""
+        """Remember what the chat id stands for, if a commit names both and they differ.
+
+        Where it was a conversation's own name before, it stands for two from now on: for one of them, half of what was
+        said would be missed, by whoever masks it, too.
+        """
         chat_id = self.where.chat_id
-        if chat_id is not None and chat_id != thread.conversation and self.where.conversation_id is not None:
-            transaction.put_alias(thread, chat_id, at)
+        if chat_id is None or self.where.conversation_id is None or chat_id == thread.conversation:
+            return
+        own = replace(thread, conversation=chat_id)
+        if transaction.alias(thread, chat_id) is None and transaction.turn_states(own, 0, 1):
+            transaction.put_alias(own, chat_id, at)
+        transaction.put_alias(thread, chat_id, at)
 
 
 def course(
