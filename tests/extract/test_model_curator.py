@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from completions import completion, memories
 from holdfast.domain.ids import MessageId, TurnId
 from holdfast.domain.scope import Scope
 from holdfast.domain.secret import Secret
@@ -53,20 +54,8 @@ def said(*texts: str, role: Role = Role.USER) -> list[Message]:
 SAID = said("I live in Porto.", "My dog is called Rex.")
 
 
-def written(content: Any, **more: Any) -> bytes:
-    """An answer of the protocol whose text is `content`, as JSON unless it is a text."""
-    text = content if isinstance(content, str) else json.dumps(content)
-    usage = {"prompt_tokens": 120, "completion_tokens": 30, "total_tokens": 150}
-    body = {"choices": [{"index": 0, "message": {"role": "assistant", "content": text}}], "usage": usage, **more}
-    return http(200, json.dumps(body).encode())
-
-
-def memories(*listed: Any) -> dict[str, Any]:
-    return {"memories": list(listed)}
-
-
 PORTO = {"text": "The user lives in Porto.", "messages": [1]}
-GOOD = written(memories(PORTO))
+GOOD = completion(memories(PORTO))
 
 
 def curated(*replies: bytes, messages: Sequence[Message] = SAID, **options: Any) -> tuple[Curated, list[bytes]]:
@@ -131,7 +120,7 @@ def test_a_model_is_given_the_messages_as_data_and_bound_to_a_schema() -> None:
 )
 def test_what_does_not_fit_is_dropped_and_the_rest_is_kept(listed: Any) -> None:
     good = {"text": "The user has a dog called Rex.", "messages": [2, 1, 2, 99]}
-    made, _ = curated(written(memories(listed, good)))
+    made, _ = curated(completion(memories(listed, good)))
     both = (MessageId("msg_1"), MessageId("msg_2"))
     assert made.proposals == (Proposal("The user has a dog called Rex.", both),)
     assert made.dropped == 1
@@ -139,11 +128,11 @@ def test_what_does_not_fit_is_dropped_and_the_rest_is_kept(listed: Any) -> None:
 
 def test_a_text_is_proposed_once_on_one_line_and_no_more_than_so_many_are() -> None:
     lines = {"text": "The user lives\n\nin\tPorto.", "messages": [1]}
-    made, _ = curated(written(memories(PORTO, lines)))
+    made, _ = curated(completion(memories(PORTO, lines)))
     assert [each.text for each in made.proposals] == ["The user lives in Porto."]
     assert made.dropped == 1
     many = [{"text": f"The user has dog {number}.", "messages": [2]} for number in range(MAX_PROPOSALS + 5)]
-    made, _ = curated(written(memories(*many)))
+    made, _ = curated(completion(memories(*many)))
     assert (len(made.proposals), made.dropped) == (MAX_PROPOSALS, 5)
 
 
@@ -158,22 +147,22 @@ def test_a_text_is_proposed_once_on_one_line_and_no_more_than_so_many_are() -> N
     ],
 )
 def test_what_models_put_around_the_answer_does_no_harm(content: Any) -> None:
-    made, _ = curated(written(content))
+    made, _ = curated(completion(content))
     assert made.proposals == (Proposal("The user lives in Porto.", (MessageId("msg_1"),)),)
 
 
 @pytest.mark.parametrize("content", [memories(), "[]", "{}", '{"memories": {}}', "Nothing.", "", "null", "[" * 100_000])
 def test_an_answer_without_a_list_is_asked_for_again_but_an_empty_list_is_an_answer(content: Any) -> None:
     if content == memories():
-        made, asked = curated(written(content))
+        made, asked = curated(completion(content))
         assert (made.proposals, len(asked)) == ((), 1)
         return
-    made, asked = curated(written(content), GOOD)
+    made, asked = curated(completion(content), GOOD)
     assert len(asked) == 2
     assert len(made.proposals) == 1
     assert made.usage == Usage("small", 2, 240, 60), "what the bad answer took was spent, too"
     with pytest.raises(ModelUnavailable, match="did not answer as asked"):
-        curated(written(content))
+        curated(completion(content))
 
 
 @pytest.mark.parametrize(
@@ -238,13 +227,13 @@ def test_a_server_that_cannot_be_bound_to_a_schema_is_asked_without() -> None:
     [None, [], {"prompt_tokens": -5}, {"prompt_tokens": "many"}, {"prompt_tokens": True}, {"prompt_tokens": 1e30}],
 )
 def test_usage_that_cannot_be_believed_counts_as_none(usage: Any) -> None:
-    made, _ = curated(written(memories(PORTO), usage=usage))
+    made, _ = curated(completion(memories(PORTO), usage=usage))
     assert made.usage == Usage("small", 1, 0, 0)
 
 
 def test_only_the_newest_messages_that_fit_are_shown() -> None:
     messages = said("a" * 50, "b" * 30, "c" * 40)
-    made, (request,) = curated(written(memories({"text": "c", "messages": [2]})), messages=messages, max_chars=70)
+    made, (request,) = curated(completion(memories({"text": "c", "messages": [2]})), messages=messages, max_chars=70)
     shown = json.loads(body_of(request)["messages"][1]["content"])
     assert [(each["message"], each["text"][0]) for each in shown] == [(1, "b"), (2, "c")]
     assert made.proposals[0].evidence == (MessageId("msg_3"),)

@@ -99,8 +99,8 @@ class Reader(TranscriptReader, Protocol):
     def job_counts(self) -> dict[str, int]:
         """By status."""
 
-    def due(self, now: datetime) -> bool:
-        """Whether a worker would find something to claim."""
+    def due(self, now: datetime, kinds: frozenset[JobKind] | None = None) -> bool:
+        """Whether a worker that does these kinds, by default all, would find something to claim."""
 
     def jobs(self, status: JobStatus | None = None, limit: int = 100) -> Sequence[Job]: ...
 

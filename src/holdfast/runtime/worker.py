@@ -33,6 +33,7 @@ from holdfast.failpoints import reach
 from holdfast.ports import Transaction, Unindexed
 from holdfast.runtime import indexing, nearest
 from holdfast.runtime.extract import extracted
+from holdfast.runtime.governed.learning import maintained
 from holdfast.runtime.perform import Core
 
 POLL_SECONDS = 2.0
@@ -71,6 +72,8 @@ class Worker:
             JobKind.SCRUB: self._scrub,
             JobKind.NEAREST: self._nearest,
         }
+        if core.curator is not None:  # else it is left to a worker that has one
+            self._handlers[JobKind.MAINTAIN] = self._maintain
 
     def wake(self) -> None:
         self._wake.set()
@@ -132,10 +135,9 @@ class Worker:
 
     async def _claim(self) -> Job | None:
         # Looking costs no write: an idle worker leaves the store alone.
-        now = self._core.clock.now()
-        if not await self._core.store.read(storewide(), lambda reader: reader.due(now)):
+        now, kinds = self._core.clock.now(), frozenset(self._handlers)
+        if not await self._core.store.read(storewide(), lambda reader: reader.due(now, kinds)):
             return None
-        kinds = frozenset(self._handlers)
 
         def take(transaction: Transaction) -> Job | None:
             # Noted here, not after the answer: who is cancelled in between must still give it back.
@@ -267,6 +269,9 @@ class Worker:
 
     async def _extract(self, job: Job) -> _Effect:
         return await extracted(self._core, job)
+
+    async def _maintain(self, job: Job) -> _Effect:
+        return await maintained(self._core, job)
 
     async def _nearest(self, job: Job) -> _Effect:
         return await nearest.built(self._core, job, self._note_reached)

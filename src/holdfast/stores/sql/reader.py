@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from holdfast.domain.ids import MessageId
-from holdfast.domain.jobs import Job, JobStatus
+from holdfast.domain.jobs import Job, JobKind, JobStatus
 from holdfast.domain.memory import Evidence
 from holdfast.domain.operations import Operation
 from holdfast.domain.results import Finding, HitKind, Record
@@ -262,9 +262,12 @@ class SqlReader(DoomReader, UserReader, TranscriptChecker, PapersReader):
         found = self._db.execute(f"SELECT j.status, count(*) FROM jobs j WHERE {within} GROUP BY j.status", values)
         return dict(found.fetchall())
 
-    def due(self, now: datetime) -> bool:
+    def due(self, now: datetime, kinds: frozenset[JobKind] | None = None) -> bool:
         at = to_micros(now)
-        row = self._db.execute(f"SELECT 1 FROM jobs WHERE {DUE} LIMIT 1", (at, at, at, at)).fetchone()
+        of_kind, named = ("TRUE", []) if kinds is None else self.dialect.among("kind", sorted(kinds))
+        row = self._db.execute(
+            f"SELECT 1 FROM jobs WHERE {of_kind} AND ({DUE}) LIMIT 1", [*named, at, at, at, at]
+        ).fetchone()
         return row is not None
 
     def jobs(self, status: JobStatus | None = None, limit: int = 100) -> Sequence[Job]:

@@ -43,6 +43,9 @@ class JobContract:
         third = await enqueue(store, scribe, scribe.job(JobKind.EXTRACT), now)
         first = await enqueue(store, scribe, scribe.job(record_ids=("msg_1",)), now - timedelta(seconds=5))
         assert await store.read(EVERYTHING, lambda r: r.due(now))
+        assert await store.read(EVERYTHING, lambda r: r.due(now, frozenset({JobKind.EXTRACT})))
+        # Whoever cannot do what is waiting is not called for it.
+        assert not await store.read(EVERYTHING, lambda r: r.due(now, frozenset({JobKind.MAINTAIN})))
         job = await claimed(store, now)
         assert (job.id, job.kind, job.scope, job.record_ids) == (first, JobKind.INDEX, ANA, ("msg_1",))
         assert (job.status, job.attempt, job.token, job.lease_until, job.started_at) == (

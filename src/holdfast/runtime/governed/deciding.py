@@ -1,0 +1,357 @@
+"""Candidates within a transaction: their evidence resolved, judged, and kept as memories, merged or left out.
+
+Judged in `domain/candidates.py`. Everything here is decided anew in the transaction that writes, from what is there
+then: evidence that was masked or forgotten since a model read it, holds nothing any more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from holdfast.domain import ids
+from holdfast.domain.candidates import (
+    GROUNDS,
+    CandidatePrivacy,
+    Judgement,
+    Reason,
+    Verdict,
+    ground_of,
+    judged,
+    supported,
+)
+from holdfast.domain.events import Event, EventKind
+from holdfast.domain.governed import Authority, TranscriptMessage, TranscriptTurn
+from holdfast.domain.ids import EventId, JobId, MemoryId, MessageId
+from holdfast.domain.jobs import JobKind, NewJob
+from holdfast.domain.memory import ALWAYS, Memory, Plane, Status, Trust, Validity
+from holdfast.domain.scope import Scope
+from holdfast.domain.surface.writing import CandidateVerdict
+from holdfast.domain.transcript import Message
+from holdfast.ports import Answer, NewRevision, Reader, Transaction
+from holdfast.runtime import indexing
+from holdfast.runtime.idempotency import digest_of
+from holdfast.runtime.perform import Core
+from holdfast.runtime.remember import later
+
+
+class Source(NamedTuple):
+    """What a candidate cites: a message, or all messages of a turn of that thread."""
+
+    message_id: str | None
+    turn_id: str | None
+    thread: Scope | None
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A candidate whose parts are fit to be judged. Without an authority it has that of its weakest evidence."""
+
+    id: str
+    authority: Authority | None
+    target: Plane
+    privacy: CandidatePrivacy
+    content: str
+    sources: tuple[Source, ...]
+    validity: Validity = ALWAYS
+    # Whether its words are a model's, and must be found in what it cites.
+    worded_by_model: bool = False
+
+    def digest(self) -> str:
+        return digest_of(
+            self.authority, self.target, self.privacy, self.content,
+            [(each.message_id, each.turn_id) for each in self.sources], str(self.validity),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    given: Given
+    entry: indexing.Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Who writes, where, and how far what it claims is believed."""
+
+    core: Core
+    scope: Scope
+    author: str
+    ceiling: Trust
+    now: datetime
+
+
+class Cited(NamedTuple):
+    message_id: MessageId
+    ground: Authority
+    text: str
+    recorded_at: datetime
+
+
+# --- evidence ---------------------------------------------------------------------------------------------------------
+
+
+def resolved(reader: Reader, scope: Scope, sources: Sequence[Source]) -> list[Cited] | Reason:
+    """The messages that are cited, each once; or why the whole cannot be used."""
+    found: dict[MessageId, Cited] = {}
+    for source in sources:
+        cited = _of_turn(reader, scope, source) if source.message_id is None else _message(reader, scope, source)
+        if isinstance(cited, Reason):
+            return cited
+        found |= {each.message_id: each for each in cited}
+    return list(found.values())
+
+
+def _message(reader: Reader, scope: Scope, source: Source) -> list[Cited] | Reason:
+    found = reader.find(source.message_id or "")
+    if found is None or not isinstance(found[1], Message) or found[1].scope.partition != scope.partition:
+        return Reason.EVIDENCE_NOT_FOUND
+    cited = cited_message(reader, found[1])
+    return [cited] if isinstance(cited, Cited) else cited
+
+
+def cited_message(reader: Reader, message: Message) -> Cited | Reason:
+    """The message with what it rests on, if it counts."""
+    if message.status is not Status.ACCEPTED or message.superseded_at is not None:
+        return Reason.EVIDENCE_NOT_ACTIVE
+    turn = reader.turn(message.scope.thread, message.turn_id)
+    if turn is None:
+        return Reason.EVIDENCE_NOT_FOUND
+    for said in turn.messages:
+        if said.id == message.id:
+            return _cited(said, turn)
+    return Reason.EVIDENCE_NOT_FOUND
+
+
+def _of_turn(reader: Reader, scope: Scope, source: Source) -> list[Cited] | Reason:
+    if source.thread is None or source.thread.partition != scope.partition:
+        return Reason.EVIDENCE_NOT_FOUND
+    turn = reader.turn(source.thread, source.turn_id or "")
+    if turn is None:
+        return Reason.EVIDENCE_NOT_FOUND
+    found = [reader.find(message.id) for message in turn.messages]
+    if not all(entry and isinstance(entry[1], Message) and entry[1].status is Status.ACCEPTED for entry in found):
+        return Reason.EVIDENCE_NOT_ACTIVE
+    return [_cited(message, turn) for message in turn.messages]
+
+
+def _cited(said: TranscriptMessage, turn: TranscriptTurn) -> Cited:
+    return Cited(said.id, ground_of(said.authority, said.role), said.text or "", turn.committed_at)
+
+
+# --- decisions --------------------------------------------------------------------------------------------------------
+
+
+def decided(transaction: Transaction, writer: Writer, ready: Ready) -> CandidateVerdict:
+    """Judge a candidate and keep what is to be kept of it. One that was taken up before is answered as then."""
+    given, partition = ready.given, writer.scope.partition
+    key = digest_of("candidate", writer.scope.given(), given.id)
+    known = transaction.answer(partition, key)
+    if known is not None:
+        return _again(transaction, given, known)
+    cited = resolved(transaction, writer.scope, given.sources)
+    if isinstance(cited, Reason):
+        return _told(given, Judgement(cited, Trust.UNTRUSTED))
+    verdict = _kept(transaction, writer, ready, cited, _judged(given, cited, writer.ceiling))
+    if verdict.status is not None:
+        transaction.keep_answer(partition, key, Answer(given.digest(), json.dumps(outline(verdict))), writer.now)
+    return verdict
+
+
+def _judged(given: Given, cited: Sequence[Cited], ceiling: Trust) -> Judgement:
+    grounds = [each.ground for each in cited]
+    if given.authority is None and not grounds:
+        return Judgement(Reason.EVIDENCE_NOT_FOUND, Trust.UNTRUSTED)
+    return judged(
+        given.authority or min(grounds, key=lambda ground: GROUNDS[ground].trust),
+        given.target,
+        given.privacy,
+        grounds,
+        ceiling=ceiling,
+        supported=not given.worded_by_model or supported(given.content, [each.text for each in cited]),
+    )
+
+
+def _kept(
+    transaction: Transaction, writer: Writer, ready: Ready, cited: Sequence[Cited], judgement: Judgement
+) -> CandidateVerdict:
+    given, evidence = ready.given, tuple(each.message_id for each in cited)
+    if judgement.status is None:
+        return _told(given, judgement)
+    old = transaction.in_slot(writer.scope, _slot(given))
+    if not isinstance(old, Memory):
+        return _written(transaction, writer, ready, judgement, evidence, None)
+    if _normal(old.text) != _normal(given.content):
+        newer = any(each.recorded_at > old.recorded_at for each in cited)
+        if newer and judgement.verdict is Verdict.ACCEPTED and judgement.trust >= old.trust:
+            return _written(transaction, writer, ready, judgement, evidence, old)
+        return _told(given, Judgement(Reason.CORRECTED_SINCE, judgement.trust))
+    firmer = old.status is not Status.ACCEPTED or judgement.trust > old.trust
+    if judgement.verdict is Verdict.ACCEPTED and firmer:
+        return _written(transaction, writer, ready, Judgement(Reason.CONFIRMED, judgement.trust), evidence, old)
+    if judgement.verdict is Verdict.DEFERRED and old.status is Status.ACCEPTED:
+        # Not even as further evidence: what is accepted must go with the words that it was accepted for.
+        return _told(given, Judgement(Reason.ALREADY_KNOWN, judgement.trust), old)
+    return _merged(transaction, writer, given, judgement, evidence, old)
+
+
+def _written(
+    transaction: Transaction,
+    writer: Writer,
+    ready: Ready,
+    judgement: Judgement,
+    evidence: tuple[MessageId, ...],
+    old: Memory | None,
+) -> CandidateVerdict:
+    core, given = writer.core, ready.given
+    memory_id = old.id if old is not None else MemoryId(core.ids.new(ids.MEMORY))
+    revision = transaction.add_revision(
+        NewRevision(
+            id=memory_id,
+            scope=writer.scope,
+            plane=given.target,
+            text=given.content,
+            trust=judgement.trust,
+            status=judgement.status or Status.QUARANTINED,
+            validity=given.validity,
+            recorded_at=writer.now if old is None else later(writer.now, old),
+            source=None,
+            author=writer.author,
+            reason=judgement.reason,
+            evidence=evidence,
+            metadata={},
+            analysis=ready.entry.analysis,
+            vectors=ready.entry.vectors,
+            supersedes=None if old is None else old.revision,
+            slot=_slot(given),
+        ),
+        core.embedder.fingerprint,
+        core.analyzer.version,
+    )
+    if ready.entry.analysis.pieces and not ready.entry.vectors:
+        job = NewJob(JobKind.INDEX, writer.scope, (memory_id,))
+        transaction.enqueue(JobId(core.ids.new(ids.JOB)), job, writer.now)
+    _note(transaction, writer, EventKind.WRITE, given, judgement, memory_id)
+    return _verdict(given, judgement, True, memory_id, revision, evidence)
+
+
+def _merged(
+    transaction: Transaction,
+    writer: Writer,
+    given: Given,
+    judgement: Judgement,
+    evidence: tuple[MessageId, ...],
+    old: Memory,
+) -> CandidateVerdict:
+    """Said again: it rests on both, and stays if one of them is forgotten."""
+    linked = {each.message_id for each in old.evidence}
+    further = [message_id for message_id in evidence if message_id not in linked]
+    accepted = judgement.verdict is Verdict.ACCEPTED
+    merged = Judgement(Reason.MERGED, old.trust) if accepted else judgement
+    if further:
+        transaction.add_evidence(old.id, further)
+        _note(transaction, writer, EventKind.MERGE, given, merged, old.id)
+    return _verdict(given, merged, bool(further), old.id, old.revision, evidence)
+
+
+def _note(
+    transaction: Transaction, writer: Writer, kind: EventKind, given: Given, judgement: Judgement, memory_id: MemoryId
+) -> None:
+    transaction.append_event(
+        Event(
+            id=EventId(writer.core.ids.new(ids.EVENT)),
+            kind=kind,
+            scope=writer.scope,
+            at=writer.now,
+            plane=given.target,
+            record_key=memory_id,
+            content_hash=hashlib.sha256(given.content.encode()).hexdigest(),
+            details={"verdict": judgement.verdict, "reason": judgement.reason, "trust": int(judgement.trust)},
+        )
+    )
+
+
+def _normal(content: str) -> str:
+    return " ".join(content.split()).casefold()
+
+
+def _slot(given: Given) -> str:
+    """The same words on the same plane are one memory, however they are spaced and capitalized."""
+    return f"candidate/{given.target}/{hashlib.sha256(_normal(given.content).encode()).hexdigest()}"
+
+
+# --- verdicts ---------------------------------------------------------------------------------------------------------
+
+
+def _verdict(
+    given: Given,
+    judgement: Judgement,
+    changed: bool,
+    memory_id: MemoryId | None = None,
+    revision: int | None = None,
+    evidence: tuple[MessageId, ...] = (),
+) -> CandidateVerdict:
+    return CandidateVerdict(
+        given.id,
+        judgement.verdict,
+        judgement.reason,
+        given.target,
+        judgement.trust,
+        judgement.status,
+        changed,
+        memory_id,
+        revision,
+        evidence,
+    )
+
+
+def _told(given: Given, judgement: Judgement, known: Memory | None = None) -> CandidateVerdict:
+    """What is said of a candidate that leaves memory as it is."""
+    if known is None:
+        return _verdict(given, judgement, False)
+    return _verdict(given, judgement, False, known.id, known.revision)
+
+
+def outline(verdict: CandidateVerdict) -> dict[str, object]:
+    """What may be kept of a verdict: names, ids and numbers."""
+    return {
+        "id": verdict.candidate_id,
+        "reason": verdict.reason,
+        "target": verdict.target,
+        "trust": int(verdict.trust),
+        "memory": verdict.memory_id,
+        "revision": verdict.revision,
+        "evidence": verdict.evidence,
+        "changed": verdict.changed,
+    }
+
+
+def from_outline(kept: dict[str, object], *, replayed: bool) -> CandidateVerdict:
+    judgement = Judgement(Reason(str(kept["reason"])), Trust(int(str(kept["trust"]))))
+    memory_id, revision, evidence = kept["memory"], kept["revision"], kept["evidence"]
+    return CandidateVerdict(
+        candidate_id=str(kept["id"]),
+        verdict=judgement.verdict,
+        reason=judgement.reason,
+        target=Plane(str(kept["target"])),
+        trust=judgement.trust,
+        status=judgement.status,
+        changed=bool(kept["changed"]) and not replayed,
+        memory_id=None if memory_id is None else MemoryId(str(memory_id)),
+        revision=revision if isinstance(revision, int) else None,
+        evidence=tuple(MessageId(str(each)) for each in evidence) if isinstance(evidence, list) else (),
+        replayed=replayed,
+    )
+
+
+def _again(transaction: Transaction, given: Given, known: Answer) -> CandidateVerdict:
+    if known.digest != given.digest():
+        return _told(given, Judgement(Reason.CANDIDATE_ID_REUSED, Trust.UNTRUSTED))
+    verdict = from_outline(json.loads(known.body), replayed=True)
+    if verdict.memory_id is not None and transaction.find(verdict.memory_id) is None:
+        return _told(given, Judgement(Reason.FORGOTTEN_SINCE, Trust.UNTRUSTED))
+    return verdict

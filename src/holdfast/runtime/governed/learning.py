@@ -1,0 +1,165 @@
+"""What a maintenance job does: have a model propose, judge what it proposes, and keep what it took.
+
+The job names messages; their texts are read when it runs. Whatever became of them meanwhile holds: what was masked,
+forgotten or corrected is neither shown to the model nor learned from. The outcome is kept under the messages' ids, so
+that the same messages are worked on once, however often somebody asks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from holdfast.domain import ids
+from holdfast.domain.access import SYSTEM, Action, authorize
+from holdfast.domain.candidates import CandidatePrivacy, Verdict, accepts, learned_from
+from holdfast.domain.events import Event, EventKind
+from holdfast.domain.ids import EventId
+from holdfast.domain.jobs import Job
+from holdfast.domain.memory import Plane, Trust
+from holdfast.domain.scope import Scope
+from holdfast.domain.surface.writing import CandidateVerdict, ModelUsage, SemanticGovernance
+from holdfast.domain.transcript import Message, Role
+from holdfast.errors import ModelMisconfigured
+from holdfast.ports import Answer, Curated, Reader, Transaction
+from holdfast.runtime import indexing
+from holdfast.runtime.extract import lasting
+from holdfast.runtime.governed.deciding import (
+    Cited,
+    Given,
+    Ready,
+    Source,
+    Writer,
+    cited_message,
+    decided,
+    from_outline,
+    outline,
+)
+from holdfast.runtime.idempotency import digest_of
+from holdfast.runtime.perform import Core
+
+# A model may misread what was stated.
+_CEILING = Trust.MODEST
+NOTHING_TO_LEARN = "nothing_to_learn_from"
+MAINTAINED = "maintained"
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What came of some messages: what a model took, and what became of each of its proposals."""
+
+    reason: str
+    usage: ModelUsage | None
+    dropped: int
+    verdicts: tuple[CandidateVerdict, ...]
+
+
+def learned(reader: Reader, scope: Scope, message_ids: Sequence[str]) -> Learned | None:
+    """What came of these messages, if they were worked on."""
+    kept = reader.answer(scope.partition, _key(scope, message_ids))
+    if kept is None:
+        return None
+    body = json.loads(kept.body)
+    usage = None if body["usage"] is None else ModelUsage(*body["usage"])
+    verdicts = tuple(from_outline(each, replayed=False) for each in body["verdicts"])
+    return Learned(body["reason"], usage, body["dropped"], verdicts)
+
+
+def _key(scope: Scope, message_ids: Sequence[str]) -> str:
+    return digest_of("maintained", lasting(scope).given(), sorted(message_ids))
+
+
+async def maintained(core: Core, job: Job) -> Callable[[Transaction], None]:
+    """The effect of a maintenance job. Done twice, it writes nothing twice."""
+    if core.curator is None:
+        raise ModelMisconfigured("there is no model here that could maintain memory; set HOLDFAST_MODEL")
+    grant = authorize(SYSTEM, Action.WORK, job.scope)
+    if await core.store.read(grant, lambda reader: learned(reader, job.scope, job.record_ids)) is not None:
+        return lambda transaction: None
+    messages = await core.store.read(grant, lambda reader: _learnable(reader, job.record_ids))
+    curated = await core.curator.curate(messages) if messages else None
+    givens = _givens(job, curated, {message.id for message in messages})
+    analyses = await indexing.analyzed(core, [given.content for given in givens])
+    # Here nobody waits for an answer, so a remote embedder is waited for.
+    vectors = await indexing.embedded(core, analyses)
+    proposed = [
+        Ready(given, indexing.Entry(analysis, made))
+        for given, analysis, made in zip(givens, analyses, vectors, strict=True)
+    ]
+
+    def effect(transaction: Transaction) -> None:
+        # Two jobs may have been at the same messages.
+        if learned(transaction, job.scope, job.record_ids) is None:
+            _commit(core, transaction, job, curated, proposed)
+
+    return effect
+
+
+def _learnable(reader: Reader, message_ids: Sequence[str]) -> list[Message]:
+    """The messages that a model may see; none if nothing could be accepted of them."""
+    shown, grounds = [], []
+    for message_id in message_ids:
+        found = reader.find(message_id)
+        if found is None or not isinstance(found[1], Message) or found[1].plane is not None:
+            continue
+        if found[1].role is Role.TOOL:  # whatever it rests on, strangers may have written it, and for the model
+            continue
+        cited = cited_message(reader, found[1])
+        if isinstance(cited, Cited) and learned_from(cited.ground):
+            shown.append(found[1])
+            grounds.append(cited.ground)
+    return shown if any(accepts(ground, Plane.LONG_TERM) for ground in grounds) else []
+
+
+def _givens(job: Job, curated: Curated | None, shown: set[str]) -> list[Given]:
+    """A model's proposals as candidates. What it says they rest on must be something that it was shown."""
+    if curated is None:
+        return []
+    base = job.id.partition(".")[0]  # of all attempts
+    return [
+        Given(
+            id=f"{base}/{place}",
+            authority=None,
+            target=Plane.LONG_TERM,
+            privacy=CandidatePrivacy.STANDARD,
+            content=proposal.text,
+            sources=tuple(Source(message_id, None, None) for message_id in proposal.evidence if message_id in shown),
+            worded_by_model=True,
+        )
+        for place, proposal in enumerate(curated.proposals)
+    ]
+
+
+def _commit(core: Core, transaction: Transaction, job: Job, curated: Curated | None, proposed: Sequence[Ready]) -> None:
+    now = core.clock.now()
+    name = "none" if core.curator is None else core.curator.name
+    writer = Writer(core, lasting(job.scope), f"curator:{name}", _CEILING, now)
+    verdicts = tuple(decided(transaction, writer, ready) for ready in proposed)
+    usage = None if curated is None else curated.usage
+    counted = SemanticGovernance(verdicts)
+    transaction.append_event(
+        Event(
+            id=EventId(core.ids.new(ids.EVENT)),
+            kind=EventKind.MAINTENANCE,
+            scope=job.scope,
+            at=now,
+            record_key=job.id,
+            details={
+                "model": usage.model if usage else None,
+                "requests": usage.requests if usage else 0,
+                "input_tokens": usage.input_tokens if usage else 0,
+                "output_tokens": usage.output_tokens if usage else 0,
+                "dropped": curated.dropped if curated else 0,
+                **{verdict.value: counted.count(verdict) for verdict in Verdict},
+            },
+        )
+    )
+    body = {
+        "reason": NOTHING_TO_LEARN if curated is None else MAINTAINED,
+        "usage": usage and [usage.model, usage.requests, usage.input_tokens, usage.output_tokens],
+        "dropped": curated.dropped if curated else 0,
+        "verdicts": [outline(verdict) for verdict in verdicts],
+    }
+    key = _key(job.scope, job.record_ids)
+    transaction.keep_answer(job.scope.partition, key, Answer(key, json.dumps(body)), now)

@@ -1,0 +1,205 @@
+"""`maintain`: have a model learn from a committed turn, by a job; and what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import ClassVar
+
+from holdfast.domain.access import SYSTEM, Action, Grant, authorize
+from holdfast.domain.governance import Governance
+from holdfast.domain.governed import TranscriptState
+from holdfast.domain.identity import MemoryScope
+from holdfast.domain.ids import JobId, MessageId, OperationId
+from holdfast.domain.jobs import Job, JobKind, JobStatus, NewJob
+from holdfast.domain.lifecycle import Admission, Disposition, ModeInput, Trigger, admitted
+from holdfast.domain.numbers import checked_flag
+from holdfast.domain.profiles import pressure_of
+from holdfast.domain.scope import Scope
+from holdfast.domain.surface.writing import (
+    MemoryMaintainReport,
+    MemoryMaintainRequest,
+    SemanticGovernance,
+)
+from holdfast.domain.text import checked_text
+from holdfast.domain.transcript import Role
+from holdfast.errors import InvalidInput
+from holdfast.ports import Reader, Transaction
+from holdfast.runtime.governed.learning import NOTHING_TO_LEARN, Learned, learned
+from holdfast.runtime.governed.threads import Address, course
+from holdfast.runtime.perform import Core, Write
+
+NO_MODEL = "no_model_configured"
+SWITCHED_OFF = "switched_off"
+ALREADY_MAINTAINED = "already_maintained"
+NOT_IN_TRANSCRIPT = "content_not_in_transcript"
+UNDER_WAY = "under_way"
+MODEL_FAILED = "model_failed"
+OUTCOMES = ("neutral", "succeeded", "mismatch")
+_LAST_TURNS = 4  # how far back what a host quotes may lie
+_MAX_NAMES = 256
+# How long a caller waits for a job that another process is at.
+_WAIT_SECONDS = 60.0
+_LOOK_SECONDS = 0.05
+_JOBS_LOOKED_AT = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    core: Core
+    admission: Admission
+    started_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Maintain(Write[_Prepared, MemoryMaintainReport]):
+    """`configured` is whether the host lets it; whether there is a model to do it with is seen when it is called."""
+
+    action: ClassVar[Action] = Action.MAINTAIN
+    scope: Scope
+    governance: Governance
+    request: MemoryMaintainRequest
+    address: Address
+    configured: bool
+
+    @classmethod
+    def of(cls, governance: Governance, request: MemoryMaintainRequest, where: MemoryScope) -> Maintain:
+        _check(request)
+        configured = governance.catalogue["maintain"].configured
+        return cls(governance.identity.scope, governance, request, Address.of(governance, where), configured)
+
+    async def prepare(self, core: Core, grant: Grant) -> _Prepared:
+        if core.curator is None:
+            admission = Admission(Disposition.REJECT, NO_MODEL)
+        elif not self.configured:
+            admission = Admission(Disposition.REJECT, SWITCHED_OFF)
+        else:
+            admission = admitted(self.action, self.request.mode_input, pressure_of(self.request.pressure))
+        return _Prepared(core, admission, core.clock.now())
+
+    def apply(self, transaction: Transaction, prepared: _Prepared) -> MemoryMaintainReport:
+        if prepared.admission.disposition is not Disposition.EXECUTE_NOW:
+            return self._report(prepared, prepared.admission.reason or "", prepared.admission)
+        thread = self.address.find(transaction)
+        chosen = _chosen(transaction, thread, self.request)
+        if isinstance(chosen, str):
+            return self._report(prepared, chosen, Admission(Disposition.SKIP, chosen))
+        known = learned(transaction, thread, chosen)
+        if known is not None:
+            skipped = Admission(Disposition.SKIP, ALREADY_MAINTAINED)
+            return _with(self._report(prepared, ALREADY_MAINTAINED, skipped), known)
+        job_id = self.enqueue(transaction, prepared.core, NewJob(JobKind.MAINTAIN, thread, chosen))
+        return replace(self._report(prepared, UNDER_WAY, prepared.admission), job_id=job_id)
+
+    def _report(self, prepared: _Prepared, reason: str, admission: Admission) -> MemoryMaintainReport:
+        now = prepared.core.clock.now()
+        return MemoryMaintainReport(
+            accepted=admission.disposition is Disposition.EXECUTE_NOW,
+            changed=False,
+            operation=self.action,
+            reason=reason,
+            lifecycle_report=course(
+                self.action, prepared.started_at, now, reason, trigger=Trigger.POST_REPLY, admission=admission
+            ),
+        )
+
+    async def finish(self, core: Core, result: MemoryMaintainReport, operation_id: OperationId) -> MemoryMaintainReport:
+        """Wait for the job; it goes on without us if that takes too long, or is cut short."""
+        if result.job_id is None:
+            return result
+        await core.drain()
+        grant = authorize(SYSTEM, Action.WORK, self.scope)
+        base = result.job_id
+        until = time.monotonic() + _WAIT_SECONDS
+        while True:
+            job, known = await core.store.read(grant, lambda reader: _looked_at(reader, base))
+            if known is not None or job is None or job.status is not JobStatus.RUNNING or time.monotonic() > until:
+                break
+            await asyncio.sleep(_LOOK_SECONDS)  # another process is at it
+        return _ended(core, result, job, known)
+
+    def touched(self, result: MemoryMaintainReport) -> int:
+        return 0 if result.job_id is None else 1
+
+
+def _check(request: object) -> None:
+    if not isinstance(request, MemoryMaintainRequest):
+        raise InvalidInput("request", f"expected a MemoryMaintainRequest, got {type(request).__name__}")
+    checked_text(request.ingress, "ingress", max_chars=_MAX_NAMES)
+    for name in ("user_content", "reply_content", "reuse_outcome_note"):
+        if (value := getattr(request, name)) is not None:
+            checked_text(value, name)
+    for name in ("tool_calls", "runtime_skill_selected_ids", "task_learning_selected_ids"):
+        given = getattr(request, name)
+        if isinstance(given, str) or not isinstance(given, Sequence) or len(given) > _MAX_NAMES:
+            raise InvalidInput(name, f"expected a tuple of names, at most {_MAX_NAMES}")
+        for each in given:
+            checked_text(each, name, max_chars=_MAX_NAMES)
+    checked_flag(request.external_content_used, "external_content_used")
+    if request.reuse_outcome not in OUTCOMES:
+        raise InvalidInput("reuse_outcome", f"must be one of {', '.join(OUTCOMES)}, not {request.reuse_outcome!r:.40}")
+    pressure_of(request.pressure)
+    if not isinstance(request.mode_input, ModeInput):
+        raise InvalidInput("mode_input", f"expected a ModeInput, got {type(request.mode_input).__name__}")
+    request.mode_input.checked()
+
+
+def _chosen(reader: Reader, thread: Scope, request: MemoryMaintainRequest) -> tuple[MessageId, ...] | str:
+    """The messages of the turn that is meant, or why there are none."""
+    quoted = {(Role.USER, request.user_content), (Role.ASSISTANT, request.reply_content)}
+    wanted = {(role, text) for role, text in quoted if text is not None}
+    turns = reader.last_turns(thread, _LAST_TURNS if wanted else 1)
+    for turn in reversed(turns):
+        said = {(message.role, message.text) for message in turn.messages}
+        if wanted <= said and turn.state is TranscriptState.ACTIVE:
+            # What the assistant made of what came from outside is no better founded than that.
+            own = request.external_content_used
+            found = tuple(message.id for message in turn.messages if not own or message.role is Role.USER)
+            return found or NOTHING_TO_LEARN
+    return NOT_IN_TRANSCRIPT if wanted else NOTHING_TO_LEARN
+
+
+# --- what came of it --------------------------------------------------------------------------------------------------
+
+
+def _looked_at(reader: Reader, base: JobId) -> tuple[Job | None, Learned | None]:
+    """The newest attempt at the job, and what came of it."""
+    attempts = [job for job in reader.jobs(None, _JOBS_LOOKED_AT) if job.id.partition(".")[0] == base]
+    if not attempts:
+        return None, None
+    newest = max(attempts, key=lambda job: job.attempt)
+    return newest, learned(reader, newest.scope, newest.record_ids)
+
+
+def _with(report: MemoryMaintainReport, known: Learned) -> MemoryMaintainReport:
+    return replace(
+        report,
+        semantic_governance=SemanticGovernance(known.verdicts),
+        usage=known.usage,
+        dropped=known.dropped,
+    )
+
+
+def _ended(core: Core, report: MemoryMaintainReport, job: Job | None, known: Learned | None) -> MemoryMaintainReport:
+    course_of = replace(report.lifecycle_report, finished_at=core.clock.now())
+    if known is not None:
+        changed = any(verdict.changed for verdict in known.verdicts)
+        governed = SemanticGovernance(known.verdicts)
+        summary = f"{governed.accepted} accepted, {governed.deferred} deferred, {governed.rejected} rejected"
+        course_of = replace(course_of, changed=changed, result_summary=summary)
+        return replace(_with(report, known), changed=changed, reason=known.reason, lifecycle_report=course_of)
+    if job is None or job.status is JobStatus.SUCCEEDED:
+        return replace(report, reason=NOTHING_TO_LEARN, lifecycle_report=course_of)  # forgotten meanwhile
+    if job.status is JobStatus.RUNNING or (job.status is JobStatus.QUEUED and job.attempt == 1):
+        return replace(report, reason=UNDER_WAY, lifecycle_report=course_of)
+    failed = replace(
+        course_of,
+        admission=replace(course_of.admission, disposition=Disposition.FAILED, reason=MODEL_FAILED),
+        success=False,
+        result_summary=MODEL_FAILED,
+        error_stage="model",
+    )
+    return replace(report, accepted=False, reason=MODEL_FAILED, lifecycle_report=failed)

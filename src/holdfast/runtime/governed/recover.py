@@ -1,0 +1,154 @@
+"""`recover` and `close`: finishing what was left behind, and leaving in order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from holdfast.domain import ids
+from holdfast.domain.access import Action, Grant
+from holdfast.domain.events import Event, EventKind
+from holdfast.domain.governance import Governance
+from holdfast.domain.governed import checked_member
+from holdfast.domain.ids import EventId, JobId
+from holdfast.domain.jobs import Job, JobKind, JobStatus
+from holdfast.domain.lifecycle import ModeInput, Trigger
+from holdfast.domain.scope import Scope
+from holdfast.domain.surface.writing import (
+    MemoryCloseReport,
+    MemoryCloseRequest,
+    MemoryRecoverReport,
+    MemoryRecoverRequest,
+)
+from holdfast.domain.text import checked_text
+from holdfast.errors import InvalidInput
+from holdfast.ports import Reader, Transaction
+from holdfast.runtime.governed.threads import course
+from holdfast.runtime.perform import Core, Write
+
+MAX_REASON_CHARS = 1_000
+_JOBS = 10_000
+RECOVERED = "recovered"
+NOTHING_TO_RECOVER = "nothing_to_recover"
+
+
+def _noted(
+    core: Core, transaction: Transaction, governance: Governance, scope: Scope, details: Mapping[str, str | int | None]
+) -> EventId:
+    """An event of the runtime's own life; the log is kept within the profile's budget on the way."""
+    event_id = EventId(core.ids.new(ids.EVENT))
+    transaction.append_event(Event(event_id, EventKind.LIFECYCLE, scope, core.clock.now(), details=details))
+    transaction.prune_events(scope.space, governance.budget.events)
+    return event_id
+
+
+@dataclass(frozen=True, slots=True)
+class _Recovered:
+    core: Core
+    pending: Mapping[JobId, Job]
+    started_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Recover(Write[_Recovered, MemoryRecoverReport]):
+    """Do what is due, also what workers that were lost left behind. What somebody else is at is left to them."""
+
+    action: ClassVar[Action] = Action.RECOVER
+    scope: Scope
+    governance: Governance
+    trigger: Trigger
+
+    @classmethod
+    def of(cls, governance: Governance, request: MemoryRecoverRequest) -> Recover:
+        trigger = checked_member(Trigger, request.trigger, "trigger")
+        if not isinstance(request.mode_input, ModeInput):
+            raise InvalidInput("mode_input", f"expected a ModeInput, got {type(request.mode_input).__name__}")
+        request.mode_input.checked()
+        return cls(Scope(space=governance.identity.space), governance, trigger)
+
+    async def prepare(self, core: Core, grant: Grant) -> _Recovered:
+        started_at = core.clock.now()
+        pending = await core.store.read(grant, _pending)
+        await core.drain()
+        return _Recovered(core, pending, started_at)
+
+    def apply(self, transaction: Transaction, prepared: _Recovered) -> MemoryRecoverReport:
+        core = prepared.core
+        waiting = _pending(transaction)
+        ended = {job.id: job for job in transaction.jobs(JobStatus.SUCCEEDED, _JOBS)}
+        given_up = {job.id: job for job in transaction.jobs(JobStatus.FAILED, _JOBS)}
+        tried_again = {job.id.partition(".")[0] for job in waiting.values()}
+        finished = Counter(job.kind.value for job_id, job in prepared.pending.items() if job_id in ended)
+        failed = Counter(
+            job.kind.value
+            for job_id, job in prepared.pending.items()
+            if job_id in given_up and job_id.partition(".")[0] not in tried_again
+        )
+        still = Counter(job.kind.value for job in waiting.values())
+        event_id = _noted(
+            core,
+            transaction,
+            self.governance,
+            self.scope,
+            {
+                "operation": self.action,
+                "trigger": self.trigger,
+                "finished": finished.total(),
+                "failed": failed.total(),
+                "waiting": still.total(),
+            },
+        )
+        changed = finished.total() > 0
+        summary = f"{finished.total()} finished, {failed.total()} failed, {still.total()} waiting"
+        return MemoryRecoverReport(
+            changed=changed,
+            reason=RECOVERED if changed else NOTHING_TO_RECOVER,
+            lifecycle_report=course(
+                self.action,
+                prepared.started_at,
+                core.clock.now(),
+                summary,
+                changed=changed,
+                trigger=self.trigger,
+                event_id=event_id,
+            ),
+            finished=dict(finished),
+            failed=dict(failed),
+            waiting=dict(still),
+            waiting_for_model=still[JobKind.MAINTAIN] if core.curator is None else 0,
+        )
+
+    def touched(self, result: MemoryRecoverReport) -> int:
+        return sum(result.finished.values())
+
+
+def _pending(reader: Reader) -> dict[JobId, Job]:
+    unfinished = (JobStatus.QUEUED, JobStatus.RUNNING)
+    return {job.id: job for status in unfinished for job in reader.jobs(status, _JOBS)}
+
+
+@dataclass(frozen=True, slots=True)
+class Close(Write[tuple[Core, datetime], MemoryCloseReport]):
+    """Note that the runtime ends. Whoever calls this closes the store afterwards."""
+
+    action: ClassVar[Action] = Action.CLOSE
+    scope: Scope
+    governance: Governance
+    reason: str
+
+    @classmethod
+    def of(cls, governance: Governance, request: MemoryCloseRequest) -> Close:
+        reason = checked_text(request.reason, "reason", max_chars=MAX_REASON_CHARS)
+        return cls(governance.identity.scope, governance, reason)
+
+    async def prepare(self, core: Core, grant: Grant) -> tuple[Core, datetime]:
+        return core, core.clock.now()
+
+    def apply(self, transaction: Transaction, prepared: tuple[Core, datetime]) -> MemoryCloseReport:
+        core, started_at = prepared
+        event_id = _noted(core, transaction, self.governance, self.scope, {"operation": self.action})
+        report = course(self.action, started_at, core.clock.now(), "closed", event_id=event_id)
+        return MemoryCloseReport(self.reason, report)

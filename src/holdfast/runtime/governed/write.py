@@ -1,0 +1,185 @@
+"""`write`: candidates of a host or a pipeline, governed one by one, committed together."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from holdfast.domain.access import Action, ActorKind, Grant
+from holdfast.domain.candidates import TARGETS, CandidatePrivacy
+from holdfast.domain.governance import Governance
+from holdfast.domain.governed import Authority, checked_member
+from holdfast.domain.identity import MemoryScope
+from holdfast.domain.ids import OperationId, checked_id
+from holdfast.domain.memory import Plane, Trust, Validity
+from holdfast.domain.scope import Scope
+from holdfast.domain.surface.writing import (
+    LongTermExtraction,
+    MemoryWriteCandidate,
+    MemoryWriteReport,
+    MemoryWriteRequest,
+    SemanticGovernance,
+    TranscriptEvidenceRef,
+)
+from holdfast.domain.text import checked_text
+from holdfast.domain.times import checked_time
+from holdfast.errors import AliasNotTrusted, InvalidInput
+from holdfast.ports import Reader, Transaction
+from holdfast.runtime import indexing
+from holdfast.runtime.governed.deciding import Given, Ready, Source, Writer, decided
+from holdfast.runtime.governed.threads import Address, course
+from holdfast.runtime.perform import Core, Write
+
+MAX_CANDIDATES = 256
+MAX_EVIDENCE_REFS = 256
+MIXED = "mixed"
+# The most that an actor's own word can make anything be trusted.
+_CEILINGS = {ActorKind.OPERATOR: Trust.VERIFIED, ActorKind.SYSTEM: Trust.VERIFIED, ActorKind.USER: Trust.STATED}
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    writer: Writer
+    entries: Sequence[indexing.Entry]
+    started_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class WriteMemory(Write[_Prepared, MemoryWriteReport]):
+    action: ClassVar[Action] = Action.WRITE
+    scope: Scope
+    governance: Governance
+    operation: str
+    candidates: tuple[MemoryWriteCandidate, ...]
+    where: MemoryScope | None
+
+    @classmethod
+    def of(cls, governance: Governance, request: MemoryWriteRequest, last: MemoryScope | None) -> WriteMemory:
+        if (request.extraction is None) == (not request.given):
+            raise InvalidInput("candidates", "give at least one candidate, or an extraction; not both, nor neither")
+        operation, candidates = "candidates", tuple(request.given)
+        if request.extraction is not None:
+            operation, candidates = "long_term_extraction", _of_extraction(request.extraction)
+        if len(candidates) > MAX_CANDIDATES:
+            raise InvalidInput("candidates", f"are {len(candidates):,}; at most {MAX_CANDIDATES:,} are allowed")
+        for place, candidate in enumerate(candidates):
+            _check(candidate, f"candidates[{place}]", governance)
+        names = [candidate.candidate_id for candidate in candidates]
+        if len(set(names)) < len(names):
+            raise InvalidInput("candidates", "two of them have the same candidate_id; give each its own")
+        return cls(governance.identity.scope, governance, operation, candidates, request.scope or last)
+
+    async def prepare(self, core: Core, grant: Grant) -> _Prepared:
+        now = core.clock.now()
+        entries = await indexing.entries(core, [candidate.content for candidate in self.candidates])
+        ceiling = _CEILINGS.get(grant.actor.kind, Trust.MODEST)
+        return _Prepared(Writer(core, self.scope, str(grant.actor), ceiling, now), entries, now)
+
+    def apply(self, transaction: Transaction, prepared: _Prepared) -> MemoryWriteReport:
+        governed = SemanticGovernance(
+            tuple(
+                decided(transaction, prepared.writer, Ready(self._given(transaction, candidate), entry))
+                for candidate, entry in zip(self.candidates, prepared.entries, strict=True)
+            )
+        )
+        changed = any(verdict.changed for verdict in governed.verdicts)
+        reasons = {verdict.reason.value for verdict in governed.verdicts}
+        summary = f"{governed.accepted} accepted, {governed.deferred} deferred, {governed.rejected} rejected"
+        return MemoryWriteReport(
+            accepted=governed.accepted > 0,
+            changed=changed,
+            operation=self.operation,
+            reason=reasons.pop() if len(reasons) == 1 else MIXED,
+            lifecycle_report=course(
+                self.action, prepared.started_at, prepared.writer.core.clock.now(), summary, changed=changed
+            ),
+            semantic_governance=governed,
+        )
+
+    def _given(self, reader: Reader, candidate: MemoryWriteCandidate) -> Given:
+        return Given(
+            id=candidate.candidate_id,
+            authority=Authority(candidate.authority),
+            target=Plane(candidate.target),
+            privacy=CandidatePrivacy(candidate.privacy),
+            content=candidate.content,
+            sources=tuple(self._source(reader, ref) for ref in candidate.evidence_refs),
+            validity=Validity(candidate.valid_from, candidate.valid_until),
+        )
+
+    def _source(self, reader: Reader, ref: TranscriptEvidenceRef | str) -> Source:
+        if isinstance(ref, str):
+            return Source(ref, None, None)
+        if ref.message_id is not None:
+            return Source(ref.message_id, None, None)
+        where, thread = ref.scope or self.where, None
+        if where is not None:
+            # One that is not trusted leads to no turn: nothing is guessed.
+            with contextlib.suppress(AliasNotTrusted):
+                thread = Address.of(self.governance, where).find(reader)
+        return Source(None, ref.turn_id, thread)
+
+    async def finish(self, core: Core, result: MemoryWriteReport, operation_id: OperationId) -> MemoryWriteReport:
+        if result.changed and not core.embedder.local:
+            core.wake()
+        return result
+
+    def touched(self, result: MemoryWriteReport) -> int:
+        return sum(verdict.changed for verdict in result.semantic_governance.verdicts)
+
+
+def _of_extraction(extraction: LongTermExtraction) -> tuple[MemoryWriteCandidate, ...]:
+    """Its facts as candidates, each under an id that follows from the extraction's."""
+    if not isinstance(extraction, LongTermExtraction):
+        raise InvalidInput("extraction", f"expected a LongTermExtraction, got {type(extraction).__name__}")
+    checked_text(extraction.extraction_id, "extraction.extraction_id", max_chars=128)
+    checked_text(extraction.pipeline, "extraction.pipeline", max_chars=64)
+    if not extraction.facts:
+        raise InvalidInput("extraction.facts", "is empty; there is nothing to write")
+    return tuple(
+        MemoryWriteCandidate(
+            candidate_id=f"{extraction.pipeline}/{extraction.extraction_id}/{place}",
+            authority=fact.authority,
+            content=fact.content,
+            privacy=fact.privacy,
+            evidence_refs=fact.evidence_refs,
+            valid_from=fact.valid_from,
+            valid_until=fact.valid_until,
+        )
+        for place, fact in enumerate(extraction.facts)
+    )
+
+
+def _check(candidate: object, place: str, governance: Governance) -> None:
+    if not isinstance(candidate, MemoryWriteCandidate):
+        raise InvalidInput(place, f"expected a MemoryWriteCandidate, got {type(candidate).__name__}")
+    checked_id(candidate.candidate_id, f"{place}.candidate_id")
+    checked_member(Authority, candidate.authority, f"{place}.authority")
+    checked_member(CandidatePrivacy, candidate.privacy, f"{place}.privacy")
+    if candidate.target not in TARGETS:
+        raise InvalidInput(f"{place}.target", f"must be one of {', '.join(TARGETS)}, not {candidate.target!r:.40}")
+    checked_text(candidate.content, f"{place}.content", max_chars=governance.budget.source_chars)
+    if isinstance(candidate.evidence_refs, str) or len(candidate.evidence_refs) > MAX_EVIDENCE_REFS:
+        raise InvalidInput(f"{place}.evidence_refs", f"give a tuple of references, at most {MAX_EVIDENCE_REFS}")
+    for ref in candidate.evidence_refs:
+        _check_ref(ref, f"{place}.evidence_refs", governance)
+    for name in ("valid_from", "valid_until"):
+        if (moment := getattr(candidate, name)) is not None:
+            checked_time(moment, f"{place}.{name}")
+    Validity(candidate.valid_from, candidate.valid_until)
+
+
+def _check_ref(ref: object, place: str, governance: Governance) -> None:
+    if isinstance(ref, str):
+        checked_id(ref, place)
+        return
+    if not isinstance(ref, TranscriptEvidenceRef):
+        raise InvalidInput(place, f"expected a TranscriptEvidenceRef or a message's id, got {type(ref).__name__}")
+    if (ref.message_id is None) == (ref.turn_id is None):
+        raise InvalidInput(place, "give a message_id or a turn_id, and not both")
+    checked_id(ref.message_id if ref.turn_id is None else ref.turn_id, place)
+    if ref.scope is not None:
+        Address.of(governance, ref.scope)

@@ -1,0 +1,135 @@
+"""What tests of writing share: a runtime on either store, turns to rest on, and models that say what a test wants."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from holdfast.domain.surface.transcripts import (
+    MemoryTranscriptCommitRequest,
+    TranscriptTurnInput,
+    TurnMessage,
+)
+from holdfast.sdk.transcripts import TranscriptOperations
+
+from holdfast.app import Engine, open_engine
+from holdfast.domain.access import LOCAL_OPERATOR, Actor
+from holdfast.domain.capabilities import Circumstances, catalogue
+from holdfast.domain.events import Event, EventKind
+from holdfast.domain.governance import Governance
+from holdfast.domain.identity import MemoryIdentity, MemoryScope
+from holdfast.domain.ids import MessageId
+from holdfast.domain.memory import Memory
+from holdfast.domain.operations import Operation
+from holdfast.domain.profiles import DEFAULT_PROFILE, profile_of
+from holdfast.domain.surface.writing import MemoryWriteCandidate
+from holdfast.domain.transcript import Message
+from holdfast.ports import Curated, Curator, Proposal, Transaction, Usage
+from holdfast.runtime.worker import storewide
+from holdfast.sdk.writing import WritingOperations
+from holdfast.settings import Settings
+
+ANA = MemoryIdentity(subject_id="ana")
+CHAT = MemoryScope(conversation_id="chat")
+
+
+class Host(TranscriptOperations, WritingOperations):
+    """The operations that these tests need, and a way to look behind them."""
+
+    engine: Engine
+
+    async def said(
+        self, *texts: str, role: str = "user", authority: str | None = None, turn: str = "t1", where: MemoryScope = CHAT
+    ) -> list[str]:
+        """The ids of these messages, committed as one turn."""
+        messages = tuple(TurnMessage(text, role=role, authority=authority) for text in texts)
+        report = await self.commit_transcript(
+            MemoryTranscriptCommitRequest(TranscriptTurnInput(turn, messages, conversation=where))
+        )
+        assert report.committed
+        return [str(message_id) for message_id in report.message_ids]
+
+    async def memories(self) -> list[Memory]:
+        """All revisions of all memories that there are, as the store has them, oldest first."""
+        ids = {event.record_key for event in await self.events() if event.kind in (EventKind.WRITE, EventKind.MERGE)}
+
+        def all_of(transaction: Transaction) -> list[Memory]:
+            found = (each for key in sorted(ids - {None}) for each in transaction.revisions(str(key)))
+            return [each for each in found if isinstance(each, Memory)]
+
+        return await self.engine._core.store.write(storewide(), all_of)
+
+    async def memory(self, memory_id: str | None) -> Memory:
+        found = await self.engine._core.store.read(storewide(), lambda reader: reader.find(memory_id or ""))
+        assert found is not None
+        assert isinstance(found[1], Memory)
+        return found[1]
+
+    async def events(self, *kinds: EventKind) -> Sequence[Event]:
+        wanted = frozenset(kinds) or None
+        return await self.engine._core.store.read(storewide(), lambda reader: reader.events(10_000, wanted))
+
+    async def rows(self) -> Sequence[Operation]:
+        """Every operation row, oldest first. Rows of refusals wait for a commit, so there is one first."""
+        store = self.engine._core.store
+        await store.write(storewide(), lambda transaction: None)
+        return (await store.read(storewide(), lambda reader: reader.operations(limit=100_000)))[::-1]
+
+
+@asynccontextmanager
+async def hosting(
+    location: str,
+    *,
+    identity: MemoryIdentity = ANA,
+    actor: Actor = LOCAL_OPERATOR,
+    curator: Curator | None = None,
+    profile: str = DEFAULT_PROFILE,
+    circumstances: Circumstances | None = None,
+    **options: Any,
+) -> AsyncIterator[Host]:
+    """A runtime without a worker of its own: background work happens when something has it done."""
+    given = {"embedder": "fake", "work": False, **options}
+    engine = await open_engine(location, Settings(), curator=curator, **given)
+    chosen = profile_of(profile)
+    held = circumstances or Circumstances(model=curator is not None)
+    host = Host(engine, actor, Governance(identity, chosen, catalogue(chosen, held)))
+    host.engine = engine
+    try:
+        yield host
+    finally:
+        await engine.close()
+
+
+def candidate(content: str, *evidence: str, **more: Any) -> MemoryWriteCandidate:
+    given = {"candidate_id": f"of {content}", "authority": "user_asserted", "evidence_refs": evidence, **more}
+    return MemoryWriteCandidate(content=content, **given)
+
+
+class Proposing:
+    """A curator that proposes what a test says, of whatever it is shown; and remembers what that was."""
+
+    def __init__(self, propose: Callable[[Sequence[Message]], Sequence[tuple[str, Sequence[str]]]]) -> None:
+        self._propose = propose
+        self.shown: list[list[str]] = []
+        self.closed = False
+
+    @property
+    def name(self) -> str:
+        return "test-model"
+
+    async def curate(self, messages: Sequence[Message]) -> Curated:
+        self.shown.append([message.text for message in messages])
+        made = [
+            Proposal(text, tuple(MessageId(message_id) for message_id in evidence))
+            for text, evidence in self._propose(messages)
+        ]
+        return Curated(tuple(made), Usage("test-model", 1, 100, 20))
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+def repeating(messages: Sequence[Message]) -> list[tuple[str, list[str]]]:
+    """Everything is worth remembering, word by word."""
+    return [(message.text, [message.id]) for message in messages]
