@@ -214,12 +214,26 @@ def test_a_refusal_is_not_tried_again_and_says_what_to_check(status: int, told: 
     assert "canary" not in str(caught.value)
 
 
-def test_a_server_that_cannot_be_bound_to_a_schema_is_asked_without() -> None:
-    made, asked = curated(http(400, b"response_format is not supported"), GOOD)
+def test_a_server_that_refuses_what_is_asked_besides_is_asked_for_less() -> None:
+    refused = http(400, b"response_format is not supported")
+    made, asked = curated(refused, refused, GOOD)
     assert len(made.proposals) == 1
-    assert ["response_format" in body_of(each) for each in asked] == [True, False]
+    asked_for = [sorted({"response_format", "temperature", "max_tokens"} & set(body_of(each))) for each in asked]
+    assert asked_for == [["max_tokens", "response_format", "temperature"], ["response_format"], []]
     with pytest.raises(ModelMisconfigured, match="400"):
         curated(http(400))
+
+
+def test_what_a_server_takes_is_remembered() -> None:
+    async def twice(url: str) -> None:
+        curator = ModelCurator("small", base_url=url)
+        for _ in range(2):
+            assert (await curator.curate(SAID)).proposals
+        await curator.close()
+
+    with answering(http(422), GOOD) as (url, asked):
+        asyncio.run(twice(url))
+        assert ["temperature" in body_of(each) for each in asked] == [True, False, False]
 
 
 @pytest.mark.parametrize(

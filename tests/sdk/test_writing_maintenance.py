@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -45,6 +44,7 @@ from holdfast.errors import AccessDenied, InvalidInput, StoreClosed
 from holdfast.extract.model import ModelCurator
 from holdfast.ports import Curated
 from holdfast.runtime.worker import storewide
+from probes import SteppingClock
 from serving import answering, http
 
 Scene = Callable[[Host], Awaitable[None]]
@@ -183,33 +183,31 @@ def test_a_model_never_sees_what_was_put_away(location: str, transition: str) ->
     play(location, scene, curator=curator)
 
 
-def test_what_is_put_away_or_forgotten_while_a_model_thinks_is_not_learned(location: str) -> None:
-    async def scene(host: Host, curator: _Interrupted, interrupt: Callable[[Host], Awaitable[Any]]) -> None:
-        await spoken(host, "I live in Porto.", "Lovely.")
-        curator.meanwhile = lambda: interrupt(host)
+@pytest.mark.parametrize("how", ["masked", "forgotten", "corrected"])
+def test_what_is_put_away_while_a_model_thinks_is_not_learned(location: str, how: str) -> None:
+    curator = _Interrupted()
+
+    async def scene(host: Host) -> None:
+        (message,) = await host.said("I live in Porto.")
+        memory = AsyncMemory(host.engine)
+
+        async def meanwhile() -> None:
+            if how == "masked":
+                await host.request_transcript_lifecycle(
+                    MemoryTranscriptLifecycleRequest(transition="mask", reason="a test", scope=CHAT)
+                )
+            elif how == "forgotten":
+                await memory.forget(conversation="chat", subject="ana")
+            else:
+                await memory.correct(message, "I live in Lisbon.", subject="ana")
+
+        curator.meanwhile = meanwhile
         report = await host.maintain()
         assert report.semantic_governance.accepted == report.semantic_governance.deferred == 0
         assert await host.memories() == []
+        assert curator.shown == [["I live in Porto."]]
 
-    async def mask(host: Host) -> None:
-        await host.request_transcript_lifecycle(
-            MemoryTranscriptLifecycleRequest(transition="mask", reason="a test", scope=CHAT)
-        )
-
-    async def forget(host: Host) -> None:
-        await AsyncMemory(host.engine).forget(conversation="chat", subject="ana")
-
-    for place, interrupt in enumerate((mask, forget)):
-        curator = _Interrupted()
-        identity = replace(ANA, space=f"s{place}")
-
-        async def whole(host: Host, interrupt: Any = interrupt, curator: _Interrupted = curator) -> None:
-            await scene(host, curator, interrupt)
-
-        if interrupt is mask:
-            play(location, whole, curator=curator, identity=identity)
-        else:
-            play(location, whole, curator=curator)
+    play(location, scene, curator=curator)
 
 
 class _Interrupted(Proposing):
@@ -347,13 +345,14 @@ def test_a_model_that_fails_is_reported_and_asked_again_later(location: str) -> 
             assert "model_unavailable" in str(kinds)
             assert KEY not in str(kinds)
             assert "canary" not in str(kinds)
-            await asyncio.sleep(2.1)  # until the second attempt is due
+            clock.advance(minutes=1)
             recovered = await host.recover()
             assert recovered.finished == {"maintain": 1}
             assert [each.text for each in await host.memories()] == ["The user lives in Porto."]
             assert (await host.maintain()).reason == "already_maintained"
 
-        play(location, scene, curator=curator)
+        clock = SteppingClock()
+        play(location, scene, curator=curator, clock=clock)
 
 
 # --- without a model, or at a bad time ---

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -102,7 +103,8 @@ async def hosting(
 
 
 def candidate(content: str, *evidence: str, **more: Any) -> MemoryWriteCandidate:
-    given = {"candidate_id": f"of {content}", "authority": "user_asserted", "evidence_refs": evidence, **more}
+    name = hashlib.sha256(repr(content).encode()).hexdigest()
+    given = {"candidate_id": name, "authority": "user_asserted", "evidence_refs": evidence, **more}
     return MemoryWriteCandidate(content=content, **given)
 
 

@@ -51,6 +51,7 @@ INSTRUCTIONS = (
     'Answer with JSON alone: {"memories": [{"text": "...", "messages": [1]}]}. If nothing is worth it, the list is '
     "empty."
 )
+# Without bounds: not every server knows the words for them, and they are checked here in any case.
 _SCHEMA: Mapping[str, object] = {
     "type": "object",
     "additionalProperties": False,
@@ -58,13 +59,12 @@ _SCHEMA: Mapping[str, object] = {
     "properties": {
         "memories": {
             "type": "array",
-            "maxItems": MAX_PROPOSALS,
             "items": {
                 "type": "object",
                 "additionalProperties": False,
                 "required": ["text", "messages"],
                 "properties": {
-                    "text": {"type": "string", "maxLength": MAX_MEMORY_CHARS},
+                    "text": {"type": "string"},
                     "messages": {"type": "array", "items": {"type": "integer"}},
                 },
             },
@@ -72,6 +72,13 @@ _SCHEMA: Mapping[str, object] = {
     },
 }
 _BOUND = {"type": "json_schema", "json_schema": {"name": "memories", "strict": True, "schema": _SCHEMA}}
+# What is asked for besides. Models differ in what they take: whoever refuses all of it is asked for less.
+_WAYS: tuple[Mapping[str, Any], ...] = (
+    {"response_format": _BOUND, "temperature": 0, "max_tokens": MAX_TOKENS},
+    {"response_format": _BOUND},
+    {},
+)
+_REFUSED = (400, 422)
 
 
 class _NotAsAsked(Exception):
@@ -104,7 +111,7 @@ class ModelCurator:
         self._attempts = max(1, attempts)
         self._first_wait = first_wait_seconds
         self._timeout_seconds = timeout_seconds
-        self._bound = True  # until the endpoint refuses to be bound to a schema
+        self._way = 0
         headers = {"Authorization": f"Bearer {api_key.revealed()}"} if api_key else {}
         self._client = httpx2.AsyncClient(timeout=timeout_seconds, headers=headers)
 
@@ -146,9 +153,8 @@ class ModelCurator:
 
     async def _answered(self, asked: str) -> _Answer:
         status, body = await self._sent(asked)
-        if status in (400, 422) and self._bound:
-            # Not every server can be bound. What it answers is checked in any case.
-            self._bound = False
+        while status in _REFUSED and self._way + 1 < len(_WAYS):
+            self._way += 1
             status, body = await self._sent(asked)
         if status != 200:
             raise _refusal(status, self._url, self._model)
@@ -158,9 +164,7 @@ class ModelCurator:
         request: dict[str, Any] = {
             "model": self._model,
             "messages": [{"role": "system", "content": INSTRUCTIONS}, {"role": "user", "content": asked}],
-            "temperature": 0,
-            "max_tokens": MAX_TOKENS,
-            **({"response_format": _BOUND} if self._bound else {}),
+            **_WAYS[self._way],
         }
         failure = None
         try:

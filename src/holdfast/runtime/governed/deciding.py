@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -25,7 +25,7 @@ from holdfast.domain.candidates import (
     supported,
 )
 from holdfast.domain.events import Event, EventKind
-from holdfast.domain.governed import Authority, TranscriptMessage, TranscriptTurn
+from holdfast.domain.governed import Authority, TranscriptTurn
 from holdfast.domain.ids import EventId, JobId, MemoryId, MessageId
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.memory import ALWAYS, Memory, Plane, Status, Trust, Validity
@@ -95,65 +95,85 @@ class Cited(NamedTuple):
 # --- evidence ---------------------------------------------------------------------------------------------------------
 
 
-def resolved(reader: Reader, scope: Scope, sources: Sequence[Source]) -> list[Cited] | Reason:
-    """The messages that are cited, each once; or why the whole cannot be used."""
-    found: dict[MessageId, Cited] = {}
-    for source in sources:
-        cited = _of_turn(reader, scope, source) if source.message_id is None else _message(reader, scope, source)
-        if isinstance(cited, Reason):
-            return cited
-        found |= {each.message_id: each for each in cited}
-    return list(found.values())
+class Evidence:
+    """What candidates may cite, in one transaction. A turn that several of them cite is read once."""
 
+    def __init__(self, reader: Reader, scope: Scope) -> None:
+        self._reader = reader
+        self._scope = scope
+        self._turns: dict[tuple[Scope, str], TranscriptTurn | None] = {}
 
-def _message(reader: Reader, scope: Scope, source: Source) -> list[Cited] | Reason:
-    found = reader.find(source.message_id or "")
-    if found is None or not isinstance(found[1], Message) or found[1].scope.partition != scope.partition:
+    def resolved(self, sources: Sequence[Source]) -> list[Cited] | Reason:
+        """The messages that are cited, each once; or why the whole cannot be used."""
+        found: dict[MessageId, Cited] = {}
+        for source in sources:
+            cited = self._of_turn(source) if source.message_id is None else self._of_message(source.message_id)
+            if isinstance(cited, Reason):
+                return cited
+            found |= {each.message_id: each for each in cited}
+        return list(found.values())
+
+    def message(self, message_id: str) -> Message | None:
+        """One of this partition, that can be read."""
+        found = self._reader.find(message_id)
+        if found is None or not isinstance(found[1], Message) or found[1].scope.partition != self._scope.partition:
+            return None
+        return found[1]
+
+    def cited(self, message: Message) -> Cited | Reason:
+        """The message with what it rests on, if it counts."""
+        if message.status is not Status.ACCEPTED or message.superseded_at is not None:
+            return Reason.EVIDENCE_NOT_ACTIVE
+        turn = self._turn(message.scope.thread, message.turn_id)
+        said = () if turn is None else (each for each in turn.messages if each.id == message.id)
+        for each in said:
+            authority = ground_of(each.authority, message.role)
+            return Cited(message.id, authority, message.text, message.recorded_at)
         return Reason.EVIDENCE_NOT_FOUND
-    cited = cited_message(reader, found[1])
-    return [cited] if isinstance(cited, Cited) else cited
 
+    def _of_message(self, message_id: str) -> list[Cited] | Reason:
+        message = self.message(message_id)
+        cited = Reason.EVIDENCE_NOT_FOUND if message is None else self.cited(message)
+        return cited if isinstance(cited, Reason) else [cited]
 
-def cited_message(reader: Reader, message: Message) -> Cited | Reason:
-    """The message with what it rests on, if it counts."""
-    if message.status is not Status.ACCEPTED or message.superseded_at is not None:
-        return Reason.EVIDENCE_NOT_ACTIVE
-    turn = reader.turn(message.scope.thread, message.turn_id)
-    if turn is None:
-        return Reason.EVIDENCE_NOT_FOUND
-    for said in turn.messages:
-        if said.id == message.id:
-            return _cited(said, turn)
-    return Reason.EVIDENCE_NOT_FOUND
+    def _of_turn(self, source: Source) -> list[Cited] | Reason:
+        if source.thread is None or source.turn_id is None or source.thread.partition != self._scope.partition:
+            return Reason.EVIDENCE_NOT_FOUND
+        turn = self._turn(source.thread, source.turn_id)
+        if turn is None:
+            return Reason.EVIDENCE_NOT_FOUND
+        found: list[Cited] = []
+        for said in turn.messages:
+            cited = self._of_message(said.id)
+            if isinstance(cited, Reason):
+                return cited
+            found += cited
+        return found
 
-
-def _of_turn(reader: Reader, scope: Scope, source: Source) -> list[Cited] | Reason:
-    if source.thread is None or source.thread.partition != scope.partition:
-        return Reason.EVIDENCE_NOT_FOUND
-    turn = reader.turn(source.thread, source.turn_id or "")
-    if turn is None:
-        return Reason.EVIDENCE_NOT_FOUND
-    found = [reader.find(message.id) for message in turn.messages]
-    if not all(entry and isinstance(entry[1], Message) and entry[1].status is Status.ACCEPTED for entry in found):
-        return Reason.EVIDENCE_NOT_ACTIVE
-    return [_cited(message, turn) for message in turn.messages]
-
-
-def _cited(said: TranscriptMessage, turn: TranscriptTurn) -> Cited:
-    return Cited(said.id, ground_of(said.authority, said.role), said.text or "", turn.committed_at)
+    def _turn(self, thread: Scope, turn_id: str) -> TranscriptTurn | None:
+        key = (thread, turn_id)
+        if key not in self._turns:
+            self._turns[key] = self._reader.turn(thread, turn_id)
+        return self._turns[key]
 
 
 # --- decisions --------------------------------------------------------------------------------------------------------
 
 
-def decided(transaction: Transaction, writer: Writer, ready: Ready) -> CandidateVerdict:
-    """Judge a candidate and keep what is to be kept of it. One that was taken up before is answered as then."""
+def all_decided(transaction: Transaction, writer: Writer, proposed: Iterable[Ready]) -> tuple[CandidateVerdict, ...]:
+    """Judge candidates and keep what is to be kept of them, one after the other, in one commit."""
+    evidence = Evidence(transaction, writer.scope)
+    return tuple(_decided(transaction, evidence, writer, ready) for ready in proposed)
+
+
+def _decided(transaction: Transaction, evidence: Evidence, writer: Writer, ready: Ready) -> CandidateVerdict:
+    """One that was taken up before is answered as then."""
     given, partition = ready.given, writer.scope.partition
     key = digest_of("candidate", writer.scope.given(), given.id)
     known = transaction.answer(partition, key)
     if known is not None:
         return _again(transaction, given, known)
-    cited = resolved(transaction, writer.scope, given.sources)
+    cited = evidence.resolved(given.sources)
     if isinstance(cited, Reason):
         return _told(given, Judgement(cited, Trust.UNTRUSTED))
     verdict = _kept(transaction, writer, ready, cited, _judged(given, cited, writer.ceiling))

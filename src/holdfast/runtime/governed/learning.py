@@ -27,12 +27,12 @@ from holdfast.runtime import indexing
 from holdfast.runtime.extract import lasting
 from holdfast.runtime.governed.deciding import (
     Cited,
+    Evidence,
     Given,
     Ready,
     Source,
     Writer,
-    cited_message,
-    decided,
+    all_decided,
     from_outline,
     outline,
 )
@@ -77,7 +77,7 @@ async def maintained(core: Core, job: Job) -> Callable[[Transaction], None]:
     grant = authorize(SYSTEM, Action.WORK, job.scope)
     if await core.store.read(grant, lambda reader: learned(reader, job.scope, job.record_ids)) is not None:
         return lambda transaction: None
-    messages = await core.store.read(grant, lambda reader: _learnable(reader, job.record_ids))
+    messages = await core.store.read(grant, lambda reader: _learnable(reader, job.scope, job.record_ids))
     curated = await core.curator.curate(messages) if messages else None
     givens = _givens(job, curated, {message.id for message in messages})
     analyses = await indexing.analyzed(core, [given.content for given in givens])
@@ -96,18 +96,17 @@ async def maintained(core: Core, job: Job) -> Callable[[Transaction], None]:
     return effect
 
 
-def _learnable(reader: Reader, message_ids: Sequence[str]) -> list[Message]:
+def _learnable(reader: Reader, scope: Scope, message_ids: Sequence[str]) -> list[Message]:
     """The messages that a model may see; none if nothing could be accepted of them."""
+    evidence = Evidence(reader, scope)
     shown, grounds = [], []
-    for message_id in message_ids:
-        found = reader.find(message_id)
-        if found is None or not isinstance(found[1], Message) or found[1].plane is not None:
+    for message in map(evidence.message, message_ids):
+        # Whatever a tool's words rest on, strangers may have written them, and for the model.
+        if message is None or message.plane is not None or message.role is Role.TOOL:
             continue
-        if found[1].role is Role.TOOL:  # whatever it rests on, strangers may have written it, and for the model
-            continue
-        cited = cited_message(reader, found[1])
+        cited = evidence.cited(message)
         if isinstance(cited, Cited) and learned_from(cited.ground):
-            shown.append(found[1])
+            shown.append(message)
             grounds.append(cited.ground)
     return shown if any(accepts(ground, Plane.LONG_TERM) for ground in grounds) else []
 
@@ -135,7 +134,7 @@ def _commit(core: Core, transaction: Transaction, job: Job, curated: Curated | N
     now = core.clock.now()
     name = "none" if core.curator is None else core.curator.name
     writer = Writer(core, lasting(job.scope), f"curator:{name}", _CEILING, now)
-    verdicts = tuple(decided(transaction, writer, ready) for ready in proposed)
+    verdicts = all_decided(transaction, writer, proposed)
     usage = None if curated is None else curated.usage
     counted = SemanticGovernance(verdicts)
     transaction.append_event(

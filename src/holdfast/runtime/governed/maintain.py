@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from holdfast.domain.access import SYSTEM, Action, Grant, authorize
 from holdfast.domain.governance import Governance
-from holdfast.domain.governed import TranscriptState
+from holdfast.domain.governed import MAX_TURN_MESSAGES, TranscriptState
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.ids import JobId, MessageId, OperationId
 from holdfast.domain.jobs import Job, JobKind, JobStatus, NewJob
@@ -158,7 +158,7 @@ def _chosen(reader: Reader, thread: Scope, request: MemoryMaintainRequest) -> tu
             # What the assistant made of what came from outside is no better founded than that.
             own = request.external_content_used
             found = tuple(message.id for message in turn.messages if not own or message.role is Role.USER)
-            return found or NOTHING_TO_LEARN
+            return found[-MAX_TURN_MESSAGES:] or NOTHING_TO_LEARN
     return NOT_IN_TRANSCRIPT if wanted else NOTHING_TO_LEARN
 
 

@@ -29,7 +29,7 @@ from holdfast.domain.times import checked_time
 from holdfast.errors import AliasNotTrusted, InvalidInput
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime import indexing
-from holdfast.runtime.governed.deciding import Given, Ready, Source, Writer, decided
+from holdfast.runtime.governed.deciding import Given, Ready, Source, Writer, all_decided
 from holdfast.runtime.governed.threads import Address, course
 from holdfast.runtime.perform import Core, Write
 
@@ -80,9 +80,13 @@ class WriteMemory(Write[_Prepared, MemoryWriteReport]):
 
     def apply(self, transaction: Transaction, prepared: _Prepared) -> MemoryWriteReport:
         governed = SemanticGovernance(
-            tuple(
-                decided(transaction, prepared.writer, Ready(self._given(transaction, candidate), entry))
-                for candidate, entry in zip(self.candidates, prepared.entries, strict=True)
+            all_decided(
+                transaction,
+                prepared.writer,
+                [
+                    Ready(self._given(transaction, candidate), entry)
+                    for candidate, entry in zip(self.candidates, prepared.entries, strict=True)
+                ],
             )
         )
         changed = any(verdict.changed for verdict in governed.verdicts)
