@@ -25,7 +25,7 @@ from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.domain.users import User, key_digest
 from holdfast.errors import CopyRefused, EmbedderMisconfigured, StoreError, StoreUnusable
 from holdfast.extract.rules import RuleExtractor
-from holdfast.ports import Clock, Embedder, Ids, Store, Transaction, Verb
+from holdfast.ports import Clock, Curator, Embedder, Ids, Store, Transaction, Verb
 from holdfast.runtime.perform import Core, Request, perform
 from holdfast.runtime.worker import INDEXED_BY, Worker, index_identity, storewide
 from holdfast.search.analyzer import TextAnalyzer
@@ -86,6 +86,8 @@ class Engine:
             await self._worker.release()
         await self._core.store.close()
         await self._core.embedder.close()
+        if self._core.curator is not None:
+            await self._core.curator.close()
 
 
 async def open_engine(
@@ -96,6 +98,7 @@ async def open_engine(
     weights: Weights | None = None,
     clock: Clock | None = None,
     new_ids: Ids | None = None,
+    curator: Curator | None = None,
     work: bool = True,
 ) -> Engine:
     """Open or create the store at `location`, bring its indexes up to date in the background, and serve it."""
@@ -123,6 +126,7 @@ async def open_engine(
         wake=wake,
         drain=drain,
         approximate_from=settings.approximate_from,
+        curator=curator,
     )
     worker = Worker(core)
     try:

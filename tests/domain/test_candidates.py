@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
+from pathlib import Path
 
 import pytest
 
@@ -66,6 +67,9 @@ REASONS = {
     for authority in ("soul_governance", "private_garden_internal", "operator_diagnostic")
     for plane in ("long_term", "shared_fact", "procedural")
 }  # fmt: skip
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "governance.md"
 
 
 def alone(authority: Authority, target: Plane) -> Verdict:
@@ -248,3 +252,14 @@ def test_what_is_worded_anew_is_supported(text: str, evidence: list[str]) -> Non
 )
 def test_what_is_made_up_is_not_supported(text: str, evidence: list[str]) -> None:
     assert not supported(text, evidence)
+
+
+def test_the_page_draws_the_tables_as_they_are() -> None:
+    text = PAGE.read_text("utf-8")
+    for authority, ground in GROUNDS.items():
+        cells = [VERDICTS[ground.targets[target]].value for target in TARGETS]
+        needs = "yes" if ground.needs_evidence else "no"
+        assert f"| `{authority}` | {ground.trust.name.lower()} | {needs} | {' | '.join(cells)} |\n" in text
+    for privacy, row in PRIVACY.items():
+        cells = ["may" if VERDICTS[row[target]] is Verdict.ACCEPTED else "rejected" for target in TARGETS]
+        assert f"| `{privacy}` | {' | '.join(cells)} |\n" in text

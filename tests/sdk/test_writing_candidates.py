@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from holdfast.domain.surface.transcripts import MemoryTranscriptLifecycleRequest
 from writers import ANA, CHAT, Host, candidate, hosting
 
 from holdfast import AsyncMemory
@@ -21,6 +20,7 @@ from holdfast.domain.events import EventKind
 from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.memory import Plane, Status, Trust
 from holdfast.domain.operations import Outcome
+from holdfast.domain.surface.transcripts import MemoryTranscriptLifecycleRequest
 from holdfast.domain.surface.writing import (
     CandidateVerdict,
     LongTermExtraction,
@@ -31,11 +31,6 @@ from holdfast.domain.surface.writing import (
 from holdfast.errors import CapabilityUnavailable, InvalidInput
 
 Scene = Callable[[Host], Awaitable[None]]
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return str(tmp_path / "memory.db") if request.param == "sqlite" else request.getfixturevalue("postgres_url")
 
 
 def play(location: str, scene: Scene, **options: Any) -> None:

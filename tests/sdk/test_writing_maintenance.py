@@ -10,12 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from holdfast.domain.surface.transcripts import (
-    MemoryTranscriptCommitRequest,
-    MemoryTranscriptLifecycleRequest,
-    TranscriptTurnInput,
-    TurnMessage,
-)
 from writers import ANA, CHAT, Host, Proposing, candidate, hosting, repeating
 from writing_deaths import finalized
 
@@ -32,6 +26,12 @@ from holdfast.domain.lifecycle import Disposition, ModeInput, Trigger
 from holdfast.domain.memory import Status, Trust
 from holdfast.domain.operations import Outcome
 from holdfast.domain.secret import Secret
+from holdfast.domain.surface.transcripts import (
+    MemoryTranscriptCommitRequest,
+    MemoryTranscriptLifecycleRequest,
+    TranscriptTurnInput,
+    TurnMessage,
+)
 from holdfast.domain.surface.writing import (
     MemoryCloseRequest,
     MemoryMaintainRequest,
@@ -49,11 +49,6 @@ from serving import answering, http
 
 Scene = Callable[[Host], Awaitable[None]]
 KEY = "sk-canary-of-maintenance"
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return str(tmp_path / "memory.db") if request.param == "sqlite" else request.getfixturevalue("postgres_url")
 
 
 @pytest.fixture(scope="module")

@@ -7,13 +7,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from holdfast.domain.surface.transcripts import (
-    MemoryTranscriptCommitRequest,
-    TranscriptTurnInput,
-    TurnMessage,
-)
-from holdfast.sdk.transcripts import TranscriptOperations
-
 from holdfast.app import Engine, open_engine
 from holdfast.domain.access import LOCAL_OPERATOR, Actor
 from holdfast.domain.capabilities import Circumstances, catalogue
@@ -24,10 +17,16 @@ from holdfast.domain.ids import MessageId
 from holdfast.domain.memory import Memory
 from holdfast.domain.operations import Operation
 from holdfast.domain.profiles import DEFAULT_PROFILE, profile_of
+from holdfast.domain.surface.transcripts import (
+    MemoryTranscriptCommitRequest,
+    TranscriptTurnInput,
+    TurnMessage,
+)
 from holdfast.domain.surface.writing import MemoryWriteCandidate
 from holdfast.domain.transcript import Message
 from holdfast.ports import Curated, Curator, Proposal, Transaction, Usage
 from holdfast.runtime.worker import storewide
+from holdfast.sdk.transcripts import TranscriptOperations
 from holdfast.sdk.writing import WritingOperations
 from holdfast.settings import Settings
 

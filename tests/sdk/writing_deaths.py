@@ -6,11 +6,11 @@ import asyncio
 import os
 import signal
 
-from holdfast.domain.surface.transcripts import CanonicalTurnDelta, TurnMessage
 from writers import CHAT, Host, Proposing, hosting, repeating
 
 from faults.zygote import Tell
 from holdfast import failpoints
+from holdfast.domain.surface.transcripts import CanonicalTurnDelta, TurnMessage
 
 
 async def finalized(host: Host) -> None:

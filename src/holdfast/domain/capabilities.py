@@ -81,6 +81,9 @@ _BUILT = {
     "replay": "holdfast.runtime.governed.ledger:ReplayLedger",
     "replay_transcript": "holdfast.runtime.governed.replay:ReplayTranscript",
     "repair_transcript": "holdfast.runtime.governed.repair:RepairTranscript",
+    "write": "holdfast.runtime.governed.write:WriteMemory",
+    "recover": "holdfast.runtime.governed.recover:Recover",
+    "close": "holdfast.runtime.governed.recover:Close",
 }
 
 
@@ -92,7 +95,7 @@ OFFERS: tuple[Offer, ...] = (
     *_offers(Section.MEMORY, "write", "recall"),
     Offer("project", Section.MEMORY, privacy="prompt_projection"),
     Offer("project_private_planes", Section.MEMORY, privacy="private_plane_projection"),
-    Offer("maintain", Section.MEMORY, needs_model=True),
+    Offer("maintain", Section.MEMORY, "holdfast.runtime.governed.maintain:Maintain", needs_model=True),
     *_offers(Section.MEMORY, "inspect", "commit_transcript", "finalize_turn_and_maintain"),
     *_offers(Section.MEMORY, "list_runtime_skills", "get_runtime_skill", "edit_runtime_skill"),
     *_offers(Section.MEMORY, "set_runtime_skill_enabled", "delete_runtime_skill"),

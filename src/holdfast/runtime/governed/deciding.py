@@ -337,9 +337,8 @@ def _told(given: Given, judgement: Judgement, known: Memory | None = None) -> Ca
 
 
 def outline(verdict: CandidateVerdict) -> dict[str, object]:
-    """What may be kept of a verdict: names, ids and numbers."""
+    """What may be kept of a verdict: our own names, ids and numbers. A candidate's id is its host's."""
     return {
-        "id": verdict.candidate_id,
         "reason": verdict.reason,
         "target": verdict.target,
         "trust": int(verdict.trust),
@@ -350,11 +349,11 @@ def outline(verdict: CandidateVerdict) -> dict[str, object]:
     }
 
 
-def from_outline(kept: dict[str, object], *, replayed: bool) -> CandidateVerdict:
+def from_outline(candidate_id: str, kept: dict[str, object], *, replayed: bool) -> CandidateVerdict:
     judgement = Judgement(Reason(str(kept["reason"])), Trust(int(str(kept["trust"]))))
     memory_id, revision, evidence = kept["memory"], kept["revision"], kept["evidence"]
     return CandidateVerdict(
-        candidate_id=str(kept["id"]),
+        candidate_id=candidate_id,
         verdict=judgement.verdict,
         reason=judgement.reason,
         target=Plane(str(kept["target"])),
@@ -371,7 +370,7 @@ def from_outline(kept: dict[str, object], *, replayed: bool) -> CandidateVerdict
 def _again(transaction: Transaction, given: Given, known: Answer) -> CandidateVerdict:
     if known.digest != given.digest():
         return _told(given, Judgement(Reason.CANDIDATE_ID_REUSED, Trust.UNTRUSTED))
-    verdict = from_outline(json.loads(known.body), replayed=True)
+    verdict = from_outline(given.id, json.loads(known.body), replayed=True)
     if verdict.memory_id is not None and transaction.find(verdict.memory_id) is None:
         return _told(given, Judgement(Reason.FORGOTTEN_SINCE, Trust.UNTRUSTED))
     return verdict

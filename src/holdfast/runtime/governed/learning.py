@@ -62,7 +62,9 @@ def learned(reader: Reader, scope: Scope, message_ids: Sequence[str]) -> Learned
         return None
     body = json.loads(kept.body)
     usage = None if body["usage"] is None else ModelUsage(*body["usage"])
-    verdicts = tuple(from_outline(each, replayed=False) for each in body["verdicts"])
+    verdicts = tuple(
+        from_outline(_named(body["job"], place), each, replayed=False) for place, each in enumerate(body["verdicts"])
+    )
     return Learned(body["reason"], usage, body["dropped"], verdicts)
 
 
@@ -115,10 +117,9 @@ def _givens(job: Job, curated: Curated | None, shown: set[str]) -> list[Given]:
     """A model's proposals as candidates. What it says they rest on must be something that it was shown."""
     if curated is None:
         return []
-    base = job.id.partition(".")[0]  # of all attempts
     return [
         Given(
-            id=f"{base}/{place}",
+            id=_named(job.id, place),
             authority=None,
             target=Plane.LONG_TERM,
             privacy=CandidatePrivacy.STANDARD,
@@ -128,6 +129,11 @@ def _givens(job: Job, curated: Curated | None, shown: set[str]) -> list[Given]:
         )
         for place, proposal in enumerate(curated.proposals)
     ]
+
+
+def _named(job_id: str, place: int) -> str:
+    """A proposal's id: the same in every attempt at the job."""
+    return f"{job_id.partition('.')[0]}/{place}"
 
 
 def _commit(core: Core, transaction: Transaction, job: Job, curated: Curated | None, proposed: Sequence[Ready]) -> None:
@@ -155,6 +161,7 @@ def _commit(core: Core, transaction: Transaction, job: Job, curated: Curated | N
         )
     )
     body = {
+        "job": job.id,
         "reason": NOTHING_TO_LEARN if curated is None else MAINTAINED,
         "usage": usage and [usage.model, usage.requests, usage.input_tokens, usage.output_tokens],
         "dropped": curated.dropped if curated else 0,

@@ -1,0 +1,78 @@
+"""The real small model maintains memory: it proves the wire, the schema and the governance, not wisdom."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+
+from small_model import MAX_TOKENS, NAME
+
+from holdfast.app import open_engine
+from holdfast.domain.access import LOCAL_OPERATOR
+from holdfast.domain.candidates import Verdict
+from holdfast.domain.capabilities import Circumstances, catalogue
+from holdfast.domain.governance import Governance
+from holdfast.domain.identity import MemoryIdentity, MemoryScope
+from holdfast.domain.ids import MessageId, TurnId
+from holdfast.domain.memory import Trust
+from holdfast.domain.profiles import DEFAULT_PROFILE, profile_of
+from holdfast.domain.scope import Scope
+from holdfast.domain.surface.transcripts import MemoryTranscriptCommitRequest, TranscriptTurnInput, TurnMessage
+from holdfast.domain.transcript import Message, Role
+from holdfast.extract.model import ModelCurator
+from holdfast.sdk.transcripts import TranscriptOperations
+from holdfast.sdk.writing import WritingOperations
+from holdfast.settings import Settings
+
+SAID = ("My name is Ana and I live in Porto.", "My dog is called Rex.")
+
+
+class _Host(TranscriptOperations, WritingOperations):
+    pass
+
+
+def test_a_real_model_answers_within_the_schema_and_tells_what_it_took(small_model_url: str) -> None:
+    messages = [
+        Message(
+            MessageId(f"msg_{place}"), TurnId("turn_1"), Scope(conversation="c"), place, text, None, Role.USER,
+            datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 3, 1, tzinfo=UTC), None, None, {},
+        )
+        for place, text in enumerate(SAID)
+    ]  # fmt: skip
+
+    async def ask() -> None:
+        curator = ModelCurator(NAME, base_url=small_model_url, attempts=1)
+        made = await curator.curate(messages)
+        await curator.close()
+        assert made.usage.requests == 1
+        assert made.usage.input_tokens > 100
+        assert 0 < made.usage.output_tokens <= MAX_TOKENS
+        assert all(set(each.evidence) <= {message.id for message in messages} for each in made.proposals)
+
+    asyncio.run(ask())
+
+
+def test_whatever_a_real_model_proposes_is_governed(small_model_url: str, tmp_path: Path) -> None:
+    profile = profile_of(DEFAULT_PROFILE)
+    governance = Governance(MemoryIdentity(subject_id="ana"), profile, catalogue(profile, Circumstances(model=True)))
+
+    async def whole() -> None:
+        curator = ModelCurator(NAME, base_url=small_model_url, attempts=2, first_wait_seconds=0.01)
+        engine = await open_engine(
+            str(tmp_path / "memory.db"), Settings(), embedder="fake", curator=curator, work=False
+        )
+        host = _Host(engine, LOCAL_OPERATOR, governance)
+        turn = TranscriptTurnInput("t1", tuple(map(TurnMessage, SAID)), MemoryScope(conversation_id="c"))
+        await host.commit_transcript(MemoryTranscriptCommitRequest(turn))
+        report = await host.maintain()
+        assert report.reason in ("maintained", "model_failed"), report
+        for verdict in report.semantic_governance.verdicts:
+            assert verdict.trust <= Trust.MODEST
+            assert verdict.verdict is Verdict.REJECTED or verdict.evidence
+        if report.reason == "maintained":
+            assert report.usage is not None
+            assert report.usage.output_tokens > 0
+        await host.close()
+
+    asyncio.run(whole())
