@@ -113,6 +113,19 @@ def test_a_turn_is_learned_from_by_a_job_whose_usage_is_kept(location: str) -> N
     play(location, scene, curator=curator)
 
 
+def test_a_worker_that_is_at_the_job_already_is_waited_for(location: str) -> None:
+    curator = Proposing(repeating)
+
+    async def scene(host: Host) -> None:
+        for number in range(5):
+            await spoken(host, f"I have {number} dogs.", "Nice.", turn=f"t{number}")
+            report = await host.maintain()
+            assert (report.reason, report.changed) == ("maintained", True)
+        assert len(curator.shown) == 5
+
+    play(location, scene, curator=curator, work=True)
+
+
 def test_the_same_turn_is_learned_from_once_however_often_it_is_asked_for(location: str) -> None:
     curator = Proposing(repeating)
 
