@@ -146,6 +146,7 @@ def test_the_same_again_adds_evidence_and_no_second_memory(location: str) -> Non
             host, candidate("Ana lives in Porto.", weak, authority="assistant_utterance", candidate_id="4")
         )
         assert (fourth.verdict, fourth.reason, fourth.changed) == (Verdict.DEFERRED, Reason.ALREADY_KNOWN, False)
+        assert (fourth.memory_id, fourth.status) == (first.memory_id, Status.ACCEPTED)
         kept = await host.memory(first.memory_id)
         assert kept.revision == 1
         assert {link.message_id for link in kept.evidence} == {one, other}

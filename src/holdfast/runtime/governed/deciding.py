@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -333,7 +333,7 @@ def _told(given: Given, judgement: Judgement, known: Memory | None = None) -> Ca
     """What is said of a candidate that leaves memory as it is."""
     if known is None:
         return _verdict(given, judgement, False)
-    return _verdict(given, judgement, False, known.id, known.revision)
+    return replace(_verdict(given, judgement, False, known.id, known.revision), status=known.status)
 
 
 def outline(verdict: CandidateVerdict) -> dict[str, object]:
@@ -342,6 +342,7 @@ def outline(verdict: CandidateVerdict) -> dict[str, object]:
         "reason": verdict.reason,
         "target": verdict.target,
         "trust": int(verdict.trust),
+        "status": verdict.status,
         "memory": verdict.memory_id,
         "revision": verdict.revision,
         "evidence": verdict.evidence,
@@ -358,7 +359,7 @@ def from_outline(candidate_id: str, kept: dict[str, object], *, replayed: bool) 
         reason=judgement.reason,
         target=Plane(str(kept["target"])),
         trust=judgement.trust,
-        status=judgement.status,
+        status=None if kept["status"] is None else Status(str(kept["status"])),
         changed=bool(kept["changed"]) and not replayed,
         memory_id=None if memory_id is None else MemoryId(str(memory_id)),
         revision=revision if isinstance(revision, int) else None,

@@ -90,7 +90,10 @@ class Maintain(Write[_Prepared, MemoryMaintainReport]):
         known = learned(transaction, thread, chosen)
         if known is not None:
             skipped = Admission(Disposition.SKIP, ALREADY_MAINTAINED)
-            return _with(self._report(prepared, ALREADY_MAINTAINED, skipped), known)
+            then = replace(
+                known, verdicts=tuple(replace(each, changed=False, replayed=True) for each in known.verdicts)
+            )
+            return _with(self._report(prepared, ALREADY_MAINTAINED, skipped), then)
         job_id = self.enqueue(transaction, prepared.core, NewJob(JobKind.MAINTAIN, thread, chosen))
         return replace(self._report(prepared, UNDER_WAY, prepared.admission), job_id=job_id)
 
