@@ -11,6 +11,8 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from holdfast.domain import candidates
 from holdfast.domain.candidates import (
@@ -263,3 +265,11 @@ def test_the_page_draws_the_tables_as_they_are() -> None:
     for privacy, row in PRIVACY.items():
         cells = ["may" if VERDICTS[row[target]] is Verdict.ACCEPTED else "rejected" for target in TARGETS]
         assert f"| `{privacy}` | {' | '.join(cells)} |\n" in text
+
+
+@given(st.lists(st.sampled_from("porto Köln dogs 1990 peanuts река 東京都 lighthouse 42 allergic".split()), min_size=1))
+def test_what_repeats_its_evidence_is_supported_and_a_number_more_is_not(words: list[str]) -> None:
+    text = " ".join(words)
+    assert supported(text, [f"I said: {text}."])
+    assert supported(f"The user said that {text}", ["Well,", text])
+    assert not supported(f"{text} 777", [text])

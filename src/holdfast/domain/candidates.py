@@ -236,5 +236,5 @@ def _stems(text: str) -> Iterator[str]:
     for word in _WORD.findall(text.casefold()):
         if _NO_SPACES.search(word):
             yield from (word[place : place + 2] for place in range(max(1, len(word) - 1)))
-        elif len(word) > 2 and word not in _FRAME:
+        elif (len(word) > 2 or word.isdigit()) and word not in _FRAME:
             yield word[:_STEM_CHARS]
