@@ -106,7 +106,7 @@ def test_a_turn_is_learned_from_by_a_job_whose_usage_is_kept(location: str) -> N
         assert event.record_key == report.job_id
         assert dict(event.details) == {
             "model": "test-model", "requests": 1, "input_tokens": 100, "output_tokens": 20, "dropped": 0,
-            "accepted": 1, "deferred": 1, "rejected": 0,
+            "failure": None, "accepted": 1, "deferred": 1, "rejected": 0,
         }  # fmt: skip
         rows = [row for row in await host.rows() if row.action is Action.MAINTAIN]
         assert [row.outcome for row in rows] == [Outcome.SUCCEEDED]
@@ -341,7 +341,7 @@ def test_a_model_behind_http_maintains_memory_and_its_bad_answers_cost_nothing_b
 
 def test_a_model_that_fails_is_reported_and_asked_again_later(location: str) -> None:
     good = completion(memories({"text": "The user lives in Porto.", "messages": [1]}))
-    with answering(http(500, b"canary"), good) as (url, _):
+    with answering(completion("canary"), good) as (url, _):
         curator = ModelCurator("small", base_url=url, api_key=Secret(KEY), attempts=1)
 
         async def scene(host: Host) -> None:
@@ -356,6 +356,8 @@ def test_a_model_that_fails_is_reported_and_asked_again_later(location: str) -> 
             assert "model_unavailable" in str(kinds)
             assert KEY not in str(kinds)
             assert "canary" not in str(kinds)
+            (event,) = await host.events(EventKind.MAINTENANCE)
+            assert (event.details["failure"], event.details["output_tokens"]) == ("model_unavailable", 30)
             clock.advance(minutes=1)
             recovered = await host.recover()
             assert recovered.finished == {"maintain": 1}

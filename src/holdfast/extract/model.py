@@ -143,13 +143,15 @@ class ModelCurator:
                 answer = await self._answered(asked)
                 used = _sum(used, answer.usage)
                 proposals, dropped = _proposals(answer.content, {number: said for number, (said, _) in shown.items()})
-            except ModelUnavailable as error:
+            except ModelError as error:
                 problem = error
             except _NotAsAsked as error:
                 problem = ModelUnavailable(f"{self._url}: {self._model} did not answer as asked ({error})")
             else:
                 return Curated(proposals, used, dropped)
-        raise problem
+            if isinstance(problem, ModelMisconfigured):
+                break
+        return Curated((), used, failure=problem)
 
     async def _answered(self, asked: str) -> _Answer:
         status, body = await self._sent(asked)

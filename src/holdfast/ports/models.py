@@ -14,6 +14,7 @@ from holdfast.domain.ranking import FloatArray
 from holdfast.domain.resources import Document
 from holdfast.domain.results import Record
 from holdfast.domain.transcript import Message
+from holdfast.errors import ModelError
 
 
 class Clock(Protocol):
@@ -116,15 +117,19 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Curated:
-    """A model's proposals, what they took, and how many of its answer could not be used."""
+    """A model's proposals, what they took, and how many of its answer could not be used.
+
+    With a `failure` there are none: but what was asked until then was paid for all the same.
+    """
 
     proposals: tuple[Proposal, ...]
     usage: Usage
     dropped: int = 0
+    failure: ModelError | None = None
 
 
 class Curator(Protocol):
-    """Asks a model what of a conversation is worth remembering. `ModelError` if it does not answer as asked."""
+    """Asks a model what of a conversation is worth remembering."""
 
     @property
     def name(self) -> str: ...

@@ -81,6 +81,10 @@ async def maintained(core: Core, job: Job) -> Callable[[Transaction], None]:
         return lambda transaction: None
     messages = await core.store.read(grant, lambda reader: _learnable(reader, job.scope, job.record_ids))
     curated = await core.curator.curate(messages) if messages else None
+    if curated is not None and curated.failure is not None:
+        event = _event(core, job, curated, SemanticGovernance())
+        await core.store.write(grant, lambda transaction: transaction.append_event(event))
+        raise curated.failure
     givens = _givens(job, curated, {message.id for message in messages})
     analyses = await indexing.analyzed(core, [given.content for given in givens])
     # Here nobody waits for an answer, so a remote embedder is waited for.
@@ -142,24 +146,7 @@ def _commit(core: Core, transaction: Transaction, job: Job, curated: Curated | N
     writer = Writer(core, lasting(job.scope), f"curator:{name}", _CEILING, now)
     verdicts = all_decided(transaction, writer, proposed)
     usage = None if curated is None else curated.usage
-    counted = SemanticGovernance(verdicts)
-    transaction.append_event(
-        Event(
-            id=EventId(core.ids.new(ids.EVENT)),
-            kind=EventKind.MAINTENANCE,
-            scope=job.scope,
-            at=now,
-            record_key=job.id,
-            details={
-                "model": usage.model if usage else None,
-                "requests": usage.requests if usage else 0,
-                "input_tokens": usage.input_tokens if usage else 0,
-                "output_tokens": usage.output_tokens if usage else 0,
-                "dropped": curated.dropped if curated else 0,
-                **{verdict.value: counted.count(verdict) for verdict in Verdict},
-            },
-        )
-    )
+    transaction.append_event(_event(core, job, curated, SemanticGovernance(verdicts)))
     body = {
         "job": job.id,
         "reason": NOTHING_TO_LEARN if curated is None else MAINTAINED,
@@ -169,3 +156,25 @@ def _commit(core: Core, transaction: Transaction, job: Job, curated: Curated | N
     }
     key = _key(job.scope, job.record_ids)
     transaction.keep_answer(job.scope.partition, key, Answer(key, json.dumps(body)), now)
+
+
+def _event(core: Core, job: Job, curated: Curated | None, governed: SemanticGovernance) -> Event:
+    """What one attempt took, and what came of it."""
+    usage = None if curated is None else curated.usage
+    failure = None if curated is None else curated.failure
+    return Event(
+        id=EventId(core.ids.new(ids.EVENT)),
+        kind=EventKind.MAINTENANCE,
+        scope=job.scope,
+        at=core.clock.now(),
+        record_key=job.id,
+        details={
+            "model": usage.model if usage else None,
+            "requests": usage.requests if usage else 0,
+            "input_tokens": usage.input_tokens if usage else 0,
+            "output_tokens": usage.output_tokens if usage else 0,
+            "dropped": curated.dropped if curated else 0,
+            "failure": failure.code if failure else None,
+            **{verdict.value: governed.count(verdict) for verdict in Verdict},
+        },
+    )
