@@ -15,10 +15,11 @@ import uuid_utils
 
 from holdfast.documents.reader import DocumentReader
 from holdfast.domain import ids
-from holdfast.domain.access import Action, Actor
+from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor
 from holdfast.domain.ids import JobId
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.location import shown
+from holdfast.domain.papers import StoreRepair
 from holdfast.domain.ranking import Weights
 from holdfast.domain.results import Copied, Examined
 from holdfast.domain.scope import EVERYWHERE, Scope
@@ -26,6 +27,7 @@ from holdfast.domain.users import User, key_digest
 from holdfast.errors import CopyRefused, EmbedderMisconfigured, StoreError, StoreUnusable
 from holdfast.extract.rules import RuleExtractor
 from holdfast.ports import Clock, Curator, Embedder, Ids, Store, Transaction, Verb
+from holdfast.runtime.mending import LookOverStore, RepairStore
 from holdfast.runtime.perform import Core, Request, perform
 from holdfast.runtime.worker import INDEXED_BY, Worker, index_identity, storewide
 from holdfast.search.analyzer import TextAnalyzer
@@ -169,6 +171,20 @@ def copy_store(
             taking.take()
             given.snapshot()
             return copy(given, taking, replace=replace, tell=tell)
+
+
+async def repair_store(
+    location: str, settings: Settings, *, embedder: str | None = None, apply: bool = False
+) -> StoreRepair:
+    """Look a whole store over; with `apply`, do what loses nothing."""
+    engine = await open_engine(location, settings, embedder=embedder, work=False)
+    try:
+        scope = Scope(space=EVERYWHERE)
+        if apply:
+            return await engine.perform(LOCAL_OPERATOR, Action.REBUILD, lambda: RepairStore(scope), space=EVERYWHERE)
+        return await engine.perform(LOCAL_OPERATOR, Action.VERIFY, lambda: LookOverStore(scope), space=EVERYWHERE)
+    finally:
+        await engine.close()
 
 
 def examine_store(location: str, settings: Settings) -> Examined | None:

@@ -16,6 +16,7 @@ from holdfast.cli.platform import app as platform
 from holdfast.cli.resource import app as resource
 from holdfast.cli.search import explain, search
 from holdfast.cli.serve import serve
+from holdfast.cli.space import app as space
 from holdfast.cli.store import app as store
 from holdfast.cli.transcript import app as transcript
 from holdfast.cli.user import app as user
@@ -51,6 +52,7 @@ groups = {
     "resource": resource,
     "user": user,
     "store": store,
+    "space": space,
     "transcript": transcript,
     "platform": platform,
 }

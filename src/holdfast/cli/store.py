@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Annotated
 
 import typer
 
 import holdfast
+from holdfast.app import repair_store
 from holdfast.cli.exits import ExitCode
 from holdfast.cli.machine import plain, print_json
-from holdfast.cli.opening import do_what_is_due, examined, location, opened, whole
+from holdfast.cli.opening import do_what_is_due, examined, is_there, location, opened, whole
 from holdfast.cli.options import Json, Place, StoreOptions, unfolded
 from holdfast.cli.progress import progress, working
 from holdfast.cli.safety import on_one_line
 from holdfast.cli.words import counted
 from holdfast.domain.location import shown
+from holdfast.domain.papers import Mend, StoreRepair
 from holdfast.domain.results import Stats
 from holdfast.domain.scope import EVERYWHERE
+from holdfast.errors import StoreUnusable
 from holdfast.settings import read_settings
 
 app = typer.Typer(help="Create, measure, check, move and mend the store.", rich_markup_mode=None)
@@ -152,6 +156,60 @@ def verify(chosen: StoreOptions, as_json: Json = False) -> None:
         print(f"Checked {checked}. {'All is well' if verification.ok else 'Restore the store from a backup'}.")
     if not verification.ok:
         raise typer.Exit(ExitCode.PROBLEM)
+
+
+@app.command()
+@unfolded
+def repair(
+    chosen: StoreOptions,
+    apply: Annotated[bool, typer.Option("--apply", help="Do what is safe, not only say it.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Look for what is broken, and say what a repair would do; --apply does what loses nothing. Exit code 1 if
+    something is left.
+    """
+    if not is_there(_own(chosen)):
+        raise StoreUnusable(f"there is no store at {shown(location(chosen))}; name another with --store")
+    with working("looking the store over", quiet=as_json):
+        found = asyncio.run(repair_store(_own(chosen), read_settings(), embedder=chosen.embedder, apply=apply))
+    if as_json:
+        print_json({"store": shown(location(chosen)), "sound": found.sound, **plain(found)})
+    else:
+        _print_repair(found)
+    if not found.sound:
+        raise typer.Exit(ExitCode.PROBLEM)
+
+
+def _own(chosen: StoreOptions) -> str:
+    examined(chosen)  # a server is refused there: it looks after its own store
+    return location(chosen)
+
+
+_DONE = {
+    Mend.REINDEX: ("records want new vectors", "records got new vectors"),
+    Mend.DROP_ORPHAN_VECTORS: ("vectors of nothing can go", "vectors of nothing are gone"),
+    Mend.DROP_ORPHAN_LINKS: ("links to nothing can go", "links to nothing are gone"),
+    Mend.RELEASE_STUCK_JOBS: ("jobs that nobody works at can be queued again", "stuck jobs were queued again"),
+    Mend.PRUNE_EVENTS: ("events are more than the log may hold", "old events are gone"),
+}
+
+
+def _print_repair(found: StoreRepair) -> None:
+    for mend, count in found.mends.items():
+        if count:
+            print(f"{count:,} {_DONE[mend][found.applied]}.")
+    for problem in found.beyond_repair:
+        print(on_one_line(f"cannot be repaired: {problem}"))
+    for thread in found.threads:
+        for issue in thread.issues:
+            print(on_one_line(f"  {thread.thread.conversation}: {issue.kind}: {issue.detail}"))
+    print(f"Checked {counted(found.checked_turns, 'turn')} and every table.", end=" ")
+    if found.beyond_repair:
+        print("What cannot be repaired, a backup restores.")
+    elif found.sound:
+        print("All is well.")
+    else:
+        print("`holdfast store repair --apply` does this; nothing that was said or learned is lost.")
 
 
 @app.command()

@@ -48,12 +48,12 @@ from holdfast.ports.records import (
 )
 from holdfast.ports.service import Directory, Searcher, Service, Verb
 from holdfast.ports.store import Reader, Store, Transaction
-from holdfast.ports.transcripts import Alias, ThreadSummary, TurnState
+from holdfast.ports.transcripts import Alias, KeptAlias, ThreadSummary, TurnState
 
 __all__ = [
     "Alias", "Analysis", "Analyzer", "Answer", "Candidate", "Clock", "Curated", "Curator", "Delta", "Directory",
-    "Document", "Documents", "Doomed", "Embedder", "Extractor", "Flag", "Ids", "IndexRow", "Indexed", "ListFilter",
-    "Nearest", "NearestState", "NewMessage", "NewRevision", "NewTurn", "Order", "Proposal", "Purpose", "QueryVector",
-    "Ranked", "Reader", "Scored", "Searcher", "Service", "Store", "StoredMessages", "ThreadSummary", "Transaction",
+    "Document", "Documents", "Doomed", "Embedder", "Extractor", "Flag", "Ids", "IndexRow", "Indexed", "KeptAlias",
+    "ListFilter", "Nearest", "NearestState", "NewMessage", "NewRevision", "NewTurn", "Order", "Proposal", "Purpose",
+    "QueryVector", "Ranked", "Reader", "Scored", "Searcher", "Service", "Store", "StoredMessages", "ThreadSummary", "Transaction",
     "TurnState", "Unindexed", "Usage", "VectorBlock", "VectorRow", "Verb", "Wanted",
 ]  # fmt: skip

@@ -6,7 +6,7 @@ that the grant does not reach is one that is not there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, Protocol
@@ -15,7 +15,10 @@ from holdfast.domain.derived import DerivedMemoryRef, TranscriptCheck
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.governed import Spoken, TranscriptState, TranscriptTurn
 from holdfast.domain.ids import TurnId
-from holdfast.domain.scope import Scope
+from holdfast.domain.memory import Memory
+from holdfast.domain.papers import Mend
+from holdfast.domain.scope import Partition, Scope
+from holdfast.domain.transcript import Message
 
 
 class TurnState(NamedTuple):
@@ -34,6 +37,15 @@ class Alias:
 
     conversation: str
     trusted: bool
+
+
+class KeptAlias(NamedTuple):
+    """An alias as it is kept: the thread, and a digest of the chat id and of where it was used, never the id itself."""
+
+    thread: Scope
+    key: bytes
+    trusted: bool
+    recorded_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +82,24 @@ class TranscriptReader(Protocol):
     def alias(self, thread: Scope, chat_id: str) -> Alias | None:
         """What a chat id stands for in the thread's partition and channel; the thread's conversation is left aside."""
 
+    def aliases(self, partition: Partition, after: bytes, limit: int) -> Sequence[KeptAlias]:
+        """Those of a partition in the order of their keys, above `after`."""
+
+    def messages(self, message_ids: Sequence[str]) -> Mapping[str, Message]:
+        """Those of them that are there to be read, by id. What is masked or deleted is not."""
+
+    def memories(self, after: str, limit: int) -> Sequence[Sequence[Memory]]:
+        """Memories of every plane and status, each with all its revisions, in the order of their ids above `after`."""
+
+    def present(self, record_ids: Sequence[str]) -> frozenset[str]:
+        """Those of them that are records of this store, whoever may see them: another cannot have that id."""
+
+    def buried(self, partition: Partition, record_ids: Sequence[str]) -> frozenset[str]:
+        """Those of them that were forgotten there."""
+
+    def mendable(self, now: datetime, keep_events: int) -> Mapping[Mend, int]:
+        """How much of what a repair could do there is to do, in the whole store."""
+
     def threads(self, after: Scope | None, limit: int) -> Sequence[ThreadSummary]:
         """All conversations that the grant reaches, in an order of the store's, after that one."""
 
@@ -87,6 +117,12 @@ class TranscriptTransaction(TranscriptReader, Protocol):
 
     def put_alias(self, thread: Scope, chat_id: str, at: datetime) -> Alias:
         """Let the chat id stand for the thread's conversation. If it stood for another, it is trusted no longer."""
+
+    def keep_alias(self, alias: KeptAlias) -> bool:
+        """Bring one in from elsewhere; whether it was new. One that stands for another thread here is not trusted."""
+
+    def mend(self, now: datetime, keep_events: int) -> Mapping[Mend, int]:
+        """Do it, in the whole store: drop what refers to nothing, release what nobody works at. No text goes."""
 
     def append_event(self, event: Event) -> None: ...
 

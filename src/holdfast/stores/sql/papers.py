@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.ids import EventId
-from holdfast.domain.memory import Plane
-from holdfast.domain.scope import CONVERSATION_PARTS, Partition, Scope
+from holdfast.domain.memory import WITHHELD, Memory, Plane
+from holdfast.domain.results import Record
+from holdfast.domain.scope import CONVERSATION_PARTS, Partition, PartitionKind, Scope
 from holdfast.domain.times import from_micros, to_micros
+from holdfast.domain.transcript import Message
 from holdfast.errors import AccessDenied
-from holdfast.ports.transcripts import Alias
+from holdfast.ports.transcripts import Alias, KeptAlias
 from holdfast.stores.sql import rows
-from holdfast.stores.sql.reach import Reach
+from holdfast.stores.sql.mending import MendingReader, MendingWriter
 
 _EVENT_COLUMNS = "id, kind, scope, at, plane, record_key, content_hash, details"
 _ALIAS = (
@@ -35,6 +37,12 @@ def _alias_key(thread: Scope, chat_id: str) -> bytes:
     return digest.digest()
 
 
+def _thread(partition: Partition, name: str, parts: Sequence[str]) -> Scope:
+    given = {part: value for part, value in zip(_PLACES, parts, strict=True) if value}
+    owner = {} if partition.kind is PartitionKind.SHARED else {partition.kind.value: partition.owner}
+    return Scope(space=partition.space, conversation=name or None, **owner, **given)
+
+
 def _event(row: Sequence[Any]) -> Event:
     return Event(
         id=EventId(row[0]),
@@ -48,7 +56,7 @@ def _event(row: Sequence[Any]) -> Event:
     )
 
 
-class PapersReader(Reach):
+class PapersReader(MendingReader):
     """The part of `ports.Reader` that is about aliases and events."""
 
     def alias(self, thread: Scope, chat_id: str) -> Alias | None:
@@ -61,6 +69,73 @@ class PapersReader(Reach):
         if partition is None or any(getattr(granted, part) not in (None, getattr(thread, part)) for part in _PLACES):
             return None
         return self._db.execute(_ALIAS, (partition, _alias_key(thread, chat_id))).fetchone()
+
+    def aliases(self, partition: Partition, after: bytes, limit: int) -> Sequence[KeptAlias]:
+        number = self._number_of(partition)
+        if number is None:
+            return []
+        found = self._db.execute(
+            f"SELECT a.key, a.trusted, a.recorded_at, c.name, {', '.join(f'c.{part}' for part in _PLACES)}"
+            " FROM aliases a JOIN conversations c ON c.id = a.conversation_id"
+            " WHERE a.partition_id = ? AND a.key > ? ORDER BY a.key LIMIT ?",
+            (number, after, limit),
+        )
+        return [
+            KeptAlias(_thread(partition, row[3], row[4:]), bytes(row[0]), bool(row[1]), from_micros(row[2]))
+            for row in found
+        ]
+
+    def messages(self, message_ids: Sequence[str]) -> Mapping[str, Message]:
+        within, values = self._within(keyed=True)
+        shown, withheld = self.dialect.among("r.status", sorted(WITHHELD))
+        found = (
+            rows.record(row)
+            for condition, named in self._among("r.id", message_ids)
+            for row in self._db.execute(
+                f"SELECT {rows.RECORD_COLUMNS} FROM {rows.RECORD_TABLES}"
+                f" WHERE {condition} AND r.kind = {rows.MESSAGE} AND NOT {shown} AND {within}",
+                [*named, *withheld, *values],
+            )
+        )
+        return {message.id: message for message in found if isinstance(message, Message)}
+
+    def memories(self, after: str, limit: int) -> Sequence[Sequence[Memory]]:
+        within, values = self._within(keyed=True)
+        of_memories = f"FROM {rows.RECORD_TABLES} WHERE r.kind = {rows.MEMORY} AND {within}"
+        ids = [
+            row[0]
+            for row in self._db.execute(
+                f"SELECT DISTINCT r.id {of_memories} AND r.id > ? ORDER BY r.id LIMIT ?", [*values, after, limit]
+            )
+        ]
+        found: dict[str, list[Memory]] = {memory_id: [] for memory_id in ids}
+        for condition, named in self._among("r.id", ids):
+            statement = f"SELECT {rows.RECORD_COLUMNS} {of_memories} AND {condition} ORDER BY r.id, r.revision"
+            for built in self._built(self._db.execute(statement, [*values, *named]).fetchall()):
+                if isinstance(built, Memory):
+                    found[built.id].append(built)
+        return list(found.values())
+
+    def _built(self, found: Sequence[Any]) -> list[Record]:
+        """With evidence; the class that this is a part of knows how."""
+        raise NotImplementedError
+
+    def present(self, record_ids: Sequence[str]) -> frozenset[str]:
+        return frozenset(
+            row[0]
+            for condition, named in self._among("id", record_ids)
+            for row in self._db.execute(f"SELECT id FROM records WHERE {condition}", named)
+        )
+
+    def buried(self, partition: Partition, record_ids: Sequence[str]) -> frozenset[str]:
+        number = self._number_of(partition)
+        return frozenset(
+            row[0]
+            for condition, named in self._among("id", record_ids if number is not None else ())
+            for row in self._db.execute(
+                f"SELECT id FROM tombstones WHERE partition_id = ? AND {condition}", [number, *named]
+            )
+        )
 
     def events(self, limit: int, kinds: frozenset[EventKind] | None = None) -> Sequence[Event]:
         within, values = self._within_scope_of("e", ("TRUE", []))
@@ -79,7 +154,7 @@ class PapersReader(Reach):
         return [_event(row) for row in found]
 
 
-class PapersWriter(PapersReader):
+class PapersWriter(PapersReader, MendingWriter):
     """The part of `ports.Transaction` that is about them. `Places`, which it is mixed with, gives the numbers."""
 
     def _partition_id(self, partition: Partition) -> int:
@@ -109,6 +184,22 @@ class PapersWriter(PapersReader):
             return Alias(name, trusted=False)
         return Alias(name, bool(trusted))
 
+    def keep_alias(self, alias: KeptAlias) -> bool:
+        partition = self._partition_id(alias.thread.partition)
+        conversation = self._conversation_id(partition, alias.thread)
+        there = self._db.execute(_ALIAS, (partition, alias.key)).fetchone()
+        if there is None:
+            self._db.execute(
+                "INSERT INTO aliases (partition_id, key, conversation_id, trusted, recorded_at) VALUES (?, ?, ?, ?, ?)",
+                (partition, alias.key, conversation, int(alias.trusted), to_micros(alias.recorded_at)),
+            )
+            return True
+        if not alias.trusted or there[2] != conversation:
+            self._db.execute(
+                "UPDATE aliases SET trusted = 0 WHERE partition_id = ? AND key = ?", (partition, alias.key)
+            )
+        return False
+
     def append_event(self, event: Event) -> None:
         place = event.scope.partition
         if not self._grant.reaches(place):
@@ -127,8 +218,4 @@ class PapersWriter(PapersReader):
     def prune_events(self, space: str, keep: int) -> int:
         if not (self._grant.everywhere or self._grant.scope.space == space):
             raise AccessDenied("the grant does not reach this space")
-        return self._db.execute(
-            "DELETE FROM events WHERE space = ? AND id <="
-            " (SELECT id FROM events WHERE space = ? ORDER BY id DESC LIMIT 1 OFFSET ?)",
-            (space, space, max(keep, 0)),
-        ).rowcount
+        return self._prune(space, keep)

@@ -199,6 +199,8 @@ class SqlTransaction(Burial, UserWriter, PapersWriter):
         self._touch(partition)
         drawn = self.dialect.draw(self._db, len(chunks))
         self._put_resource(partition, self._scope_id(partition, resource.scope), resource)
+        if not chunks:
+            return  # they came by themselves, as the memories that they are
         recorded_at = to_micros(resource.recorded_at)
         shared = self._shared(partition, resource.scope, rows.MEMORY, resource.uri, recorded_at, analyzer)
         embedder_id = self._embedder_id(embedder)

@@ -1,0 +1,126 @@
+"""`space`: everything of one tenant as a file, out of one store and into another."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from holdfast.app import open_engine
+from holdfast.cli.exits import ExitCode
+from holdfast.cli.machine import plain, print_json
+from holdfast.cli.opening import examined, is_there, location
+from holdfast.cli.options import Json, Space, StoreOptions, unfolded
+from holdfast.cli.progress import Advance, progress
+from holdfast.cli.safety import on_one_line
+from holdfast.cli.words import counted
+from holdfast.domain.access import LOCAL_OPERATOR
+from holdfast.domain.capabilities import catalogue
+from holdfast.domain.governance import Governance
+from holdfast.domain.identity import MemoryIdentity
+from holdfast.domain.location import shown
+from holdfast.domain.profiles import DEFAULT_PROFILE, profile_of
+from holdfast.domain.surface.exchange import (
+    MemorySpaceExportReport,
+    MemorySpaceExportRequest,
+    MemorySpaceImportReport,
+    MemorySpaceImportRequest,
+)
+from holdfast.errors import StoreUnusable
+from holdfast.sdk.exchange import ExchangeOperations
+from holdfast.settings import read_settings
+
+app = typer.Typer(help="Move everything of one tenant, as a file.", rich_markup_mode=None)
+
+_File = Annotated[Path, typer.Argument(metavar="FILE", help="Such as space.jsonl.")]
+
+
+@app.callback(invoke_without_command=True)
+def space(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command(name="export")
+@unfolded
+def export_space(
+    file: _File,
+    chosen: StoreOptions,
+    space: Space = None,
+    include_private: Annotated[
+        bool,
+        typer.Option("--include-private", help="With raw transcripts, private memories, evidence and aliases."),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Write a space to a file, one record per line. What is private stays behind unless it is asked for."""
+    if not is_there(_at(chosen)):
+        raise StoreUnusable(f"there is no store at {shown(_at(chosen))}; name another with --store")
+    with progress("exporting", quiet=as_json) as advance:
+        report = asyncio.run(_exported(chosen, space, MemorySpaceExportRequest(include_private, file), advance))
+    if as_json:
+        print_json(plain(report))
+        return
+    counts = report.counts
+    print(f"Exported {counted(counts.messages, 'message')} in {counted(counts.turns, 'turn')},", end=" ")
+    print(f"{_memories(counts.memories)} and {counted(counts.resources, 'resource')}", end=" ")
+    print(f"of {on_one_line(report.space)} to {on_one_line(str(file))} ({report.size_bytes / 1e6:,.1f} MB).")
+    if counts.redacted:
+        told = "" if include_private else "; --include-private exports what is private, too"
+        print(f"{counted(counts.redacted, 'message')} withheld{told}.")
+    print(f"Fingerprint {report.content_fingerprint}")
+
+
+@app.command(name="import")
+@unfolded
+def import_space(file: _File, chosen: StoreOptions, space: Space = None, as_json: Json = False) -> None:
+    """Take a file in that `space export` made. It is checked whole before anything is written; again does no harm."""
+    with progress("importing", quiet=as_json) as advance:
+        report = asyncio.run(_imported(chosen, space, MemorySpaceImportRequest(file), advance))
+    if as_json:
+        print_json(plain(report))
+    else:
+        taken = report.taken
+        print(f"Imported {counted(taken.messages, 'message')} in {counted(taken.turns, 'turn')},", end=" ")
+        print(f"{_memories(taken.memories)} and {counted(taken.resources, 'resource')}", end=" ")
+        print(f"into {on_one_line(report.space)}. {taken.known:,} were there already.")
+        if taken.forgotten:
+            print(f"{taken.forgotten:,} were forgotten here, and were not brought back.")
+    if not report.accepted:
+        raise typer.Exit(ExitCode.PROBLEM)
+
+
+def _memories(number: int) -> str:
+    return f"{number:,} {'memory' if number == 1 else 'memories'}"
+
+
+def _at(chosen: StoreOptions) -> str:
+    examined(chosen)  # a server is refused there: it looks after its own store
+    return location(chosen)
+
+
+async def _exported(
+    chosen: StoreOptions, space: str | None, request: MemorySpaceExportRequest, tell: Advance
+) -> MemorySpaceExportReport:
+    engine = await open_engine(_at(chosen), read_settings(), embedder=chosen.embedder, work=False)
+    try:
+        return await ExchangeOperations(engine, LOCAL_OPERATOR, _governance(space)).export_space(request, tell=tell)
+    finally:
+        await engine.close()
+
+
+async def _imported(
+    chosen: StoreOptions, space: str | None, request: MemorySpaceImportRequest, tell: Advance
+) -> MemorySpaceImportReport:
+    engine = await open_engine(_at(chosen), read_settings(), embedder=chosen.embedder, work=False)
+    try:
+        return await ExchangeOperations(engine, LOCAL_OPERATOR, _governance(space)).import_space(request, tell=tell)
+    finally:
+        await engine.close()
+
+
+def _governance(space: str | None) -> Governance:
+    profile = profile_of(DEFAULT_PROFILE)
+    return Governance(MemoryIdentity(space or read_settings().space), profile, catalogue(profile))

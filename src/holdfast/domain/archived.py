@@ -1,0 +1,402 @@
+"""What leaves a store to be taken in by another: turns, memories, resources and aliases, as plain JSON and back.
+
+What is read from outside is checked part by part; a value that is built here can be stored. Spaces are left out: they
+are where something is, and an import decides that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from datetime import datetime
+from typing import Any, TypeVar
+
+from holdfast.domain.canonical import is_ours
+from holdfast.domain.governed import (
+    MAX_TURN_HOST_REFS,
+    ActorAttribution,
+    Authority,
+    DeliveryStatus,
+    HostOpaqueRef,
+    TranscriptState,
+    checked_member,
+)
+from holdfast.domain.ids import checked_id
+from holdfast.domain.memory import Plane, Status, Trust, Validity
+from holdfast.domain.numbers import checked_flag, checked_whole
+from holdfast.domain.scope import SCOPE_PARTS, Scope
+from holdfast.domain.text import checked_text
+from holdfast.domain.times import checked_time
+from holdfast.domain.transcript import MAX_EXTERNAL_ID_CHARS, Metadata, Role, check_metadata
+from holdfast.errors import InvalidInput
+
+MAX_NAME_CHARS = 1_024
+MAX_URI_CHARS = 4_096
+MAX_REASON_CHARS = 1_000
+MAX_REVISIONS = 100_000
+MAX_EVIDENCE = 100_000
+MAX_MESSAGES = 100_000
+_MOST_BYTES = 2**40
+_KEY_BYTES = 16
+
+T = TypeVar("T")
+Given = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedMessage:
+    """Without a text it is one that was withheld: it keeps its place, and nothing else travels."""
+
+    id: str
+    role: Role
+    text: str | None = None
+    authority: Authority = Authority.LEGACY_TRANSCRIPT
+    sender: str | None = None
+    said_at: datetime | None = None
+    external_id: str | None = None
+    metadata: Metadata = field(default_factory=dict)
+    superseded_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedTurn:
+    """`id` is the one that hosts know it by. Its texts are all there, or, in `raw_deleted`, all missing."""
+
+    scope: Scope
+    id: str
+    state: TranscriptState
+    committed_at: datetime
+    messages: tuple[ArchivedMessage, ...]
+    source: str | None = None
+    delivery: DeliveryStatus | None = None
+    attribution: ActorAttribution = field(default_factory=ActorAttribution)
+    host_refs: tuple[HostOpaqueRef, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedRevision:
+    scope: Scope
+    plane: Plane
+    text: str
+    trust: Trust
+    status: Status
+    validity: Validity
+    recorded_at: datetime
+    source: str | None = None
+    author: str | None = None
+    reason: str | None = None
+    metadata: Metadata = field(default_factory=dict)
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedMemory:
+    """All its revisions, oldest first."""
+
+    id: str
+    revisions: tuple[ArchivedRevision, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedResource:
+    """Its chunks are memories of their own."""
+
+    id: str
+    scope: Scope
+    name: str
+    media_type: str
+    sha256: str
+    bytes: int
+    chunks: int
+    external_uri: str | None
+    recorded_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedAlias:
+    thread: Scope
+    key: str
+    trusted: bool
+    recorded_at: datetime
+
+
+Archived = ArchivedTurn | ArchivedMemory | ArchivedResource | ArchivedAlias
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def written(archived: Archived) -> dict[str, Any]:
+    """As JSON. What is not there is left out, so that a field that is added later changes no fingerprint."""
+    return {"type": _NAMES[type(archived)], **plain(archived)}
+
+
+def plain(value: Any) -> dict[str, Any]:
+    given = {part.name: _value(getattr(value, part.name)) for part in fields(value)}
+    return {name: found for name, found in given.items() if found is not None and found != {} and found != []}
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, Scope):
+        return {name: part for name, part in value.given().items() if name != "space"}
+    if isinstance(value, Validity):
+        return {name: _value(moment) for name, moment in asdict(value).items() if moment is not None}
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Trust):
+        return int(value)
+    if isinstance(value, tuple):
+        return [_value(item) for item in value]
+    if isinstance(value, Mapping):
+        return dict(value)
+    return plain(value) if hasattr(value, "__dataclass_fields__") else value
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def read(given: object, space: str) -> Archived:
+    """From JSON, to be put into that space. `InvalidInput` names the part that is wrong."""
+    found = _mapping(given, "record")
+    kind = found.get("type")
+    if not isinstance(kind, str) or kind not in _READERS:
+        raise InvalidInput("type", f"must be one of {', '.join(_READERS)}, not {kind!r:.40}")
+    return _READERS[kind]({name: value for name, value in found.items() if name != "type"}, space)
+
+
+def read_turn(given: object, space: str) -> ArchivedTurn:
+    found = _Parts(given, "turn")
+    turn = ArchivedTurn(
+        scope=found.scope("scope", space),
+        id=found.need("id", checked_id),
+        state=found.need("state", _member(TranscriptState)),
+        committed_at=found.need("committed_at", checked_time),
+        messages=found.several("messages", _message, MAX_MESSAGES),
+        source=found.maybe("source", _name),
+        delivery=found.maybe("delivery", _member(DeliveryStatus)),
+        attribution=found.maybe("attribution", _attribution) or ActorAttribution(),
+        host_refs=found.several("host_refs", _host_ref, MAX_TURN_HOST_REFS),
+    )
+    found.end()
+    _check_turn(turn)
+    return turn
+
+
+def _check_turn(turn: ArchivedTurn) -> None:
+    if turn.scope.conversation is None:
+        raise InvalidInput("scope", "names no conversation; a turn belongs to one")
+    if not turn.messages:
+        raise InvalidInput("messages", "there are none; a turn has at least one")
+    if len({message.id for message in turn.messages}) < len(turn.messages):
+        raise InvalidInput("messages", "two of them have the same id")
+    if turn.state is TranscriptState.MASKED:
+        raise InvalidInput("state", "what is masked does not travel; expected active, archived or raw_deleted")
+    gone = turn.state is TranscriptState.RAW_DELETED
+    if any((message.text is None) is not gone for message in turn.messages):
+        raise InvalidInput("messages", f"texts are {'there' if gone else 'missing'}, but the turn is {turn.state}")
+
+
+def read_memory(given: object, space: str) -> ArchivedMemory:
+    found = _Parts(given, "memory")
+    memory = ArchivedMemory(
+        id=found.need("id", _own_id),
+        revisions=found.several("revisions", lambda value, name: _revision(value, space), MAX_REVISIONS),
+    )
+    found.end()
+    if not memory.revisions:
+        raise InvalidInput("revisions", "there are none; a memory has at least one")
+    if len({revision.scope.partition for revision in memory.revisions}) > 1:
+        raise InvalidInput("revisions", "belong to several owners; a memory has one")
+    for earlier, later in zip(memory.revisions, memory.revisions[1:], strict=False):
+        if later.recorded_at <= earlier.recorded_at:
+            raise InvalidInput("revisions", "are not in the order in which they were recorded")
+    return memory
+
+
+def _revision(given: object, space: str) -> ArchivedRevision:
+    found = _Parts(given, "revisions")
+    revision = ArchivedRevision(
+        scope=found.scope("scope", space),
+        plane=found.need("plane", _member(Plane)),
+        text=found.need("text", checked_text),
+        trust=found.need("trust", _member(Trust)),
+        status=found.need("status", _member(Status)),
+        validity=found.maybe("validity", _validity) or Validity(),
+        recorded_at=found.need("recorded_at", checked_time),
+        source=found.maybe("source", _name),
+        author=found.maybe("author", _name),
+        reason=found.maybe("reason", lambda value, name: checked_text(value, name, max_chars=MAX_REASON_CHARS)),
+        metadata=found.maybe("metadata", _metadata) or {},
+        evidence=found.several("evidence", _own_id, MAX_EVIDENCE),
+    )
+    found.end()
+    if revision.status not in (Status.ACCEPTED, Status.QUARANTINED):
+        raise InvalidInput("status", f"a memory is accepted or quarantined, not {revision.status}")
+    return revision
+
+
+def _resource(given: object, space: str) -> ArchivedResource:
+    found = _Parts(given, "resource")
+    resource = ArchivedResource(
+        id=found.need("id", _own_id),
+        scope=found.scope("scope", space),
+        name=found.need("name", lambda value, name: checked_text(value, name, max_chars=MAX_URI_CHARS)),
+        media_type=found.need("media_type", _name),
+        sha256=found.need("sha256", lambda value, name: _hexadecimal(value, name, 32)),
+        bytes=found.need("bytes", lambda value, name: checked_whole(value, name, 0, _MOST_BYTES)),
+        chunks=found.need("chunks", lambda value, name: checked_whole(value, name, 0, _MOST_BYTES)),
+        external_uri=found.maybe(
+            "external_uri", lambda value, name: checked_text(value, name, max_chars=MAX_URI_CHARS)
+        ),
+        recorded_at=found.need("recorded_at", checked_time),
+    )
+    found.end()
+    return resource
+
+
+def _alias(given: object, space: str) -> ArchivedAlias:
+    found = _Parts(given, "alias")
+    alias = ArchivedAlias(
+        thread=found.scope("thread", space),
+        key=found.need("key", lambda value, name: _hexadecimal(value, name, _KEY_BYTES)),
+        trusted=found.need("trusted", checked_flag),
+        recorded_at=found.need("recorded_at", checked_time),
+    )
+    found.end()
+    if alias.thread.conversation is None:
+        raise InvalidInput("thread", "names no conversation")
+    return alias
+
+
+def _message(given: object, name: str) -> ArchivedMessage:
+    found = _Parts(given, name)
+    message = ArchivedMessage(
+        id=found.need("id", _own_id),
+        role=found.need("role", _member(Role)),
+        text=found.maybe("text", checked_text),
+        authority=found.maybe("authority", _member(Authority)) or Authority.LEGACY_TRANSCRIPT,
+        sender=found.maybe("sender", _name),
+        said_at=found.maybe("said_at", checked_time),
+        external_id=found.maybe(
+            "external_id", lambda value, part: checked_text(value, part, max_chars=MAX_EXTERNAL_ID_CHARS)
+        ),
+        metadata=found.maybe("metadata", _metadata) or {},
+        superseded_at=found.maybe("superseded_at", checked_time),
+    )
+    found.end()
+    return message
+
+
+class _Parts:
+    """The parts of one JSON object. Whatever is left at the end is not known, and so not taken for nothing."""
+
+    def __init__(self, given: object, where: str) -> None:
+        self._where = where
+        self._left = dict(_mapping(given, where))
+
+    def need(self, name: str, check: Callable[[Any, str], T]) -> T:
+        if self._left.get(name) is None:
+            raise InvalidInput(name, f"is missing in this {self._where}")
+        return check(self._left.pop(name), name)
+
+    def maybe(self, name: str, check: Callable[[Any, str], T]) -> T | None:
+        value = self._left.pop(name, None)
+        return None if value is None else check(value, name)
+
+    def several(self, name: str, check: Callable[[Any, str], T], most: int) -> tuple[T, ...]:
+        value = self._left.pop(name, [])
+        if not isinstance(value, list) or len(value) > most:
+            raise InvalidInput(name, f"must be a list of at most {most:,}")
+        return tuple(check(item, name) for item in value)
+
+    def scope(self, name: str, space: str) -> Scope:
+        given = _mapping(self._left.pop(name, {}), name)
+        if unknown := set(given) - (set(SCOPE_PARTS) - {"space"}):
+            raise InvalidInput(name, f"there is no part {min(unknown)!r:.40} of a scope")
+        return Scope(space=space, **given)
+
+    def end(self) -> None:
+        if self._left:
+            raise InvalidInput(min(self._left), f"is not known in a {self._where}")
+
+
+def _mapping(value: object, name: str) -> Given:
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise InvalidInput(name, f"expected a JSON object, got {type(value).__name__}")
+    return value
+
+
+def _member(kind: Any) -> Callable[[Any, str], Any]:
+    # In Python, True is 1 and so a trust.
+    def check(value: Any, name: str) -> Any:
+        if isinstance(value, bool):
+            raise InvalidInput(name, f"must be one of {', '.join(str(member.value) for member in kind)}")
+        return checked_member(kind, value, name)
+
+    return check
+
+
+def _own_id(value: object, name: str) -> str:
+    found = checked_id(value, name)
+    if not is_ours(found):
+        raise InvalidInput(name, f"{found!r:.80} is not of the form that ids of records have")
+    return found
+
+
+def _name(value: object, name: str) -> str:
+    return checked_text(value, name, max_chars=MAX_NAME_CHARS)
+
+
+def _metadata(value: object, name: str) -> Metadata:
+    check_metadata(value)
+    return dict(_mapping(value, name))
+
+
+def _validity(value: object, name: str) -> Validity:
+    found = _Parts(value, name)
+    validity = Validity(found.maybe("since", checked_time), found.maybe("until", checked_time))
+    found.end()
+    return validity
+
+
+def _attribution(value: object, name: str) -> ActorAttribution:
+    return ActorAttribution(**_known(value, name, ActorAttribution))
+
+
+def _host_ref(value: object, name: str) -> HostOpaqueRef:
+    given = _known(value, name, HostOpaqueRef)
+    for part in fields(HostOpaqueRef):
+        if part.name != "label" and part.name not in given:
+            raise InvalidInput(part.name, f"is missing in {name}")
+    return HostOpaqueRef(**given)
+
+
+def _known(value: object, name: str, kind: Any) -> dict[str, Any]:
+    given = dict(_mapping(value, name))
+    if unknown := set(given) - {part.name for part in fields(kind)}:
+        raise InvalidInput(min(unknown), f"is not known in {name}")
+    return given
+
+
+def _hexadecimal(value: object, name: str, size: int) -> str:
+    try:
+        raw = bytes.fromhex(value) if isinstance(value, str) else b""
+    except ValueError:
+        raw = b""
+    if len(raw) != size:
+        raise InvalidInput(name, f"must be {size} bytes in hexadecimal digits")
+    return raw.hex()
+
+
+_NAMES: dict[type, str] = {
+    ArchivedTurn: "turn",
+    ArchivedMemory: "memory",
+    ArchivedResource: "resource",
+    ArchivedAlias: "alias",
+}
+_READERS: dict[str, Callable[[object, str], Archived]] = {
+    "turn": read_turn,
+    "memory": read_memory,
+    "resource": _resource,
+    "alias": _alias,
+}

@@ -1,0 +1,46 @@
+"""One way to write a value as bytes, what is therefore its fingerprint, and ids that are made again the same."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from datetime import datetime
+
+from holdfast.domain.times import to_micros
+
+_OURS = re.compile(r"[a-z]+_[0-9a-f]{32}")
+_TIME_DIGITS = 12  # of a UUIDv7: its first 48 bits, in hexadecimal digits
+
+
+def canonical(value: object) -> bytes:
+    """JSON in which the same value is the same bytes: keys sorted, no blanks, nothing escaped without need."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def fingerprint(value: object) -> str:
+    return hashlib.sha256(canonical(value)).hexdigest()
+
+
+def is_ours(record_id: str) -> bool:
+    """Whether it is of the form that our ids have."""
+    return _OURS.fullmatch(record_id) is not None
+
+
+def transplanted(record_id: str, home: str) -> str:
+    """The id that a record of ours has in another home: always the same one there, and at the same place in time."""
+    prefix, _, digits = record_id.partition("_")
+    return _made(prefix, digits[:_TIME_DIGITS], home, record_id)
+
+
+def planted(prefix: str, at: datetime, home: str, name: str) -> str:
+    """An id of ours for something that has only a name of somebody else's."""
+    milliseconds = max(to_micros(at) // 1_000, 0)
+    return _made(prefix, f"{milliseconds:012x}"[-_TIME_DIGITS:], home, name)
+
+
+def _made(prefix: str, time: str, home: str, name: str) -> str:
+    """Version and variant stand where a UUIDv7 has them."""
+    digest = hashlib.sha256(canonical([prefix, home, name])).hexdigest()
+    variant = "89ab"[int(digest[0], 16) % 4]
+    return f"{prefix}_{time}7{digest[1:4]}{variant}{digest[4:19]}"

@@ -1,0 +1,250 @@
+"""Continuity snapshots as documents: one form of JSON, its fingerprint, and reading it back with every part checked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from holdfast.domain.archived import ArchivedMemory, ArchivedTurn, plain, read_memory, read_turn
+from holdfast.domain.canonical import canonical, fingerprint
+from holdfast.domain.governed import TranscriptState, View, checked_member
+from holdfast.domain.memory import GUARDED_PLANES
+from holdfast.domain.numbers import checked_flag
+from holdfast.domain.redaction import AUTHORITIES
+from holdfast.domain.scope import Scope, check_part
+from holdfast.domain.surface.exchange import (
+    NOT_BUILT,
+    ContinuitySnapshot,
+    ExecutionState,
+    SnapshotManifest,
+    SummaryLine,
+    TransferMode,
+)
+from holdfast.domain.text import checked_text
+from holdfast.domain.times import checked_time
+from holdfast.domain.transcript import Role
+from holdfast.errors import InvalidInput, InvalidSnapshot
+
+KIND = "holdfast_continuity"
+VERSION = 1
+MOST_MEMORIES = {TransferMode.BOOTSTRAP: 16, TransferMode.FULL_RESTORE: 48}
+SUMMARY_LINES = 8
+SUMMARY_CHARS = 240
+MOST_TURNS = 1_000
+_ORIGIN = {"space", "subject", "agent", "channel"}
+_SELF = ("self_model", "self_authored_core", "core_revision_ledger", "self_continuity", "relationship_experience")
+
+
+def snapshot_of(
+    mode: TransferMode,
+    thread: Scope,
+    memories: tuple[ArchivedMemory, ...],
+    turns: tuple[ArchivedTurn, ...],
+    *,
+    includes_private: bool,
+    exported_at: datetime,
+    most_bytes: int,
+) -> ContinuitySnapshot:
+    """A snapshot of no more than so many bytes: the oldest turns go first, then the oldest memories."""
+    full = mode is TransferMode.FULL_RESTORE
+    truncated = False
+    while True:
+        manifest = SnapshotManifest(
+            content_fingerprint="",
+            counts={"long_term_memory": len(memories), "turns": len(turns) if full else 0},
+            includes_private=includes_private,
+            includes_execution_state=full,
+            truncated=truncated,
+        )
+        made = ContinuitySnapshot(
+            version=VERSION,
+            exported_at=exported_at,
+            mode=mode,
+            chat_id=thread.conversation or "",
+            origin=_origin(thread),
+            manifest=manifest,
+            summary=_summary(turns),
+            long_term_memory=memories,
+            execution_state=ExecutionState(turns) if full else None,
+        )
+        content = _content(made)
+        if len(canonical(content)) <= most_bytes or not (turns or memories):
+            return replace(made, manifest=replace(manifest, content_fingerprint=fingerprint(content)))
+        truncated = True
+        if turns:
+            turns = turns[max(len(turns) // 8, 1) :]
+        else:
+            memories = memories[: -max(len(memories) // 8, 1)]
+
+
+def document(snapshot: ContinuitySnapshot) -> str:
+    """The snapshot as JSON; the same snapshot is the same text."""
+    content = _content(snapshot)
+    content["exported_at"] = snapshot.exported_at.isoformat()
+    content["manifest"]["content_fingerprint"] = snapshot.manifest.content_fingerprint
+    return canonical(content).decode()
+
+
+def opened(given: object, space: str, most_bytes: int) -> ContinuitySnapshot:
+    """A snapshot from outside, for that space; `InvalidSnapshot` unless every part of it is as it should be."""
+    if isinstance(given, ContinuitySnapshot):
+        given = document(given)
+    raw = given.encode(errors="replace") if isinstance(given, str) else given
+    if isinstance(raw, bytes):
+        _check_size(len(raw), most_bytes)
+        try:
+            raw = json.loads(raw)
+        except (ValueError, RecursionError):
+            raw = None
+    if not isinstance(raw, Mapping):
+        raise InvalidSnapshot("snapshot", "is not a JSON object; give a snapshot as it was exported")
+    try:
+        found = _read(raw, space)
+        size = len(canonical(_content(found)))
+    except InvalidInput as error:
+        problem = error
+    except (TypeError, ValueError, RecursionError):
+        problem = InvalidInput("snapshot", "holds what cannot be read")
+    else:
+        _check_size(size, most_bytes)
+        return found
+    raise InvalidSnapshot(problem.field, problem.problem)
+
+
+def is_private(archived: ArchivedMemory | ArchivedTurn) -> bool:
+    """Whether it holds anything that only those get who ask for what is private."""
+    if isinstance(archived, ArchivedMemory):
+        return any(revision.plane in GUARDED_PLANES for revision in archived.revisions)
+    return any(AUTHORITIES[message.authority][View.EXPORT] is not None for message in archived.messages)
+
+
+def _check_size(size: int, most: int) -> None:
+    if size > most:
+        raise InvalidSnapshot("snapshot", f"has {size:,} bytes; under this profile at most {most:,} are taken in")
+
+
+def _origin(thread: Scope) -> dict[str, str]:
+    """Whose it was, and through which channel: what decides whether ids can be kept."""
+    return {name: value for name, value in thread.given().items() if name in _ORIGIN}
+
+
+def _summary(turns: tuple[ArchivedTurn, ...]) -> tuple[SummaryLine, ...]:
+    said = [
+        SummaryLine(message.role.value, " ".join(message.text.split())[:SUMMARY_CHARS])
+        for turn in turns
+        if turn.state is TranscriptState.ACTIVE
+        for message in turn.messages
+        if message.text is not None
+    ]
+    return tuple(said[-SUMMARY_LINES:])
+
+
+def _content(snapshot: ContinuitySnapshot) -> dict[str, Any]:
+    manifest = snapshot.manifest
+    state = snapshot.execution_state
+    return {
+        "kind": KIND,
+        "version": snapshot.version,
+        "mode": snapshot.mode.value,
+        "chat_id": snapshot.chat_id,
+        "origin": dict(snapshot.origin),
+        "manifest": {
+            "counts": dict(manifest.counts),
+            "includes_private": manifest.includes_private,
+            "includes_execution_state": manifest.includes_execution_state,
+            "truncated": manifest.truncated,
+        },
+        "summary": [{"role": line.role, "text": line.text} for line in snapshot.summary],
+        "long_term_memory": [plain(memory) for memory in snapshot.long_term_memory],
+        "execution_state": None if state is None else {"turns": [plain(turn) for turn in state.turns]},
+        **{name: list(getattr(snapshot, name)) for name in _SELF},
+        "self_reason": snapshot.self_reason,
+    }
+
+
+def _read(raw: Mapping[str, Any], space: str) -> ContinuitySnapshot:
+    if raw.get("kind") != KIND:
+        raise InvalidInput("kind", f"this is no continuity snapshot of Holdfast's: expected {KIND}")
+    if raw.get("version") != VERSION or isinstance(raw["version"], bool):
+        raise InvalidInput("version", f"must be {VERSION}, not {raw.get('version')!r:.40}")
+    mode = checked_member(TransferMode, raw.get("mode"), "mode")
+    check_part("chat_id", raw.get("chat_id"))
+    state = raw.get("execution_state")
+    if (state is not None) is not (mode is TransferMode.FULL_RESTORE):
+        raise InvalidInput("execution_state", f"must {'' if state is None else 'not '}be there in a {mode} snapshot")
+    found = ContinuitySnapshot(
+        version=VERSION,
+        exported_at=checked_time(raw.get("exported_at"), "exported_at"),
+        mode=mode,
+        chat_id=raw["chat_id"],
+        origin=_read_origin(raw.get("origin")),
+        manifest=_read_manifest(raw.get("manifest")),
+        summary=tuple(_read_line(line) for line in _list(raw, "summary", SUMMARY_LINES)),
+        long_term_memory=tuple(
+            read_memory(memory, space) for memory in _list(raw, "long_term_memory", MOST_MEMORIES[mode])
+        ),
+        execution_state=None if state is None else _read_state(state, space),
+        self_reason=NOT_BUILT,
+    )
+    _check_content(found, raw)
+    return found
+
+
+def _check_content(found: ContinuitySnapshot, raw: Mapping[str, Any]) -> None:
+    """What was read says all that was given, and is what the fingerprint is of."""
+    content = _content(found)
+    given = {name: value for name, value in raw.items() if name not in ("exported_at", "manifest")}
+    if canonical(given) != canonical({name: value for name, value in content.items() if name != "manifest"}):
+        raise InvalidInput("snapshot", "holds parts that this version does not know, or is not as it was exported")
+    if fingerprint(content) != found.manifest.content_fingerprint:
+        raise InvalidInput("manifest.content_fingerprint", "is not that of the content; the snapshot was damaged")
+    turns = () if found.execution_state is None else found.execution_state.turns
+    if dict(found.manifest.counts) != {"long_term_memory": len(found.long_term_memory), "turns": len(turns)}:
+        raise InvalidInput("manifest.counts", "do not agree with the content")
+    private = any(map(is_private, found.long_term_memory)) or any(map(is_private, turns))
+    if private and not found.manifest.includes_private:
+        raise InvalidInput("manifest.includes_private", "says that nothing is private, and something is")
+
+
+def _read_origin(value: object) -> dict[str, str]:
+    if not isinstance(value, Mapping) or not {"space"} <= set(value) <= _ORIGIN:
+        raise InvalidInput("origin", "must name the space, and perhaps the subject, the agent and the channel")
+    for name, part in value.items():
+        check_part(f"origin.{name}", part)
+    return dict(value)
+
+
+def _read_manifest(value: object) -> SnapshotManifest:
+    names = {"content_fingerprint", "counts", "includes_private", "includes_execution_state", "truncated"}
+    if not isinstance(value, Mapping) or set(value) != names or not isinstance(value["counts"], Mapping):
+        raise InvalidInput("manifest", f"must have {', '.join(sorted(names))}")
+    return SnapshotManifest(
+        content_fingerprint=checked_text(value["content_fingerprint"], "manifest.content_fingerprint", max_chars=64),
+        counts=dict(value["counts"]),
+        includes_private=checked_flag(value["includes_private"], "manifest.includes_private"),
+        includes_execution_state=checked_flag(value["includes_execution_state"], "manifest.includes_execution_state"),
+        truncated=checked_flag(value["truncated"], "manifest.truncated"),
+    )
+
+
+def _read_line(value: object) -> SummaryLine:
+    if not isinstance(value, Mapping) or set(value) != {"role", "text"}:
+        raise InvalidInput("summary", "each line must have a role and a text")
+    role = checked_member(Role, value["role"], "summary.role")
+    return SummaryLine(role.value, checked_text(value["text"], "summary.text", max_chars=SUMMARY_CHARS))
+
+
+def _read_state(value: object, space: str) -> ExecutionState:
+    if not isinstance(value, Mapping) or set(value) != {"turns"}:
+        raise InvalidInput("execution_state", "must have turns, and nothing else")
+    return ExecutionState(tuple(read_turn(turn, space) for turn in _list(value, "turns", MOST_TURNS)))
+
+
+def _list(value: Mapping[str, Any], name: str, most: int) -> list[Any]:
+    found = value.get(name)
+    if not isinstance(found, list) or len(found) > most:
+        raise InvalidInput(name, f"must be a list of at most {most:,}")
+    return found

@@ -1,0 +1,173 @@
+"""A whole space as a file: a line of JSON each for the header, every record, and the trailer that proves the rest.
+
+The trailer's `sha256` is of every byte before it. The content fingerprint is of the records alone, so that two exports
+of the same content have the same one, whenever and from whichever store they were made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from holdfast.domain.archived import Archived, read, written
+from holdfast.domain.canonical import canonical
+from holdfast.domain.numbers import checked_flag
+from holdfast.domain.scope import check_part
+from holdfast.domain.times import checked_time
+from holdfast.errors import InvalidInput, InvalidSnapshot
+
+FORMAT = "holdfast_space"
+VERSION = 1
+MAX_LINE_BYTES = 256 * 1024 * 1024
+_KINDS = ("turn", "memory", "resource", "alias")  # in the order in which they stand in a file
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    space: str
+    exported_at: datetime
+    include_private: bool
+
+
+@dataclass(slots=True)
+class Writer:
+    """Makes the lines, one after another, and keeps the sums."""
+
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_KINDS, 0))
+    size_bytes: int = 0
+    _all: Any = field(default_factory=hashlib.sha256)
+    _content: Any = field(default_factory=hashlib.sha256)
+
+    def header(self, header: Header) -> bytes:
+        return self._line(
+            {
+                "type": "header",
+                "format": FORMAT,
+                "version": VERSION,
+                "space": header.space,
+                "exported_at": header.exported_at.isoformat(),
+                "include_private": header.include_private,
+            }
+        )
+
+    def record(self, archived: Archived) -> bytes:
+        value = written(archived)
+        self.counts[value["type"]] += 1
+        line = self._line(value)
+        self._content.update(line)
+        return line
+
+    def trailer(self) -> bytes:
+        sums = {"content_fingerprint": self.content_fingerprint, "sha256": self._all.hexdigest()}
+        return self._line({"type": "trailer", "counts": self.counts, **sums})
+
+    @property
+    def content_fingerprint(self) -> str:
+        return str(self._content.hexdigest())
+
+    def _line(self, value: object) -> bytes:
+        line = canonical(value) + b"\n"
+        self._all.update(line)
+        self.size_bytes += len(line)
+        return line
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A file that was read to its end and found whole."""
+
+    header: Header
+    counts: dict[str, int]
+    content_fingerprint: str
+
+    @property
+    def records(self) -> int:
+        return sum(self.counts.values())
+
+
+def verified(lines: Iterable[bytes], target_space: str) -> Verified:
+    """Read everything and take in nothing; `InvalidSnapshot` names the line that is wrong.
+
+    Records are not only counted and summed but built, as they would be for that space: what passes here can be stored.
+    """
+    everything, content = hashlib.sha256(), hashlib.sha256()
+    counts = dict.fromkeys(_KINDS, 0)
+    header: Header | None = None
+    trailer: dict[str, Any] | None = None
+    sha256, last = "", 0
+    for number, line in enumerate(lines, 1):
+        if trailer is not None:
+            raise InvalidSnapshot(f"line {number}", "stands after the trailer; the file is damaged")
+        value = _parsed(line, number)
+        if header is None:
+            header = _header(value)
+        elif value.get("type") == "trailer":
+            trailer = value
+            sha256 = everything.hexdigest()
+        else:
+            kind = _record(value, number, target_space)
+            last = _in_order(kind, last, number)
+            counts[kind] += 1
+            content.update(line)
+        everything.update(line)
+    if header is None or trailer is None:
+        raise InvalidSnapshot("file", "has no trailer; it was cut off, export it again" if header else "is empty")
+    wanted = {"counts": counts, "content_fingerprint": content.hexdigest(), "sha256": sha256, "type": "trailer"}
+    if trailer != wanted:
+        wrong = next(name for name in (*wanted, *trailer) if trailer.get(name) != wanted.get(name))
+        raise InvalidSnapshot(wrong, "does not agree with the content; the file is damaged, export it again")
+    return Verified(header, counts, content.hexdigest())
+
+
+def records(lines: Iterable[bytes], target_space: str) -> Iterator[Archived]:
+    """The records of a file that was verified."""
+    for number, line in enumerate(lines, 1):
+        value = _parsed(line, number)
+        if value.get("type") not in ("header", "trailer"):
+            yield read(value, target_space)
+
+
+def _parsed(line: bytes, number: int) -> dict[str, Any]:
+    if not line.endswith(b"\n"):
+        raise InvalidSnapshot(f"line {number}", "does not end; the file was cut off, export it again")
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise InvalidSnapshot(f"line {number}", "is not a JSON object; this is no exported space, or it is damaged")
+    return value
+
+
+def _header(value: dict[str, Any]) -> Header:
+    if value.get("type") != "header" or value.get("format") != FORMAT:
+        raise InvalidSnapshot("format", f"this is no exported space: its first line does not say {FORMAT}")
+    if value.get("version") != VERSION or isinstance(value["version"], bool):
+        raise InvalidSnapshot("version", f"must be {VERSION}, not {value.get('version')!r:.40}; use a newer Holdfast")
+    try:
+        check_part("space", value.get("space"))
+        exported_at = checked_time(value.get("exported_at"), "exported_at")
+        return Header(value["space"], exported_at, checked_flag(value.get("include_private"), "include_private"))
+    except InvalidInput as error:
+        problem = error
+    raise InvalidSnapshot(f"line 1, {problem.field}", problem.problem)
+
+
+def _record(value: dict[str, Any], number: int, space: str) -> str:
+    try:
+        read(value, space)
+        return str(value["type"])
+    except InvalidInput as error:
+        problem = error
+    raise InvalidSnapshot(f"line {number}, {problem.field}", problem.problem)
+
+
+def _in_order(kind: str, last: int, number: int) -> int:
+    place = _KINDS.index(kind)
+    if place < last:
+        raise InvalidSnapshot(f"line {number}", f"a {kind} stands after a {_KINDS[last]}; the file is damaged")
+    return place

@@ -1,0 +1,130 @@
+"""From what a store holds to what leaves it: every turn by a view, memories with or without what they rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from holdfast.domain.archived import ArchivedMemory, ArchivedMessage, ArchivedResource, ArchivedRevision, ArchivedTurn
+from holdfast.domain.governed import TranscriptState, TranscriptTurn, View
+from holdfast.domain.memory import Memory
+from holdfast.domain.redaction import MAX_BUDGET, RedactedMessage, RedactedTurn, TranscriptBudget, redacted
+from holdfast.domain.resources import Resource
+from holdfast.domain.scope import Scope
+from holdfast.domain.transcript import Message
+from holdfast.ports import Reader
+
+# What moves is moved whole: budgets are for what is shown.
+_NO_BUDGET = TranscriptBudget(MAX_BUDGET, MAX_BUDGET, MAX_BUDGET, MAX_BUDGET, MAX_BUDGET)
+_WITHHELD = (TranscriptState.MASKED, TranscriptState.RAW_DELETED)
+
+
+def archived_turns(
+    reader: Reader, thread: Scope, turns: Sequence[TranscriptTurn], view: View
+) -> tuple[list[ArchivedTurn], int]:
+    """What the view shows of them, and how many messages it withholds.
+
+    In the raw view a turn without its content keeps its place: what is masked leaves the store as what was deleted. In
+    any other, whatever is withheld is not there.
+    """
+    readable = [message.id for turn in turns if turn.state not in _WITHHELD for message in turn.messages]
+    stored = reader.messages(readable)
+    made: list[ArchivedTurn] = []
+    withheld = 0
+    for turn in turns:
+        shown = redacted(turn, view, _NO_BUDGET)
+        withheld += shown.audit.redacted_messages
+        if turn.state not in _WITHHELD:
+            archived = _turn(thread, turn, shown, stored)
+        elif view is View.RAW_OWNER_ONLY:
+            archived = _emptied(thread, turn, shown)
+        else:
+            continue
+        if archived.messages:
+            made.append(archived)
+    return made, withheld
+
+
+def _turn(thread: Scope, turn: TranscriptTurn, shown: RedactedTurn, stored: Mapping[str, Message]) -> ArchivedTurn:
+    said = [
+        (stored[message.id], message)
+        for message in shown.messages
+        if message.redaction is None and message.id in stored
+    ]
+    first = said[0][0] if said else None
+    return ArchivedTurn(
+        scope=thread if first is None else first.scope,
+        id=turn.id,
+        state=turn.state,
+        committed_at=turn.committed_at,
+        messages=tuple(_message(kept, message) for kept, message in said),
+        source=None if first is None else first.source,
+        delivery=turn.delivery,
+        attribution=turn.attribution,
+        host_refs=tuple(reference.ref for reference in shown.host_refs),
+    )
+
+
+def _emptied(thread: Scope, turn: TranscriptTurn, shown: RedactedTurn) -> ArchivedTurn:
+    return ArchivedTurn(
+        scope=thread,
+        id=turn.id,
+        state=TranscriptState.RAW_DELETED,
+        committed_at=turn.committed_at,
+        messages=tuple(ArchivedMessage(message.id, message.role) for message in shown.messages),
+        delivery=turn.delivery,
+        attribution=turn.attribution,
+        host_refs=tuple(reference.ref for reference in shown.host_refs),
+    )
+
+
+def _message(kept: Message, shown: RedactedMessage) -> ArchivedMessage:
+    assert shown.authority is not None
+    return ArchivedMessage(
+        id=kept.id,
+        role=kept.role,
+        text=shown.text,
+        authority=shown.authority,
+        sender=kept.sender,
+        said_at=kept.said_at,
+        external_id=kept.external_id,
+        metadata=kept.metadata,
+        superseded_at=kept.superseded_at,
+    )
+
+
+def archived_memory(revisions: Sequence[Memory], *, with_evidence: bool) -> ArchivedMemory:
+    return ArchivedMemory(
+        id=revisions[0].id,
+        revisions=tuple(_revision(revision, with_evidence) for revision in revisions),
+    )
+
+
+def _revision(memory: Memory, with_evidence: bool) -> ArchivedRevision:
+    return ArchivedRevision(
+        scope=memory.scope,
+        plane=memory.plane,
+        text=memory.text,
+        trust=memory.trust,
+        status=memory.status,
+        validity=memory.validity,
+        recorded_at=memory.recorded_at,
+        source=memory.source,
+        author=memory.author,
+        reason=memory.reason,
+        metadata=memory.metadata,
+        evidence=tuple(sorted(link.message_id for link in memory.evidence)) if with_evidence else (),
+    )
+
+
+def archived_resource(resource: Resource) -> ArchivedResource:
+    return ArchivedResource(
+        id=resource.id,
+        scope=resource.scope,
+        name=resource.name,
+        media_type=resource.media_type,
+        sha256=resource.sha256,
+        bytes=resource.bytes,
+        chunks=resource.chunks,
+        external_uri=resource.external_uri,
+        recorded_at=resource.recorded_at,
+    )

@@ -1,0 +1,133 @@
+"""`export`: a continuity snapshot of one conversation, with what is known of its owner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import ClassVar
+
+from holdfast.domain.access import Action, Grant
+from holdfast.domain.archived import ArchivedMemory, ArchivedTurn
+from holdfast.domain.continuity import MOST_MEMORIES, MOST_TURNS, document, snapshot_of
+from holdfast.domain.governance import Governance
+from holdfast.domain.governed import TranscriptState, View, checked_member
+from holdfast.domain.identity import MemoryScope
+from holdfast.domain.lifecycle import Admission, Disposition, LifecycleReport, ModeInput, Trigger, admitted
+from holdfast.domain.memory import GUARDED_PLANES, Memory, Plane, Status
+from holdfast.domain.numbers import checked_flag
+from holdfast.domain.results import HitKind
+from holdfast.domain.scope import Partition, Scope
+from holdfast.domain.surface.exchange import MemoryExportReport, MemoryExportRequest, TransferMode
+from holdfast.domain.viewing import check_view
+from holdfast.errors import InvalidInput, NotFound
+from holdfast.ports import Clock, ListFilter, Reader
+from holdfast.runtime.governed.archiving import archived_memory, archived_turns
+from holdfast.runtime.governed.threads import Address, course
+from holdfast.runtime.perform import Core, Read
+
+# What lasts beyond a conversation. Episodes and the chunks of documents are not what is known of somebody.
+_LASTING = frozenset({Plane.LONG_TERM, Plane.SHARED_FACT, Plane.PROCEDURAL})
+_PAGE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    clock: Clock
+    started_at: datetime
+    admission: Admission
+
+
+def checked_mode(mode: object, field: str = "mode_input") -> ModeInput:
+    if not isinstance(mode, ModeInput):
+        raise InvalidInput(field, f"expected a ModeInput, got {type(mode).__name__}")
+    return mode.checked()
+
+
+@dataclass(frozen=True, slots=True)
+class ExportContinuity(Read[_Prepared, MemoryExportReport]):
+    """What is private comes only if it is asked for, by those who may see it raw."""
+
+    action: ClassVar[Action] = Action.EXPORT
+    governance: Governance
+    request: MemoryExportRequest
+    where: MemoryScope
+
+    def __post_init__(self) -> None:
+        checked_member(TransferMode, self.request.mode, "mode")
+        checked_flag(self.request.include_private, "include_private")
+        checked_mode(self.request.mode_input)
+        Address.of(self.governance, self.where)
+
+    @property
+    def scope(self) -> Scope:  # type: ignore[override]
+        """Whose memory it is: what was learned belongs to no conversation."""
+        return self.governance.identity.scope
+
+    async def prepare(self, core: Core, grant: Grant) -> _Prepared:
+        if self.request.include_private:
+            check_view(grant.actor, View.RAW_OWNER_ONLY, self.scope.partition)
+        return _Prepared(core.clock, core.clock.now(), admitted(self.action, self.request.mode_input))
+
+    def apply(self, reader: Reader, prepared: _Prepared) -> MemoryExportReport:
+        if prepared.admission.disposition is not Disposition.EXECUTE_NOW:
+            return MemoryExportReport(False, None, None, self._course(prepared, f"{prepared.admission.reason}"))
+        thread = Address.of(self.governance, self.where).find(reader)
+        turns = self._turns(reader, thread)
+        mode = TransferMode(self.request.mode)
+        kept = {message.id for turn in turns for message in turn.messages}
+        snapshot = snapshot_of(
+            mode,
+            thread,
+            tuple(self._memories(reader, thread.partition, kept if mode is TransferMode.FULL_RESTORE else set())),
+            turns,
+            includes_private=self.request.include_private,
+            exported_at=prepared.started_at,
+            most_bytes=self.governance.budget.snapshot_bytes,
+        )
+        counts = snapshot.manifest.counts
+        told = f"{counts['long_term_memory']} memories, {counts['turns']} turns"
+        return MemoryExportReport(True, snapshot, document(snapshot), self._course(prepared, told))
+
+    def _turns(self, reader: Reader, thread: Scope) -> tuple[ArchivedTurn, ...]:
+        most = min(self.governance.budget.transcript.page_size, MOST_TURNS)
+        found = reader.last_turns(thread, most)
+        if not found:
+            raise NotFound(f"there is no conversation {thread.conversation!r:.80} here; nothing was exported")
+        view = View.RAW_OWNER_ONLY if self.request.include_private else View.EXPORT
+        # What cannot be said again is no state to go on from.
+        turns, _ = archived_turns(reader, thread, found, view)
+        return tuple(turn for turn in turns if turn.state is not TranscriptState.RAW_DELETED)
+
+    def _memories(self, reader: Reader, partition: Partition, messages: set[str]) -> list[ArchivedMemory]:
+        """The newest that belong to the partition itself, not to everybody."""
+        planes = _LASTING | GUARDED_PLANES if self.request.include_private else _LASTING
+        wanted = ListFilter(kind=HitKind.MEMORY, planes=planes, status=Status.ACCEPTED)
+        most = MOST_MEMORIES[TransferMode(self.request.mode)]
+        made: list[ArchivedMemory] = []
+        before: str | None = None
+        while len(made) < most and (page := reader.page(wanted, before, _PAGE)):
+            before = page[-1].id.partition("_")[2]
+            own = [item for item in page if isinstance(item, Memory) and item.scope.partition == partition]
+            made += [_current(memory, messages) for memory in own]
+        return made[:most]
+
+    def _course(self, prepared: _Prepared, told: str) -> LifecycleReport:
+        return course(
+            self.action,
+            prepared.started_at,
+            prepared.clock.now(),
+            told,
+            trigger=Trigger.SNAPSHOT_TRANSFER,
+            admission=prepared.admission,
+        )
+
+    def touched(self, result: MemoryExportReport) -> int:
+        return 0 if result.snapshot is None else sum(result.snapshot.manifest.counts.values())
+
+
+def _current(memory: Memory, messages: set[str]) -> ArchivedMemory:
+    """As it is now. Who wrote it and why stays behind; what it rests on comes as far as the turns do."""
+    made = archived_memory([memory], with_evidence=True)
+    (revision,) = made.revisions
+    evidence = tuple(message_id for message_id in revision.evidence if message_id in messages)
+    return replace(made, revisions=(replace(revision, author=None, reason=None, evidence=evidence),))

@@ -1,0 +1,224 @@
+"""`import_`: a continuity snapshot taken in, whole or not at all, and once however often it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import ClassVar
+
+from holdfast.domain import ids
+from holdfast.domain.access import Action, ActorKind, Grant
+from holdfast.domain.archived import Archived, ArchivedMemory, ArchivedRevision, ArchivedTurn
+from holdfast.domain.canonical import planted
+from holdfast.domain.continuity import MOST_MEMORIES, is_private, opened
+from holdfast.domain.events import EventKind
+from holdfast.domain.governance import Governance
+from holdfast.domain.governed import checked_member
+from holdfast.domain.identity import DEFAULT_CHANNEL, MemoryScope
+from holdfast.domain.ids import EventId, OperationId
+from holdfast.domain.lifecycle import Admission, Disposition, Trigger, admitted
+from holdfast.domain.memory import ALWAYS, Plane, Status, Trust
+from holdfast.domain.numbers import checked_flag
+from holdfast.domain.scope import CONVERSATION_PARTS, Partition, Scope
+from holdfast.domain.surface.exchange import (
+    ContinuitySnapshot,
+    MemoryImportReport,
+    MemoryImportRequest,
+    Taken,
+    TransferMode,
+)
+from holdfast.errors import InvalidSnapshot
+from holdfast.loops import aside
+from holdfast.ports import Transaction
+from holdfast.runtime.governed.export import checked_mode
+from holdfast.runtime.governed.papers import note_event
+from holdfast.runtime.governed.taking import Intake, Ready, ready
+from holdfast.runtime.governed.threads import Address, course
+from holdfast.runtime.perform import Core, Write
+
+# Who may vouch for what was learned elsewhere, and how far.
+_VOUCHED = {ActorKind.OPERATOR: Trust.STATED, ActorKind.USER: Trust.STATED}
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    core: Core
+    author: str
+    most_trust: Trust
+    started_at: datetime
+    admission: Admission
+    snapshot: ContinuitySnapshot
+    memories: Sequence[Ready]
+    turns: Sequence[Ready]
+    withheld: int
+
+
+@dataclass(frozen=True, slots=True)
+class ImportContinuity(Write[_Prepared, MemoryImportReport]):
+    """The snapshot is verified before anything is written; then all of it commits at once.
+
+    Its memories go to the runtime's identity, its turns to the target conversation. A bootstrap takes no turns, but
+    keeps their summary as an episode.
+    """
+
+    action: ClassVar[Action] = Action.IMPORT
+    governance: Governance
+    request: MemoryImportRequest
+
+    def __post_init__(self) -> None:
+        checked_member(TransferMode, self.request.mode, "mode")
+        checked_flag(self.request.include_private, "include_private")
+        checked_mode(self.request.mode_input)
+        if (where := self._stated()) is not None:
+            Address.of(self.governance, where)
+
+    @property
+    def scope(self) -> Scope:  # type: ignore[override]
+        return self.governance.identity.scope
+
+    def _stated(self) -> MemoryScope | None:
+        if self.request.scope is not None:
+            return self.request.scope
+        target = self.request.target_chat_id
+        return None if target is None else MemoryScope(chat_id=target)
+
+    def _where(self, snapshot: ContinuitySnapshot) -> MemoryScope:
+        """The conversation that is named, else the one that the snapshot is of."""
+        channel = snapshot.origin.get("channel", DEFAULT_CHANNEL)
+        return self._stated() or MemoryScope(channel=channel, conversation_id=snapshot.chat_id)
+
+    async def prepare(self, core: Core, grant: Grant) -> _Prepared:
+        started_at = core.clock.now()
+        admission = admitted(self.action, self.request.mode_input)
+        space, most = self.scope.space, self.governance.budget.snapshot_bytes
+        snapshot = await aside(lambda: opened(self.request.snapshot, space, most))
+        if self._mode is TransferMode.FULL_RESTORE and snapshot.mode is TransferMode.BOOTSTRAP:
+            raise InvalidSnapshot("mode", "is bootstrap, which holds no turns to restore; import it as bootstrap")
+        memories, turns = self._wanted(snapshot)
+        open_memories, open_turns = self._open(memories), self._open(turns)
+        if self._mode is TransferMode.BOOTSTRAP and snapshot.summary:
+            open_memories = [*open_memories, self._episode(snapshot)]
+        return _Prepared(
+            core=core,
+            author=str(grant.actor),
+            most_trust=_VOUCHED.get(grant.actor.kind, Trust.MODEST),
+            started_at=started_at,
+            admission=admission,
+            snapshot=snapshot,
+            memories=await ready(core, open_memories),
+            turns=await ready(core, open_turns),
+            withheld=len(memories) + len(turns) - len(self._open(memories)) - len(open_turns),
+        )
+
+    @property
+    def _mode(self) -> TransferMode:
+        return TransferMode(self.request.mode)
+
+    def _wanted(self, snapshot: ContinuitySnapshot) -> tuple[Sequence[ArchivedMemory], Sequence[ArchivedTurn]]:
+        memories = snapshot.long_term_memory[: MOST_MEMORIES[self._mode]]
+        state = snapshot.execution_state
+        return memories, state.turns if state is not None and self._mode is TransferMode.FULL_RESTORE else ()
+
+    def _open(self, some: Sequence[ArchivedMemory | ArchivedTurn]) -> list[Archived]:
+        return [each for each in some if self.request.include_private or not is_private(each)]
+
+    def _episode(self, snapshot: ContinuitySnapshot) -> ArchivedMemory:
+        lines = "\n".join(f"{line.role}: {line.text}" for line in snapshot.summary)
+        made_for = f"{snapshot.manifest.content_fingerprint}/{self.scope.partition}"
+        revision = ArchivedRevision(
+            scope=self.scope,
+            plane=Plane.EPISODE,
+            text=f"What was said last in {snapshot.chat_id}:\n{lines}",
+            trust=Trust.LOW,
+            status=Status.ACCEPTED,
+            validity=ALWAYS,
+            recorded_at=snapshot.exported_at,
+        )
+        return ArchivedMemory(planted(ids.MEMORY, snapshot.exported_at, made_for, "episode"), (revision,))
+
+    def apply(self, transaction: Transaction, prepared: _Prepared) -> MemoryImportReport:
+        snapshot = prepared.snapshot
+        if prepared.admission.disposition is not Disposition.EXECUTE_NOW:
+            return self._report(prepared, Taken(), self._where(snapshot).conversation_id or "", None)
+        thread = Address.of(self.governance, self._where(snapshot)).find(transaction)
+        intake = self._intake(prepared, thread)
+        taken = Taken(withheld=prepared.withheld)
+        for given in (*prepared.turns, *prepared.memories):
+            taken += intake.take(transaction, replace(given, archived=self._moved(given.archived, thread)))
+        event_id = None
+        if taken.changed:
+            event_id = note_event(
+                transaction,
+                prepared.core,
+                EventKind.LIFECYCLE,
+                self.scope,
+                keep=self.governance.budget.events,
+                content_hash=snapshot.manifest.content_fingerprint,
+                details={"operation": self.action.value, "turns": taken.turns, "memories": taken.memories},
+            )
+        return self._report(prepared, taken, thread.conversation or "", event_id)
+
+    def _intake(self, prepared: _Prepared, thread: Scope) -> Intake:
+        """Ids are kept where they came from: elsewhere the same ones may be in use."""
+        origin = prepared.snapshot.origin
+        partition = thread.partition
+        at_home = Scope(**{name: value for name, value in origin.items() if name != "channel"}).partition == partition
+        same = at_home and (prepared.snapshot.chat_id, origin.get("channel")) == (thread.conversation, thread.channel)
+        return Intake(
+            core=prepared.core,
+            messages_home=None if same else str(thread.given()),
+            memories_home=None if at_home else _name(partition),
+            author=prepared.author,
+            most_trust=prepared.most_trust,
+        )
+
+    def _moved(self, archived: Archived, thread: Scope) -> Archived:
+        """Into the runtime's own scope, wherever it says that it belongs."""
+        if isinstance(archived, ArchivedTurn):
+            place = {name: getattr(thread, name) for name in CONVERSATION_PARTS}
+            return replace(archived, scope=replace(self._own(archived.scope), **place))
+        assert isinstance(archived, ArchivedMemory)
+        revisions = tuple(replace(each, scope=self._own(each.scope)) for each in archived.revisions)
+        return replace(archived, revisions=revisions)
+
+    def _own(self, scope: Scope) -> Scope:
+        if scope.partition == self.scope.partition:
+            return scope
+        return replace(scope, subject=self.scope.subject, agent=self.scope.agent)
+
+    def _report(
+        self, prepared: _Prepared, taken: Taken, conversation: str, event_id: EventId | None
+    ) -> MemoryImportReport:
+        accepted = prepared.admission.disposition is Disposition.EXECUTE_NOW
+        told = f"{taken.memories} memories, {taken.turns} turns, {taken.known} known"
+        return MemoryImportReport(
+            accepted=accepted,
+            changed=taken.changed,
+            mode=self._mode,
+            conversation=conversation,
+            content_fingerprint=prepared.snapshot.manifest.content_fingerprint,
+            taken=taken,
+            lifecycle_report=course(
+                self.action,
+                prepared.started_at,
+                prepared.core.clock.now(),
+                told if accepted else f"{prepared.admission.reason}",
+                changed=taken.changed,
+                trigger=Trigger.SNAPSHOT_TRANSFER,
+                admission=prepared.admission,
+                event_id=event_id,
+            ),
+        )
+
+    async def finish(self, core: Core, result: MemoryImportReport, operation_id: OperationId) -> MemoryImportReport:
+        if result.changed and not core.embedder.local:
+            core.wake()
+        return result
+
+    def touched(self, result: MemoryImportReport) -> int:
+        return result.taken.messages + result.taken.memories
+
+
+def _name(partition: Partition) -> str:
+    return f"{partition.space}/{partition.kind}/{partition.owner}"

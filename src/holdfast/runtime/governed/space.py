@@ -1,0 +1,317 @@
+"""`export_space` and `import_space`: everything that one space holds, as a file that proves itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from typing import ClassVar
+
+from holdfast.domain.access import Action, Grant
+from holdfast.domain.archived import Archived, ArchivedAlias, ArchivedMemory, ArchivedTurn
+from holdfast.domain.events import EventKind
+from holdfast.domain.governance import Governance
+from holdfast.domain.governed import View
+from holdfast.domain.ids import EventId, OperationId
+from holdfast.domain.lifecycle import Admission, Disposition, LifecycleReport, ModeInput, Trigger, admitted
+from holdfast.domain.memory import GUARDED_PLANES, Memory, Status
+from holdfast.domain.numbers import checked_flag
+from holdfast.domain.scope import Scope
+from holdfast.domain.spacefile import Header, Verified, Writer, records, verified
+from holdfast.domain.surface.exchange import MemorySpaceExportReport, MemorySpaceImportReport, SpaceCounts, Taken
+from holdfast.domain.viewing import check_view
+from holdfast.errors import InvalidInput
+from holdfast.loops import aside
+from holdfast.ports import Reader, Transaction
+from holdfast.runtime.governed.archiving import archived_memory, archived_resource, archived_turns
+from holdfast.runtime.governed.export import checked_mode
+from holdfast.runtime.governed.papers import note_event
+from holdfast.runtime.governed.taking import Intake, Ready, ready
+from holdfast.runtime.governed.threads import course
+from holdfast.runtime.perform import Core, Read, Write
+
+Tell = Callable[[int, int], None]
+_PAGE = 256
+# What one commit of an import takes in.
+_CHUNK_RECORDS = 256
+_CHUNK_CHARS = 1_000_000
+
+
+def nobody(done: int, total: int) -> None:
+    """Told of progress that nobody watches."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    core: Core
+    started_at: datetime
+    admission: Admission
+
+
+@dataclass(frozen=True, slots=True)
+class ExportSpace(Read[_Prepared, MemorySpaceExportReport]):
+    """Line by line into `sink`, of one moment: a single read transaction, however long it takes.
+
+    What is private comes only if it is asked for, by an operator who may see it raw: private authorities and planes,
+    what waits for a decision, what memories rest on, and aliases.
+    """
+
+    action: ClassVar[Action] = Action.EXPORT_SPACE
+    governance: Governance
+    include_private: bool
+    sink: Callable[[bytes], None] = field(repr=False)
+    mode_input: ModeInput = field(default_factory=ModeInput)
+    tell: Tell = nobody
+
+    def __post_init__(self) -> None:
+        checked_flag(self.include_private, "include_private")
+        checked_mode(self.mode_input)
+
+    @property
+    def scope(self) -> Scope:  # type: ignore[override]
+        return Scope(space=self.governance.identity.space)
+
+    async def prepare(self, core: Core, grant: Grant) -> _Prepared:
+        if self.include_private:
+            check_view(grant.actor, View.RAW_OWNER_ONLY, self.scope.partition)
+        return _Prepared(core, core.clock.now(), admitted(self.action, self.mode_input))
+
+    def apply(self, reader: Reader, prepared: _Prepared) -> MemorySpaceExportReport:
+        if prepared.admission.disposition is not Disposition.EXECUTE_NOW:
+            return self._report(prepared, SpaceCounts(), None, 0)
+        written = _Export(self, reader, prepared).run()
+        counts = SpaceCounts(
+            turns=written.writer.counts["turn"],
+            messages=written.messages,
+            resources=written.writer.counts["resource"],
+            memories=written.writer.counts["memory"],
+            aliases=written.writer.counts["alias"],
+            redacted=written.withheld,
+        )
+        return self._report(prepared, counts, written.writer.content_fingerprint, written.writer.size_bytes)
+
+    def _report(
+        self, prepared: _Prepared, counts: SpaceCounts, fingerprint: str | None, size: int
+    ) -> MemorySpaceExportReport:
+        accepted = prepared.admission.disposition is Disposition.EXECUTE_NOW
+        return MemorySpaceExportReport(
+            accepted=accepted,
+            space=self.scope.space,
+            include_private=self.include_private,
+            counts=counts,
+            content_fingerprint=fingerprint,
+            size_bytes=size,
+            content=None,
+            path=None,
+            lifecycle_report=_course(
+                self.action, prepared, f"{counts.turns} turns, {counts.memories} memories, {size} bytes"
+            ),
+        )
+
+    def touched(self, result: MemorySpaceExportReport) -> int:
+        return result.counts.messages + result.counts.memories
+
+
+class _Export:
+    """One run through a space."""
+
+    def __init__(self, verb: ExportSpace, reader: Reader, prepared: _Prepared) -> None:
+        self.writer = Writer()
+        self.messages = self.withheld = 0
+        self._verb = verb
+        self._reader = reader
+        self._private = verb.include_private
+        self._at = prepared.started_at
+        counts = reader.counts(prepared.core.embedder.fingerprint, prepared.core.analyzer.version)
+        self._total = counts["messages"] + counts["memories"]
+        self._done = 0
+
+    def run(self) -> _Export:
+        self._verb.sink(self.writer.header(Header(self._verb.scope.space, self._at, self._private)))
+        for part in (self._turns(), self._memories(), self._resources(), self._aliases() if self._private else ()):
+            for archived in part:
+                self._verb.sink(self.writer.record(archived))
+        self._verb.sink(self.writer.trailer())
+        return self
+
+    def _moved_on(self, by: int) -> None:
+        self._done += by
+        self._verb.tell(min(self._done, self._total), self._total)
+
+    def _turns(self) -> Iterator[ArchivedTurn]:
+        view = View.RAW_OWNER_ONLY if self._private else View.EXPORT
+        for thread in self._threads():
+            after = 0
+            while turns := self._reader.turns(thread, after, _PAGE):
+                after = turns[-1].sequence
+                archived, withheld = archived_turns(self._reader, thread, turns, view)
+                self.messages += sum(len(turn.messages) for turn in archived)
+                self.withheld += withheld
+                yield from archived
+                self._moved_on(sum(len(turn.messages) for turn in turns))
+
+    def _threads(self) -> list[Scope]:
+        """In one order whatever the store: of each conversation its name is held, never its content."""
+        found: list[Scope] = []
+        while page := self._reader.threads(found[-1] if found else None, _PAGE):
+            found += [summary.thread for summary in page]
+        return sorted(found, key=lambda thread: (thread.partition, sorted(thread.given().items())))
+
+    def _memories(self) -> Iterator[ArchivedMemory]:
+        after = ""
+        while page := self._reader.memories(after, _PAGE):
+            after = page[-1][0].id
+            for revisions in page:
+                if self._private or _is_public(revisions):
+                    yield archived_memory(revisions, with_evidence=self._private)
+            self._moved_on(len(page))
+
+    def _resources(self) -> Iterator[Archived]:
+        before: str | None = None
+        while page := self._reader.resources(before, _PAGE):
+            before = page[-1].id
+            yield from map(archived_resource, page)
+
+    def _aliases(self) -> Iterator[Archived]:
+        for partition in sorted(self._reader.partitions()):
+            after = b""
+            while page := self._reader.aliases(partition, after, _PAGE):
+                after = page[-1].key
+                for kept in page:
+                    yield ArchivedAlias(kept.thread, kept.key.hex(), kept.trusted, kept.recorded_at)
+
+
+def _is_public(revisions: Sequence[Memory]) -> bool:
+    """One revision that was private keeps the others back: they may say the same."""
+    return all(each.plane not in GUARDED_PLANES and each.status is Status.ACCEPTED for each in revisions)
+
+
+# --- import -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _TakenIn(_Prepared):
+    found: Verified | None = None
+    taken: Taken = field(default_factory=Taken)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSpace(Write[_TakenIn, MemorySpaceImportReport]):
+    """The file is read to its end before anything is written; then it is taken in, some of it per commit.
+
+    An import that was stopped is made again: what is there already is known by its id.
+    """
+
+    action: ClassVar[Action] = Action.IMPORT_SPACE
+    governance: Governance
+    source: Callable[[], Iterable[bytes]] = field(repr=False)
+    mode_input: ModeInput = field(default_factory=ModeInput)
+    tell: Tell = nobody
+
+    def __post_init__(self) -> None:
+        checked_mode(self.mode_input)
+        if not callable(self.source):
+            raise InvalidInput("path", "is not given, nor the content; say what to import")
+
+    @property
+    def scope(self) -> Scope:  # type: ignore[override]
+        return Scope(space=self.governance.identity.space)
+
+    async def prepare(self, core: Core, grant: Grant) -> _TakenIn:
+        started_at, admission = core.clock.now(), admitted(self.action, self.mode_input)
+        if admission.disposition is not Disposition.EXECUTE_NOW:
+            return _TakenIn(core, started_at, admission)
+        space = self.scope.space
+        found = await aside(lambda: verified(self.source(), space))
+        intake = Intake(
+            core=core,
+            messages_home=None if found.header.space == space else space,
+            memories_home=None if found.header.space == space else space,
+            author=str(grant.actor),
+            keep_author=True,
+        )
+        taken, done = Taken(), 0
+        chunks = _chunks(records(self.source(), space))
+        while chunk := await aside(lambda: next(chunks, None)):
+            prepared = await ready(core, chunk)
+            taken += await core.store.write(grant, partial(_take, intake, prepared))
+            done += len(chunk)
+            self.tell(done, found.records)
+        return _TakenIn(core, started_at, admission, found, taken)
+
+    def apply(self, transaction: Transaction, prepared: _TakenIn) -> MemorySpaceImportReport:
+        found, taken = prepared.found, prepared.taken
+        event_id: EventId | None = None
+        if found is not None and taken.changed:
+            event_id = note_event(
+                transaction,
+                prepared.core,
+                EventKind.OPERATOR,
+                self.scope,
+                keep=self.governance.budget.events,
+                content_hash=found.content_fingerprint,
+                details={"operation": self.action.value, "turns": taken.turns, "memories": taken.memories},
+            )
+        told = f"{taken.turns} turns, {taken.memories} memories, {taken.known} known"
+        return MemorySpaceImportReport(
+            accepted=found is not None,
+            changed=taken.changed,
+            space=self.scope.space,
+            origin_space=None if found is None else found.header.space,
+            content_fingerprint=None if found is None else found.content_fingerprint,
+            taken=taken,
+            lifecycle_report=_course(self.action, prepared, told, changed=taken.changed, event_id=event_id),
+        )
+
+    async def finish(
+        self, core: Core, result: MemorySpaceImportReport, operation_id: OperationId
+    ) -> MemorySpaceImportReport:
+        if result.changed:
+            core.wake()
+        return result
+
+    def touched(self, result: MemorySpaceImportReport) -> int:
+        return result.taken.messages + result.taken.memories
+
+
+def _take(intake: Intake, some: Sequence[Ready], transaction: Transaction) -> Taken:
+    taken = Taken()
+    for given in some:
+        taken += intake.take(transaction, given)
+    return taken
+
+
+def _chunks(found: Iterator[Archived]) -> Iterator[list[Archived]]:
+    chunk: list[Archived] = []
+    chars = 0
+    for archived in found:
+        chunk.append(archived)
+        chars += _chars(archived)
+        if len(chunk) == _CHUNK_RECORDS or chars >= _CHUNK_CHARS:
+            yield chunk
+            chunk, chars = [], 0
+    if chunk:
+        yield chunk
+
+
+def _chars(archived: Archived) -> int:
+    if isinstance(archived, ArchivedTurn):
+        return sum(len(message.text or "") for message in archived.messages)
+    return sum(len(revision.text) for revision in archived.revisions) if isinstance(archived, ArchivedMemory) else 0
+
+
+def _course(
+    action: Action, prepared: _Prepared, told: str, *, changed: bool = False, event_id: EventId | None = None
+) -> LifecycleReport:
+    refused = prepared.admission.disposition is not Disposition.EXECUTE_NOW
+    return course(
+        action,
+        prepared.started_at,
+        prepared.core.clock.now(),
+        f"{prepared.admission.reason}" if refused else told,
+        changed=changed,
+        trigger=Trigger.SNAPSHOT_TRANSFER,
+        admission=prepared.admission,
+        event_id=event_id,
+    )

@@ -1,0 +1,139 @@
+"""Repairing a store: first a report of what is wrong and what could be done, then, if asked, what loses nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from holdfast.domain.access import Action, Grant
+from holdfast.domain.derived import RepairIssueKind
+from holdfast.domain.events import EventKind
+from holdfast.domain.ids import OperationId
+from holdfast.domain.jobs import JobKind, NewJob
+from holdfast.domain.papers import EVENTS_KEPT, MENDS, Manifest, Mend, StoreRepair, ThreadIssues
+from holdfast.domain.profiles import PROFILES
+from holdfast.domain.results import Finding
+from holdfast.domain.scope import EVERYWHERE, Scope
+from holdfast.errors import ManifestMismatch
+from holdfast.ports import Reader, Transaction
+from holdfast.runtime.governed.papers import manifest_of, note_event
+from holdfast.runtime.perform import Core, Read, Write
+
+_MOST_ISSUES = 1_000
+_PAGE = 256
+
+
+@dataclass(frozen=True, slots=True)
+class _Examined:
+    """What is wrong, before anything is done."""
+
+    findings: tuple[Finding, ...]
+    checked_turns: int
+    threads: tuple[ThreadIssues, ...]
+    more: bool
+    manifest: Manifest | None
+    unreadable: str | None
+
+    @property
+    def keep(self) -> int:
+        """How many events a space may have."""
+        profile = None if self.manifest is None else PROFILES.get(self.manifest.profile)
+        return EVENTS_KEPT if profile is None else profile.budget.events
+
+
+def _examined(reader: Reader, core: Core) -> _Examined:
+    _, findings = reader.integrity(core.embedder.fingerprint)
+    threads: list[ThreadIssues] = []
+    turns = issues = 0
+    after: Scope | None = None
+    while page := reader.threads(after, _PAGE):
+        after = page[-1].thread
+        for summary in page:
+            check = reader.check_transcript(summary.thread, max(_MOST_ISSUES - issues, 1))
+            turns += check.checked_turns
+            issues += len(check.issues)
+            if check.issues and issues <= _MOST_ISSUES:
+                threads.append(ThreadIssues(summary.thread, check.issues))
+    try:
+        manifest, unreadable = manifest_of(reader), None
+    except ManifestMismatch as error:
+        manifest, unreadable = None, str(error)
+    more = issues >= _MOST_ISSUES
+    return _Examined(tuple(findings), turns, tuple(threads), more, manifest, unreadable)
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    core: Core
+    at: datetime
+    found: _Examined
+
+
+@dataclass(frozen=True, slots=True)
+class LookOverStore(Read[tuple[Core, datetime], StoreRepair]):
+    """What is wrong with the whole store, and what a repair would do. Changes nothing."""
+
+    action: ClassVar[Action] = Action.VERIFY
+    scope: Scope
+
+    async def prepare(self, core: Core, grant: Grant) -> tuple[Core, datetime]:
+        return core, core.clock.now()
+
+    def apply(self, reader: Reader, prepared: tuple[Core, datetime]) -> StoreRepair:
+        core, now = prepared
+        found = _examined(reader, core)
+        return _report(found, reader.mendable(now, found.keep), applied=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RepairStore(Write[_Prepared, StoreRepair]):
+    """Do what loses nothing that anybody said or learned, and say what is left."""
+
+    action: ClassVar[Action] = Action.REBUILD
+    scope: Scope
+
+    async def prepare(self, core: Core, grant: Grant) -> _Prepared:
+        found = await core.store.read(grant, lambda reader: _examined(reader, core))
+        return _Prepared(core, core.clock.now(), found)
+
+    def apply(self, transaction: Transaction, prepared: _Prepared) -> StoreRepair:
+        core, found = prepared.core, prepared.found
+        done = transaction.mend(prepared.at, found.keep)
+        if done[Mend.REINDEX]:
+            self.enqueue(transaction, core, NewJob(JobKind.REEMBED, Scope(space=EVERYWHERE)))
+        details: dict[str, str | int | None] = {"operation": "repair"}
+        details.update({mend.value: count for mend, count in done.items()})
+        note_event(transaction, core, EventKind.OPERATOR, self.scope, keep=found.keep, details=details)
+        return _report(found, done, applied=True)
+
+    async def finish(self, core: Core, result: StoreRepair, operation_id: OperationId) -> StoreRepair:
+        if result.mends.get(Mend.REINDEX):
+            await core.drain()
+        return result
+
+    def touched(self, result: StoreRepair) -> int:
+        return sum(result.mends.values())
+
+
+def _report(found: _Examined, mends: Mapping[Mend, int], *, applied: bool) -> StoreRepair:
+    beyond = [f"{each.check}: {each.problem}" for each in found.findings if each.check not in MENDS]
+    broken = [issue.kind for thread in found.threads for issue in thread.issues]
+    beyond += [
+        f"{kind}: {broken.count(kind)} in transcripts"
+        for kind in RepairIssueKind
+        if kind in broken and kind is not RepairIssueKind.ORPHAN_DERIVED_REF
+    ]
+    if found.unreadable is not None:
+        beyond.append(found.unreadable)
+    return StoreRepair(
+        applied=applied,
+        findings=found.findings,
+        checked_turns=found.checked_turns,
+        threads=found.threads,
+        more_issues=found.more,
+        mends=dict(mends),
+        beyond_repair=tuple(beyond),
+        manifest=found.manifest,
+    )

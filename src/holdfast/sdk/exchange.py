@@ -1,0 +1,169 @@
+"""The runtime's operations that move memory: continuity snapshots, and whole spaces as files."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import BinaryIO
+
+from holdfast.domain.access import Action
+from holdfast.domain.governance import Governance
+from holdfast.domain.identity import MemoryScope
+from holdfast.domain.spacefile import MAX_LINE_BYTES
+from holdfast.domain.surface.exchange import (
+    MemoryExportReport,
+    MemoryExportRequest,
+    MemoryImportReport,
+    MemoryImportRequest,
+    MemorySpaceExportReport,
+    MemorySpaceExportRequest,
+    MemorySpaceImportReport,
+    MemorySpaceImportRequest,
+)
+from holdfast.errors import InvalidInput, InvalidSnapshot
+from holdfast.runtime.governed.export import ExportContinuity
+from holdfast.runtime.governed.import_ import ImportContinuity
+from holdfast.runtime.governed.space import ExportSpace, ImportSpace, Tell, nobody
+from holdfast.sdk.operations import Operations
+
+
+class ExchangeOperations(Operations):
+    async def export(self, request: MemoryExportRequest | None = None) -> MemoryExportReport:
+        """A continuity snapshot of a conversation: what is known of its owner, and where it stopped."""
+        asked = request or MemoryExportRequest()
+
+        def make(governance: Governance) -> ExportContinuity:
+            named = None if asked.chat_id is None else MemoryScope(chat_id=asked.chat_id)
+            return ExportContinuity(governance, asked, self._where(asked.scope or named))
+
+        return await self._perform(Action.EXPORT, "export", make)
+
+    async def import_(self, request: MemoryImportRequest) -> MemoryImportReport:
+        """Take a continuity snapshot in: whole or not at all, and once however often it is given."""
+        return await self._perform(Action.IMPORT, "import", lambda governance: ImportContinuity(governance, request))
+
+    async def export_space(
+        self, request: MemorySpaceExportRequest | None = None, *, tell: Tell = nobody
+    ) -> MemorySpaceExportReport:
+        """Everything the space holds, as a file that proves itself. `tell` hears of records done, and of all."""
+        asked = request or MemorySpaceExportRequest()
+        with contextlib.ExitStack() as stack:
+
+            def make(governance: Governance) -> ExportSpace:
+                # Behind the gate: a path that cannot be written leaves its row.
+                out = stack.enter_context(_output(asked.path, governance.budget.snapshot_bytes))
+                outs.append(out)
+                return ExportSpace(governance, asked.include_private, out.write, asked.mode_input, tell)
+
+            outs: list[_Output] = []
+            try:
+                report = await self._perform(Action.EXPORT_SPACE, "export_space", make)
+            except BaseException:
+                # The store's thread may still be at it.
+                for out in outs:
+                    out.stopped = True
+                raise
+            return outs[0].kept(report)
+
+    async def import_space(self, request: MemorySpaceImportRequest, *, tell: Tell = nobody) -> MemorySpaceImportReport:
+        """Take a space in from a file that is whole. Made again, it goes on where it stopped."""
+        return await self._perform(
+            Action.IMPORT_SPACE,
+            "import_space",
+            lambda governance: ImportSpace(
+                governance, _lines(request, governance.budget.snapshot_bytes), request.mode_input, tell
+            ),
+        )
+
+
+class _Output:
+    """Where an export is written: beside its file until it is whole, or in memory up to a bound."""
+
+    def __init__(self, stream: BinaryIO, path: Path | None, most: int | None, beside: Path | None = None) -> None:
+        self.stopped = False
+        self._stream = stream
+        self._path = path
+        self._most = most
+        self._beside = beside
+        self._size = 0
+
+    def write(self, line: bytes) -> None:
+        if self.stopped:
+            raise InvalidInput("export", "was stopped")
+        self._size += len(line)
+        if self._most is not None and self._size > self._most:
+            raise InvalidInput("path", f"is needed: the space has more than {self._most:,} bytes")
+        self._stream.write(line)
+
+    def kept(self, report: MemorySpaceExportReport) -> MemorySpaceExportReport:
+        """The report with what was written; only now is there a file of that name."""
+        if not report.accepted:
+            return report
+        if self._path is None or self._beside is None:
+            assert isinstance(self._stream, io.BytesIO)
+            return replace(report, content=self._stream.getvalue())
+        self._stream.flush()
+        os.fsync(self._stream.fileno())
+        self._beside.replace(self._path)
+        return replace(report, path=str(self._path))
+
+
+@contextlib.contextmanager
+def _output(path: str | PathLike[str] | None, most: int) -> Iterator[_Output]:
+    if path is None:
+        yield _Output(io.BytesIO(), None, most)
+        return
+    target = _path(path)
+    if target.is_dir():
+        raise InvalidInput("path", "is a directory; name a file")
+    try:
+        # Readable by nobody else: it may hold what is private.
+        handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name:.100}.")
+    except OSError as error:
+        problem = error.strerror
+    else:
+        with contextlib.ExitStack() as stack:
+            stack.callback(Path(beside).unlink, missing_ok=True)
+            yield _Output(stack.enter_context(os.fdopen(handle, "wb")), target, None, Path(beside))
+        return
+    raise InvalidInput("path", f"cannot be written: {problem}")
+
+
+def _lines(request: MemorySpaceImportRequest, most: int) -> Callable[[], Iterator[bytes]]:
+    if (request.path is None) is (request.content is None):
+        raise InvalidInput("path", "or the content must be given, and not both")
+    if request.content is not None:
+        if not isinstance(request.content, bytes):
+            raise InvalidInput("content", f"expected bytes, got {type(request.content).__name__}")
+        if len(request.content) > most:
+            raise InvalidSnapshot("content", f"has more than {most:,} bytes; give the path of a file instead")
+        content = request.content
+        return lambda: _split(io.BytesIO(content))
+    source = _path(request.path)
+    try:
+        source.open("rb").close()
+    except OSError as error:
+        raise InvalidInput("path", f"cannot be read: {error.strerror}") from None
+    return lambda: _read(source)
+
+
+def _read(source: Path) -> Iterator[bytes]:
+    with source.open("rb") as stream:
+        yield from _split(stream)
+
+
+def _split(stream: BinaryIO) -> Iterator[bytes]:
+    while line := stream.readline(MAX_LINE_BYTES):
+        yield line
+
+
+def _path(given: object) -> Path:
+    if not isinstance(given, str | PathLike) or not str(given).strip() or "\x00" in str(given):
+        raise InvalidInput("path", "must be the path of a file")
+    return Path(given)

@@ -1,0 +1,76 @@
+"""What a repair does to a store: it drops what refers to nothing, and has made anew what can be. No text goes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from holdfast.domain.papers import Mend
+from holdfast.domain.times import to_micros
+from holdfast.errors import AccessDenied
+from holdfast.stores.sql.reach import Reach
+
+# What `unindexed` finds and a job of kind `reembed` makes anew.
+_WITHOUT_VECTORS = (
+    "embedder_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.partition_id = records.partition_id"
+    " AND v.number = records.number AND v.embedder_id = records.embedder_id)"
+)
+_VECTORS_OF_NOTHING = (
+    "NOT EXISTS (SELECT 1 FROM records r WHERE r.number = vectors.number AND r.partition_id = vectors.partition_id)"
+)
+_LINKS_TO_NOTHING = (
+    "NOT EXISTS (SELECT 1 FROM records r WHERE r.number = evidence.memory_number AND r.kind = 1)"
+    " OR NOT EXISTS (SELECT 1 FROM records r WHERE r.number = evidence.message_number AND r.kind = 0)"
+)
+# Its worker has not been heard of since its lease ran out.
+_STUCK = "status = 'running' AND lease_until <= ?"
+_COUNTS = {
+    Mend.REINDEX: f"SELECT count(*) FROM records WHERE {_WITHOUT_VECTORS}",
+    Mend.DROP_ORPHAN_VECTORS: f"SELECT count(*) FROM vectors WHERE {_VECTORS_OF_NOTHING}",
+    Mend.DROP_ORPHAN_LINKS: f"SELECT count(*) FROM evidence WHERE {_LINKS_TO_NOTHING}",
+}
+_MENDS = {
+    Mend.REINDEX: f"UPDATE records SET embedder_id = NULL WHERE {_WITHOUT_VECTORS}",
+    Mend.DROP_ORPHAN_VECTORS: f"DELETE FROM vectors WHERE {_VECTORS_OF_NOTHING}",
+    Mend.DROP_ORPHAN_LINKS: f"DELETE FROM evidence WHERE {_LINKS_TO_NOTHING}",
+}
+
+
+class MendingReader(Reach):
+    """The part of `ports.Reader` that looks for what a repair could do."""
+
+    def mendable(self, now: datetime, keep_events: int) -> Mapping[Mend, int]:
+        self._require_everything()
+        counted = {mend: int(self._db.execute(statement).fetchone()[0]) for mend, statement in _COUNTS.items()}
+        stuck = self._db.execute(f"SELECT count(*) FROM jobs WHERE {_STUCK}", (to_micros(now),)).fetchone()
+        beyond = sum(count - keep_events for _, count in self._long_logs(keep_events))
+        return {**counted, Mend.RELEASE_STUCK_JOBS: int(stuck[0]), Mend.PRUNE_EVENTS: beyond}
+
+    def _long_logs(self, keep: int) -> list[tuple[str, int]]:
+        """Spaces that have more events than that, and how many."""
+        found = self._db.execute("SELECT space, count(*) FROM events GROUP BY space HAVING count(*) > ?", (keep,))
+        return [(row[0], int(row[1])) for row in found.fetchall()]
+
+    def _require_everything(self) -> None:
+        if not self._grant.everywhere:
+            raise AccessDenied("a repair is of the whole store; this grant reaches less")
+
+
+class MendingWriter(MendingReader):
+    """The part of `ports.Transaction` that does it."""
+
+    def mend(self, now: datetime, keep_events: int) -> Mapping[Mend, int]:
+        self._require_everything()
+        done = {mend: self._db.execute(statement).rowcount for mend, statement in _MENDS.items()}
+        released = self._db.execute(
+            f"UPDATE jobs SET status = 'queued', lease_until = NULL WHERE {_STUCK}", (to_micros(now),)
+        ).rowcount
+        pruned = sum(self._prune(space, keep_events) for space, _ in self._long_logs(keep_events))
+        return {**done, Mend.RELEASE_STUCK_JOBS: released, Mend.PRUNE_EVENTS: pruned}
+
+    def _prune(self, space: str, keep: int) -> int:
+        return self._db.execute(
+            "DELETE FROM events WHERE space = ? AND id <="
+            " (SELECT id FROM events WHERE space = ? ORDER BY id DESC LIMIT 1 OFFSET ?)",
+            (space, space, max(keep, 0)),
+        ).rowcount
