@@ -1,0 +1,125 @@
+"""A file of a space is taken as whole only if it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.domain.archived import (
+    Archived,
+    ArchivedAlias,
+    ArchivedMemory,
+    ArchivedMessage,
+    ArchivedRevision,
+    ArchivedTurn,
+)
+from holdfast.domain.canonical import canonical
+from holdfast.domain.governed import TranscriptState
+from holdfast.domain.memory import ALWAYS, Plane, Status, Trust
+from holdfast.domain.scope import Scope
+from holdfast.domain.spacefile import Header, Writer, records, verified
+from holdfast.domain.transcript import Role
+from holdfast.errors import InvalidSnapshot
+
+NOW = datetime(2026, 11, 15, 9, 30, tzinfo=UTC)
+THREAD = Scope(space="home", subject="ana", conversation="c1")
+SAID = ArchivedMessage(f"msg_{'0' * 32}", Role.USER, "Hello, “world”.")
+CONTENT: tuple[Archived, ...] = (
+    ArchivedTurn(THREAD, "turn-1", TranscriptState.ACTIVE, NOW, (SAID,)),
+    ArchivedMemory(
+        f"mem_{'0' * 32}",
+        (ArchivedRevision(Scope(space="home"), Plane.LONG_TERM, "Tea.", Trust.STATED, Status.ACCEPTED, ALWAYS, NOW),),
+    ),
+    ArchivedAlias(THREAD, "00" * 16, True, NOW),
+)
+
+
+def lines(content: Sequence[Archived] = CONTENT, exported_at: datetime = NOW) -> list[bytes]:
+    writer = Writer()
+    header = writer.header(Header("home", exported_at, True))
+    return [header, *(writer.record(archived) for archived in content), writer.trailer()]
+
+
+def test_a_whole_file_is_found_whole_and_gives_back_what_it_holds() -> None:
+    found = verified(lines(), "home")
+    assert found.header == Header("home", NOW, True)
+    assert found.counts == {"turn": 1, "memory": 1, "resource": 0, "alias": 1}
+    assert tuple(records(lines(), "home")) == CONTENT
+
+
+def test_the_fingerprint_is_of_the_content_and_not_of_the_moment() -> None:
+    later = lines(exported_at=datetime(2027, 1, 1, tzinfo=UTC))
+    assert verified(later, "home").content_fingerprint == verified(lines(), "home").content_fingerprint
+    assert verified(lines(CONTENT[:1]), "home").content_fingerprint != verified(lines(), "home").content_fingerprint
+
+
+@given(st.data())
+def test_no_byte_can_be_changed(data: st.DataObject) -> None:
+    whole = b"".join(lines())
+    place = data.draw(st.integers(0, len(whole) - 1))
+    byte = data.draw(st.integers(0, 255).filter(lambda value: value != whole[place]))
+    damaged = whole[:place] + bytes([byte]) + whole[place + 1 :]
+    with pytest.raises(InvalidSnapshot):
+        verified(damaged.splitlines(keepends=True), "home")
+
+
+@given(st.integers(0, len(b"".join(lines())) - 1))
+def test_no_file_that_was_cut_off_is_whole(length: int) -> None:
+    with pytest.raises(InvalidSnapshot):
+        verified(b"".join(lines())[:length].splitlines(keepends=True), "home")
+
+
+@pytest.mark.parametrize("missing", range(5))
+def test_no_line_can_be_missing(missing: int) -> None:
+    with pytest.raises(InvalidSnapshot):
+        verified([line for index, line in enumerate(lines()) if index != missing], "home")
+
+
+def test_nothing_can_stand_after_the_trailer_or_twice() -> None:
+    whole = lines()
+    with pytest.raises(InvalidSnapshot, match="after the trailer"):
+        verified([*whole, whole[1]], "home")
+    with pytest.raises(InvalidSnapshot):
+        verified([*whole[:2], *whole[1:]], "home")
+
+
+def test_records_in_another_order_are_damage_even_where_the_sums_agree() -> None:
+    with pytest.raises(InvalidSnapshot, match="stands after"):
+        verified(lines((CONTENT[1], CONTENT[0])), "home")
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"format": "beetle"}, "format"),
+        ({"version": 2}, "version"),
+        ({"version": True}, "version"),
+        ({"space": ""}, "space"),
+        ({"exported_at": "yesterday"}, "exported_at"),
+        ({"include_private": "no"}, "include_private"),
+    ],
+)
+def test_a_file_of_another_kind_or_version_is_refused(change: dict[str, object], match: str) -> None:
+    header = canonical({**json.loads(lines()[0]), **change}) + b"\n"
+    with pytest.raises(InvalidSnapshot, match=match):
+        verified([header, *lines()[1:]], "home")
+
+
+def test_a_record_that_cannot_be_stored_is_refused_by_its_line_though_the_sums_agree() -> None:
+    writer = Writer()
+    made = [writer.header(Header("home", NOW, False))]
+    turn = ArchivedTurn(THREAD, "turn-1", TranscriptState.MASKED, NOW, (SAID,))
+    made += [writer.record(turn), writer.trailer()]
+    with pytest.raises(InvalidSnapshot, match="line 2, state"):
+        verified(made, "home")
+
+
+@pytest.mark.parametrize("given", [[], [b"\n"], [b"[]\n"], [b"{" * 100_000 + b"\n"], [b"\xff\n"]])
+def test_what_is_no_file_of_ours_is_refused(given: list[bytes]) -> None:
+    with pytest.raises(InvalidSnapshot):
+        verified(given, "home")
