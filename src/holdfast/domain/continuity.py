@@ -34,6 +34,7 @@ MOST_MEMORIES = {TransferMode.BOOTSTRAP: 16, TransferMode.FULL_RESTORE: 48}
 SUMMARY_LINES = 8
 SUMMARY_CHARS = 240
 MOST_TURNS = 1_000
+_ROOM = 256  # for what a document has besides its content: the moment and the fingerprint
 _ORIGIN = {"space", "subject", "agent", "channel"}
 _SELF = ("self_model", "self_authored_core", "core_revision_ledger", "self_continuity", "relationship_experience")
 
@@ -71,7 +72,7 @@ def snapshot_of(
             execution_state=ExecutionState(turns) if full else None,
         )
         content = _content(made)
-        if len(canonical(content)) <= most_bytes or not (turns or memories):
+        if len(canonical(content)) + _ROOM <= most_bytes or not (turns or memories):
             return replace(made, manifest=replace(manifest, content_fingerprint=fingerprint(content)))
         truncated = True
         if turns:

@@ -25,6 +25,7 @@ from holdfast.testing.contract.forgetting import ForgettingContract
 from holdfast.testing.contract.grants import GrantContract
 from holdfast.testing.contract.indexes import IndexContract
 from holdfast.testing.contract.jobs import JobContract
+from holdfast.testing.contract.papers import PapersContract
 from holdfast.testing.contract.records import RecordContract
 from holdfast.testing.contract.resources import ResourceContract
 from holdfast.testing.contract.scribe import (
@@ -56,6 +57,7 @@ class StoreContract(
     TransactionContract,
     UserContract,
     ResourceContract,
+    PapersContract,
 ):
     """What every store promises. Subclass it and supply a `store` fixture: a factory of fresh stores."""
 
