@@ -160,17 +160,16 @@ WRONG: list[object] = [17, -1, 1.5, True, [], {}, "", "   ", "\x00", "\ud800", [
 
 
 @pytest.mark.parametrize("archived", [TURN, MEMORY, RESOURCE, ALIAS], ids=lambda found: type(found).__name__)
-def test_whatever_stands_in_the_place_of_a_part_is_understood_or_refused_by_name(archived: Archived) -> None:
+def test_whatever_stands_in_the_place_of_a_part_is_understood_or_refused(archived: Archived) -> None:
     whole = written(archived)
     for path in _paths(whole):
         for wrong in WRONG:
             try:
                 found = read(_changed(whole, path, wrong), "home")
-            except InvalidInput as error:
-                assert error.field
-            else:
-                # Understood: then it can be written and read again.
-                assert read(json.loads(canonical(written(found))), "home") == found
+            except InvalidInput:
+                continue
+            # Understood: then it can be written and read again.
+            assert read(json.loads(canonical(written(found))), "home") == found
 
 
 @pytest.mark.parametrize("archived", [TURN, MEMORY, RESOURCE, ALIAS], ids=lambda found: type(found).__name__)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from moving import PRIVATE, SECRET, SPACE, Said, commit, facts, furnish, rows, running, runtime
+from moving import EVERYTHING, PRIVATE, SECRET, SPACE, Said, commit, facts, furnish, rows, running, runtime
 
 from holdfast.app import Engine
 from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor, ActorKind
@@ -272,7 +272,7 @@ def test_one_that_is_too_large_for_the_profile_changes_nothing(location: str) ->
         async with running(location) as engine:
             thread = Scope(space=SPACE, subject="ana", conversation="long")
             for number in range(8):
-                await commit(engine, thread, f"t{number}", [Said("open: " + "word " * 10_000)])
+                await commit(engine, thread, f"t{number}", [Said("open: " + "word " * 20_000)])
             large = await exported(engine, scope=MemoryScope(conversation_id="long"))
             small = runtime(engine, subject="bob", profile="esp-embedded-sdk")
             before = await facts(engine)
@@ -386,8 +386,6 @@ def test_an_import_leaves_an_event_and_an_export_none(source: str, location: str
             report = await made.import_(MemoryImportRequest(snapshot))
             await made.import_(MemoryImportRequest(snapshot))
             await made.export(MemoryExportRequest(scope=GOVERNED))
-            from moving import EVERYTHING
-
             (event,) = await engine._core.store.read(EVERYTHING, lambda reader: reader.events(10))
             assert event.id == report.lifecycle_report.event_id
             assert (event.kind, event.content_hash) == (EventKind.LIFECYCLE, snapshot.manifest.content_fingerprint)

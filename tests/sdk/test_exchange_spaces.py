@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from moving import SECRET, SPACE, commit, Said, facts, furnish, rows, running, runtime
+from moving import SECRET, SPACE, Said, commit, facts, furnish, rows, running, runtime
 
 from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor, ActorKind
 from holdfast.domain.lifecycle import Disposition, ModeInput

@@ -23,11 +23,12 @@ from holdfast.domain.governed import (
 )
 from holdfast.domain.ids import checked_id
 from holdfast.domain.memory import Plane, Status, Trust, Validity
+from holdfast.domain.metadata import Metadata, check_metadata
 from holdfast.domain.numbers import checked_flag, checked_whole
 from holdfast.domain.scope import SCOPE_PARTS, Scope
 from holdfast.domain.text import checked_text
 from holdfast.domain.times import checked_time
-from holdfast.domain.transcript import MAX_EXTERNAL_ID_CHARS, Metadata, Role, check_metadata
+from holdfast.domain.transcript import MAX_EXTERNAL_ID_CHARS, Role
 from holdfast.errors import InvalidInput
 
 MAX_NAME_CHARS = 1_024

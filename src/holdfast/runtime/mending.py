@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
-from holdfast.domain.derived import RepairIssueKind
+from holdfast.domain.derived import RepairIssue, RepairIssueKind
 from holdfast.domain.events import EventKind
 from holdfast.domain.ids import OperationId
 from holdfast.domain.jobs import JobKind, NewJob
@@ -118,13 +118,9 @@ class RepairStore(Write[_Prepared, StoreRepair]):
 
 
 def _report(found: _Examined, mends: Mapping[Mend, int], *, applied: bool) -> StoreRepair:
-    beyond = [f"{each.check}: {each.problem}" for each in found.findings if each.check not in MENDS]
-    broken = [issue.kind for thread in found.threads for issue in thread.issues]
-    beyond += [
-        f"{kind}: {broken.count(kind)} in transcripts"
-        for kind in RepairIssueKind
-        if kind in broken and kind is not RepairIssueKind.ORPHAN_DERIVED_REF
-    ]
+    beyond = [f"{each.check}: {each.problem}" for each in found.findings if not _is_mended(each)]
+    broken = [issue.kind for thread in found.threads for issue in thread.issues if not _is_link(issue)]
+    beyond += [f"{kind}: {broken.count(kind)} in transcripts" for kind in RepairIssueKind if kind in broken]
     if found.unreadable is not None:
         beyond.append(found.unreadable)
     return StoreRepair(
@@ -137,3 +133,13 @@ def _report(found: _Examined, mends: Mapping[Mend, int], *, applied: bool) -> St
         beyond_repair=tuple(beyond),
         manifest=found.manifest,
     )
+
+
+def _is_mended(finding: Finding) -> bool:
+    return finding.check in MENDS or (finding.check, finding.problem) == ("foreign keys", "a row of evidence")
+
+
+def _is_link(issue: RepairIssue) -> bool:
+    """Whether it is a link to nothing, which a repair drops."""
+    lost = issue.kind is RepairIssueKind.MISSING_SOURCE_MESSAGE and issue.turn_id is None
+    return lost or issue.kind is RepairIssueKind.ORPHAN_DERIVED_REF
