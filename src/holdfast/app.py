@@ -27,7 +27,7 @@ from holdfast.domain.users import User, key_digest
 from holdfast.errors import CopyRefused, EmbedderMisconfigured, StoreError, StoreUnusable
 from holdfast.extract.rules import RuleExtractor
 from holdfast.ports import Clock, Curator, Embedder, Ids, Store, Transaction, Verb
-from holdfast.runtime.mending import LookOverStore, RepairStore
+from holdfast.runtime.governed.mending import LookOverStore, RepairStore
 from holdfast.runtime.perform import Core, Request, perform
 from holdfast.runtime.worker import INDEXED_BY, Worker, index_identity, storewide
 from holdfast.search.analyzer import TextAnalyzer

@@ -111,7 +111,15 @@ def test_standard_privacy_lets_prompts_and_exchange_through_and_private_planes_n
 @pytest.mark.usefixtures("all_built")
 def test_strict_privacy_lets_nothing_out() -> None:
     found = hidden(FULL.name, Circumstances(model=True, privacy=Privacy(False, False, False)))
-    kept = {"project", "project_private_planes", "export", "import", "export_transcript", "export_space"}
+    kept = {
+        "project",
+        "project_private_planes",
+        "export",
+        "import",
+        "export_transcript",
+        "export_space",
+        "import_space",
+    }
     assert found == dict.fromkeys(kept, Gate.PRIVACY)
 
 

@@ -42,7 +42,7 @@ CONTENT: tuple[Archived, ...] = (
 def lines(content: Sequence[Archived] = CONTENT, exported_at: datetime = NOW) -> list[bytes]:
     writer = Writer()
     header = writer.header(Header("home", exported_at, True))
-    return [header, *(writer.record(archived) for archived in content), writer.trailer()]
+    return [header, *(writer.line(archived) for archived in content), writer.trailer()]
 
 
 def test_a_whole_file_is_found_whole_and_gives_back_what_it_holds() -> None:
@@ -114,7 +114,7 @@ def test_a_record_that_cannot_be_stored_is_refused_by_its_line_though_the_sums_a
     writer = Writer()
     made = [writer.header(Header("home", NOW, False))]
     turn = ArchivedTurn(THREAD, "turn-1", TranscriptState.MASKED, NOW, (SAID,))
-    made += [writer.record(turn), writer.trailer()]
+    made += [writer.line(turn), writer.trailer()]
     with pytest.raises(InvalidSnapshot, match="line 2, state"):
         verified(made, "home")
 

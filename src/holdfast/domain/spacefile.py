@@ -43,7 +43,7 @@ class Writer:
     _content: Any = field(default_factory=hashlib.sha256)
 
     def header(self, header: Header) -> bytes:
-        return self._line(
+        return self._made(
             {
                 "type": "header",
                 "format": FORMAT,
@@ -54,22 +54,22 @@ class Writer:
             }
         )
 
-    def record(self, archived: Archived) -> bytes:
+    def line(self, archived: Archived) -> bytes:
         value = written(archived)
         self.counts[value["type"]] += 1
-        line = self._line(value)
+        line = self._made(value)
         self._content.update(line)
         return line
 
     def trailer(self) -> bytes:
         sums = {"content_fingerprint": self.content_fingerprint, "sha256": self._all.hexdigest()}
-        return self._line({"type": "trailer", "counts": self.counts, **sums})
+        return self._made({"type": "trailer", "counts": self.counts, **sums})
 
     @property
     def content_fingerprint(self) -> str:
         return str(self._content.hexdigest())
 
-    def _line(self, value: object) -> bytes:
+    def _made(self, value: object) -> bytes:
         line = canonical(value) + b"\n"
         self._all.update(line)
         self.size_bytes += len(line)

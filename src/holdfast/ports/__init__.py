@@ -54,6 +54,6 @@ __all__ = [
     "Alias", "Analysis", "Analyzer", "Answer", "Candidate", "Clock", "Curated", "Curator", "Delta", "Directory",
     "Document", "Documents", "Doomed", "Embedder", "Extractor", "Flag", "Ids", "IndexRow", "Indexed", "KeptAlias",
     "ListFilter", "Nearest", "NearestState", "NewMessage", "NewRevision", "NewTurn", "Order", "Proposal", "Purpose",
-    "QueryVector", "Ranked", "Reader", "Scored", "Searcher", "Service", "Store", "StoredMessages", "ThreadSummary", "Transaction",
-    "TurnState", "Unindexed", "Usage", "VectorBlock", "VectorRow", "Verb", "Wanted",
+    "QueryVector", "Ranked", "Reader", "Scored", "Searcher", "Service", "Store", "StoredMessages", "ThreadSummary",
+    "Transaction", "TurnState", "Unindexed", "Usage", "VectorBlock", "VectorRow", "Verb", "Wanted",
 ]  # fmt: skip

@@ -131,7 +131,7 @@ class _Export:
         self._verb.sink(self.writer.header(Header(self._verb.scope.space, self._at, self._private)))
         for part in (self._turns(), self._memories(), self._resources(), self._aliases() if self._private else ()):
             for archived in part:
-                self._verb.sink(self.writer.record(archived))
+                self._verb.sink(self.writer.line(archived))
         self._verb.sink(self.writer.trailer())
         return self
 

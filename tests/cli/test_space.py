@@ -1,0 +1,97 @@
+"""`space export` and `space import`, and `store repair`."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+from .conftest import Holdfast
+
+
+def test_a_space_goes_out_of_one_store_and_into_another(ana: Holdfast, tmp_path: Path) -> None:
+    ran = ana("space", "export", "space.jsonl")
+    assert ran.code == 0
+    assert "Exported 2 messages in" in ran.out
+    assert "Fingerprint" in ran.out
+    assert (tmp_path / "space.jsonl").exists()
+    came = ana("space", "import", "space.jsonl", "--store", "new.db")
+    assert came.code == 0
+    assert "Imported 2 messages in" in came.out
+    search = ("search", "wine", "--subject", "ana", "--json")
+    hits, there = (ana(*search, *more).json["hits"] for more in ((), ("--store", "new.db")))
+    assert [hit["id"] for hit in there] == [hit["id"] for hit in hits] != []
+    again = ana("space", "import", "space.jsonl", "--store", "new.db", "--json").json
+    assert (again["accepted"], again["changed"]) == (True, False)
+    made = ana("space", "export", "again.jsonl", "--store", "new.db", "--json").json
+    assert made["content_fingerprint"] == again["content_fingerprint"]
+
+
+def test_another_space_can_be_named(ana: Holdfast) -> None:
+    ana("space", "export", "space.jsonl", "--json")
+    assert ana("space", "import", "space.jsonl", "--space", "copy", "--json").json["taken"]["messages"] == 2
+    assert ana("store", "stats", "--space", "copy", "--json").json["messages"] == 2
+    assert ana("space", "export", "other.jsonl", "--space", "nobody", "--json").json["counts"]["messages"] == 0
+
+
+def test_what_is_private_goes_only_if_it_is_asked_for(ana: Holdfast, tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "memory.db") as connection:
+        connection.execute("UPDATE records SET plane = 'private', authority = 'private_garden_internal' WHERE kind = 0")
+    connection.close()
+    ran = ana("space", "export", "space.jsonl")
+    assert "2 messages withheld; --include-private" in ran.out
+    assert "I love red wine." not in (tmp_path / "space.jsonl").read_text()
+    assert ana("space", "export", "all.jsonl", "--include-private").code == 0
+    assert "I love red wine." in (tmp_path / "all.jsonl").read_text()
+
+
+def test_a_damaged_file_is_refused_and_named(ana: Holdfast, tmp_path: Path) -> None:
+    ana("space", "export", "space.jsonl")
+    whole = (tmp_path / "space.jsonl").read_bytes()
+    (tmp_path / "space.jsonl").write_bytes(whole[:-5])
+    ran = ana("space", "import", "space.jsonl", "--store", "new.db", "--json")
+    assert ran.code == 2
+    assert ran.error["code"] == "invalid_snapshot"
+    assert ana("store", "stats", "--store", "new.db", "--json").json["messages"] == 0
+
+
+def test_files_and_stores_that_are_not_there_are_told(holdfast: Holdfast) -> None:
+    assert holdfast("space", "export", "space.jsonl").code == 6
+    assert holdfast("store", "repair").code == 6
+    assert holdfast("space", "import", "missing.jsonl", "--json").error["code"] == "invalid_input"
+    assert holdfast("space", "export", "x", "--store", "http://127.0.0.1:1").code == 6
+    assert holdfast("store", "repair", "--store", "http://127.0.0.1:1").code == 6
+
+
+def test_a_repair_only_tells_unless_it_is_asked_to_do_it(ana: Holdfast, tmp_path: Path) -> None:
+    sound = ana("store", "repair")
+    assert (sound.code, "All is well" in sound.out) == (0, True)
+    with sqlite3.connect(tmp_path / "memory.db") as connection:
+        connection.execute("DELETE FROM vectors")
+    connection.close()
+    told = ana("store", "repair")
+    assert told.code == 1
+    assert "records want new vectors" in told.out
+    assert "--apply" in told.out
+    found = ana("store", "repair", "--json")
+    assert (found.code, found.json["sound"], found.json["applied"]) == (1, False, False)
+    done = ana("store", "repair", "--apply")
+    assert (done.code, "records got new vectors" in done.out) == (0, True)
+    assert ana("store", "verify").code == 0
+
+
+def test_a_repair_names_what_it_cannot_mend(ana: Holdfast, tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "memory.db") as connection:
+        connection.execute("PRAGMA foreign_keys = OFF")
+        connection.execute("DELETE FROM texts")
+    connection.close()
+    ran = ana("store", "repair", "--apply")
+    assert ran.code == 1
+    assert "cannot be repaired: records have their text" in ran.out
+    assert "a backup restores" in ran.out
+
+
+def test_json_is_one_document_without_the_content_of_the_file(ana: Holdfast) -> None:
+    ran = ana("space", "export", "space.jsonl", "--json")
+    assert json.loads(ran.out)["path"] == "space.jsonl"
+    assert "wine" not in ran.out
