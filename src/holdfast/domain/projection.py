@@ -17,10 +17,10 @@ def reference_message(hits: Sequence[Hit], budget_chars: int) -> tuple[list[Hit]
     kept: list[Hit] = []
     used = len(LABEL)
     for hit in hits:
-        line = f"\n{len(kept) + 1}. {_origin(hit)} {one_line(hit.text)}"
+        line = f"\n{len(kept) + 1}. {origin(hit)} {one_line(hit.text)}"
         room = budget_chars - used
         if len(line) > room:
-            if kept or room < len(_origin(hit)) + 40:
+            if kept or room < len(origin(hit)) + 40:
                 break
             line = line[: room - 1] + _ELLIPSIS
         lines.append(line)
@@ -31,11 +31,15 @@ def reference_message(hits: Sequence[Hit], budget_chars: int) -> tuple[list[Hit]
 
 def one_line(text: str) -> str:
     """The text without line breaks, control and invisible characters: it cannot pose as another line or role."""
+    # Whatever can be printed holds none of them, and nearly every text can, line breaks aside.
+    if text.isprintable():
+        return " ".join(text.split())
     visible = (" " if unicodedata.category(char) in ("Cc", "Zl", "Zp") else char for char in text)
     return " ".join("".join(char for char in visible if unicodedata.category(char) != "Cf").split())
 
 
-def _origin(hit: Hit) -> str:
+def origin(hit: Hit) -> str:
+    """Where a record comes from, as the line it stands in says it."""
     if hit.kind is HitKind.MEMORY:
         return f"[memory, {hit.recorded_at:%Y-%m-%d}]"
     who = one_line(hit.sender or (hit.role or "someone")).replace("]", ")")

@@ -1,0 +1,403 @@
+"""How memory becomes a block for a model: sections of lines, each of them one record, within a budget.
+
+Pure: the same records, messages and budget give the same block. A line cannot pose as another or as a heading, since
+what is in it has no line breaks. A record that is shortened says so, and the audit says of everything that was left out
+why.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass, field
+from enum import StrEnum
+from hashlib import sha256
+
+from holdfast.domain.capabilities import Capability, Gate
+from holdfast.domain.governed import Authority
+from holdfast.domain.ids import MessageId
+from holdfast.domain.lifecycle import Admission, ModeInput
+from holdfast.domain.memory import GUARDED_PLANES, Plane
+from holdfast.domain.projection import LABEL, one_line, origin
+from holdfast.domain.results import Hit, HitKind
+from holdfast.domain.transcript import Role
+
+CUT = " […]"
+# A line that would be cut to less than this of its text is left out instead.
+LEAST_SHOWN_CHARS = 40
+# Of the room for records, the most that one of them may fill, and the most that one provenance may.
+_RECORD_SHARE = 2
+_SOURCE_SHARE = 2
+# Of the room, what the last messages may fill before the records had their choice.
+_RECENT_SHARE = 3
+
+
+class SectionName(StrEnum):
+    """The sections of a block, in order."""
+
+    MEMORIES = "memories"
+    PROCEDURES = "procedures"
+    EPISODES = "episodes"
+    DOCUMENTS = "documents"
+    PRIVATE = "private"
+    EVIDENCE = "evidence"
+    RECENT = "recent"
+
+
+HEADINGS = {
+    SectionName.MEMORIES: "## Memories",
+    SectionName.PROCEDURES: "## Procedures",
+    SectionName.EPISODES: "## Episodes",
+    SectionName.DOCUMENTS: "## From documents",
+    SectionName.PRIVATE: "## Private",
+    SectionName.EVIDENCE: "## Said earlier in this conversation",
+    SectionName.RECENT: "## Last messages of this conversation",
+}
+_SECTION_OF = {
+    Plane.LONG_TERM: SectionName.MEMORIES,
+    Plane.SHARED_FACT: SectionName.MEMORIES,
+    Plane.PROCEDURAL: SectionName.PROCEDURES,
+    Plane.EPISODE: SectionName.EPISODES,
+    Plane.RESOURCE: SectionName.DOCUMENTS,
+    Plane.PRIVATE: SectionName.PRIVATE,
+    Plane.SOUL_CANDIDATE: SectionName.PRIVATE,
+}
+# What was said is on no plane of memories: a source of its own, found or last.
+TRANSCRIPT = "transcript"
+RECENT = "recent_messages"
+# What a reader should know of a message besides who said it.
+_CAVEATS = {
+    Authority.EXTERNAL_CONTENT: ", external content",
+    Authority.ASSISTANT_SELF_CLAIM: ", about itself",
+}
+
+
+class Missed(StrEnum):
+    """Why a record was left out, or why a source gave nothing."""
+
+    NO_MATCH = "no_match"
+    NO_CONVERSATION = "no_conversation"
+    NOT_REQUESTED = "not_requested"
+    PRIVATE_GATE = "private_gate_closed"
+    BUDGET = "budget"
+    SOURCE_SHARE = "source_share"
+    COVERED = "covered_by_memory"
+    RECENT = "among_the_last_messages"
+
+
+# --- the private gate -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateGate:
+    """Whether memories of guarded planes may be shown. All four must allow it, and somebody must have asked."""
+
+    requested: bool
+    privacy_policy_allowed: bool
+    lifecycle_private_depth_allowed: bool
+    runtime_private_context_allowed: bool
+    foreground_disclosure_allowed: bool
+    # The first that keeps it closed, or "allowed": follows from the rest.
+    reason: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        keeps_closed = {
+            "not_requested": not self.requested,
+            "privacy_policy": not self.privacy_policy_allowed,
+            "runtime_private_context": not self.runtime_private_context_allowed,
+            "foreground_disclosure": not self.foreground_disclosure_allowed,
+            "lifecycle_private_depth": not self.lifecycle_private_depth_allowed,
+        }
+        object.__setattr__(self, "reason", next((name for name, holds in keeps_closed.items() if holds), "allowed"))
+
+    @property
+    def open(self) -> bool:
+        return self.reason == "allowed"
+
+
+def private_gate(requested: bool, capability: Capability, admission: Admission, mode: ModeInput) -> PrivateGate:
+    """`capability` is that of showing guarded planes at all."""
+    return PrivateGate(
+        requested=requested,
+        privacy_policy_allowed=capability.privacy,
+        lifecycle_private_depth_allowed=admission.private_depth_allowed,
+        runtime_private_context_allowed=capability.reason in (None, Gate.PRIVACY),
+        foreground_disclosure_allowed=mode.foreground,
+    )
+
+
+# --- the block --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RecentMessage:
+    """One of the last messages of the conversation, as a model may see it."""
+
+    id: MessageId
+    role: Role
+    text: str
+    authority: Authority
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A record as it stands in the block. `text` is what of it is shown, and `cut` says that there is more."""
+
+    id: str
+    section: SectionName
+    source: str
+    text: str
+    rendered: str
+    cut: bool
+    hit: Hit | None = None
+    recent: RecentMessage | None = None
+
+    @property
+    def chars(self) -> int:
+        """With its line break."""
+        return len(self.rendered) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class SectionAudit:
+    name: SectionName
+    chars: int
+    included: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SourceAudit:
+    """What one plane, or the transcript, had to give, and what was taken of it. A miss has its reason."""
+
+    plane: str
+    backend: str
+    candidate_count: int
+    selected_count: int
+    selected_ids: tuple[str, ...]
+    miss_reason: Missed | None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What a model is given, and of what it is made. `text` is empty if nothing is in it.
+
+    `full` if a record found no room: whatever ranks below would not have been shown either, or hardly.
+    """
+
+    text: str
+    lines: tuple[Line, ...]
+    omitted: dict[Missed, int]
+    missed: dict[str, Missed]
+    full: bool
+
+    @property
+    def truncated(self) -> bool:
+        """Whether more would have been shown in more room."""
+        return Missed.BUDGET in self.omitted or any(line.cut for line in self.lines)
+
+    def sections(self) -> tuple[SectionAudit, ...]:
+        """Their characters and those of the label are those of the block."""
+        found = (SectionAudit(name, _section_chars(self.lines, name), True) for name in SectionName)
+        return tuple(part if part.chars else SectionAudit(part.name, 0, False) for part in found)
+
+    def of(self, section: SectionName) -> tuple[Line, ...]:
+        return tuple(line for line in self.lines if line.section is section)
+
+    @property
+    def fingerprint(self) -> str:
+        """Tells one block from another: the same for the same text."""
+        return sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def assembled(found: Sequence[Hit], recent: Sequence[RecentMessage], source_chars: int, render_chars: int) -> Block:
+    """The block of at most `render_chars`, made of at most `source_chars` of text.
+
+    `found` comes best first, `recent` oldest first. The last messages get a third of the room first, then the records
+    what is left, then the messages again what those left.
+    """
+    room = _Room(max(0, render_chars - len(LABEL)), source_chars)
+    lately = _lately(recent, _Room(room.render // _RECENT_SHARE, room.source // _RECENT_SHARE))
+    fill = _settled(found, room.without(lately), {line.id for line in lately})
+    lately = _lately(recent, room.without(fill.lines), shown={line.id for line in fill.lines})
+    lines = [line for name in SectionName for line in (*fill.lines, *lately) if line.section is name]
+    omitted = fill.omitted
+    full = Missed.BUDGET in omitted
+    seen = {line.id for line in lines}
+    unshown = [message for message in recent if message.id not in seen]
+    if unshown:
+        omitted[Missed.BUDGET] += len(unshown)
+        fill.missed[RECENT] = Missed.BUDGET
+    return Block(_rendered(lines), tuple(lines), dict(omitted), fill.missed, full)
+
+
+def source_of(hit: Hit) -> str:
+    """The plane of a memory; what was said is of the transcript."""
+    return TRANSCRIPT if hit.kind is HitKind.MESSAGE or hit.plane is None else hit.plane
+
+
+def sources(
+    block: Block, found: Iterable[Hit], recent: int, backend: str, gate: PrivateGate, *, in_conversation: bool
+) -> tuple[SourceAudit, ...]:
+    """Every plane and both ways into the transcript, in an order that does not change."""
+    candidates = Counter(source_of(hit) for hit in found)
+    candidates[RECENT] = recent
+    absent: dict[str, Missed] = {}
+    if not gate.open:
+        closed = Missed.PRIVATE_GATE if gate.requested else Missed.NOT_REQUESTED
+        absent.update((plane.value, closed) for plane in GUARDED_PLANES)
+    if not in_conversation:
+        absent.update({TRANSCRIPT: Missed.NO_CONVERSATION, RECENT: Missed.NO_CONVERSATION})
+    audits = []
+    for name in (*(plane.value for plane in Plane), TRANSCRIPT, RECENT):
+        taken = tuple(line.id for line in block.lines if line.source == name)
+        why = None if taken else absent.get(name) or block.missed.get(name) or Missed.NO_MATCH
+        audits.append(SourceAudit(name, backend, candidates[name], len(taken), taken, why))
+    return tuple(audits)
+
+
+# --- filling ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """How many characters are left: of the block, and of the texts it is made of."""
+
+    render: int
+    source: int
+
+    def without(self, lines: Sequence[Line]) -> _Room:
+        headings = sum(_heading_chars(name) for name in {line.section for line in lines})
+        return _Room(
+            self.render - headings - sum(line.chars for line in lines),
+            self.source - sum(len(line.text) for line in lines),
+        )
+
+
+@dataclass(slots=True)
+class _Fill:
+    lines: list[Line] = field(default_factory=list)
+    omitted: Counter[Missed] = field(default_factory=Counter)
+    missed: dict[str, Missed] = field(default_factory=dict)
+
+    def leave_out(self, hit: Hit, why: Missed) -> None:
+        self.omitted[why] += 1
+        self.missed.setdefault(source_of(hit), why)
+
+
+def _settled(found: Sequence[Hit], room: _Room, recent: set[str]) -> _Fill:
+    """Until no message is shown that a shown memory carries: one that leaves makes room, perhaps for such a memory."""
+    covered: set[str] = set()
+    while True:
+        fill = _filled(found, room, recent, covered)
+        memories = (line.hit for line in fill.lines if line.hit is not None and line.hit.kind is HitKind.MEMORY)
+        carried = {link.message_id for hit in memories for link in hit.evidence}
+        if carried <= covered:
+            return fill
+        covered |= carried
+
+
+def _filled(found: Sequence[Hit], room: _Room, recent: set[str], covered: set[str]) -> _Fill:
+    fill = _Fill()
+    by_source, opened = Counter[str](), set[SectionName]()
+    # Alone, it crowds out nobody.
+    widest = room.render // _RECORD_SHARE if len(found) > 1 else room.render
+    share = room.render // _SOURCE_SHARE
+    for hit in found:
+        said = hit.kind is HitKind.MESSAGE
+        if said and hit.id in recent:
+            fill.leave_out(hit, Missed.RECENT)
+            continue
+        if said and hit.id in covered:
+            fill.leave_out(hit, Missed.COVERED)
+            continue
+        section = _section_of(hit)
+        heading = 0 if section in opened else _heading_chars(section)
+        line = _line_of(hit, section, min(widest, room.render - heading), room.source)
+        if line is None:
+            fill.leave_out(hit, Missed.BUDGET)
+            continue
+        if hit.source is not None and by_source[hit.source] + line.chars > share:
+            fill.leave_out(hit, Missed.SOURCE_SHARE)
+            continue
+        if hit.source is not None:
+            by_source[hit.source] += line.chars
+        opened.add(section)
+        fill.lines.append(line)
+        room = _Room(room.render - heading - line.chars, room.source - len(line.text))
+    return fill
+
+
+def _section_of(hit: Hit) -> SectionName:
+    if hit.kind is HitKind.MESSAGE or hit.plane is None:
+        return SectionName.EVIDENCE
+    return _SECTION_OF[hit.plane]
+
+
+def _lately(recent: Sequence[RecentMessage], room: _Room, shown: Set[str] = frozenset()) -> list[Line]:
+    """The last messages that fit, from the end of the conversation back; those that are shown already are left out."""
+    left = _Room(room.render - _heading_chars(SectionName.RECENT), room.source)
+    lines: list[Line] = []
+    for message in reversed(recent):
+        if message.id in shown:
+            continue
+        line = _line_of_message(message, left.render, left.source)
+        if line is None:
+            break
+        lines.append(line)
+        left = _Room(left.render - line.chars, left.source - len(line.text))
+        if line.cut:
+            break
+    return lines[::-1]
+
+
+# --- lines ------------------------------------------------------------------------------------------------------------
+
+
+def _line_of(hit: Hit, section: SectionName, most: int, most_text: int) -> Line | None:
+    made = _line(origin(hit), hit.text, most, most_text)
+    return None if made is None else Line(hit.id, section, source_of(hit), *made, hit=hit)
+
+
+def _line_of_message(message: RecentMessage, most: int, most_text: int) -> Line | None:
+    made = _line(f"[{message.role}{_CAVEATS.get(message.authority, '')}]", message.text, most, most_text)
+    return None if made is None else Line(message.id, SectionName.RECENT, RECENT, *made, recent=message)
+
+
+def _line(begins: str, text: str, most: int, most_text: int) -> tuple[str, str, bool] | None:
+    """What is shown of the text, the whole line, and whether it was cut; None if too little would be left of it.
+
+    `most` counts the line with its break.
+    """
+    begins = f"- {begins} "
+    room = min(most - len(begins) - 1, most_text)
+    if room <= 0:
+        return None
+    # A text may be very long. Invisible characters do not count, so a little more is looked at than fits.
+    looked_at = text[: 2 * room + 100]
+    line = one_line(looked_at)
+    cut = len(line) > room or len(looked_at) < len(text)
+    if cut:
+        if room < LEAST_SHOWN_CHARS + len(CUT):
+            return None
+        line = line[: room - len(CUT)].rstrip() + CUT
+    return line, begins + line, cut
+
+
+def _heading_chars(section: SectionName) -> int:
+    return len(HEADINGS[section]) + 1
+
+
+def _section_chars(lines: Iterable[Line], name: SectionName) -> int:
+    chars = sum(line.chars for line in lines if line.section is name)
+    return chars + _heading_chars(name) if chars else 0
+
+
+def _rendered(lines: Sequence[Line]) -> str:
+    if not lines:
+        return ""
+    parts = [LABEL]
+    for name in SectionName:
+        within = [line.rendered for line in lines if line.section is name]
+        if within:
+            parts += [HEADINGS[name], *within]
+    return "\n".join(parts)
