@@ -63,6 +63,13 @@ def test_reads_reach_what_is_shared_and_writes_only_ones_own(action: Action) -> 
     assert not grant.reaches(Partition("other", PartitionKind.SUBJECT, "ana"))
 
 
+@pytest.mark.parametrize("action", [Action.PROJECT, Action.INSPECT])
+def test_a_model_is_shown_nobodys_memory_where_nobody_was_named(action: Action) -> None:
+    assert authorize(LOCAL_OPERATOR, action, Scope()).partitions == {SHARED}
+    assert authorize(LOCAL_OPERATOR, action, Scope(subject="ana")).partitions == {ANA, SHARED}
+    assert authorize(LOCAL_OPERATOR, Action.SEARCH, Scope()).partitions is None
+
+
 @pytest.mark.parametrize("kind", [ActorKind.USER, ActorKind.DEVICE])
 @pytest.mark.parametrize(
     "scope", [Scope(), Scope(subject="bob"), Scope(agent="ana"), Scope(subject="ana", agent="bot"), Scope(app="ana")]

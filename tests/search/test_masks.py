@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from memory_reader import Entry, MemoryReader
 from test_ranker import FAKE, HERE, found, reader_of, search
 
-from holdfast.domain.conditions import AllOf, AnyOf, Compare, Condition, Field, Not, Op
+from holdfast.domain.conditions import AllOf, AnyOf, Compare, Condition, Field, ForModel, Not, Op
 from holdfast.domain.filters import condition_from
 from holdfast.domain.memory import Plane
 from holdfast.domain.ranking import BoolArray
@@ -47,6 +47,12 @@ def holds(condition: Condition, entry: Entry) -> bool:
             return any(holds(part, entry) for part in parts)
         case Not(part):
             return not holds(part, entry)
+        case ForModel(partitions, thread):
+            where = entry.scope
+            at_hand = thread is not None and replace(where, run=None, agent=thread.agent) == thread
+            if entry.kind == 0:
+                return at_hand and entry.plane not in (Plane.PRIVATE, Plane.SOUL_CANDIDATE)
+            return at_hand or (where.conversation is None and where.partition in partitions)
         case Compare(field, op, value):
             own = {
                 Field.CONVERSATION: entry.scope.conversation,
@@ -110,6 +116,34 @@ def read(entries: list[Entry]) -> MemoryReader:
 @given(st.lists(entries, min_size=1, max_size=10), conditions)
 def test_the_mask_is_what_plain_python_says_of_each_record(records: list[Entry], condition: Condition) -> None:
     assert mask(read(records), condition).tolist() == [holds(condition, entry) for entry in records]
+
+
+some = st.none() | st.sampled_from(["a", "b"])
+places = st.builds(Scope, subject=st.just("anna"), conversation=some, channel=some, app=some, run=some, agent=some)
+anything = st.builds(
+    Entry,
+    text=st.just("cat"),
+    kind=st.sampled_from([0, 1]),
+    plane=st.none() | st.sampled_from([plane.value for plane in Plane]),
+    scope=places,
+)
+models = st.builds(
+    ForModel,
+    st.sampled_from([(HERE.partition,), (Scope().partition,), (HERE.partition, Scope().partition)]),
+    st.none() | places.map(lambda scope: replace(scope, run=None, conversation=scope.conversation or "a")),
+)
+
+
+@settings(deadline=None, max_examples=500)
+@given(st.lists(anything, min_size=1, max_size=12), models)
+def test_a_model_sees_what_lasts_and_its_own_conversation(records: list[Entry], condition: ForModel) -> None:
+    assert mask(read(records), condition).tolist() == [holds(condition, entry) for entry in records]
+
+
+def test_a_conversation_of_the_same_name_in_another_partition_is_another() -> None:
+    entry = Entry("cat", scope=Scope(subject="anna", conversation="a"))
+    assert not mask(read([entry]), ForModel((HERE.partition,), Scope(conversation="a"))).any()
+    assert mask(read([entry]), ForModel((HERE.partition,), Scope(subject="anna", conversation="a"))).all()
 
 
 # --- filters as JSON --------------------------------------------------------------------------------------------------

@@ -160,6 +160,8 @@ _STOREWIDE = frozenset({Action.JOBS, Action.STATS, Action.REBUILD, Action.VERIFY
 # A conversation belongs to one subject, one agent, or nobody. Without a subject these mean nobody's, as `add` does, not
 # whatever everybody calls by that name.
 _ADDRESSED = frozenset({Action.ADD, Action.FLUSH, Action.FORGET_PREVIEW, Action.FORGET})
+# What is shown to a model, or about it, is of the memory that was named, and of nobody else's where nobody was.
+_OF_ONE_MEMORY = frozenset({Action.PROJECT, Action.INSPECT})
 _USERS = frozenset({Action.CREATE_USER, Action.REVOKE_USER, Action.LIST_USERS})
 # Looking after the store, or over a whole space.
 _UPKEEP = frozenset(
@@ -205,18 +207,19 @@ def authorize(actor: Actor, action: Action, scope: Scope) -> Grant:
         raise AccessDenied(f"{actor.kind}s may not {action}; ask an operator")
     if scope.space == EVERYWHERE:
         _require_store(actor, action)
-    reachable = _readable(scope) if action in _READS else frozenset({scope.partition})
+    reachable = readable(scope) if action in _READS else frozenset({scope.partition})
     if actor.kind in (ActorKind.OPERATOR, ActorKind.SYSTEM):
         _require_space(actor, scope)
         narrowed = scope.subject is not None or scope.agent is not None
-        narrowed |= action in _ADDRESSED and scope.conversation is not None
+        narrowed |= action in _OF_ONE_MEMORY or (action in _ADDRESSED and scope.conversation is not None)
         return Grant(actor, action, scope, reachable if narrowed else None)
     _require_space(actor, scope, default=DEFAULT_SPACE)
     _require_own(actor, scope)
     return Grant(actor, action, scope, reachable)
 
 
-def _readable(scope: Scope) -> frozenset[Partition]:
+def readable(scope: Scope) -> frozenset[Partition]:
+    """Which partitions a read in a scope is about: what is shared, and the subject's and the agent's if named."""
     found = {Partition(scope.space, PartitionKind.SHARED)}
     if scope.subject is not None:
         found.add(Partition(scope.space, PartitionKind.SUBJECT, scope.subject))

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from holdfast.domain.memory import Plane
+from holdfast.domain.scope import CONVERSATION_PARTS, Partition, Scope
 from holdfast.domain.text import checked_text
 from holdfast.domain.times import checked_time
 from holdfast.errors import InvalidInput
@@ -23,6 +24,7 @@ MAX_DEPTH = 8
 MAX_LEAVES = 64
 MAX_VALUES = 1_000
 MAX_VALUE_CHARS = 4_096
+MAX_PARTITIONS = 8
 Value = str | datetime
 
 
@@ -101,7 +103,34 @@ class Not:
         _check_size(self)
 
 
-Condition = Compare | AllOf | AnyOf | Not
+@dataclass(frozen=True, slots=True)
+class ForModel:
+    """What a model may be shown that is in one conversation, or in none: the runtime's own condition.
+
+    Of these partitions, memories that belong to no conversation or to this one, and what was said in this one, except
+    on private ground.
+    """
+
+    partitions: tuple[Partition, ...]
+    thread: Scope | None = None
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.partitions) <= MAX_PARTITIONS:
+            raise InvalidInput("condition.partitions", f"must be 1 to {MAX_PARTITIONS} of them")
+
+    def is_at_hand(self, scope: Scope) -> bool:
+        """Whether a record of that scope belongs to the conversation."""
+        thread = self.thread
+        if thread is None or scope.conversation != thread.conversation or scope.partition != thread.partition:
+            return False
+        return all(getattr(scope, part) == getattr(thread, part) for part in CONVERSATION_PARTS)
+
+    def is_lasting(self, scope: Scope) -> bool:
+        """Whether a record of that scope belongs to no conversation, in a partition that may be read."""
+        return scope.conversation is None and scope.partition in self.partitions
+
+
+Condition = Compare | AllOf | AnyOf | Not | ForModel
 
 
 def checked_condition(value: object) -> Condition:
@@ -133,7 +162,7 @@ def _size(condition: Condition) -> tuple[int, int]:
             sizes: Sequence[tuple[int, int]] = [_size(part) for part in parts]
         case Not(part):
             sizes = [_size(part)]
-        case Compare():
+        case Compare() | ForModel():
             return 1, 1
     return 1 + max(depth for depth, _ in sizes), sum(leaves for _, leaves in sizes)
 

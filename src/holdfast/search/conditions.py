@@ -10,9 +10,11 @@ from functools import reduce
 
 import numpy as np
 
-from holdfast.domain.conditions import AllOf, AnyOf, Compare, Condition, Field, Not, Op
+from holdfast.domain.conditions import AllOf, AnyOf, Compare, Condition, Field, ForModel, Not, Op
+from holdfast.domain.memory import GUARDED_PLANES
 from holdfast.domain.ranking import BoolArray, IntArray
 from holdfast.domain.times import to_micros
+from holdfast.search.columns import MESSAGE
 from holdfast.search.view import PartitionView
 
 _SCOPE_FIELDS = frozenset({Field.CONVERSATION, Field.CHANNEL})
@@ -44,6 +46,8 @@ class _Masks:
                 return reduce(operator.ior, map(self.of, parts))
             case Not(part):
                 return ~self.of(part)
+            case ForModel():
+                return self._for_model(condition)
             case Compare(_, op):
                 if op in _ORDER:
                     return _ORDER[op](self._view.columns.said_at, _micros(condition)[0])
@@ -70,6 +74,16 @@ class _Masks:
         for value in compare.values:
             chosen[codes.get(str(value), [])] = True
         found: BoolArray = chosen[self._view.columns.scope]
+        return found
+
+    def _for_model(self, condition: ForModel) -> BoolArray:
+        columns, names = self._view.columns, self._view.names
+        scopes = names.scopes
+        at_hand = np.fromiter(map(condition.is_at_hand, scopes), bool, len(scopes))
+        lasting = np.fromiter(map(condition.is_lasting, scopes), bool, len(scopes))
+        private = np.isin(columns.plane, [names.planes.find(plane) for plane in GUARDED_PLANES])
+        said = columns.kind == MESSAGE
+        found: BoolArray = np.where(said, at_hand[columns.scope] & ~private, (at_hand | lasting)[columns.scope])
         return found
 
     def _scope_codes(self, field: Field) -> dict[str | None, list[int]]:
