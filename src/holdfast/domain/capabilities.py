@@ -74,6 +74,10 @@ class Offer:
 
 # What does it, of those that are offered several at a time below.
 _BUILT = {
+    "recall": "holdfast.runtime.governed.recall:RecallForHost",
+    "project": "holdfast.runtime.governed.project:Project",
+    "project_private_planes": "holdfast.domain.projecting:private_gate",
+    "inspect": "holdfast.runtime.governed.inspect:Inspect",
     "commit_transcript": "holdfast.runtime.governed.commit:CommitTranscript",
     "finalize_turn_and_maintain": "holdfast.runtime.governed.finalize:FinalizeTurn",
     "export_transcript": "holdfast.runtime.governed.replay:ExportTranscript",
@@ -93,8 +97,8 @@ def _offers(section: Section, *names: str, privacy: PrivacyRule | None = None) -
 
 OFFERS: tuple[Offer, ...] = (
     *_offers(Section.MEMORY, "write", "recall"),
-    Offer("project", Section.MEMORY, privacy="prompt_projection"),
-    Offer("project_private_planes", Section.MEMORY, privacy="private_plane_projection"),
+    *_offers(Section.MEMORY, "project", privacy="prompt_projection"),
+    *_offers(Section.MEMORY, "project_private_planes", privacy="private_plane_projection"),
     Offer("maintain", Section.MEMORY, "holdfast.runtime.governed.maintain:Maintain", needs_model=True),
     *_offers(Section.MEMORY, "inspect", "commit_transcript", "finalize_turn_and_maintain"),
     *_offers(Section.MEMORY, "list_runtime_skills", "get_runtime_skill", "edit_runtime_skill"),

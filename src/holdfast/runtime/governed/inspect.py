@@ -1,0 +1,118 @@
+"""`inspect`: how a memory is. What would be recalled and projected, what there is and waits, what was deferred."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from holdfast.domain.access import Action, Grant
+from holdfast.domain.events import EventKind
+from holdfast.domain.governance import Governance
+from holdfast.domain.identity import MemoryScope
+from holdfast.domain.lifecycle import admitted
+from holdfast.domain.memory import Memory, Status
+from holdfast.domain.results import HitKind
+from holdfast.domain.scope import Scope
+from holdfast.domain.searching import ListFilter
+from holdfast.domain.surface.retrieval import (
+    DeferredGovernance,
+    DeferredMemory,
+    HygieneReport,
+    MemoryInspectionReport,
+    MemoryInspectionRequest,
+    MemoryProjectionRequest,
+    OperatorActionReport,
+    WorkingInspection,
+)
+from holdfast.ports import Reader
+from holdfast.runtime.governed.project import Project
+from holdfast.runtime.governed.recall import recall
+from holdfast.runtime.governed.shown import Sight, checked_request
+from holdfast.runtime.governed.threads import course
+from holdfast.runtime.perform import Core, Read
+from holdfast.runtime.search import Asked
+
+RECALLED = 8
+# Turns whose states are counted: beyond that, a conversation is looked at page by page.
+_MOST_TURNS = 4_096
+_OF_OPERATORS = frozenset({EventKind.OPERATOR, EventKind.LIFECYCLE})
+
+
+@dataclass(frozen=True, slots=True)
+class Inspect(Read[Asked, MemoryInspectionReport]):
+    action: ClassVar[Action] = Action.INSPECT
+    governance: Governance
+    request: MemoryInspectionRequest
+    last: MemoryScope | None = None
+    scope: Scope = field(init=False)
+    sight: Sight = field(init=False)
+    projection: Project = field(init=False)
+
+    def __post_init__(self) -> None:
+        request = checked_request(self.request, MemoryInspectionRequest)
+        asked_for = MemoryProjectionRequest(
+            # Without a query nothing is projected, and all else is checked the same.
+            user_query="nothing" if request.query is None else request.query,
+            system_max_len=request.system_max_len,
+            pressure=request.pressure,
+            mode_input=request.mode_input,
+            scope=request.scope,
+        )
+        object.__setattr__(self, "projection", Project(self.governance, asked_for, self.last))
+        object.__setattr__(self, "sight", self.projection.sight)
+        object.__setattr__(self, "scope", self.sight.scope)
+
+    async def prepare(self, core: Core, grant: Grant) -> Asked:
+        if self.request.query is None:
+            return Asked(core, None, core.clock.now())
+        return await self.projection.prepare(core, grant)
+
+    def apply(self, reader: Reader, prepared: Asked) -> MemoryInspectionReport:
+        admission = admitted(self.action, self.projection.mode, self.projection.pressure)
+        hygiene = self._hygiene(reader, prepared.core)
+        summary = f"{hygiene.memories} memories, {hygiene.messages} messages, {hygiene.pending_vectors} wait"
+        return MemoryInspectionReport(
+            working=self._working(reader, prepared),
+            hygiene=hygiene,
+            deferred_governance=self._deferred(reader),
+            capabilities=self.governance.catalogue,
+            operator_action_report=OperatorActionReport(tuple(reader.events(self._most, _OF_OPERATORS))),
+            lifecycle_report=course(self.action, prepared.now, prepared.core.clock.now(), summary, admission=admission),
+        )
+
+    @property
+    def _most(self) -> int:
+        return self.governance.budget.transcript.repair_issues
+
+    def _working(self, reader: Reader, prepared: Asked) -> WorkingInspection:
+        if self.request.query is None:
+            return WorkingInspection(None, None)
+        _, working = recall(reader, prepared, self.sight, self.request.query, RECALLED)
+        return WorkingInspection(working, self.projection.apply(reader, prepared).audit)
+
+    def _hygiene(self, reader: Reader, core: Core) -> HygieneReport:
+        counts = reader.counts(core.embedder.fingerprint, core.analyzer.version)
+        thread = self.sight.thread(reader)
+        states = () if thread is None else reader.turn_states(thread, 0, _MOST_TURNS)
+        return HygieneReport(
+            messages=counts["messages"],
+            memories=counts["memories"],
+            conversations=counts["conversations"],
+            tombstones=counts["tombstones"],
+            pending_vectors=counts["pending_vectors"],
+            jobs=reader.job_counts(),
+            turns=0 if thread is None else reader.turn_count(thread),
+            turns_by_state=Counter(turn.state for turn in states),
+            turns_counted=len(states),
+        )
+
+    def _deferred(self, reader: Reader) -> DeferredGovernance:
+        wanted = ListFilter(kind=HitKind.MEMORY, status=Status.QUARANTINED)
+        page = reader.page(wanted, None, self._most + 1)
+        memories = [
+            DeferredMemory(found.id, found.plane, found.trust, found.recorded_at, found.author, found.reason)
+            for found in page
+            if isinstance(found, Memory)
+        ]
+        return DeferredGovernance(tuple(memories[: self._most]), more=len(memories) > self._most)

@@ -1,0 +1,227 @@
+"""`project`: a bounded block of memory for a model, and the account of how it came about.
+
+One ranking over what a model in this conversation may be shown, the conversation's last messages as a model may see
+them, and `domain/projecting.py` to put them together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import ClassVar, NamedTuple
+
+from holdfast.domain.access import Action, Grant
+from holdfast.domain.governance import Governance
+from holdfast.domain.governed import View
+from holdfast.domain.identity import MemoryScope
+from holdfast.domain.lifecycle import Admission, ModeInput, admitted
+from holdfast.domain.memory import GUARDED_PLANES
+from holdfast.domain.numbers import checked_flag, checked_whole
+from holdfast.domain.profiles import Pressure, render_budget, scaled
+from holdfast.domain.projecting import Block, PrivateGate, RecentMessage, assembled, private_gate, sources
+from holdfast.domain.redaction import ReplayAudit, redacted_slice
+from holdfast.domain.results import Hit
+from holdfast.domain.scope import Scope
+from holdfast.domain.surface.retrieval import (
+    MemoryProjectionReport,
+    MemoryProjectionRequest,
+    PrivateDisclosureIntegrity,
+    ProjectionAudit,
+    ProjectionContext,
+    ProjectionFaithfulness,
+    SourceAuthority,
+)
+from holdfast.domain.text import MAX_QUERY_CHARS, checked_text
+from holdfast.ports import Ranked, Reader
+from holdfast.runtime.governed.shown import (
+    Sight,
+    check_registries,
+    checked_mode,
+    checked_request,
+    recalled,
+)
+from holdfast.runtime.governed.threads import course
+from holdfast.runtime.perform import Core, Read
+from holdfast.runtime.search import Asked, hits
+
+MAX_LEN = 10_000_000
+MAX_RECENT = 1_000
+# What a line of the block has at least, and what is usual.
+_SHORT_RECORD_CHARS, _RECORD_CHARS = 40, 100
+_LEAST_RECORDS, _MOST_RECORDS = 8, 200
+
+
+@dataclass(frozen=True, slots=True)
+class Lately:
+    """The last messages of the conversation, as far as a model may see them; and what was there."""
+
+    messages: tuple[RecentMessage, ...] = ()
+    audit: ReplayAudit = field(default_factory=ReplayAudit)
+
+
+class Found(NamedTuple):
+    """The best, and of how many."""
+
+    hits: tuple[Hit, ...]
+    candidates: int
+
+
+@dataclass(frozen=True, slots=True)
+class Project(Read[Asked, MemoryProjectionReport]):
+    """`last` is the conversation that the runtime committed last."""
+
+    action: ClassVar[Action] = Action.PROJECT
+    governance: Governance
+    request: MemoryProjectionRequest
+    last: MemoryScope | None = None
+    scope: Scope = field(init=False)
+    sight: Sight = field(init=False)
+    mode: ModeInput = field(init=False)
+    pressure: Pressure = field(init=False)
+
+    def __post_init__(self) -> None:
+        request = checked_request(self.request, MemoryProjectionRequest)
+        checked_text(request.user_query, "user_query", max_chars=MAX_QUERY_CHARS)
+        checked_whole(request.system_max_len, "system_max_len", 1, MAX_LEN)
+        checked_whole(request.recent_messages_limit, "recent_messages_limit", 0, MAX_RECENT)
+        if request.provider_max_chars is not None:
+            checked_whole(request.provider_max_chars, "provider_max_chars", 1, MAX_LEN)
+        checked_flag(request.include_private, "include_private")
+        check_registries(request.tool_registry_refs)
+        mode, pressure = checked_mode(request.mode_input, request.pressure)
+        object.__setattr__(self, "mode", mode)
+        object.__setattr__(self, "pressure", pressure)
+        object.__setattr__(self, "sight", Sight.of(self.governance, request.scope, self.last))
+        object.__setattr__(self, "scope", self.sight.scope)
+
+    async def prepare(self, core: Core, grant: Grant) -> Asked:
+        return await self.sight.asked(core, grant, self.request.user_query)
+
+    def apply(self, reader: Reader, prepared: Asked) -> MemoryProjectionReport:
+        thread = self.sight.thread(reader)
+        admission, gate = self._gate()
+        lately = self._lately(reader, thread)
+        block, found = self._block(reader, self._ranked(reader, prepared, thread, gate), lately)
+        audit = self._audit(block, found, lately, gate, thread, prepared)
+        private = sum(line.hit is not None and line.hit.plane in GUARDED_PLANES for line in block.lines)
+        cut = len(audit.cut_ids)
+        known = {hit.id for hit in found.hits} | {message.id for message in lately.messages}
+        summary = f"{len(block.lines)} lines, {len(block.text)} of {audit.render_budget_chars} characters"
+        return MemoryProjectionReport(
+            system_memory_block=block.text,
+            context=_context(block, lately),
+            audit=audit,
+            projection_faithfulness=ProjectionFaithfulness(
+                lines=len(block.lines),
+                whole=len(block.lines) - cut,
+                cut=cut,
+                faithful=all(line.id in known for line in block.lines),
+            ),
+            private_disclosure_integrity=PrivateDisclosureIntegrity(private, kept=gate.open or private == 0),
+            lifecycle_report=course(self.action, prepared.now, prepared.core.clock.now(), summary, admission=admission),
+        )
+
+    def touched(self, result: MemoryProjectionReport) -> int:
+        return result.projection_faithfulness.lines
+
+    def _gate(self) -> tuple[Admission, PrivateGate]:
+        admission = admitted(self.action, self.mode, self.pressure)
+        capability = self.governance.catalogue["project_private_planes"]
+        return admission, private_gate(self.request.include_private, capability, admission, self.mode)
+
+    def _budgets(self) -> tuple[int, int]:
+        """Of the texts, and of the block: the least that anybody allows, and of that what the pressure leaves."""
+        request, profile = self.request, self.governance.profile
+        render = render_budget(profile, request.system_max_len, request.provider_max_chars)
+        return scaled(profile.budget.source_chars, self.pressure), scaled(render, self.pressure)
+
+    def _ranked(self, reader: Reader, prepared: Asked, thread: Scope | None, gate: PrivateGate) -> Ranked:
+        _, render = self._budgets()
+        many = max(_LEAST_RECORDS, min(_MOST_RECORDS, render // _SHORT_RECORD_CHARS))
+        # A model is told what is true now.
+        wanted = self.sight.wanted(thread, many, prepared.now, private=gate.open)
+        return prepared.core.searcher.rank(reader, self.scope, self.request.user_query, prepared.vector, wanted)
+
+    def _block(self, reader: Reader, ranked: Ranked, lately: Lately) -> tuple[Block, Found]:
+        """Texts are fetched until the block is full: first as many as mostly do, then the others."""
+        source, render = self._budgets()
+        enough = max(_LEAST_RECORDS, render // _RECORD_CHARS)
+        found = hits(reader, ranked.best[:enough])
+        block = assembled(found, lately.messages, source, render)
+        if not block.full and len(ranked.best) > enough:
+            found += hits(reader, ranked.best[enough:])
+            block = assembled(found, lately.messages, source, render)
+        return block, Found(found, ranked.candidates)
+
+    @property
+    def _most_recent(self) -> int:
+        return min(self.request.recent_messages_limit, self.governance.budget.recent_messages)
+
+    def _lately(self, reader: Reader, thread: Scope | None) -> Lately:
+        limit = self._most_recent
+        if thread is None or not limit:
+            return Lately()
+        # Every turn has a message, so the last messages are in as many turns.
+        shown = redacted_slice(reader.last_turns(thread, limit), View.MODEL_CONTEXT, self.governance.budget.transcript)
+        messages = [
+            RecentMessage(message.id, message.role, message.text, message.authority)
+            for turn in shown.turns
+            for message in turn.messages
+            if message.text is not None and message.authority is not None
+        ]
+        return Lately(tuple(messages[-limit:]), shown.audit)
+
+    def _audit(
+        self,
+        block: Block,
+        found: Found,
+        lately: Lately,
+        gate: PrivateGate,
+        thread: Scope | None,
+        prepared: Asked,
+    ) -> ProjectionAudit:
+        identity = self.governance.identity
+        source, render = self._budgets()
+        backend = "postgres" if "://" in prepared.core.store.location else "sqlite"
+        return ProjectionAudit(
+            projection_id=f"prj_{block.fingerprint[:32]}",
+            profile=self.governance.profile.name,
+            identity=identity,
+            scope=self.sight.where,
+            memory_space_id=identity.space,
+            subject_id=identity.subject_id,
+            conversation_id=None if thread is None else thread.conversation,
+            pressure=self.pressure,
+            source_budget_chars=source,
+            render_budget_chars=render,
+            system_memory_chars=len(block.text),
+            injected=bool(block.text),
+            truncated=block.truncated or found.candidates > len(found.hits),
+            candidates=found.candidates,
+            private_gate=gate,
+            source_authority=_authority(block),
+            sources=sources(block, found.hits, len(lately.messages), backend, gate, in_conversation=thread is not None),
+            sections=block.sections(),
+            cut_ids=tuple(line.id for line in block.lines if line.cut),
+            omitted=block.omitted,
+            recent_messages_limit=self._most_recent,
+        )
+
+
+def _context(block: Block, lately: Lately) -> ProjectionContext:
+    return ProjectionContext(
+        records=tuple(recalled(line.hit, line.text, cut=line.cut) for line in block.lines if line.hit is not None),
+        recent_messages=tuple(
+            RecentMessage(line.recent.id, line.recent.role, line.text, line.recent.authority)
+            for line in block.lines
+            if line.recent is not None
+        ),
+        transcript=lately.audit,
+    )
+
+
+def _authority(block: Block) -> SourceAuthority:
+    said = Counter(line.recent.authority.value for line in block.lines if line.recent is not None)
+    trusted = (line.hit.trust for line in block.lines if line.hit is not None and line.hit.trust is not None)
+    trust = Counter(found.name.lower() for found in trusted)
+    return SourceAuthority(dict(sorted(said.items())), dict(sorted(trust.items())))

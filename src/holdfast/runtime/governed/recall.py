@@ -1,0 +1,87 @@
+"""`recall` of the runtime: memories for a query, and what was said in the conversation at hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from holdfast.domain.access import Action, Grant
+from holdfast.domain.governance import Governance
+from holdfast.domain.identity import MemoryScope, key_of
+from holdfast.domain.memory import Plane
+from holdfast.domain.numbers import checked_whole
+from holdfast.domain.results import HitKind
+from holdfast.domain.scope import Scope
+from holdfast.domain.surface.retrieval import MemoryRecallReport, MemoryRecallRequest, RecalledRecord, WorkingRecall
+from holdfast.domain.text import MAX_QUERY_CHARS, checked_text
+from holdfast.ports import Reader
+from holdfast.runtime.governed.shown import Sight, check_registries, checked_request, recalled
+from holdfast.runtime.governed.threads import course
+from holdfast.runtime.perform import Core, Read
+from holdfast.runtime.recall import choose
+from holdfast.runtime.search import Asked, hits
+
+MAX_LIMIT = 200
+MAX_PROCEDURAL_HITS = 4
+_CANDIDATES_PER_PLACE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class RecallForHost(Read[Asked, MemoryRecallReport]):
+    """`last` is the conversation that the runtime committed last."""
+
+    action: ClassVar[Action] = Action.RECALL
+    governance: Governance
+    request: MemoryRecallRequest
+    last: MemoryScope | None = None
+    scope: Scope = field(init=False)
+    sight: Sight = field(init=False)
+
+    def __post_init__(self) -> None:
+        request = checked_request(self.request, MemoryRecallRequest)
+        checked_text(request.query, "query", max_chars=MAX_QUERY_CHARS)
+        checked_whole(request.limit, "limit", 1, MAX_LIMIT)
+        check_registries(request.tool_registry_refs)
+        object.__setattr__(self, "sight", Sight.of(self.governance, request.scope, self.last))
+        object.__setattr__(self, "scope", self.sight.scope)
+
+    async def prepare(self, core: Core, grant: Grant) -> Asked:
+        return await self.sight.asked(core, grant, self.request.query)
+
+    def apply(self, reader: Reader, prepared: Asked) -> MemoryRecallReport:
+        procedural, working = recall(reader, prepared, self.sight, self.request.query, self.request.limit)
+        found = len(procedural) + len(working.hits)
+        summary = f"{found} records of {working.candidates} candidates"
+        return MemoryRecallReport(
+            query=self.request.query,
+            procedural_hits=procedural,
+            working=working,
+            lifecycle_report=course(self.action, prepared.now, prepared.core.clock.now(), summary),
+        )
+
+    def touched(self, result: MemoryRecallReport) -> int:
+        return len(result.procedural_hits) + len(result.working.hits)
+
+
+def recall(
+    reader: Reader, prepared: Asked, sight: Sight, query: str, limit: int
+) -> tuple[tuple[RecalledRecord, ...], WorkingRecall]:
+    """How things are done, and the rest; ranked in one pass, so that both are the best of the same candidates."""
+    thread = sight.thread(reader)
+    many = limit * _CANDIDATES_PER_PLACE + MAX_PROCEDURAL_HITS
+    # A model is told what is true now.
+    wanted = sight.wanted(thread, many, prepared.now)
+    ranked = prepared.core.searcher.rank(reader, sight.scope, query, prepared.vector, wanted)
+    found = hits(reader, ranked.best)
+    procedural = [hit for hit in found if hit.kind is HitKind.MEMORY and hit.plane is Plane.PROCEDURAL]
+    rest = [hit for hit in found if hit.plane is not Plane.PROCEDURAL]
+    chosen, omitted = choose(rest, limit)
+    working = WorkingRecall(
+        hits=tuple(map(recalled, chosen)),
+        candidates=ranked.candidates,
+        omitted=omitted,
+        conversation=None if thread is None else key_of(thread),
+        embedder=prepared.core.embedder.fingerprint,
+        by_words_only=prepared.stunted,
+    )
+    return tuple(map(recalled, procedural[: min(limit, MAX_PROCEDURAL_HITS)])), working
