@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 from moving import EVERYTHING, SPACE, Said, commit, furnish, rows, running
 
+import holdfast
 from holdfast.app import Engine, repair_store
 from holdfast.domain.access import LOCAL_OPERATOR, Action, authorize
 from holdfast.domain.events import EventKind
-from holdfast.domain.papers import MANIFEST, Mend, StoreRepair
+from holdfast.domain.papers import MANIFEST, Manifest, Mend, StoreRepair
 from holdfast.domain.profiles import Backend, profile_of
 from holdfast.domain.scope import Scope
 from holdfast.errors import AccessDenied, ManifestMismatch
@@ -133,6 +135,22 @@ def test_the_first_runtime_makes_the_manifest_and_every_other_must_agree_with_it
         assert (await repaired(location)).manifest == again
 
     asyncio.run(present())
+
+
+def test_a_store_that_was_copied_to_another_engine_says_where_it_is_now(tmp_path: Path, postgres_url: str) -> None:
+    async def present(location: str, backend: str) -> Manifest:
+        async with running(location) as engine:
+            return await present_manifest(engine._core, SERVER, backend, 7, SPACE)
+
+    here, back = str(tmp_path / "here.db"), str(tmp_path / "back.db")
+    made = asyncio.run(present(here, "file"))
+    holdfast.copy(here, postgres_url)
+    there = asyncio.run(present(postgres_url, "postgres"))
+    assert (there.backend, there.created_at) == ("postgres", made.created_at)
+    holdfast.copy(here, str(tmp_path / "same.db"))
+    assert asyncio.run(present(str(tmp_path / "same.db"), "file")).backend == "file"
+    holdfast.copy(postgres_url, back)
+    assert asyncio.run(present(back, "sqlite")).backend == "sqlite"
 
 
 def test_a_manifest_that_cannot_be_read_is_beyond_repair(location: str) -> None:

@@ -91,6 +91,15 @@ def presented(found: Manifest | None, wanted: Manifest) -> Manifest:
     return replace(found, version=wanted.version, last_opened_at=max(found.last_opened_at, wanted.last_opened_at))
 
 
+def rehoused(manifest: str, backends: tuple[str, ...]) -> str:
+    """A manifest, as JSON, after its store was copied to where memory is kept in one of these."""
+    try:
+        found = Manifest.from_json(manifest)
+    except ManifestMismatch:
+        return manifest  # whoever opens it is told
+    return manifest if found.backend in backends else replace(found, backend=backends[0]).to_json()
+
+
 class Mend(StrEnum):
     """What a repair may do, since it loses nothing that anybody said or learned."""
 

@@ -122,7 +122,7 @@ class Intake:
             id=TurnId(made),
             scope=turn.scope,
             source=turn.source,
-            recorded_at=min(turn.committed_at, self.core.clock.now()),
+            recorded_at=turn.committed_at,
             messages=(),
             external_id=None if ours else turn.id,
             delivery=turn.delivery,

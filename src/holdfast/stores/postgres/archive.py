@@ -22,6 +22,8 @@ _SEQUENCE = "SELECT setval(pg_get_serial_sequence('{0}', '{1}'), greatest(?, 1),
 
 
 class PostgresArchive(SqlArchive):
+    backends = ("postgres",)
+
     def __init__(self, location: str, busy_seconds: float, *, create: bool) -> None:
         self._place = place_of(location, min(CONNECT_SECONDS, busy_seconds))
         if not create and examine(location, busy_seconds) is None:

@@ -6,8 +6,9 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, ClassVar
 
+from holdfast.domain.papers import MANIFEST, rehoused
 from holdfast.errors import CopyRefused, StoreUnusable
 from holdfast.failpoints import reach
 from holdfast.stores.copying import DERIVED, TABLES, Key, Row, Table
@@ -50,7 +51,12 @@ def _note(database: Database) -> str | None:
 
 
 class SqlArchive(ABC):
-    """Implements `copying.Target` on one connection that nobody else uses."""
+    """Implements `copying.Target` on one connection that nobody else uses.
+
+    `backends` are what a manifest may call the place that it is in.
+    """
+
+    backends: ClassVar[tuple[str, ...]]
 
     def __init__(self, database: Database, dialect: Dialect, location: str) -> None:
         self._db = database
@@ -165,6 +171,13 @@ class SqlArchive(ABC):
                 for table, column in _NUMBERED
             )
             self._go_on_from(highest)
+            self._rehouse()
+
+    def _rehouse(self) -> None:
+        """The manifest of the source names where that is kept."""
+        for (text,) in self._db.execute("SELECT value FROM meta WHERE key = ?", (MANIFEST,)).fetchall():
+            moved = rehoused(text, self.backends)
+            self._db.execute("UPDATE meta SET value = ? WHERE key = ?", (moved, MANIFEST))
 
 
 def _copied(table: Table) -> str:

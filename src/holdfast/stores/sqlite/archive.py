@@ -16,6 +16,8 @@ from holdfast.stores.sqlite.waiting import begin_immediate
 
 
 class SqliteArchive(SqlArchive):
+    backends = ("sqlite", "file", "embedded")
+
     def __init__(self, location: str, busy_seconds: float, *, create: bool) -> None:
         if location == MEMORY:
             raise StoreUnusable(":memory: is gone when the copy ends; give the path of a file")
