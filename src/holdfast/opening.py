@@ -44,7 +44,7 @@ class Opening:
     def __init__(self, location: str | os.PathLike[str], options: Options) -> None:
         # Taken out first: nothing that goes wrong later can show it.
         self._key = _key(options)
-        self._location = _checked_location(location)
+        self._location = checked_location(location)
         self._options = options
         _check_options(options)
         _check_fit(options, self._location, keyed=self._key is not None)
@@ -105,7 +105,7 @@ def _key(options: Options) -> Secret | None:
     return None if options.get("key") is None else Secret(options.pop("key"))
 
 
-def _checked_location(location: object) -> str:
+def checked_location(location: object) -> str:
     if not isinstance(location, str | os.PathLike):
         raise InvalidInput("location", f"expected a path, a URL or :memory:, got {type(location).__name__}")
     path = os.fspath(location)
@@ -208,8 +208,8 @@ def copy(
     is refused, unless `replace` says that it is to be removed. `tell` hears of rows done, and of all.
     """
     return copy_store(
-        _checked_location(source),
-        _checked_location(target),
+        checked_location(source),
+        checked_location(target),
         settings or read_settings(),
         replace=replace,
         tell=tell or (lambda done, total: None),

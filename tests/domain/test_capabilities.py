@@ -96,7 +96,7 @@ def hidden(name: str, circumstances: Circumstances) -> dict[str, Gate | None]:
 def test_a_profile_hides_what_it_goes_without_and_nothing_else(name: str) -> None:
     expected = set()
     if name.startswith("esp-"):
-        expected = {"store_file", "store_sqlite", "agent_skill_directories", "agent_tool_registries"}
+        expected = {"store_file", "store_sqlite", "store_postgres", "agent_skill_directories", "agent_tool_registries"}
     elif name == "server-linux-memory-gateway":
         expected = {"replay"}
     found = hidden(name, Circumstances(model=True, privacy=Privacy(private_plane_projection=True)))

@@ -111,14 +111,16 @@ OFFERS: tuple[Offer, ...] = (
     *_offers(Section.LIFECYCLE, "request_transcript_lifecycle", "recover", "close"),
     *_offers(Section.VALIDATION, "replay", "replay_transcript", "repair_transcript"),
     Offer("capabilities", Section.VALIDATION, "holdfast.domain.capabilities:catalogue"),
-    *_offers(Section.ADAPTER, "transport_sdk"),
+    Offer("transport_sdk", Section.ADAPTER, "holdfast.sdk.runtime:MemoryRuntime"),
     Offer("transport_cli", Section.ADAPTER, "holdfast.cli.platform:app"),
     *_offers(Section.ADAPTER, "transport_http", "transport_webhook", "transport_wss", "transport_mqtt"),
     *_offers(Section.ADAPTER, "transport_mcp", "transport_a2a"),
     Offer("store_in_memory", Section.ENTRY, "holdfast.stores.sqlite.connection:MEMORY"),
-    *_offers(Section.ENTRY, "store_file"),
+    Offer("store_file", Section.ENTRY, "holdfast.stores.sqlite.store:SqliteStore"),
     Offer("store_sqlite", Section.ENTRY, "holdfast.stores.sqlite.store:SqliteStore"),
-    *_offers(Section.ENTRY, "store_embedded", "agent_skill_directories", "agent_tool_registries"),
+    Offer("store_embedded", Section.ENTRY, "holdfast.stores.sqlite.store:SqliteStore"),
+    Offer("store_postgres", Section.ENTRY, "holdfast.stores.postgres.store:PostgresStore"),
+    *_offers(Section.ENTRY, "agent_skill_directories", "agent_tool_registries"),
     Offer("by_words", Section.INDEXED_RECALL, "holdfast.search.postings:Postings"),
     Offer("by_meaning", Section.INDEXED_RECALL, "holdfast.search.vectors:Vectors"),
     Offer("by_approximate_index", Section.INDEXED_RECALL, "holdfast.search.approximate:Pool"),
@@ -187,6 +189,16 @@ class Catalogue:
             if capability.name == name:
                 return capability
         raise InvalidInput("capability", f"there is none called {name!r:.80}; {_choices()}")
+
+    def __getattr__(self, name: str) -> Capability:
+        """`capabilities.write.visible`: each one by its name."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self[name]
+        except InvalidInput as error:
+            problem = str(error)
+        raise AttributeError(problem)
 
     def of(self, section: Section) -> tuple[Capability, ...]:
         names = {offer.name for offer in OFFERS if offer.section is section}

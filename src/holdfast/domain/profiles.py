@@ -28,12 +28,13 @@ class SystemKind(StrEnum):
 
 
 class Backend(StrEnum):
-    """What a runtime keeps its memory in."""
+    """What a runtime keeps its memory in. All but the last are one SQLite store, in memory or in a file."""
 
     IN_MEMORY = "in_memory"
     FILE = "file"
     SQLITE = "sqlite"
     EMBEDDED = "embedded"
+    POSTGRES = "postgres"
 
 
 class Pressure(StrEnum):
@@ -134,6 +135,23 @@ def profile_of(name: object) -> Profile:
     found = PROFILES.get(name.removeprefix(PREFIX)) if isinstance(name, str) else None
     if found is None:
         raise InvalidInput("profile", f"there is none called {name!r:.80}; there are {', '.join(PROFILES)}")
+    return found
+
+
+_IN_A_FILE = (Backend.SQLITE, Backend.FILE, Backend.EMBEDDED)
+
+
+def backend_of(location: str, named: object = None) -> Backend:
+    """What a location is: a path, unless it is named otherwise, is a SQLite file."""
+    if location == ":memory:":
+        fitting: tuple[Backend, ...] = (Backend.IN_MEMORY,)
+    elif "://" in location:
+        fitting = (Backend.POSTGRES,)
+    else:
+        fitting = _IN_A_FILE
+    found = fitting[0] if named is None else next((backend for backend in fitting if backend == named), None)
+    if found is None:
+        raise InvalidInput("backend", f"this location is {' or '.join(fitting)}, not {named!r:.40}")
     return found
 
 

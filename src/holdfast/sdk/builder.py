@@ -1,0 +1,120 @@
+"""How a runtime is opened: step by step, each step a new builder, so that one can be kept and opened again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Generic, Self, TypeVar
+
+from holdfast.domain.access import LOCAL_OPERATOR, Actor
+from holdfast.domain.capabilities import Circumstances, Privacy
+from holdfast.domain.identity import MemoryIdentity
+from holdfast.domain.profiles import DEFAULT_PROFILE, Backend
+from holdfast.domain.scope import DEFAULT_SPACE
+from holdfast.domain.secret import Secret
+from holdfast.ports import Clock, Embedder, Ids
+from holdfast.settings import Settings
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """A model that speaks OpenAI's protocol. What is not given here, the settings say."""
+
+    name: str
+    url: str | None = None
+    key: Secret | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that a runtime is opened with. Nothing of it is checked before it is opened."""
+
+    profile: str = DEFAULT_PROFILE
+    location: str | os.PathLike[str] = "memory.db"
+    backend: Backend | str | None = None
+    identity: MemoryIdentity = field(default_factory=MemoryIdentity)
+    actor: Actor = LOCAL_OPERATOR
+    privacy: Privacy = field(default_factory=Privacy)
+    switched_off: frozenset[str] = frozenset()
+    forbidden: frozenset[str] = frozenset()
+    model: ModelChoice | None = None
+    embedder: Embedder | str | None = None
+    settings: Settings | None = None
+    clock: Clock | None = None
+    new_ids: Ids | None = None
+    work: bool = True
+
+    def circumstances(self, *, model: bool) -> Circumstances:
+        return Circumstances(model, self.switched_off, self.forbidden, self.privacy)
+
+
+class MemoryRuntimeBuilder(Generic[R]):
+    """Each method gives a new builder; `open` opens the runtime."""
+
+    def __init__(self, opening: Callable[[Plan], R], plan: Plan | None = None) -> None:
+        self._opening = opening
+        self._plan = plan or Plan()
+
+    def _with(self, plan: Plan) -> Self:
+        return type(self)(self._opening, plan)
+
+    def profile(self, name: str) -> Self:
+        """How much the memory may take, and what it goes without; see `holdfast platform profiles`."""
+        return self._with(replace(self._plan, profile=name))
+
+    def store(self, location: str | os.PathLike[str], *, backend: Backend | str | None = None) -> Self:
+        """A path, ":memory:" or a "postgresql://" URL. `backend` says what the host takes a path for, if it matters."""
+        return self._with(replace(self._plan, location=location, backend=backend))
+
+    def identity(
+        self, *, space: str = DEFAULT_SPACE, subject_id: str | None = None, agent_id: str | None = None
+    ) -> Self:
+        """Whose memory it is."""
+        return self._with(replace(self._plan, identity=MemoryIdentity(space, subject_id, agent_id)))
+
+    def actor(self, actor: Actor) -> Self:
+        """Who is calling; by default the operator of this machine."""
+        return self._with(replace(self._plan, actor=actor))
+
+    def model(self, name: str, *, url: str | None = None, key: str | None = None) -> Self:
+        """The model that maintains memory: any server that speaks OpenAI's chat completions."""
+        given = None if key is None else Secret(key, "key")
+        return self._with(replace(self._plan, model=ModelChoice(name, url, given)))
+
+    def privacy(
+        self, *, prompt_projection: bool = True, private_plane_projection: bool = False, export_import: bool = True
+    ) -> Self:
+        """What may leave memory. Without a call of this, the standard policy holds."""
+        policy = Privacy(prompt_projection, private_plane_projection, export_import)
+        return self._with(replace(self._plan, privacy=policy))
+
+    def switch_off(self, *capabilities: str) -> Self:
+        """Go without these, by name."""
+        return self._with(replace(self._plan, switched_off=self._plan.switched_off | frozenset(capabilities)))
+
+    def forbid(self, *capabilities: str) -> Self:
+        """Refuse these, by name: nobody who calls this runtime may."""
+        return self._with(replace(self._plan, forbidden=self._plan.forbidden | frozenset(capabilities)))
+
+    def embedder(self, embedder: Embedder | str) -> Self:
+        """As in `holdfast.open`: static, onnx:<directory>, openai:<model>, or one of your own."""
+        return self._with(replace(self._plan, embedder=embedder))
+
+    def settings(self, settings: Settings) -> Self:
+        """In place of the environment."""
+        return self._with(replace(self._plan, settings=settings))
+
+    def clock(self, clock: Clock, new_ids: Ids | None = None) -> Self:
+        """Another clock, and other ids: for tests."""
+        return self._with(replace(self._plan, clock=clock, new_ids=new_ids))
+
+    def without_worker(self) -> Self:
+        """Leave background work to other processes, and to `recover`."""
+        return self._with(replace(self._plan, work=False))
+
+    def open(self) -> R:
+        """Open or create the store, check its manifest, and begin."""
+        return self._opening(self._plan)
