@@ -20,14 +20,18 @@ from holdfast.domain.ids import JobId
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.location import shown
 from holdfast.domain.papers import StoreRepair
+from holdfast.domain.profiles import Backend, Profile
 from holdfast.domain.ranking import Weights
 from holdfast.domain.results import Copied, Examined
 from holdfast.domain.scope import EVERYWHERE, Scope
+from holdfast.domain.secret import Secret
 from holdfast.domain.users import User, key_digest
 from holdfast.errors import CopyRefused, EmbedderMisconfigured, StoreError, StoreUnusable
+from holdfast.extract.model import ModelCurator
 from holdfast.extract.rules import RuleExtractor
 from holdfast.ports import Clock, Curator, Embedder, Ids, Store, Transaction, Verb
 from holdfast.runtime.governed.mending import LookOverStore, RepairStore
+from holdfast.runtime.governed.papers import present_manifest
 from holdfast.runtime.perform import Core, Request, perform
 from holdfast.runtime.worker import INDEXED_BY, Worker, index_identity, storewide
 from holdfast.search.analyzer import TextAnalyzer
@@ -42,6 +46,7 @@ from holdfast.stores.sql.archive import SqlArchive
 from holdfast.stores.sqlite import SqliteStore
 from holdfast.stores.sqlite.archive import SqliteArchive
 from holdfast.stores.sqlite.examine import examine
+from holdfast.stores.sqlite.schema import migrations
 
 T = TypeVar("T")
 
@@ -74,6 +79,10 @@ class Engine:
         digest = key_digest(key)
         found = await self._core.store.read(storewide(), lambda reader: reader.user_with_key(digest))
         return None if found is None or found.revoked_at is not None else found
+
+    async def present(self, profile: Profile, backend: Backend, space: str) -> None:
+        """Show the store's manifest, or make it; `ManifestMismatch` if the store was made for something else."""
+        await present_manifest(self._core, profile, backend, migrations()[-1][0], space)
 
     def start_worker(self) -> None:
         self._task = asyncio.create_task(self._worker.run(), name="holdfast-worker")
@@ -227,6 +236,18 @@ def _on_a_server(location: str) -> bool:
     if importlib.util.find_spec("psycopg") is None:
         raise StoreUnusable(f"{shown(location)} needs psycopg; install it with: pip install 'holdfast[postgres]'")
     return True
+
+
+def curator_of(
+    settings: Settings, model: str | None = None, url: str | None = None, key: Secret | None = None
+) -> Curator | None:
+    """The model that maintains memory: the one given, else the one in the settings, else none."""
+    name = model or settings.model
+    if not name:
+        return None
+    if key is None and settings.model_key is not None:
+        key = Secret(settings.model_key.get_secret_value(), "HOLDFAST_MODEL_KEY")
+    return ModelCurator(name, base_url=url or settings.model_url, api_key=key)
 
 
 def _embedder(named: str | None, settings: Settings) -> Embedder:

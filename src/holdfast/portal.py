@@ -104,7 +104,7 @@ class Closing(Protocol):
     @property
     def _loopless(self) -> bool: ...
 
-    async def close(self) -> object: ...
+    async def close(self, *given: Any) -> Any: ...
 
 
 class Face(Generic[A]):
@@ -120,9 +120,9 @@ class Face(Generic[A]):
         self._run_short = self._portal.run_here if self._behind._loopless else self._portal.run
         _open[self._portal] = self._behind
 
-    def close(self) -> None:
-        """Finish what was accepted, and let go of the store."""
-        _close(self._portal)
+    def _end(self, *given: Any) -> Any:
+        """Close what is behind; what it answers, or None if it was closed before."""
+        return _close(self._portal, *given)
 
     def __enter__(self) -> Self:
         return self
@@ -130,7 +130,7 @@ class Face(Generic[A]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        self._end()
 
 
 def blocking(
@@ -161,14 +161,15 @@ def at_once(
 _open: dict[Portal, Closing] = {}
 
 
-def _close(portal: Portal) -> None:
+def _close(portal: Portal, *given: Any) -> Any:
     """Whoever comes first closes; closing twice is closing once."""
     behind = _open.pop(portal, None)
-    if behind is not None and portal.here:
-        try:
-            portal.run(behind.close())
-        finally:
-            portal.close()
+    if behind is None or not portal.here:
+        return None
+    try:
+        return portal.run(behind.close(*given))
+    finally:
+        portal.close()
 
 
 def _close_all() -> None:

@@ -35,3 +35,7 @@ class Memory(Face[AsyncMemory]):
     verify = blocking(AsyncMemory.verify)
     rebuild = blocking(AsyncMemory.rebuild)
     drain = blocking(AsyncMemory.drain)
+
+    def close(self) -> None:
+        """Finish what was accepted, and let go of the store."""
+        self._end()

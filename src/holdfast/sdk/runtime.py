@@ -1,0 +1,147 @@
+"""`MemoryRuntime`: the one owner of a memory, for hosts. Asynchronous, and a blocking face over the same methods."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from types import TracebackType
+from typing import Any, Self
+
+from holdfast.app import curator_of, open_engine
+from holdfast.domain.access import Action
+from holdfast.domain.capabilities import Catalogue, catalogue
+from holdfast.domain.governance import Governance
+from holdfast.domain.location import is_served
+from holdfast.domain.profiles import backend_of, checked_backend, profile_of
+from holdfast.domain.surface.writing import MemoryCloseReport, MemoryCloseRequest
+from holdfast.errors import InvalidInput
+from holdfast.opening import checked_location
+from holdfast.portal import Face, at_once, blocking
+from holdfast.runtime.governed.capabilities import ShowCapabilities
+from holdfast.sdk.builder import MemoryRuntimeBuilder, Plan
+from holdfast.sdk.exchange import ExchangeOperations
+from holdfast.sdk.retrieval import RetrievalOperations
+from holdfast.sdk.transcripts import TranscriptOperations
+from holdfast.sdk.writing import WritingOperations
+from holdfast.settings import read_settings
+
+
+class AsyncMemoryRuntime(TranscriptOperations, RetrievalOperations, WritingOperations, ExchangeOperations):
+    """Every operation takes a request and answers a report, and leaves one operation row, however it ends."""
+
+    _closed = False
+
+    @classmethod
+    def builder(cls) -> MemoryRuntimeBuilder[RuntimeOpening]:
+        """`async with AsyncMemoryRuntime.builder().store("memory.db").open() as runtime: …`"""
+        return MemoryRuntimeBuilder(RuntimeOpening)
+
+    @property
+    def _loopless(self) -> bool:
+        return self._service.loopless
+
+    async def capabilities(self) -> Catalogue:
+        """What this runtime can do, and what keeps it from the rest."""
+        return await self._perform(Action.CAPABILITIES, "capabilities", ShowCapabilities)
+
+    async def close(self, request: MemoryCloseRequest | None = None) -> MemoryCloseReport:
+        """Note the end, then close the store. Every later call is `StoreClosed`."""
+        report = await super().close(request)
+        self._closed = True
+        return report
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._closed:
+            await self.close()
+
+
+class RuntimeOpening:
+    """What an asynchronous builder's `open` gives: await it, or enter it with `async with`."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._runtime: AsyncMemoryRuntime | None = None
+
+    async def opened(self) -> AsyncMemoryRuntime:
+        plan = self._plan
+        location = checked_location(plan.location)
+        if is_served(location):
+            raise InvalidInput(
+                "store", "is a server's address; a runtime opens a store: a path, :memory: or PostgreSQL"
+            )
+        plan.identity.scope  # noqa: B018 - a name that cannot be one is refused before anything is opened
+        profile = profile_of(plan.profile)
+        backend = checked_backend(profile, backend_of(location, plan.backend))
+        settings = plan.settings or read_settings()
+        chosen = plan.model
+        curator = curator_of(settings) if chosen is None else curator_of(settings, chosen.name, chosen.url, chosen.key)
+        governance = Governance(
+            plan.identity, profile, catalogue(profile, plan.circumstances(model=curator is not None))
+        )
+        engine = await open_engine(
+            location,
+            settings,
+            embedder=plan.embedder,
+            clock=plan.clock,
+            new_ids=plan.new_ids,
+            curator=curator,
+            work=False,
+        )
+        try:
+            await engine.present(profile, backend, plan.identity.space)
+        except BaseException:
+            await engine.close()
+            raise
+        if plan.work:
+            engine.start_worker()
+        return AsyncMemoryRuntime(engine, plan.actor, governance)
+
+    def __await__(self) -> Generator[Any, None, AsyncMemoryRuntime]:
+        return self.opened().__await__()
+
+    async def __aenter__(self) -> AsyncMemoryRuntime:
+        self._runtime = await self.opened()
+        return self._runtime
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._runtime is not None:
+            await self._runtime.__aexit__(kind, error, trace)
+
+
+class MemoryRuntime(Face[AsyncMemoryRuntime]):
+    """One runtime, for code that is not asynchronous. See `AsyncMemoryRuntime` for what each method does."""
+
+    @classmethod
+    def builder(cls) -> MemoryRuntimeBuilder[MemoryRuntime]:
+        """`with MemoryRuntime.builder().store("memory.db").identity(subject_id="ana").open() as runtime: …`"""
+        return MemoryRuntimeBuilder(lambda plan: cls(RuntimeOpening(plan).opened))
+
+    capabilities = at_once(AsyncMemoryRuntime.capabilities)
+    write = blocking(AsyncMemoryRuntime.write)
+    recall = at_once(AsyncMemoryRuntime.recall)
+    project = at_once(AsyncMemoryRuntime.project)
+    maintain = blocking(AsyncMemoryRuntime.maintain)
+    inspect = at_once(AsyncMemoryRuntime.inspect)
+    replay = at_once(AsyncMemoryRuntime.replay)
+    export = blocking(AsyncMemoryRuntime.export)
+    import_ = blocking(AsyncMemoryRuntime.import_)
+    recover = blocking(AsyncMemoryRuntime.recover)
+    commit_transcript = at_once(AsyncMemoryRuntime.commit_transcript)
+    finalize_turn_and_maintain = blocking(AsyncMemoryRuntime.finalize_turn_and_maintain)
+    replay_transcript = at_once(AsyncMemoryRuntime.replay_transcript)
+    request_transcript_lifecycle = blocking(AsyncMemoryRuntime.request_transcript_lifecycle)
+    repair_transcript = blocking(AsyncMemoryRuntime.repair_transcript)
+    export_transcript = blocking(AsyncMemoryRuntime.export_transcript)
+    export_space = blocking(AsyncMemoryRuntime.export_space)
+    import_space = blocking(AsyncMemoryRuntime.import_space)
+
+    def close(self, request: MemoryCloseRequest | None = None) -> MemoryCloseReport | None:
+        """Note the end, then close the store. None if it was closed before."""
+        report: MemoryCloseReport | None = self._end(request)
+        return report

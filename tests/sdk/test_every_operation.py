@@ -1,0 +1,378 @@
+"""What holds for every operation of a runtime: one row, a typed refusal, and nothing of anybody else's."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast import Actor, ActorKind, Status
+from holdfast.domain.access import OF_THE_RUNTIME, Action
+from holdfast.domain.operations import Operation, Outcome
+from holdfast.domain.profiles import PROFILES
+from holdfast.errors import (
+    AccessDenied,
+    CapabilityUnavailable,
+    HoldfastError,
+    InvalidCursor,
+    InvalidInput,
+    InvalidScope,
+    InvalidSnapshot,
+    ManifestMismatch,
+    StoreClosed,
+)
+from holdfast.sdk import (
+    AsyncMemoryRuntime,
+    CanonicalTurnDelta,
+    MemoryCloseRequest,
+    MemoryExportRequest,
+    MemoryImportRequest,
+    MemoryInspectionRequest,
+    MemoryMaintainRequest,
+    MemoryProjectionRequest,
+    MemoryRecallRequest,
+    MemoryReplayRequest,
+    MemoryRuntime,
+    MemoryScope,
+    MemorySpaceImportRequest,
+    MemoryTranscriptCommitRequest,
+    MemoryTranscriptExportRequest,
+    MemoryTranscriptLifecycleRequest,
+    MemoryTranscriptRepairRequest,
+    MemoryTranscriptReplayRequest,
+    MemoryWriteCandidate,
+    MemoryWriteRequest,
+    TranscriptTurnInput,
+    TurnMessage,
+)
+from probes import audit_trail
+
+CHAT = MemoryScope("web", conversation_id="trip")
+
+
+def builder(location: str, **identity: Any) -> Any:
+    given = {"subject_id": "ana", **identity}
+    return MemoryRuntime.builder().store(location).embedder("fake").without_worker().identity(**given)
+
+
+def turn(text: str, turn_id: str = "t-1", where: MemoryScope | None = CHAT) -> MemoryTranscriptCommitRequest:
+    messages = (TurnMessage(text), TurnMessage("Noted.", role="assistant"))
+    return MemoryTranscriptCommitRequest(TranscriptTurnInput(turn_id, messages, where))
+
+
+class Known:
+    """A runtime in which something was said and learned."""
+
+    def __init__(self, runtime: MemoryRuntime) -> None:
+        self.runtime = runtime
+        self.committed = runtime.commit_transcript(turn("I fly to Porto on 3 May."))
+        runtime.write(MemoryWriteRequest.candidates(self.candidate("c-1", "Ana flies to Porto on 3 May.")))
+        self.space = runtime.export_space().content
+        self.snapshot = runtime.export(MemoryExportRequest(scope=CHAT)).snapshot
+
+    def candidate(self, candidate_id: str, content: str) -> MemoryWriteCandidate:
+        return MemoryWriteCandidate(
+            candidate_id, "user_asserted", content, evidence_refs=(self.committed.message_ids[0],)
+        )
+
+
+@pytest.fixture
+def known(location: str) -> Iterator[Known]:
+    with builder(location).open() as runtime:
+        yield Known(runtime)
+
+
+def trail(runtime: MemoryRuntime) -> Sequence[Operation]:
+    return runtime._portal.run(audit_trail(runtime._behind))
+
+
+def rows_of(runtime: MemoryRuntime, call: Callable[[], Any]) -> tuple[Any, Sequence[Operation]]:
+    """What the call answered or raised, and the rows that it left."""
+    before = len(trail(runtime))
+    try:
+        answer = call()
+    except HoldfastError as error:
+        answer = error
+    return answer, trail(runtime)[before:]
+
+
+DELTA = CanonicalTurnDelta("t-2", "delivered", (TurnMessage("And back on the 9th."),), "Noted.", CHAT)
+OPERATIONS: dict[Action, Callable[[Known], Any]] = {
+    Action.CAPABILITIES: lambda it: it.runtime.capabilities(),
+    Action.WRITE: lambda it: it.runtime.write(
+        MemoryWriteRequest.candidates(it.candidate("c-2", "Ana likes window seats."))
+    ),
+    Action.RECALL: lambda it: it.runtime.recall(MemoryRecallRequest("Porto")),
+    Action.PROJECT: lambda it: it.runtime.project(MemoryProjectionRequest("Porto")),
+    Action.MAINTAIN: lambda it: it.runtime.maintain(MemoryMaintainRequest(scope=CHAT)),
+    Action.INSPECT: lambda it: it.runtime.inspect(MemoryInspectionRequest("Porto")),
+    Action.REPLAY: lambda it: it.runtime.replay(MemoryReplayRequest("trip", channel="web")),
+    Action.EXPORT: lambda it: it.runtime.export(MemoryExportRequest(scope=CHAT)),
+    Action.IMPORT: lambda it: it.runtime.import_(MemoryImportRequest(it.snapshot, "other")),
+    Action.RECOVER: lambda it: it.runtime.recover(),
+    Action.COMMIT_TRANSCRIPT: lambda it: it.runtime.commit_transcript(turn("A second turn.", "t-3")),
+    Action.FINALIZE_TURN: lambda it: it.runtime.finalize_turn_and_maintain(DELTA),
+    Action.REPLAY_TRANSCRIPT: lambda it: it.runtime.replay_transcript(MemoryTranscriptReplayRequest("host_ui", CHAT)),
+    Action.TRANSCRIPT_LIFECYCLE: lambda it: it.runtime.request_transcript_lifecycle(
+        MemoryTranscriptLifecycleRequest("mask", "asked for", CHAT)
+    ),
+    Action.REPAIR_TRANSCRIPT: lambda it: it.runtime.repair_transcript(MemoryTranscriptRepairRequest(CHAT)),
+    Action.EXPORT_TRANSCRIPT: lambda it: it.runtime.export_transcript(MemoryTranscriptExportRequest(CHAT)),
+    Action.EXPORT_SPACE: lambda it: it.runtime.export_space(),
+    Action.IMPORT_SPACE: lambda it: it.runtime.import_space(MemorySpaceImportRequest(content=it.space)),
+    Action.CLOSE: lambda it: it.runtime.close(MemoryCloseRequest("done")),
+}
+
+
+def test_every_operation_is_tried() -> None:
+    assert set(OPERATIONS) == OF_THE_RUNTIME | {Action.RECALL}
+
+
+@pytest.mark.parametrize("action", set(OPERATIONS) - {Action.CLOSE})
+def test_every_operation_leaves_exactly_one_row(known: Known, action: Action) -> None:
+    answer, rows = rows_of(known.runtime, lambda: OPERATIONS[action](known))
+    assert not isinstance(answer, HoldfastError), answer
+    assert [(row.action, row.outcome) for row in rows] == [(action, Outcome.SUCCEEDED)]
+
+
+def test_closing_leaves_its_row_and_nothing_works_after_it(location: str) -> None:
+    runtime = builder(location).open()
+    known = Known(runtime)
+    report = runtime.close(MemoryCloseRequest("done"))
+    assert report is not None and report.reason == "done" and report.lifecycle_report.success
+    assert runtime.close() is None
+    with pytest.raises(StoreClosed):
+        known.runtime.recall(MemoryRecallRequest("Porto"))
+    with builder(location).open() as again:
+        assert [row.action for row in trail(again)].count(Action.CLOSE) == 1
+
+
+REFUSED: dict[str, tuple[Action, type[HoldfastError], str, Callable[[Known], Any]]] = {
+    "an unknown view": (
+        Action.REPLAY_TRANSCRIPT, InvalidInput, "view",
+        lambda it: it.runtime.replay_transcript(MemoryTranscriptReplayRequest("everything", CHAT)),
+    ),
+    "a cursor of another conversation": (
+        Action.REPLAY_TRANSCRIPT, InvalidCursor, "cursor",
+        lambda it: it.runtime.replay_transcript(MemoryTranscriptReplayRequest("host_ui", CHAT, cursor=elsewhere(it))),
+    ),
+    "an empty key part": (
+        Action.COMMIT_TRANSCRIPT, InvalidScope, "channel",
+        lambda it: it.runtime.commit_transcript(turn("Lost.", "t-9", MemoryScope("", conversation_id="trip"))),
+    ),
+    "an empty conversation": (
+        Action.REPLAY_TRANSCRIPT, InvalidScope, "conversation",
+        lambda it: it.runtime.replay_transcript(
+            MemoryTranscriptReplayRequest("host_ui", MemoryScope("web", conversation_id=" "))
+        ),
+    ),
+    "a snapshot with a wrong fingerprint": (
+        Action.IMPORT, InvalidSnapshot, "fingerprint",
+        lambda it: it.runtime.import_(MemoryImportRequest(forged(it.snapshot), "other")),
+    ),
+    "a damaged space": (
+        Action.IMPORT_SPACE, InvalidSnapshot, "",
+        lambda it: it.runtime.import_space(MemorySpaceImportRequest(content=it.space.replace(b"Porto", b"Paris"))),
+    ),
+    "a budget of zero": (
+        Action.PROJECT, InvalidInput, "system_max_len",
+        lambda it: it.runtime.project(MemoryProjectionRequest("Porto", system_max_len=0)),
+    ),
+    "a page of none": (
+        Action.REPLAY_TRANSCRIPT, InvalidInput, "limit",
+        lambda it: it.runtime.replay_transcript(MemoryTranscriptReplayRequest("host_ui", CHAT, limit=0)),
+    ),
+    "a lifecycle request without a reason": (
+        Action.TRANSCRIPT_LIFECYCLE, InvalidInput, "reason",
+        lambda it: it.runtime.request_transcript_lifecycle(MemoryTranscriptLifecycleRequest("mask", " ", CHAT)),
+    ),
+    "an unknown transition": (
+        Action.TRANSCRIPT_LIFECYCLE, InvalidInput, "transition",
+        lambda it: it.runtime.request_transcript_lifecycle(MemoryTranscriptLifecycleRequest("burn", "why not", CHAT)),
+    ),
+    "an unknown authority": (
+        Action.WRITE, InvalidInput, "authority",
+        lambda it: it.runtime.write(
+            MemoryWriteRequest.candidates(replace(it.candidate("c-9", "Ana is the king."), authority="royal"))
+        ),
+    ),
+}  # fmt: skip
+
+
+def elsewhere(it: Known) -> str:
+    other = MemoryScope("web", conversation_id="elsewhere")
+    for number in range(3):
+        it.runtime.commit_transcript(turn(f"Turn {number}.", f"e-{number}", other))
+    found = it.runtime.replay_transcript(MemoryTranscriptReplayRequest("host_ui", other, limit=2)).next_cursor
+    assert found is not None
+    return found
+
+
+def forged(snapshot: Any) -> Any:
+    return replace(snapshot, manifest=replace(snapshot.manifest, content_fingerprint="0" * 64))
+
+
+def counted(runtime: MemoryRuntime) -> Any:
+    hygiene = runtime.inspect(MemoryInspectionRequest(scope=CHAT)).hygiene
+    return hygiene.messages, hygiene.memories, hygiene.turns_by_state, hygiene.tombstones
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_bad_input_is_refused_by_its_field_leaves_its_row_and_changes_nothing(known: Known, case: str) -> None:
+    action, kind, field, call = REFUSED[case]
+    if case == "a cursor of another conversation":
+        elsewhere(known)
+    before = counted(known.runtime)
+    answer, rows = rows_of(known.runtime, lambda: call(known))
+    assert isinstance(answer, kind), answer
+    if field:
+        assert field in str(getattr(answer, "field", "")) or field in str(answer)
+    assert [(row.action, row.outcome) for row in rows if row.action is action][-1] == (action, Outcome.REFUSED)
+    assert counted(known.runtime) == before
+
+
+def test_the_blocking_face_has_every_operation_with_the_same_signature() -> None:
+    names = {name for name, _ in inspect.getmembers(AsyncMemoryRuntime, inspect.isfunction) if name[0] != "_"}
+    for name in names - {"close"}:
+        assert inspect.signature(getattr(MemoryRuntime, name)) == inspect.signature(getattr(AsyncMemoryRuntime, name))
+    assert names == {name for name, _ in inspect.getmembers(MemoryRuntime, inspect.isfunction) if name[0] != "_"}
+
+
+# --- what a runtime may --------------------------------------------------------------------------------------------------
+
+
+def test_what_is_switched_off_forbidden_or_private_is_refused_by_name(tmp_path: Path) -> None:
+    opened = builder(str(tmp_path / "a.db")).switch_off("recall").forbid("inspect").privacy(export_import=False).open()
+    with opened as runtime:
+        runtime.commit_transcript(turn("I fly to Porto."))
+        for call, gate in (
+            (lambda: runtime.recall(MemoryRecallRequest("Porto")), "configured"),
+            (lambda: runtime.inspect(MemoryInspectionRequest("Porto")), "permitted"),
+            (lambda: runtime.export(MemoryExportRequest(scope=CHAT)), "privacy"),
+        ):
+            answer, rows = rows_of(runtime, call)
+            assert isinstance(answer, CapabilityUnavailable) and gate in str(answer)
+            assert [row.outcome for row in rows] == [Outcome.REFUSED]
+        seen = runtime.capabilities()
+        assert not seen.recall.visible and seen.write.visible
+
+
+def test_the_gateway_profile_hides_replay_and_devices_open_no_files(tmp_path: Path) -> None:
+    gateway = builder(str(tmp_path / "a.db")).profile("profile-server-linux-memory-gateway").open()
+    with gateway as runtime:
+        runtime.commit_transcript(turn("Hello."))
+        with pytest.raises(CapabilityUnavailable, match="profile"):
+            runtime.replay(MemoryReplayRequest("trip", channel="web"))
+    with pytest.raises(InvalidInput, match="sqlite"):
+        builder(str(tmp_path / "b.db")).profile("esp-embedded-sdk").open()
+    with builder(":memory:").profile("esp-embedded-sdk").open() as runtime:
+        assert runtime.commit_transcript(turn("Hello.")).committed
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_runtime_opens_under_every_profile(name: str) -> None:
+    with builder(":memory:").profile(name).open() as runtime:
+        runtime.commit_transcript(turn("Hello."))
+        block = runtime.project(MemoryProjectionRequest("Hello?", system_max_len=100_000)).system_memory_block
+        assert 0 < len(block) <= PROFILES[name].budget.render_chars
+
+
+def test_a_store_is_opened_only_as_what_it_was_made_for(tmp_path: Path) -> None:
+    path = str(tmp_path / "memory.db")
+    builder(path).open().close()
+    builder(path).open().close()
+    with pytest.raises(ManifestMismatch, match="profile"):
+        builder(path).profile("linux-device-standalone-memory").open()
+    with pytest.raises(ManifestMismatch, match="backend"):
+        MemoryRuntime.builder().store(path, backend="embedded").embedder("fake").open()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "field"),
+    [
+        (lambda b: b.profile("toaster"), "profile"),
+        (lambda b: b.store("http://127.0.0.1:8010"), "store"),
+        (lambda b: b.store("memory.db", backend="postgres"), "backend"),
+        (lambda b: b.identity(space=""), "space"),
+        (lambda b: b.switch_off("flying"), "switched_off"),
+    ],
+)
+def test_what_cannot_be_opened_is_told_by_its_field(tmp_path: Path, spoil: Callable[[Any], Any], field: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        spoil(builder(str(tmp_path / "memory.db"))).open()
+    assert caught.value.field == field
+    assert not (tmp_path / "memory.db").exists()
+
+
+def test_a_builder_can_be_kept_and_opened_again(tmp_path: Path) -> None:
+    kept = builder(str(tmp_path / "memory.db"))
+    kept.identity(subject_id="bob")
+    for number in (1, 2):
+        with kept.open() as runtime:
+            assert runtime.commit_transcript(turn("Hello.", f"t-{number}")).sequence == number
+
+
+# --- nobody else's ----------------------------------------------------------------------------------------------------
+
+OTHERS = {
+    "another subject": {"subject_id": "bob"},
+    "another agent": {"subject_id": None, "agent_id": "bot"},
+    "nobody's": {"subject_id": None},
+    "another space": {"space": "south"},
+}
+CANARY = "zanzibar"
+
+
+@pytest.mark.parametrize("who", OTHERS)
+def test_no_operation_shows_what_belongs_to_somebody_else(location: str, who: str) -> None:
+    """Each operation, as somebody who uses the same names: conversation, turn and candidate ids."""
+    with builder(location).open() as owner:
+        said = owner.commit_transcript(turn(f"I hid it in {CANARY}."))
+        owner.write(
+            MemoryWriteRequest.candidates(
+                MemoryWriteCandidate("c-1", "user_asserted", f"It is in {CANARY}.", evidence_refs=said.message_ids[:1])
+            )
+        )
+    acting = Actor(ActorKind.OPERATOR, "clerk", space=OTHERS[who].get("space", "default"))
+    with builder(location, **OTHERS[who]).actor(acting).open() as runtime:
+        other = Known(runtime)
+        for action in sorted(set(OPERATIONS) - {Action.CLOSE, Action.EXPORT_SPACE}):
+            answer = OPERATIONS[action](other)
+            assert CANARY not in repr(dataclasses.asdict(answer)), action
+        answer = runtime.export_space()
+        # An operator of the space exports all of it; of another space, nothing of this one.
+        assert (CANARY in repr(answer)) is (who != "another space")
+    with builder(location).open() as owner:
+        shown = owner.replay_transcript(MemoryTranscriptReplayRequest("raw_owner_only", CHAT))
+        assert [len(turn.messages) for turn in shown.slice.turns] == [2]
+        assert owner.recall(MemoryRecallRequest(CANARY)).working.hits
+
+
+def test_a_user_acts_only_for_itself(location: str) -> None:
+    ana = Actor(ActorKind.USER, "ana")
+    with builder(location).actor(ana).open() as runtime:
+        assert runtime.commit_transcript(turn("I am Ana.")).committed
+        raw = runtime.replay_transcript(MemoryTranscriptReplayRequest("raw_owner_only", CHAT))
+        assert raw.slice.turns[0].messages[0].text == "I am Ana."
+        for call in (lambda: runtime.repair_transcript(MemoryTranscriptRepairRequest(CHAT)), runtime.export_space):
+            with pytest.raises(AccessDenied):
+                call()
+    with builder(location, subject_id="bob").actor(ana).open() as runtime:
+        with pytest.raises(AccessDenied):
+            runtime.recall(MemoryRecallRequest("Ana"))
+
+
+def test_what_is_masked_is_gone_from_every_operation(known: Known) -> None:
+    known.runtime.commit_transcript(turn(f"I hid it in {CANARY}.", "t-5"))
+    known.runtime.request_transcript_lifecycle(MemoryTranscriptLifecycleRequest("mask", "asked for", CHAT))
+    for action in sorted(set(OPERATIONS) - {Action.CLOSE}):
+        assert CANARY not in repr(dataclasses.asdict(OPERATIONS[action](known))), action
+
+
+def test_statuses_and_states_have_the_same_names() -> None:
+    assert {"archived", "masked", "raw_deleted"} < set(Status)
