@@ -20,6 +20,7 @@ from holdfast.loops import over_in_one_step, running
 P = ParamSpec("P")
 R = TypeVar("R")
 A = TypeVar("A", bound="Closing")
+B = TypeVar("B")  # what is behind a face, or one of the classes that it is made of
 _NOTICE_SECONDS = 5.0  # only a loop that is stuck takes so long
 
 
@@ -134,11 +135,11 @@ class Face(Generic[A]):
 
 
 def blocking(
-    method: Callable[Concatenate[A, P], Coroutine[Any, Any, R]],
-) -> Callable[Concatenate[Face[A], P], R]:
+    method: Callable[Concatenate[B, P], Coroutine[Any, Any, R]],
+) -> Callable[Concatenate[Face[Any], P], R]:
     """A method of a face that is one of what is behind it."""
 
-    def call(self: Face[A], /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def call(self: Face[Any], /, *args: P.args, **kwargs: P.kwargs) -> R:
         return self._portal.run(method(self._behind, *args, **kwargs))
 
     functools.update_wrapper(call, method)
@@ -146,11 +147,11 @@ def blocking(
 
 
 def at_once(
-    method: Callable[Concatenate[A, P], Coroutine[Any, Any, R]],
-) -> Callable[Concatenate[Face[A], P], R]:
+    method: Callable[Concatenate[B, P], Coroutine[Any, Any, R]],
+) -> Callable[Concatenate[Face[Any], P], R]:
     """The same for what needs no event loop, if nothing that it calls needs one either."""
 
-    def call(self: Face[A], /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def call(self: Face[Any], /, *args: P.args, **kwargs: P.kwargs) -> R:
         return self._run_short(method(self._behind, *args, **kwargs))
 
     functools.update_wrapper(call, method)

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from holdfast.app import curator_of, open_engine
-from holdfast.domain.access import Action
+from holdfast.domain.access import Action, authorize
 from holdfast.domain.capabilities import Catalogue, catalogue
 from holdfast.domain.governance import Governance
 from holdfast.domain.location import is_served
@@ -45,9 +45,11 @@ class AsyncMemoryRuntime(TranscriptOperations, RetrievalOperations, WritingOpera
 
     async def close(self, request: MemoryCloseRequest | None = None) -> MemoryCloseReport:
         """Note the end, then close the store. Every later call is `StoreClosed`."""
-        report = await super().close(request)
         self._closed = True
-        return report
+        try:
+            return await super().close(request)
+        finally:
+            await self._service.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -73,7 +75,8 @@ class RuntimeOpening:
             raise InvalidInput(
                 "store", "is a server's address; a runtime opens a store: a path, :memory: or PostgreSQL"
             )
-        plan.identity.scope  # noqa: B018 - a name that cannot be one is refused before anything is opened
+        # What could never be used is refused before anything is opened.
+        authorize(plan.actor, Action.CAPABILITIES, plan.identity.scope)
         profile = profile_of(plan.profile)
         backend = checked_backend(profile, backend_of(location, plan.backend))
         settings = plan.settings or read_settings()
