@@ -245,7 +245,8 @@ def curator_of(
     name = model or settings.model
     if not name:
         return None
-    if key is None and settings.model_key is not None:
+    # The key in the settings is for the address in the settings, and for no other.
+    if key is None and url is None and settings.model_key is not None:
         key = Secret(settings.model_key.get_secret_value(), "HOLDFAST_MODEL_KEY")
     return ModelCurator(name, base_url=url or settings.model_url, api_key=key)
 
