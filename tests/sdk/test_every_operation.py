@@ -133,7 +133,7 @@ def test_every_operation_is_tried() -> None:
     assert set(OPERATIONS) == OF_THE_RUNTIME | {Action.RECALL}
 
 
-@pytest.mark.parametrize("action", set(OPERATIONS) - {Action.CLOSE})
+@pytest.mark.parametrize("action", sorted(set(OPERATIONS) - {Action.CLOSE}))
 def test_every_operation_leaves_exactly_one_row(known: Known, action: Action) -> None:
     answer, rows = rows_of(known.runtime, lambda: OPERATIONS[action](known))
     assert not isinstance(answer, HoldfastError), answer
@@ -144,7 +144,9 @@ def test_closing_leaves_its_row_and_nothing_works_after_it(location: str) -> Non
     runtime = builder(location).open()
     known = Known(runtime)
     report = runtime.close(MemoryCloseRequest("done"))
-    assert report is not None and report.reason == "done" and report.lifecycle_report.success
+    assert report is not None
+    assert report.reason == "done"
+    assert report.lifecycle_report.success
     assert runtime.close() is None
     with pytest.raises(StoreClosed):
         known.runtime.recall(MemoryRecallRequest("Porto"))
@@ -243,7 +245,7 @@ def test_the_blocking_face_has_every_operation_with_the_same_signature() -> None
     assert names == {name for name, _ in inspect.getmembers(MemoryRuntime, inspect.isfunction) if name[0] != "_"}
 
 
-# --- what a runtime may --------------------------------------------------------------------------------------------------
+# --- what a runtime may -----------------------------------------------------------------------------------------------
 
 
 def test_what_is_switched_off_forbidden_or_private_is_refused_by_name(tmp_path: Path) -> None:
@@ -256,10 +258,12 @@ def test_what_is_switched_off_forbidden_or_private_is_refused_by_name(tmp_path: 
             (lambda: runtime.export(MemoryExportRequest(scope=CHAT)), "privacy"),
         ):
             answer, rows = rows_of(runtime, call)
-            assert isinstance(answer, CapabilityUnavailable) and gate in str(answer)
+            assert isinstance(answer, CapabilityUnavailable)
+            assert gate in str(answer)
             assert [row.outcome for row in rows] == [Outcome.REFUSED]
         seen = runtime.capabilities()
-        assert not seen.recall.visible and seen.write.visible
+        assert not seen.recall.visible
+        assert seen.write.visible
 
 
 def test_the_gateway_profile_hides_replay_and_devices_open_no_files(tmp_path: Path) -> None:
