@@ -300,6 +300,25 @@ def test_a_bad_turn_is_refused_by_name_leaves_its_row_and_changes_nothing(talk: 
     assert talk.texts() == []
 
 
+@pytest.mark.parametrize(
+    ("operation", "action"),
+    [
+        ("commit_transcript", Action.COMMIT_TRANSCRIPT),
+        ("finalize_turn_and_maintain", Action.FINALIZE_TURN),
+        ("replay_transcript", Action.REPLAY_TRANSCRIPT),
+        ("export_transcript", Action.EXPORT_TRANSCRIPT),
+        ("request_transcript_lifecycle", Action.TRANSCRIPT_LIFECYCLE),
+        ("repair_transcript", Action.REPAIR_TRANSCRIPT),
+        ("replay", Action.REPLAY),
+    ],
+)
+def test_what_is_no_request_is_refused_with_its_row(talk: Talk, operation: str, action: Action) -> None:
+    for wrong in ({"turn": {}}, None, "mask", MemoryTranscriptCommitRequest(None)):  # type: ignore[arg-type]
+        with pytest.raises(InvalidInput, match=r"request|turn|delta"):
+            talk.run(getattr(talk.operations, operation)(wrong))
+    assert {(row.action, row.outcome) for row in talk.trail()} == {(action, Outcome.REFUSED)}
+
+
 def test_host_references_are_as_many_as_may_be_and_of_their_kind(talk: Talk) -> None:
     for wrong in ((REF,) * 257, ("crm:T-1",)):
         with pytest.raises(InvalidInput, match="host_refs"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from holdfast.domain.access import Action
+from holdfast.domain.governance import Governance
 from holdfast.domain.governed import ConversationKey
 from holdfast.domain.identity import DEFAULT_CHANNEL, MemoryScope
 from holdfast.domain.lifecycle import ModeInput
@@ -23,6 +24,7 @@ from holdfast.domain.surface.transcripts import (
     MemoryTranscriptRepairRequest,
     MemoryTranscriptReplayReport,
     MemoryTranscriptReplayRequest,
+    TranscriptTurnInput,
 )
 from holdfast.runtime.governed.commit import CommitTranscript
 from holdfast.runtime.governed.finalize import FinalizeTurn
@@ -30,7 +32,7 @@ from holdfast.runtime.governed.ledger import ReplayLedger
 from holdfast.runtime.governed.lifecycle import RequestLifecycle
 from holdfast.runtime.governed.repair import RepairTranscript
 from holdfast.runtime.governed.replay import ExportTranscript, ReplayTranscript
-from holdfast.sdk.operations import Operations
+from holdfast.sdk.operations import Operations, given
 
 _EXPORT, _REPAIR, _LEDGER = MemoryTranscriptExportRequest(), MemoryTranscriptRepairRequest(), MemoryReplayRequest()
 
@@ -43,7 +45,7 @@ class TranscriptOperations(Operations):
         report = await self._perform(
             Action.COMMIT_TRANSCRIPT,
             "commit_transcript",
-            lambda governance: CommitTranscript.of(governance, self._where(request.turn.conversation), request),
+            lambda governance: self._committing(governance, request),
         )
         self._remember(report.key)
         return report
@@ -60,7 +62,11 @@ class TranscriptOperations(Operations):
             Action.FINALIZE_TURN,
             "finalize_turn_and_maintain",
             lambda governance: FinalizeTurn.of(
-                governance, self._where(delta.conversation), delta, mode_input, pressure
+                governance,
+                self._where(given(delta, CanonicalTurnDelta, "delta").conversation),
+                delta,
+                mode_input,
+                pressure,
             ),
         )
         self._remember(report.transcript_commit.key)
@@ -71,7 +77,9 @@ class TranscriptOperations(Operations):
         return await self._perform(
             Action.REPLAY_TRANSCRIPT,
             "replay_transcript",
-            lambda governance: ReplayTranscript.of(governance, self._where(request.scope), request),
+            lambda governance: ReplayTranscript.of(
+                governance, self._where(given(request, MemoryTranscriptReplayRequest).scope), request
+            ),
         )
 
     async def export_transcript(self, request: MemoryTranscriptExportRequest = _EXPORT) -> MemoryTranscriptExportReport:
@@ -79,7 +87,9 @@ class TranscriptOperations(Operations):
         return await self._perform(
             Action.EXPORT_TRANSCRIPT,
             "export_transcript",
-            lambda governance: ExportTranscript.of(governance, self._where(request.scope), request),
+            lambda governance: ExportTranscript.of(
+                governance, self._where(given(request, MemoryTranscriptExportRequest).scope), request
+            ),
         )
 
     async def request_transcript_lifecycle(
@@ -89,7 +99,9 @@ class TranscriptOperations(Operations):
         return await self._perform(
             Action.TRANSCRIPT_LIFECYCLE,
             "request_transcript_lifecycle",
-            lambda governance: RequestLifecycle.of(governance, self._where(request.scope), request),
+            lambda governance: RequestLifecycle.of(
+                governance, self._where(given(request, MemoryTranscriptLifecycleRequest).scope), request
+            ),
         )
 
     async def repair_transcript(self, request: MemoryTranscriptRepairRequest = _REPAIR) -> MemoryTranscriptRepairReport:
@@ -97,7 +109,9 @@ class TranscriptOperations(Operations):
         return await self._perform(
             Action.REPAIR_TRANSCRIPT,
             "repair_transcript",
-            lambda governance: RepairTranscript.of(governance, self._where(request.scope)),
+            lambda governance: RepairTranscript.of(
+                governance, self._where(given(request, MemoryTranscriptRepairRequest).scope)
+            ),
         )
 
     async def replay(self, request: MemoryReplayRequest = _LEDGER) -> MemoryReplayReport:
@@ -105,8 +119,14 @@ class TranscriptOperations(Operations):
         return await self._perform(
             Action.REPLAY,
             "replay",
-            lambda governance: ReplayLedger.of(governance, self._where(_chat(request)), request.limit),
+            lambda governance: ReplayLedger.of(
+                governance, self._where(_chat(given(request, MemoryReplayRequest))), request.limit
+            ),
         )
+
+    def _committing(self, governance: Governance, request: MemoryTranscriptCommitRequest) -> CommitTranscript:
+        turn = given(given(request, MemoryTranscriptCommitRequest).turn, TranscriptTurnInput, "turn")
+        return CommitTranscript.of(governance, self._where(turn.conversation), request)
 
     def _remember(self, key: ConversationKey) -> None:
         self._last = MemoryScope(channel=key.channel, conversation_id=key.conversation)

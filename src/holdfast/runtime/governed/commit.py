@@ -17,10 +17,9 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.surface.transcripts import (
     MemoryTranscriptCommitReport,
     MemoryTranscriptCommitRequest,
-    TranscriptTurnInput,
     TurnMessage,
 )
-from holdfast.errors import Conflict, DuplicateId, InvalidInput
+from holdfast.errors import Conflict, DuplicateId
 from holdfast.ports import Reader, StoredMessages, Transaction
 from holdfast.runtime import indexing
 from holdfast.runtime.governed.threads import Address, course
@@ -60,8 +59,6 @@ class CommitTranscript(Write[_Prepared, MemoryTranscriptCommitReport]):
     @classmethod
     def of(cls, governance: Governance, where: MemoryScope, request: MemoryTranscriptCommitRequest) -> CommitTranscript:
         turn = request.turn
-        if not isinstance(turn, TranscriptTurnInput):
-            raise InvalidInput("turn", f"expected a TranscriptTurnInput, got {type(turn).__name__}")
         address = Address.of(governance, where)
         turn_id = checked_turn_id(turn.turn_id)
         circumstances = Circumstances(turn.attribution, turn.delivery_status, request.host_refs)  # type: ignore[arg-type]
