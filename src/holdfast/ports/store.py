@@ -112,7 +112,8 @@ class Reader(TranscriptReader, Protocol):
 class Transaction(Reader, TranscriptTransaction, Protocol):
     """All of it commits, or nothing."""
 
-    def add_turn(self, turn: NewTurn, embedder: str, analyzer: int) -> StoredMessages: ...
+    def add_turn(self, turn: NewTurn, embedder: str, analyzer: int) -> StoredMessages:
+        """`DuplicateId` if the host's turn, or another message of such an id, is there; nothing was written then."""
 
     def add_revision(self, revision: NewRevision, embedder: str, analyzer: int) -> int:
         """Its revision number. `RevisionConflict` if `supersedes` is not current."""

@@ -75,13 +75,6 @@ class CommitTranscript(Write[_Prepared, MemoryTranscriptCommitReport]):
     def apply(self, transaction: Transaction, prepared: _Prepared) -> MemoryTranscriptCommitReport:
         core = prepared.core
         thread = self.address.find(transaction)
-        there = transaction.turn(thread, self.turn_id)
-        if there is not None:
-            self._require_same(there)
-            self.address.note(transaction, thread, prepared.started_at)
-            return skipped(
-                self.action, transaction, core, thread, prepared.started_at, SkippedReason.ALREADY_COMMITTED, there
-            )
         turn = new_turn(
             core,
             thread,
@@ -90,12 +83,27 @@ class CommitTranscript(Write[_Prepared, MemoryTranscriptCommitReport]):
             self.circumstances,
             prepared.started_at,
         )
-        stored = transaction.add_turn(turn, core.embedder.fingerprint, core.analyzer.version)
+        try:
+            stored = transaction.add_turn(turn, core.embedder.fingerprint, core.analyzer.version)
+        except DuplicateId:
+            # Most turns are new: only here it is looked at what is there, and nothing was written yet.
+            there = transaction.turn(thread, self.turn_id)
+            if there is None:
+                raise
+            return self._again(transaction, prepared, thread, there)
         require_own_messages(stored)
         self.address.note(transaction, thread, prepared.started_at)
         if not core.embedder.local and stored.new:
             index_later(transaction, core, thread, new_ids(stored))
         return told(self.action, transaction, core, thread, prepared.started_at, self.turn_id, stored)
+
+    def _again(
+        self, transaction: Transaction, prepared: _Prepared, thread: Scope, there: TranscriptTurn
+    ) -> MemoryTranscriptCommitReport:
+        self._require_same(there)
+        self.address.note(transaction, thread, prepared.started_at)
+        reason = SkippedReason.ALREADY_COMMITTED
+        return skipped(self.action, transaction, prepared.core, thread, prepared.started_at, reason, there)
 
     def _require_same(self, there: TranscriptTurn) -> None:
         """Of deleted content, only roles and grounds are left to compare."""
