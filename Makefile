@@ -56,6 +56,7 @@ bench-gateway: $(BENCH)/.installed
 
 bench-runtime: $(BENCH)/.installed
 	$(BENCH)/bin/python -m bench.runtime.transcripts
+	$(BENCH)/bin/python -m bench.runtime.projection
 
 # The locks name versions and hashes, never a host.
 lock:

@@ -66,7 +66,7 @@ def test_a_writer_killed_while_it_commits_turns_loses_nothing_and_doubles_nothin
             location=place.location,
             name=f"p{passage}",
             tasks=3,
-            turns=12,
+            turns=30,  # more commits than passages, also if each takes a turn of every task
             point=point,
             passage=passage,
         )
