@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.archived import ArchivedMemory, ArchivedMessage, ArchivedRevision, ArchivedTurn
+from holdfast.domain.archived import ArchivedMemory, ArchivedMessage, ArchivedRevision, ArchivedTurn, is_private
 from holdfast.domain.canonical import canonical
-from holdfast.domain.continuity import document, is_private, opened, snapshot_of
+from holdfast.domain.continuity import document, opened, snapshot_of
 from holdfast.domain.governed import Authority, TranscriptState
 from holdfast.domain.memory import ALWAYS, Plane, Status, Trust
 from holdfast.domain.scope import Scope

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -19,7 +20,7 @@ from holdfast.domain.archived import (
     ArchivedTurn,
 )
 from holdfast.domain.canonical import canonical
-from holdfast.domain.governed import TranscriptState
+from holdfast.domain.governed import Authority, TranscriptState
 from holdfast.domain.memory import ALWAYS, Plane, Status, Trust
 from holdfast.domain.scope import Scope
 from holdfast.domain.spacefile import Header, Writer, records, verified
@@ -117,6 +118,27 @@ def test_a_record_that_cannot_be_stored_is_refused_by_its_line_though_the_sums_a
     made += [writer.line(turn), writer.trailer()]
     with pytest.raises(InvalidSnapshot, match="line 2, state"):
         verified(made, "home")
+
+
+PRIVATE_TURN = ArchivedTurn(
+    THREAD, "turn-1", TranscriptState.ACTIVE, NOW, (replace(SAID, authority=Authority.SOUL_GOVERNANCE),)
+)
+PRIVATE_MEMORY = ArchivedMemory(
+    f"mem_{'0' * 32}",
+    (ArchivedRevision(Scope(space="home"), Plane.PRIVATE, "Tea.", Trust.STATED, Status.ACCEPTED, ALWAYS, NOW),),
+)
+
+
+@pytest.mark.parametrize("private", [PRIVATE_TURN, PRIVATE_MEMORY, CONTENT[2]], ids=lambda found: type(found).__name__)
+def test_a_file_cannot_say_that_nothing_is_private_when_something_is(private: Archived) -> None:
+    for include, refused in ((True, False), (False, True)):
+        writer = Writer()
+        made = [writer.header(Header("home", NOW, include)), writer.line(private), writer.trailer()]
+        if refused:
+            with pytest.raises(InvalidSnapshot, match="line 2"):
+                verified(made, "home")
+        else:
+            assert verified(made, "home").records == 1
 
 
 @pytest.mark.parametrize("given", [[], [b"\n"], [b"[]\n"], [b"{" * 100_000 + b"\n"], [b"\xff\n"]])

@@ -19,12 +19,14 @@ from holdfast.domain.governed import (
     DeliveryStatus,
     HostOpaqueRef,
     TranscriptState,
+    View,
     checked_member,
 )
 from holdfast.domain.ids import checked_id
-from holdfast.domain.memory import Plane, Status, Trust, Validity
+from holdfast.domain.memory import GUARDED_PLANES, Plane, Status, Trust, Validity
 from holdfast.domain.metadata import Metadata, check_metadata
 from holdfast.domain.numbers import checked_flag, checked_whole
+from holdfast.domain.redaction import AUTHORITIES
 from holdfast.domain.scope import SCOPE_PARTS, Scope
 from holdfast.domain.text import checked_text
 from holdfast.domain.times import checked_time
@@ -122,6 +124,15 @@ class ArchivedAlias:
 
 
 Archived = ArchivedTurn | ArchivedMemory | ArchivedResource | ArchivedAlias
+
+
+def is_private(archived: Archived) -> bool:
+    """Whether it holds what only those get who ask for what is private: no view for export shows it."""
+    if isinstance(archived, ArchivedMemory):
+        return any(revision.plane in GUARDED_PLANES for revision in archived.revisions)
+    if isinstance(archived, ArchivedTurn):
+        return any(AUTHORITIES[message.authority][View.EXPORT] is not None for message in archived.messages)
+    return isinstance(archived, ArchivedAlias)
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------

@@ -8,12 +8,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from holdfast.domain.archived import ArchivedMemory, ArchivedTurn, plain, read_memory, read_turn
+from holdfast.domain.archived import ArchivedMemory, ArchivedTurn, is_private, plain, read_memory, read_turn
 from holdfast.domain.canonical import canonical, fingerprint
-from holdfast.domain.governed import TranscriptState, View, checked_member
-from holdfast.domain.memory import GUARDED_PLANES
+from holdfast.domain.governed import TranscriptState, checked_member
 from holdfast.domain.numbers import checked_flag
-from holdfast.domain.redaction import AUTHORITIES
 from holdfast.domain.scope import Scope, check_part
 from holdfast.domain.surface.exchange import (
     NOT_BUILT,
@@ -113,13 +111,6 @@ def opened(given: object, space: str, most_bytes: int) -> ContinuitySnapshot:
         _check_size(size, most_bytes)
         return found
     raise InvalidSnapshot(problem.field, problem.problem)
-
-
-def is_private(archived: ArchivedMemory | ArchivedTurn) -> bool:
-    """Whether it holds anything that only those get who ask for what is private."""
-    if isinstance(archived, ArchivedMemory):
-        return any(revision.plane in GUARDED_PLANES for revision in archived.revisions)
-    return any(AUTHORITIES[message.authority][View.EXPORT] is not None for message in archived.messages)
 
 
 def _check_size(size: int, most: int) -> None:

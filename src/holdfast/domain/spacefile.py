@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from holdfast.domain.archived import Archived, read, written
+from holdfast.domain.archived import Archived, is_private, read, written
 from holdfast.domain.canonical import canonical
 from holdfast.domain.numbers import checked_flag
 from holdfast.domain.scope import check_part
@@ -109,7 +109,7 @@ def verified(lines: Iterable[bytes], target_space: str) -> Verified:
             trailer = value
             sha256 = everything.hexdigest()
         else:
-            kind = _record(value, number, target_space)
+            kind = _record(value, number, target_space, header)
             last = _in_order(kind, last, number)
             counts[kind] += 1
             content.update(line)
@@ -157,12 +157,15 @@ def _header(value: dict[str, Any]) -> Header:
     raise InvalidSnapshot(f"line 1, {problem.field}", problem.problem)
 
 
-def _record(value: dict[str, Any], number: int, space: str) -> str:
+def _record(value: dict[str, Any], number: int, space: str, header: Header) -> str:
     try:
-        read(value, space)
-        return str(value["type"])
+        found = read(value, space)
     except InvalidInput as error:
         problem = error
+    else:
+        if not header.include_private and is_private(found):
+            raise InvalidSnapshot(f"line {number}", "is private, and the header says that nothing is")
+        return str(value["type"])
     raise InvalidSnapshot(f"line {number}, {problem.field}", problem.problem)
 
 

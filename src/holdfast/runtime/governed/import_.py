@@ -9,9 +9,9 @@ from typing import ClassVar
 
 from holdfast.domain import ids
 from holdfast.domain.access import Action, ActorKind, Grant
-from holdfast.domain.archived import Archived, ArchivedMemory, ArchivedRevision, ArchivedTurn
+from holdfast.domain.archived import Archived, ArchivedMemory, ArchivedRevision, ArchivedTurn, is_private
 from holdfast.domain.canonical import planted
-from holdfast.domain.continuity import MOST_MEMORIES, is_private, opened
+from holdfast.domain.continuity import MOST_MEMORIES, opened
 from holdfast.domain.events import EventKind
 from holdfast.domain.governance import Governance
 from holdfast.domain.governed import checked_member
