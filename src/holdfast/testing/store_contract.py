@@ -26,6 +26,7 @@ from holdfast.testing.contract.grants import GrantContract
 from holdfast.testing.contract.indexes import IndexContract
 from holdfast.testing.contract.jobs import JobContract
 from holdfast.testing.contract.papers import PapersContract
+from holdfast.testing.contract.lifecycle import LifecycleContract
 from holdfast.testing.contract.records import RecordContract
 from holdfast.testing.contract.resources import ResourceContract
 from holdfast.testing.contract.scribe import (
@@ -43,6 +44,7 @@ from holdfast.testing.contract.scribe import (
     texts,
 )
 from holdfast.testing.contract.transactions import TransactionContract
+from holdfast.testing.contract.transcripts import TranscriptContract
 from holdfast.testing.contract.users import UserContract
 
 __all__ = ["DurableStoreContract", "StoreContract", "StoreFactory"]
@@ -58,6 +60,8 @@ class StoreContract(
     UserContract,
     ResourceContract,
     PapersContract,
+    TranscriptContract,
+    LifecycleContract,
 ):
     """What every store promises. Subclass it and supply a `store` fixture: a factory of fresh stores."""
 

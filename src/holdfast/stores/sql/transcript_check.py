@@ -20,12 +20,6 @@ from holdfast.stores.sql.turns import TurnReader
 
 _PAGE = 500
 _KIND = RepairIssueKind
-# Messages without their turn, or with one of another conversation.
-_TURNLESS = (
-    "SELECT r.id, r.turn_id, u.conversation_id FROM records r LEFT JOIN turns u ON u.id = r.turn_id"
-    " WHERE r.conversation_id = ? AND (u.id IS NULL OR u.conversation_id <> r.conversation_id) ORDER BY r.position"
-    " LIMIT ?"
-)
 # Messages whose scope is not that of their conversation.
 _MISPLACED = (
     "SELECT r.id, r.turn_id FROM records r JOIN conversations c ON c.id = r.conversation_id"
@@ -75,19 +69,27 @@ class TranscriptChecker(TurnReader):
         after = -1
         while page := self._turn_rows(conversation, "u.sequence > ? ORDER BY u.sequence LIMIT ?", after, _PAGE + 1):
             end = page[_PAGE].first_position if len(page) > _PAGE else None
-            messages = self._messages_of(conversation, min(row.first_position for row in page[:_PAGE]), end)
+            start = min(row.first_position for row in page[:_PAGE]) if before else 0
+            messages = self._messages_of(conversation, start, end)
             for row in page[:_PAGE]:
                 checked[0] += 1
                 yield from _cursor_issues(row, before, shown)
-                yield from _content_issues(row, messages.get(row.id, ()), thread)
+                yield from _content_issues(row, messages.pop(row.id, ()), thread)
                 before = row
+            for turn_id, left in messages.items():
+                yield from self._turnless(turn_id, left)
             after = page[:_PAGE][-1].sequence
+        if before is None:
+            for turn_id, left in self._messages_of(conversation, 0, None).items():
+                yield from self._turnless(turn_id, left)
+
+    def _turnless(self, turn_id: str, messages: Sequence[MessageRow]) -> Iterator[RepairIssue]:
+        elsewhere = self._db.execute("SELECT 1 FROM turns WHERE id = ? LIMIT 1", (turn_id,)).fetchone()
+        kind = _KIND.MISSING_SOURCE_TURN if elsewhere is None else _KIND.MISMATCHED_SOURCE_KEY
+        what = "its turn is not there" if elsewhere is None else "it does not lie where its turn does"
+        yield from (RepairIssue(kind, what, turn_id, message.id) for message in messages)
 
     def _message_issues(self, conversation: int, limit: int) -> Iterator[RepairIssue]:
-        for message_id, turn_id, elsewhere in self._db.execute(_TURNLESS, (conversation, limit)).fetchall():
-            kind = _KIND.MISSING_SOURCE_TURN if elsewhere is None else _KIND.MISMATCHED_SOURCE_KEY
-            what = "its turn is not there" if elsewhere is None else "its turn is of another conversation"
-            yield RepairIssue(kind, what, turn_id, message_id)
         for message_id, turn_id in self._db.execute(_MISPLACED, (conversation, limit)).fetchall():
             what = "its scope is not that of its conversation"
             yield RepairIssue(_KIND.MISMATCHED_SOURCE_KEY, what, turn_id, message_id)

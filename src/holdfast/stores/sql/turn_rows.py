@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ from holdfast.domain.governed import (
     TranscriptTurn,
 )
 from holdfast.domain.identity import key_of
-from holdfast.domain.ids import MessageId, TurnId
+from holdfast.domain.ids import TURN, MessageId, TurnId
 from holdfast.domain.memory import Status
 from holdfast.domain.scope import Scope
 from holdfast.domain.times import from_micros
@@ -29,6 +30,7 @@ from holdfast.errors import HoldfastError, StoreCorrupt
 from holdfast.ports import NewTurn
 
 _LABEL = 5
+_OURS = re.compile(f"{TURN}_[0-9a-f]{{32}}")
 STATUSES = {
     TranscriptState.ACTIVE: Status.ACCEPTED,
     TranscriptState.ARCHIVED: Status.ARCHIVED,
@@ -83,6 +85,11 @@ class MessageRow(NamedTuple):
 
 MESSAGE_COLUMNS = "r.number, r.id, r.turn_id, r.position, r.role, r.authority, r.status, t.text"
 MESSAGE_TABLES = "records r LEFT JOIN texts t ON t.number = r.number"
+
+
+def is_ours(turn_id: str) -> bool:
+    """Whether it has the shape of our own ids: only then it is looked for among them, one by one."""
+    return _OURS.fullmatch(turn_id) is not None
 
 
 def turn_key(external_id: str) -> bytes:

@@ -15,7 +15,7 @@ from holdfast.errors import DuplicateId
 from holdfast.ports import NewTurn
 from holdfast.stores.sql.dialect import NewRows
 from holdfast.stores.sql.places import Places
-from holdfast.stores.sql.turn_rows import STATUSES, turn_key, without_labels
+from holdfast.stores.sql.turn_rows import STATUSES, is_ours, turn_key, without_labels
 from holdfast.stores.sql.turns import Span
 
 TURN = 2  # what a tombstone is of: neither a message (0) nor a memory (1)
@@ -26,12 +26,14 @@ _COLUMNS = (
 TOMBSTONE_COLUMNS = (
     "partition_id", "change", "number", "id", "kind", "scope_id", "conversation_id", "external_key", "forgotten_at",
 )  # fmt: skip
+_KEYED = "external_key = ?"
+_NAMED = "(external_key = ? OR id = ?)"
 _LAST = "(SELECT max(u.sequence) FROM turns u WHERE u.conversation_id = conversations.id)"
 _KEEP_SEQUENCES = f"UPDATE conversations SET least_sequence = {_LAST} + 1 WHERE least_sequence <= {_LAST}"
 # Of a message whose content is deleted, what was made of the content goes with it.
 _UNDERIVED = "terms = ?, length = 0, flags = 0, embedder_id = NULL, content_key = NULL"
 _WORDS = (
-    "SELECT u.id, u.conversation_id, u.messages, u.external_key, u.words, w.external_id, w.text"
+    "SELECT u.id, u.sequence, u.conversation_id, u.messages, u.external_key, u.words, w.external_id, w.text"
     " FROM turns u LEFT JOIN texts w ON w.number = u.words"
 )
 
@@ -53,9 +55,8 @@ class TurnWriter(Places):
             return False
         key = turn_key(turn.external_id)
         there = self._db.execute(
-            "SELECT 1 FROM turns WHERE conversation_id = ? AND external_key = ?"
-            " UNION ALL SELECT 1 FROM turns WHERE conversation_id = ? AND id = ?",
-            (conversation, key, conversation, turn.external_id),
+            f"SELECT 1 FROM turns WHERE conversation_id = ? AND {_NAMED if is_ours(turn.external_id) else _KEYED}",
+            (conversation, key, *([turn.external_id] if is_ours(turn.external_id) else [])),
         )
         gone = self._db.execute(
             "SELECT 1 FROM tombstones WHERE conversation_id = ? AND external_key = ?", (conversation, key)
@@ -126,7 +127,7 @@ class TurnWriter(Places):
             f"{_WORDS} WHERE u.conversation_id = ? AND u.sequence BETWEEN ? AND ? AND u.words IS NOT NULL",
             (conversation, span.first, span.last),
         ).fetchall()
-        for turn_id, _, _, _, number, external_id, text in found:
+        for _, sequence, _, _, _, number, external_id, text in found:
             shown = external_id if isinstance(external_id, str) else None
             self._forget_hashes([] if shown is None else [shown])
             kept = without_labels(text)
@@ -137,7 +138,9 @@ class TurnWriter(Places):
             if kept is not None:
                 drawn = self.dialect.draw(self._db, 1)
                 anew = self.dialect.add_text(self._db, drawn, NewRows(("external_id", "text"), [(shown, kept)]))
-            self._db.execute("UPDATE turns SET words = ? WHERE id = ?", (anew, turn_id))
+            self._db.execute(
+                "UPDATE turns SET words = ? WHERE conversation_id = ? AND sequence = ?", (anew, conversation, sequence)
+            )
 
     # --- what a forget leaves ---
 
@@ -145,31 +148,37 @@ class TurnWriter(Places):
         """Of messages that go: (their turn, conversation, partition, scope). A turn without any goes with them."""
         lost = Counter(row[0] for row in found)
         places = {row[0]: row[1:] for row in found}
-        gone: list[Any] = []
-        for condition, named in self._among("u.id", sorted(lost)):
-            for row in self._db.execute(f"{_WORDS} WHERE {condition}", named).fetchall():
-                shown = [row[5]] if isinstance(row[5], str) else []
-                self._forget_hashes([row[0], *shown])
-                if row[2] <= lost[row[0]]:
-                    gone.append(row)
+        there = [row for conversation in {row[1] for row in found} for row in self._rows_in(conversation, sorted(lost))]
+        self._forget_hashes([key for row in there for key in (row[0], row[6]) if isinstance(key, str)])
         self._db.executemany(
-            "UPDATE turns SET messages = messages - ? WHERE id = ?", [(count, turn) for turn, count in lost.items()]
+            "UPDATE turns SET messages = messages - ? WHERE conversation_id = ? AND sequence = ?",
+            [(lost[row[0]], row[2], row[1]) for row in there],
         )
-        if gone:
+        if gone := [row for row in there if row[3] <= lost[row[0]]]:
             self._bury_turns(gone, places, at)
 
+    def _rows_in(self, conversation: int, turn_ids: Sequence[str]) -> list[Any]:
+        """Those of a conversation that have such an id."""
+        return [
+            row
+            for condition, named in self._among("u.id", turn_ids)
+            for row in self._db.execute(
+                f"{_WORDS} WHERE u.conversation_id = ? AND {condition}", [conversation, *named]
+            ).fetchall()
+        ]
+
     def _bury_turns(self, gone: Sequence[Any], places: dict[str, tuple[int, int, int]], at: int) -> None:
-        conversations = Counter(row[1] for row in gone)
+        conversations = Counter(row[2] for row in gone)
         for condition, named in self._among("id", sorted(conversations)):
             self._db.execute(f"{_KEEP_SEQUENCES} AND {condition}", named)
         self._db.executemany(
             "UPDATE conversations SET forgotten_turns = forgotten_turns + ? WHERE id = ?",
             [(count, conversation) for conversation, count in conversations.items()],
         )
-        for condition, named in self._among("number", [row[4] for row in gone if row[4] is not None]):
+        for condition, named in self._among("number", [row[5] for row in gone if row[5] is not None]):
             self._db.execute(f"{self.dialect.blank_texts} WHERE {condition}", named)
         tombstones = []
-        for turn_id, conversation, _, key, number, *_ in gone:
+        for turn_id, _, conversation, _, key, number, *_ in gone:
             _, partition, scope = places[turn_id]
             if key is not None and number is not None:
                 # So that the host's turn of this id is not brought back.
@@ -177,8 +186,9 @@ class TurnWriter(Places):
                 tombstones.append((partition, change, number, turn_id, TURN, scope, conversation, key, at))
         if tombstones:
             self.dialect.insert(self._db, "tombstones", TOMBSTONE_COLUMNS, tombstones)
-        for condition, named in self._among("id", [row[0] for row in gone]):
-            self._db.execute(f"DELETE FROM turns WHERE {condition}", named)
+        self._db.executemany(
+            "DELETE FROM turns WHERE conversation_id = ? AND sequence = ?", [(row[2], row[1]) for row in gone]
+        )
 
     def _forget_hashes(self, keys: Iterable[str]) -> None:
         """What tells one content from another goes when the content does."""

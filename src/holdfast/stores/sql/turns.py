@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from holdfast.domain.derived import DerivedMemoryRef
@@ -29,6 +29,7 @@ from holdfast.stores.sql.turn_rows import (
     TURN_TABLES,
     MessageRow,
     TurnRow,
+    is_ours,
     turn,
     turn_key,
 )
@@ -111,7 +112,8 @@ class TurnReader(Reach):
         if conversation is None:
             return None
         found = self._turn_rows(conversation, "u.external_key = ?", turn_key(turn_id))
-        found = found or self._turn_rows(conversation, "u.id = ?", turn_id)
+        if not found and is_ours(turn_id):
+            found = self._turn_rows(conversation, "u.id = ?", turn_id)
         if not found:
             return None
         end = self._begins_after(conversation, found[0].sequence)
@@ -189,7 +191,15 @@ class TurnReader(Reach):
                     [conversation, *span.values, *named, *space_values],
                 ):
                     gathered[row[0]].append(row)
-        return [_derived(links) for links in gathered.values()]
+        shown = (
+            {name: shown for span in spans for name, shown in self._shown_ids(conversation, span)} if gathered else {}
+        )
+        return [_derived(links, shown) for links in gathered.values()]
+
+    def _shown_ids(self, conversation: int, span: Span) -> list[tuple[str, TurnId]]:
+        """Of the turns that a host gave an id, by our own."""
+        condition = "u.sequence BETWEEN ? AND ? AND u.external_key IS NOT NULL"
+        return [(row.id, row.shown_id) for row in self._turn_rows(conversation, condition, span.first, span.last)]
 
     def _resting_on(self, conversation: int, span: Span, limit: int) -> list[str]:
         space, values = self._in_space()
@@ -223,11 +233,8 @@ _RESTING = (
     "records m JOIN evidence e ON e.message_number = m.number"
     " JOIN records r ON r.number = e.memory_number AND r.kind = 1"
 )
-_LINKS = (
-    f"{_RESTING} JOIN scopes s ON s.id = r.scope_id LEFT JOIN texts t ON t.number = r.number"
-    " LEFT JOIN turns u ON u.id = m.turn_id LEFT JOIN texts w ON w.number = u.words"
-)
-_LINK_COLUMNS = "r.id, r.plane, s.subject, t.author, r.recorded_at, m.id, m.turn_id, w.external_id"
+_LINKS = f"{_RESTING} JOIN scopes s ON s.id = r.scope_id LEFT JOIN texts t ON t.number = r.number"
+_LINK_COLUMNS = "r.id, r.plane, s.subject, t.author, r.recorded_at, m.id, m.turn_id"
 _THREADS = (
     "SELECT p.space, p.kind, p.owner, u.sequence, u.recorded_at, c.least_sequence, c.forgotten_turns, "
     + ", ".join(f"c.{column}" for column in CONVERSATION_COLUMNS)
@@ -258,16 +265,15 @@ def _runs(sequences: Sequence[int]) -> Iterator[tuple[int, int]]:
     yield first, last
 
 
-def _derived(links: Sequence[Any]) -> DerivedMemoryRef:
+def _derived(links: Sequence[Any], shown: Mapping[str, TurnId]) -> DerivedMemoryRef:
     memory_id, plane, subject, author, recorded_at = links[0][:5]
-    shown = (external_id if isinstance(external_id, str) else turn_id for *_, turn_id, external_id in links)
     return DerivedMemoryRef(
         plane=Plane(plane),
         store_key=MemoryId(memory_id),
         subject_id=subject or None,
         source=author,
         created_at=from_micros(recorded_at),
-        turn_ids=tuple(dict.fromkeys(TurnId(turn_id) for turn_id in shown)),
+        turn_ids=tuple(dict.fromkeys(shown.get(link[6], TurnId(link[6])) for link in links)),
         message_ids=tuple(MessageId(link[5]) for link in links),
     )
 

@@ -9,7 +9,8 @@ CREATE INDEX records_hidden ON records (partition_id, change) WHERE status NOT I
 
 -- One delivery, in order. Its messages are those of its conversation from `first_position` on, up to the next turn's;
 -- `messages` counts those that were not forgotten. What a host wrote about it (its own id, who took part, references) is
--- the text of the number `words`.
+-- the text of the number `words`. Our own id has no index: every add would pay for it, and nobody asks by it but for a
+-- single turn.
 CREATE TABLE turns (
     conversation_id INTEGER NOT NULL REFERENCES conversations (id),
     sequence INTEGER NOT NULL,
@@ -23,7 +24,6 @@ CREATE TABLE turns (
     words INTEGER,
     PRIMARY KEY (conversation_id, sequence)
 ) WITHOUT ROWID;
-CREATE UNIQUE INDEX turns_id ON turns (id);
 CREATE UNIQUE INDEX turns_external ON turns (conversation_id, external_key) WHERE external_key IS NOT NULL;
 CREATE UNIQUE INDEX turns_words ON turns (words) WHERE words IS NOT NULL;
 INSERT INTO turns (conversation_id, sequence, id, state, first_position, messages, recorded_at)
