@@ -13,17 +13,14 @@ import os
 import random
 import signal
 import sqlite3
-import string
 import threading
-from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import processes
 import pytest
-from numpy.typing import NDArray
+from canaries import Canaries, assert_gone
 from processes import Plain
 
 import holdfast
@@ -35,54 +32,7 @@ from holdfast.ports import Reader
 from holdfast.stores.sqlite import SqliteStore
 
 LAYOUTS = int(os.environ.get("HOLDFAST_LAYOUTS", "10"))
-PIECE = 8
-SIZES = (1, 12, 60, 300, 900, 1_500, 4_000, 4_100, 9_000, 40_000, 200_000)
 EVERYTHING = authorize(SYSTEM, Action.WORK, Scope(space=EVERYWHERE))
-# Enough of them that eight in a row hardly ever occur twice by chance.
-LETTERS = string.ascii_letters + string.digits
-
-
-def bytes_of(folder: Path) -> bytes:
-    return b"\n\n".join(path.read_bytes() for path in sorted(folder.iterdir()))
-
-
-def pieces_of(raw: bytes) -> NDArray[np.uint64]:
-    """Every run of eight bytes, as a number."""
-    if len(raw) < PIECE:
-        return np.empty(0, np.uint64)
-    windows = np.lib.stride_tricks.sliding_window_view(np.frombuffer(raw, np.uint8), PIECE)
-    return np.unique(np.ascontiguousarray(windows).view(np.uint64))
-
-
-def among(values: NDArray[np.uint64], ordered: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    at = np.searchsorted(ordered, values)
-    return (at < len(ordered)) & (np.take(np.append(ordered, 0), at) == values)
-
-
-def assert_gone(folder: Path, values: Iterable[str], kept: Iterable[str] = ()) -> None:
-    """No piece of eight characters of these is in any file of the folder, but for pieces of what was kept."""
-    there = pieces_of(bytes_of(folder))
-    excused = pieces_of("\n".join(kept).encode())
-    for value in values:
-        own = pieces_of(value.encode())
-        left = own[among(own, there) & ~among(own, excused)]
-        assert not len(left), f"{len(left)} pieces of {value[:40]!r} are left, such as {left[:1].tobytes()!r}"
-
-
-class Canaries:
-    """Texts of which a piece of eight characters hardly ever occurs elsewhere."""
-
-    def __init__(self, seed: int) -> None:
-        self._chance = random.Random(seed)
-
-    def make(self, size: int = 24) -> str:
-        return "".join(self._chance.choices(LETTERS, k=size))
-
-    def text(self) -> str:
-        size = self._chance.choice(SIZES[:-2] if self._chance.random() < 0.97 else SIZES)
-        # Long texts are repetitive, to be quick to make and to look for; still nobody else's.
-        unit = self.make(min(size, 997))
-        return (unit * (size // len(unit) + 1))[:size]
 
 
 class Hoard:

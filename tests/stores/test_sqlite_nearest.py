@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +18,14 @@ import pytest
 
 import holdfast
 from holdfast import Memory
+from holdfast.domain.access import LOCAL_OPERATOR, Action, authorize
+from holdfast.domain.governed import TranscriptState
 from holdfast.domain.ranking import FloatArray
+from holdfast.domain.scope import Scope
 from holdfast.ports import Purpose, VectorBlock
 from holdfast.search import approximate
 from holdfast.settings import Settings
-from holdfast.stores.sqlite import graphs
+from holdfast.stores.sqlite import SqliteStore, graphs
 from holdfast.stores.sqlite.graphs import BadGraph, OpenGraph
 
 SIZE = 300
@@ -197,6 +202,30 @@ def test_the_vectors_of_what_is_forgotten_are_in_no_file(path: Path) -> None:
     with opened(path) as memory:
         assert is_approximate(memory)
         assert memory.search(text(8), subject="ana")[0].text == text(8)
+
+
+def test_the_vectors_of_deleted_content_are_in_no_file(path: Path) -> None:
+    thread = Scope(subject="ana", conversation="home")
+
+    async def delete() -> None:
+        store = SqliteStore(str(path))
+        grant = authorize(LOCAL_OPERATOR, Action.TRANSCRIPT_LIFECYCLE, thread)
+        state, now = TranscriptState.RAW_DELETED, datetime.now(UTC)
+        assert await store.write(grant, lambda t: t.set_state(thread, [8], state, now)) == 1
+        assert await store.scrub()
+        await store.close()
+
+    with opened(path) as memory:
+        for number in range(SIZE):
+            memory.add(text(number), subject="ana", conversation="home")
+        memory.drain()
+        assert held(path, text(7))
+        asyncio.run(delete())
+        assert not held(path, text(7))
+        assert held(path, text(8))
+        assert is_approximate(memory)
+        assert text(7) not in [hit.text for hit in memory.search(text(7), subject="ana", top_k=50)]
+        assert memory.verify().ok
 
 
 def test_what_is_forgotten_while_an_index_is_built_is_not_in_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

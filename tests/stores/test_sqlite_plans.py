@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from openers import opened
 
 from holdfast.domain.access import LOCAL_OPERATOR, Action, authorize
 from holdfast.domain.forgetting import ForgetTarget
+from holdfast.domain.governed import TranscriptState
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.ports import Indexed
@@ -28,12 +30,14 @@ class Watched(sqlite3.Connection):
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
         self.walks: list[str] = []
+        self.steps: list[str] = []
 
     def execute(self, statement: str, values: Any = (), /) -> sqlite3.Cursor:
         if statement.split()[0] in {"SELECT", "UPDATE", "DELETE"}:
             steps = [row[3] for row in super().execute(f"EXPLAIN QUERY PLAN {statement}", values)]
             walks = [step for step in steps if step.startswith("SCAN") or step.endswith("(partition_id=?)")]
             self.walks += [f"{walk}: {statement}" for walk in walks]
+            self.steps += [f"{step}: {statement}" for step in steps]
         return super().execute(statement, values)
 
 
@@ -73,3 +77,34 @@ def test_lookups_by_id_walk_through_nothing(watched: Watched, scope: Scope) -> N
     for call in calls:
         call()
     assert [walk for walk in watched.walks if "FROM partitions" not in walk] == []
+
+
+def test_a_page_of_a_transcript_is_sought_whatever_lies_before_it(watched: Watched) -> None:
+    scribe = Scribe()
+    transaction = SqliteTransaction(watched, authorize(LOCAL_OPERATOR, Action.COMMIT_TRANSCRIPT, ANA))
+    message = scribe.message("said")
+    transaction.add_turn(replace(scribe.turn(ANA, message, "more"), external_id="t1"), EMBEDDER, ANALYZER)
+    transaction.add_turn(scribe.turn(ANA, "after"), EMBEDDER, ANALYZER)
+    transaction.add_revision(scribe.revision(ANA, "learned", evidence=[message.id]), EMBEDDER, ANALYZER)
+    at = scribe.clock.now()
+    calls: list[Callable[[], object]] = [
+        lambda: transaction.turns(ANA, 1, 5),
+        lambda: transaction.last_turns(ANA, 5),
+        lambda: transaction.tail(ANA, 5),
+        lambda: transaction.turn(ANA, "t1"),
+        lambda: transaction.turn(ANA, "t2"),
+        lambda: transaction.turn_count(ANA),
+        lambda: transaction.turn_states(ANA, 1, 5),
+        lambda: transaction.derived_from(ANA, [1], 5),
+        lambda: transaction.set_state(ANA, [1], TranscriptState.MASKED, at),
+        lambda: transaction.set_state(ANA, [1], TranscriptState.RAW_DELETED, at),
+        lambda: transaction.add_turn(replace(scribe.turn(ANA, "new"), external_id="t3"), EMBEDDER, ANALYZER),
+    ]
+    watched.walks.clear()
+    watched.steps.clear()
+    for call in calls:
+        call()
+    assert [walk for walk in watched.walks if "FROM partitions" not in walk] == []
+    # Neither by the conversation alone, which may be long: each step has a place in it, or a key.
+    whole = [step for step in watched.steps if "(conversation_id=?)" in step]
+    assert [step for step in whole if "ORDER BY" not in step and "max(" not in step] == []
