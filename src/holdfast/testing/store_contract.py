@@ -25,8 +25,8 @@ from holdfast.testing.contract.forgetting import ForgettingContract
 from holdfast.testing.contract.grants import GrantContract
 from holdfast.testing.contract.indexes import IndexContract
 from holdfast.testing.contract.jobs import JobContract
-from holdfast.testing.contract.papers import PapersContract
 from holdfast.testing.contract.lifecycle import LifecycleContract
+from holdfast.testing.contract.papers import PapersContract
 from holdfast.testing.contract.records import RecordContract
 from holdfast.testing.contract.resources import ResourceContract
 from holdfast.testing.contract.scribe import (
