@@ -211,8 +211,6 @@ def test_without_a_model_maintenance_is_a_structured_rejection(talk: Talk) -> No
 
 def test_with_a_model_the_turn_is_queued_to_be_learned_from(location: str, runner: asyncio.Runner) -> None:
     with talking(location, runner, curator=Listening()) as talk:
-        if talk.operations._governance.catalogue["maintain"].reason is not None:
-            pytest.skip("maintenance is not built")
         report = talk.finalize("t1", ["Hello."], "Hi!")
         assert report.maintenance.disposition is Disposition.EXECUTE_NOW
         jobs = talk.run(talk.engine._core.store.read(storewide(), lambda reader: reader.jobs()))
@@ -231,8 +229,6 @@ def test_a_busy_host_is_asked_to_maintain_later(
     location: str, runner: asyncio.Runner, options: dict[str, object], reason: str
 ) -> None:
     with talking(location, runner, curator=Listening()) as talk:
-        if talk.operations._governance.catalogue["maintain"].reason is not None:
-            pytest.skip("maintenance is not built")
         maintenance = talk.finalize("t1", ["Hello."], "Hi!", **options).maintenance
         assert (maintenance.disposition, maintenance.reason, maintenance.retry_after_ms) == (
             Disposition.DEFER,
