@@ -45,6 +45,7 @@ from holdfast.errors import AccessDenied, InvalidInput, StoreClosed
 from holdfast.extract.model import ModelCurator
 from holdfast.ports import Curated
 from holdfast.runtime.worker import storewide
+from holdfast.sdk import MemoryRuntime
 from probes import SteppingClock
 from serving import answering, http
 
@@ -337,6 +338,18 @@ def test_a_model_behind_http_maintains_memory_and_its_bad_answers_cost_nothing_b
         assert len(asked) == 3
         shown = json.loads(json.loads(asked[-1].partition(b"\r\n\r\n")[2])["messages"][1]["content"])
         assert [each["text"] for each in shown] == ["I live in Porto.", "Lovely."]
+
+
+def test_a_model_is_shown_no_more_of_a_turn_than_the_profile_allows() -> None:
+    good = completion(memories())
+    with answering(good) as (url, asked):
+        building = MemoryRuntime.builder().profile("esp-embedded-sdk").store(":memory:").identity(subject_id="ana")
+        with building.model("small", url=url).embedder("fake").without_worker().open() as runtime:
+            turn = TranscriptTurnInput("t1", (TurnMessage("early " * 200), TurnMessage("late " * 100)), CHAT)
+            runtime.commit_transcript(MemoryTranscriptCommitRequest(turn))
+            assert runtime.maintain().reason == "maintained"
+        shown = json.loads(json.loads(asked[0].partition(b"\r\n\r\n")[2])["messages"][1]["content"])
+        assert [each["text"] for each in shown] == ["late " * 100]
 
 
 def test_a_model_that_fails_is_reported_and_asked_again_later(location: str) -> None:

@@ -81,7 +81,8 @@ class RuntimeOpening:
         backend = checked_backend(profile, backend_of(location, plan.backend))
         settings = plan.settings or read_settings()
         chosen = plan.model
-        curator = curator_of(settings) if chosen is None else curator_of(settings, chosen.name, chosen.url, chosen.key)
+        named = (None, None, None) if chosen is None else (chosen.name, chosen.url, chosen.key)
+        curator = curator_of(settings, *named, max_chars=profile.budget.maintenance_chars)
         governance = Governance(
             plan.identity, profile, catalogue(profile, plan.circumstances(model=curator is not None))
         )
