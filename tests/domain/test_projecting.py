@@ -220,6 +220,12 @@ def test_a_record_that_is_cut_says_so_and_one_that_would_be_a_stump_is_left_out(
     assert (block.text, block.omitted, block.truncated) == ("", {Missed.BUDGET: 1}, True)
 
 
+def test_a_text_of_which_only_the_beginning_is_looked_at_is_marked_as_cut() -> None:
+    (line,) = assembled([memory(1, "\u200b" * 5_000 + "The end.")], [], 10_000, 400).lines
+    assert line.cut
+    assert line.text.endswith(CUT)
+
+
 def test_one_long_record_does_not_crowd_out_the_others() -> None:
     block = assembled([memory(1, "word " * 2_000), memory(2, "Ana has a cat.")], [], 10_000, 1_000)
     assert [(line.id, line.cut) for line in block.lines] == [("mem_1", True), ("mem_2", False)]

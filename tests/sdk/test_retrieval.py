@@ -291,6 +291,29 @@ def test_a_host_that_sends_the_conversation_itself_asks_for_no_recent_messages(w
     assert report.context.recent_messages == ()
 
 
+def test_the_last_messages_are_counted_by_message_and_not_by_turn(world: World) -> None:
+    *_, last = world.say("One.", "Two.", "Three.")
+    assert [message.id for message in project(world, recent_messages_limit=1).context.recent_messages] == [last]
+
+
+def test_many_short_records_fill_a_block_and_those_that_were_not_looked_at_count_as_cut_off(world: World) -> None:
+    for number in range(110):
+        world.remember(f"Lamp {number}.")
+    report = project(world, system_max_len=4_000)
+    assert report.projection_faithfulness.lines == 100
+    assert report.audit.candidates == 110
+    assert report.audit.omitted == {}
+    assert report.audit.truncated
+
+
+def test_recall_gives_few_procedures_and_no_more_than_were_asked_for(world: World) -> None:
+    for number in range(6):
+        world.remember(f"To mend lamp {number}, pull the plug.", plane=Plane.PROCEDURAL)
+    assert [len(recall(world, limit=limit).procedural_hits) for limit in (2, 8)] == [2, 4]
+    (said,) = world.say("My lamp is broken.")
+    assert [(hit.id, hit.evidence_ids) for hit in recall(world).working.hits] == [(said, ())]
+
+
 def test_the_same_state_gives_the_same_projection_whenever_it_is_asked(world: World) -> None:
     for number in range(30):
         world.remember(f"The lamp number {number} is bright.")

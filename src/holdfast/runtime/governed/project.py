@@ -17,7 +17,7 @@ from holdfast.domain.identity import MemoryScope
 from holdfast.domain.lifecycle import Admission, ModeInput, admitted
 from holdfast.domain.memory import GUARDED_PLANES
 from holdfast.domain.numbers import checked_flag, checked_whole
-from holdfast.domain.profiles import Pressure, render_budget, scaled
+from holdfast.domain.profiles import Pressure, backend_of, render_budget, scaled
 from holdfast.domain.projecting import Block, PrivateGate, RecentMessage, assembled, private_gate, sources
 from holdfast.domain.redaction import ReplayAudit, redacted_slice
 from holdfast.domain.results import Hit
@@ -182,7 +182,7 @@ class Project(Read[Asked, MemoryProjectionReport]):
     ) -> ProjectionAudit:
         identity = self.governance.identity
         source, render = self._budgets()
-        backend = "postgres" if "://" in prepared.core.store.location else "sqlite"
+        backend = backend_of(prepared.core.store.location)
         return ProjectionAudit(
             projection_id=f"prj_{block.fingerprint[:32]}",
             profile=self.governance.profile.name,
