@@ -7,11 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 import holdfast
 from holdfast.search.embedders.static import StaticEmbedder
 from postgres import AnyServer, serving
 from probes import SteppingClock
+
+# No test is about how long an example takes: a busy machine must not fail one.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 
 @pytest.fixture
