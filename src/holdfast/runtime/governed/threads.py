@@ -12,7 +12,7 @@ from holdfast.domain.ids import EventId
 from holdfast.domain.lifecycle import Admission, Disposition, LifecycleReport, Trigger
 from holdfast.domain.scope import Scope, check_part
 from holdfast.errors import AliasNotTrusted, InvalidInput
-from holdfast.ports import Reader, Transaction
+from holdfast.ports import Alias, Reader, Transaction
 
 ADMITTED = Admission(Disposition.EXECUTE_NOW)
 
@@ -42,9 +42,10 @@ class Address:
         if self.where.conversation_id is not None or self.where.chat_id is None:
             return self.stated
         alias = reader.alias(self.stated, self.where.chat_id)
-        if alias is None:
+        if alias is None or alias == Alias(self.where.chat_id, trusted=True):
             return self.stated
-        if not alias.trusted:
+        # Turns under the chat id as a name of its own may be meant as well; which ones, nobody can tell.
+        if not alias.trusted or reader.turn_states(self.stated, 0, 1):
             chat_id = f"{self.where.chat_id!r:.80}"
             raise AliasNotTrusted(
                 f"chat_id: {chat_id} has stood for more than one conversation; give the conversation_id"
