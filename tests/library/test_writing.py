@@ -233,7 +233,7 @@ def test_a_memory_takes_the_place_of_a_message_that_is_corrected(timed: Memory, 
     clock.advance(hours=1)
     made = timed.correct(said, "The code is 4321.", subject="ana", reason="a slip")
     assert (made.text, made.plane, made.revision, made.reason) == ("The code is 4321.", "long_term", 1, "a slip")
-    assert (made.scope, made.metadata, made.trust) == (timed.get(said).scope, {"k": "v"}, Trust.STATED)
+    assert (made.scope, made.metadata, made.trust) == (timed.get(said).scope, {}, Trust.STATED)
     assert [link.message_id for link in made.evidence] == [said]
     assert [hit.id for hit in timed.search("code", subject="ana")] == [made.id]
     assert [hit.id for hit in timed.search("code", subject="ana", as_of=before)] == [said]

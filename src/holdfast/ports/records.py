@@ -96,7 +96,11 @@ class NewTurn:
 
 @dataclass(frozen=True, slots=True)
 class NewRevision:
-    """A new memory, or a further revision of one: then `supersedes` is the revision it replaces."""
+    """A new memory, or a further revision of one: then `supersedes` is the revision it replaces.
+
+    With `rests_as_before` it rests on all that the replaced revision rests on, also on what nobody is shown. With
+    `moved` its evidence was linked elsewhere: what is not here is left out, and what is not shown is linked as well.
+    """
 
     id: MemoryId
     scope: Scope
@@ -115,6 +119,8 @@ class NewRevision:
     vectors: Sequence[bytes] = ()
     supersedes: int | None = None
     slot: str | None = None
+    rests_as_before: bool = False
+    moved: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 from holdfast.domain.derived import DerivedMemoryRef, TranscriptCheck
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.governed import Spoken, TranscriptState, TranscriptTurn
-from holdfast.domain.ids import TurnId
+from holdfast.domain.ids import MessageId, TurnId
 from holdfast.domain.memory import Memory
 from holdfast.domain.papers import Mend
 from holdfast.domain.scope import Partition, Scope
@@ -90,6 +90,9 @@ class TranscriptReader(Protocol):
 
     def memories(self, after: str, limit: int) -> Sequence[Sequence[Memory]]:
         """Memories of every plane and status, each with all its revisions, in the order of their ids above `after`."""
+
+    def links(self, memory_ids: Sequence[str]) -> Mapping[tuple[str, int], Sequence[MessageId]]:
+        """By memory and revision, the ids of all that it rests on, also of what is not shown with it."""
 
     def present(self, record_ids: Sequence[str]) -> frozenset[str]:
         """Those of them that are records of this store, whoever may see them: another cannot have that id."""

@@ -165,9 +165,6 @@ class Correct(_Indexing):
             return self._overridden(transaction, prepared, found[1])
         old = current(transaction, self.memory_id)
         check_revision(old, self.expected_revision)
-        evidence = self.evidence
-        if evidence is None:
-            evidence = tuple(link.message_id for link in old.evidence)
         return self._written(
             transaction,
             prepared,
@@ -183,7 +180,9 @@ class Correct(_Indexing):
                 source=old.source,
                 author=prepared.author,
                 reason=self.reason,
-                evidence=evidence,
+                evidence=self.evidence or (),
+                # Also on what was masked or deleted since, which whoever corrects it is not shown.
+                rests_as_before=self.evidence is None,
                 metadata=old.metadata,
                 analysis=prepared.entry.analysis,
                 vectors=prepared.entry.vectors,
@@ -198,7 +197,8 @@ class Correct(_Indexing):
         made = NewRevision(
             id=MemoryId(prepared.core.ids.new(ids.MEMORY)),
             scope=said.scope,
-            plane=Plane.LONG_TERM,
+            # What was said on private ground is not set right in the open.
+            plane=said.plane or Plane.LONG_TERM,
             text=self.text,
             trust=prepared.trust,
             status=Status.ACCEPTED,
@@ -208,7 +208,8 @@ class Correct(_Indexing):
             author=prepared.author,
             reason=self.reason,
             evidence=(said.id, *(self.evidence or ())),
-            metadata=said.metadata,
+            # What was noted with the words goes when they do: it has no second place.
+            metadata={},
             analysis=prepared.entry.analysis,
             vectors=prepared.entry.vectors,
         )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from holdfast.domain.archived import ArchivedMemory, ArchivedMessage, ArchivedResource, ArchivedRevision, ArchivedTurn
 from holdfast.domain.governed import TranscriptState, TranscriptTurn, View
+from holdfast.domain.ids import MessageId
 from holdfast.domain.memory import Memory
 from holdfast.domain.redaction import MAX_BUDGET, RedactedMessage, RedactedTurn, TranscriptBudget, redacted
 from holdfast.domain.resources import Resource
@@ -92,14 +93,18 @@ def _message(kept: Message, shown: RedactedMessage) -> ArchivedMessage:
     )
 
 
-def archived_memory(revisions: Sequence[Memory], *, with_evidence: bool) -> ArchivedMemory:
+Links = Mapping[tuple[str, int], Sequence[MessageId]]
+
+
+def archived_memory(revisions: Sequence[Memory], links: Links) -> ArchivedMemory:
+    """With those of the links that are its own."""
     return ArchivedMemory(
         id=revisions[0].id,
-        revisions=tuple(_revision(revision, with_evidence) for revision in revisions),
+        revisions=tuple(_revision(each, links.get((each.id, each.revision), ())) for each in revisions),
     )
 
 
-def _revision(memory: Memory, with_evidence: bool) -> ArchivedRevision:
+def _revision(memory: Memory, evidence: Sequence[MessageId]) -> ArchivedRevision:
     return ArchivedRevision(
         scope=memory.scope,
         plane=memory.plane,
@@ -112,7 +117,7 @@ def _revision(memory: Memory, with_evidence: bool) -> ArchivedRevision:
         author=memory.author,
         reason=memory.reason,
         metadata=memory.metadata,
-        evidence=tuple(sorted(link.message_id for link in memory.evidence)) if with_evidence else (),
+        evidence=tuple(evidence),
     )
 
 

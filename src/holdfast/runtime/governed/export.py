@@ -21,7 +21,7 @@ from holdfast.domain.surface.exchange import MemoryExportReport, MemoryExportReq
 from holdfast.domain.viewing import check_view
 from holdfast.errors import InvalidInput, NotFound
 from holdfast.ports import Clock, ListFilter, Reader
-from holdfast.runtime.governed.archiving import archived_memory, archived_turns
+from holdfast.runtime.governed.archiving import Links, archived_memory, archived_turns
 from holdfast.runtime.governed.threads import Address, course
 from holdfast.runtime.perform import Core, Read
 
@@ -108,7 +108,8 @@ class ExportContinuity(Read[_Prepared, MemoryExportReport]):
         while len(made) < most and (page := reader.page(wanted, before, _PAGE)):
             before = page[-1].id.partition("_")[2]
             own = [item for item in page if isinstance(item, Memory) and item.scope.partition == partition]
-            made += [_current(memory, messages) for memory in own]
+            links = reader.links([memory.id for memory in own]) if messages else {}
+            made += [_current(memory, links, messages) for memory in own]
         return made[:most]
 
     def _course(self, prepared: _Prepared, told: str) -> LifecycleReport:
@@ -125,9 +126,9 @@ class ExportContinuity(Read[_Prepared, MemoryExportReport]):
         return 0 if result.snapshot is None else sum(result.snapshot.manifest.counts.values())
 
 
-def _current(memory: Memory, messages: set[str]) -> ArchivedMemory:
+def _current(memory: Memory, links: Links, messages: set[str]) -> ArchivedMemory:
     """As it is now. Who wrote it and why stays behind; what it rests on comes as far as the turns do."""
-    made = archived_memory([memory], with_evidence=True)
+    made = archived_memory([memory], links)
     (revision,) = made.revisions
     evidence = tuple(message_id for message_id in revision.evidence if message_id in messages)
     return replace(made, revisions=(replace(revision, author=None, reason=None, evidence=evidence),))

@@ -27,7 +27,7 @@ from holdfast.domain.surface.transcripts import (
     MemoryTranscriptLifecycleRequest,
 )
 from holdfast.domain.text import checked_text
-from holdfast.errors import InvalidText, StoreCorrupt
+from holdfast.errors import StoreCorrupt
 from holdfast.ports import Reader, Transaction, TurnState
 from holdfast.runtime.forget import cut_bytes
 from holdfast.runtime.governed.threads import Address, course
@@ -83,7 +83,7 @@ class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
             address,
             address.scope,
             checked_member(Transition, request.transition, "transition"),
-            _checked_reason(request.reason),
+            checked_text(request.reason, "reason", max_chars=MAX_REASON_CHARS),
             None if request.turn_id is None else checked_id(request.turn_id, "turn_id"),
         )
 
@@ -107,6 +107,9 @@ class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
         if changed and self.transition is Transition.DELETE_RAW:
             # With the deletion, so that a crash before the bytes are gone does not keep them.
             self.enqueue(transaction, core, NewJob(JobKind.SCRUB, Scope(space=EVERYWHERE)))
+        if changed and self._goal(touched) is TranscriptState.ACTIVE:
+            # While it is masked, no embedder sees a text: what was missed meanwhile is made up for.
+            self.enqueue(transaction, core, NewJob(JobKind.REEMBED, Scope(space=EVERYWHERE)))
         event = self._event(core, thread, touched, messages, now)
         transaction.append_event(event)
         summary = f"{self.transition}: {len(sequences)} turns {'changed' if changed else 'matched, nothing changed'}"
@@ -217,13 +220,9 @@ class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
     ) -> MemoryTranscriptLifecycleReport:
         if result.changed and self.transition is Transition.DELETE_RAW:
             return replace(result, scrubbed=await cut_bytes(core))
+        if result.changed and self.transition is Transition.RESTORE:
+            core.wake()
         return result
 
     def touched(self, result: MemoryTranscriptLifecycleReport) -> int:
         return result.affected_messages if result.changed else 0
-
-
-def _checked_reason(given: object) -> str:
-    if isinstance(given, str) and not given.strip():
-        raise InvalidText("reason", "is empty; say why, it is kept with the event")
-    return checked_text(given, "reason", max_chars=MAX_REASON_CHARS)

@@ -162,9 +162,10 @@ class _Export:
         after = ""
         while page := self._reader.memories(after, _PAGE):
             after = page[-1][0].id
+            links = self._reader.links([revisions[0].id for revisions in page]) if self._private else {}
             for revisions in page:
                 if self._private or _is_public(revisions):
-                    yield archived_memory(revisions, with_evidence=self._private)
+                    yield archived_memory(revisions, links)
             self._moved_on(len(page))
 
     def _resources(self) -> Iterator[Archived]:

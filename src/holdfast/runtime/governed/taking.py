@@ -168,13 +168,13 @@ class Intake:
             return Taken(known=1)
         fingerprint, version = self.core.embedder.fingerprint, self.core.analyzer.version
         number = None
-        for revision in self._revisions(transaction, memory, memory_id, entries):
+        for revision in self._revisions(memory, memory_id, entries):
             number = transaction.add_revision(replace(revision, supersedes=number), fingerprint, version)
         self._index_later(transaction, scope, [memory_id])
         return Taken(memories=1)
 
     def _revisions(
-        self, transaction: Transaction, memory: ArchivedMemory, memory_id: MemoryId, entries: Sequence[indexing.Entry]
+        self, memory: ArchivedMemory, memory_id: MemoryId, entries: Sequence[indexing.Entry]
     ) -> list[NewRevision]:
         return [
             NewRevision(
@@ -189,19 +189,14 @@ class Intake:
                 source=self._source(revision.source, revision.plane, revision.scope),
                 author=(revision.author if self.keep_author else None) or self.author,
                 reason=revision.reason,
-                evidence=self._evidence(transaction, revision.evidence),
+                evidence=tuple(MessageId(_placed(each, self.messages_home)) for each in revision.evidence),
+                moved=True,
                 metadata=revision.metadata,
                 analysis=entry.analysis,
                 vectors=entry.vectors,
             )
             for revision, entry in zip(memory.revisions, entries, strict=True)
         ]
-
-    def _evidence(self, transaction: Transaction, evidence: Sequence[str]) -> tuple[MessageId, ...]:
-        """Those that came along or are here, and may be read."""
-        wanted = [MessageId(_placed(message_id, self.messages_home)) for message_id in evidence]
-        there = transaction.messages(wanted) if wanted else {}
-        return tuple(message_id for message_id in wanted if message_id in there)
 
     def _source(self, source: str | None, plane: Plane, scope: Scope) -> str | None:
         """A chunk's source is its resource, by the id that this has here."""

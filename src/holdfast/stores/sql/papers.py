@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from holdfast.domain.events import Event, EventKind
-from holdfast.domain.ids import EventId
+from holdfast.domain.ids import EventId, MessageId
 from holdfast.domain.memory import WITHHELD, Memory, Plane
 from holdfast.domain.results import Record
 from holdfast.domain.scope import CONVERSATION_PARTS, Partition, PartitionKind, Scope
@@ -115,6 +115,19 @@ class PapersReader(MendingReader):
                 if isinstance(built, Memory):
                     found[built.id].append(built)
         return list(found.values())
+
+    def links(self, memory_ids: Sequence[str]) -> Mapping[tuple[str, int], Sequence[MessageId]]:
+        within, values = self._within(keyed=True)
+        found: dict[tuple[str, int], list[MessageId]] = {}
+        for condition, named in self._among("r.id", memory_ids):
+            for memory_id, revision, message_id in self._db.execute(
+                "SELECT r.id, r.revision, m.id FROM records r JOIN scopes s ON s.id = r.scope_id"
+                " JOIN evidence e ON e.memory_number = r.number JOIN records m ON m.number = e.message_number"
+                f" WHERE {condition} AND {within} ORDER BY m.id",
+                [*named, *values],
+            ):
+                found.setdefault((memory_id, revision), []).append(MessageId(message_id))
+        return found
 
     def _built(self, found: Sequence[Any]) -> list[Record]:
         """With evidence; the class that this is a part of knows how."""

@@ -389,7 +389,7 @@ _COUNTS = (
     f"SELECT count(*) FILTER (WHERE r.kind = 0 AND {rows.SHOWN}),"
     " count(*) FILTER (WHERE r.kind = 1 AND r.superseded_at IS NULL),"
     " count(DISTINCT r.conversation_id),"
-    " count(*) FILTER (WHERE r.status <> 'raw_deleted' AND (r.embedder_id IS NULL OR r.analyzer <> ?"
+    f" count(*) FILTER (WHERE {rows.SHOWN} AND (r.embedder_id IS NULL OR r.analyzer <> ?"
     "   OR r.embedder_id <> coalesce((SELECT id FROM embedders WHERE fingerprint = ?), 0)))"
     " FROM records r JOIN scopes s ON s.id = r.scope_id WHERE {}"
 )
@@ -397,5 +397,5 @@ _UNINDEXED = (
     "SELECT r.number, r.id, t.text FROM records r JOIN texts t ON t.number = r.number"
     " JOIN scopes s ON s.id = r.scope_id WHERE r.number > ? AND (r.embedder_id IS NULL OR r.analyzer <> ?"
     "   OR r.embedder_id <> coalesce((SELECT id FROM embedders WHERE fingerprint = ?), 0))"
-    " AND r.status <> 'raw_deleted' AND {} ORDER BY r.number LIMIT ?"
+    f" AND {rows.SHOWN} AND {{}} ORDER BY r.number LIMIT ?"
 )

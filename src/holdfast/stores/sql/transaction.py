@@ -47,6 +47,11 @@ _ANSWER_COLUMNS = ("partition_id", "key", "digest", "recorded_at", "body")
 
 _NEXT = f"SELECT {NEXT_POSITION}, {NEXT_SEQUENCE} FROM conversations c WHERE c.id = ?"
 
+_AS_BEFORE = (
+    "INSERT INTO evidence (memory_number, message_number) SELECT ?, e.message_number FROM evidence e"
+    " JOIN records r ON r.number = e.memory_number WHERE r.id = ? AND r.revision = ? ON CONFLICT DO NOTHING"
+)
+
 # By which a message of a conversation is known: the column, and the key in it.
 _Key = tuple[str, bytes]
 
@@ -191,7 +196,9 @@ class SqlTransaction(Burial, UserWriter, PapersWriter):
         new = NewRows(_MEMORY_COLUMNS, [values]), NewRows(_TEXT_COLUMNS, [_memory_text(revision)])
         (record,) = self.dialect.add_records(self._db, drawn, *new)
         self._put_vectors([(partition, record, revision.vectors)], embedder_id)
-        self._link(record, revision.evidence)
+        self._link(record, revision.evidence, moved=revision.moved)
+        if revision.rests_as_before:
+            self._db.execute(_AS_BEFORE, (record, revision.id, revision.supersedes))
         return number
 
     def add_resource(self, resource: Resource, chunks: Sequence[NewRevision], embedder: str, analyzer: int) -> None:
@@ -247,21 +254,22 @@ class SqlTransaction(Burial, UserWriter, PapersWriter):
             (to_micros(at), self._change(row[1]), row[0]),
         )
 
-    def _link(self, memory: int, evidence: Sequence[MessageId]) -> None:
+    def _link(self, memory: int, evidence: Sequence[MessageId], *, moved: bool = False) -> None:
         if not evidence:
             return
         within, values = self._within(keyed=True)
+        shown = "TRUE" if moved else rows.SHOWN
         numbers = {
             record_id: number
             for condition, named in self._among("r.id", list(dict.fromkeys(evidence)))
             for record_id, number in self._db.execute(
                 "SELECT r.id, r.number FROM records r JOIN scopes s ON s.id = r.scope_id"
-                f" WHERE {condition} AND r.kind = 0 AND {rows.SHOWN} AND {within}",
+                f" WHERE {condition} AND r.kind = 0 AND {shown} AND {within}",
                 [*named, *values],
             )
         }
         for message_id in evidence:
-            if message_id not in numbers:
+            if message_id not in numbers and not moved:
                 raise NotFound(f"evidence: there is no message {message_id} in this scope")
         self._db.executemany(
             "INSERT INTO evidence (memory_number, message_number) VALUES (?, ?) ON CONFLICT DO NOTHING",

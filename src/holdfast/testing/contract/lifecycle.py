@@ -101,7 +101,7 @@ async def into(store: Store, given: World, state: TranscriptState) -> int:
 NEVER: frozenset[TranscriptState] = frozenset()
 FOUND = frozenset({_S.ACTIVE})
 READ = frozenset({_S.ACTIVE, _S.ARCHIVED})
-# For those who redact, compare or index, and show nothing by themselves.
+# For those who redact or compare, and show nothing by themselves.
 HANDED_OVER = frozenset({_S.ACTIVE, _S.ARCHIVED, _S.MASKED})
 _ASK = Callable[[Reader, World], object]
 _TARGET = ForgetTarget(conversation="chat")
@@ -147,8 +147,8 @@ METHODS: dict[str, tuple[_ASK, frozenset[TranscriptState]]] = {
     },
     "in_slot": (lambda r, w: r.in_slot(Scope(subject="ana"), "slot"), FOUND),
     "unsealed": (lambda r, w: _id_of(r.unsealed(ANA), w), FOUND),
-    "unindexed": (lambda r, w: r.unindexed("another", ANALYZER, 0, 10), HANDED_OVER),
-    "waiting": (lambda r, w: r.waiting([w.message], "another", ANALYZER), HANDED_OVER),
+    "unindexed": (lambda r, w: r.unindexed("another", ANALYZER, 0, 10), READ),  # an embedder may be somebody else's
+    "waiting": (lambda r, w: r.waiting([w.message], "another", ANALYZER), READ),
     "tail": (lambda r, w: r.tail(ANA, 10), HANDED_OVER),
     "turns": (lambda r, w: r.turns(ANA, 0, 10), HANDED_OVER),
     "last_turns": (lambda r, w: r.last_turns(ANA, 10), HANDED_OVER),
@@ -162,6 +162,7 @@ METHODS: dict[str, tuple[_ASK, frozenset[TranscriptState]]] = {
     "aliases": (lambda r, w: r.aliases(ANA.partition, b"", 10), NEVER),
     "messages": (lambda r, w: r.messages([w.message]), READ),
     "memories": (lambda r, w: r.memories("", 10), FOUND),
+    "links": (lambda r, w: r.links([w.memory]), NEVER),
     "present": (lambda r, w: r.present([w.message]), NEVER),
     "buried": (lambda r, w: r.buried(ANA.partition, [w.message]), NEVER),
     "mendable": (lambda r, w: r.mendable(w.known_at, 10), NEVER),

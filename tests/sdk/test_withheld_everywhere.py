@@ -1,0 +1,430 @@
+"""Random lives of random turns: what is withheld is in nothing that anybody is answered, whichever way they ask.
+
+Every text, sender, note, id and label carries a canary of its own. What may be seen is worked out here, from what was
+done to each turn, and compared with all that the library, the runtime, jobs, models, embedders, events and errors tell.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import re
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from writers import Proposing
+
+from holdfast import AsyncMemory
+from holdfast.app import Engine, copy_store, open_engine
+from holdfast.domain.access import LOCAL_OPERATOR
+from holdfast.domain.capabilities import Circumstances, catalogue
+from holdfast.domain.governance import Governance
+from holdfast.domain.governed import HostOpaqueRef, RefVisibility, Relation, View
+from holdfast.domain.identity import MemoryIdentity, MemoryScope
+from holdfast.domain.profiles import DEFAULT_PROFILE, profile_of
+from holdfast.domain.ranking import FloatArray
+from holdfast.domain.transcript import Message
+from holdfast.errors import HoldfastError
+from holdfast.ports import Purpose
+from holdfast.runtime.worker import storewide
+from holdfast.sdk import (
+    AsyncMemoryRuntime,
+    CanonicalTurnDelta,
+    MemoryExportRequest,
+    MemoryImportRequest,
+    MemoryInspectionRequest,
+    MemoryMaintainRequest,
+    MemoryProjectionRequest,
+    MemoryRecallRequest,
+    MemoryReplayRequest,
+    MemorySpaceExportRequest,
+    MemorySpaceImportRequest,
+    MemoryTranscriptCommitRequest,
+    MemoryTranscriptExportRequest,
+    MemoryTranscriptLifecycleRequest,
+    MemoryTranscriptRepairRequest,
+    MemoryTranscriptReplayRequest,
+    MemoryWriteCandidate,
+    MemoryWriteRequest,
+    TranscriptTurnInput,
+    TurnMessage,
+)
+from holdfast.search.embedders.fake import FakeEmbedder
+from holdfast.settings import Settings
+
+LIVES = int(os.environ.get("HOLDFAST_LIVES", "3"))
+STEPS = 24
+CANARY = re.compile(r"(?:text|sender|note|id|label)\d+x")
+# Two people, an agent and nobody in particular, who all call their conversations the same.
+OWNERS = [MemoryIdentity(subject_id="ana"), MemoryIdentity(subject_id="bob"), MemoryIdentity(agent_id="ana")]
+THREADS = [
+    MemoryScope(conversation_id="c1"),
+    MemoryScope("web", conversation_id="c1"),
+    MemoryScope("web", "chat", "c2"),
+]
+PRIVATE = ["private_garden_internal", "soul_governance", "operator_diagnostic"]
+QUERY = "lamp on the table"
+AFTER = {
+    "archive": {"active": "archived"},
+    "restore": {"archived": "active", "masked": "active"},
+    "mask": {"active": "masked", "archived": "masked"},
+    "delete_raw": {"active": "raw_deleted", "archived": "raw_deleted", "masked": "raw_deleted"},
+}
+
+
+@dataclass
+class Said:
+    number: int
+    authority: str | None
+    id: str = ""
+    forgotten: bool = False
+
+    def message(self, role: str) -> TurnMessage:
+        n = self.number
+        return TurnMessage(
+            f"text{n}x {QUERY}", role, f"id{n}x", f"sender{n}x", self.authority, metadata={"note": f"note{n}x"}
+        )
+
+    @property
+    def canaries(self) -> set[str]:
+        return {f"{kind}{self.number}x" for kind in ("text", "sender", "note", "id")}
+
+
+@dataclass
+class Turn:
+    owner: MemoryIdentity
+    where: MemoryScope
+    id: str
+    said: list[Said]
+    state: str = "active"
+
+    @property
+    def label(self) -> str:
+        return f"label{self.said[0].number}x"
+
+    def request(self, turn_id: str | None = None) -> MemoryTranscriptCommitRequest:
+        messages = tuple(each.message(("user", "assistant")[at % 2]) for at, each in enumerate(self.said))
+        ref = HostOpaqueRef("crm", "ticket", "T-1", Relation.ORIGIN, RefVisibility.HOST_UI, self.label)
+        return MemoryTranscriptCommitRequest(TranscriptTurnInput(turn_id or self.id, messages, self.where), (ref,))
+
+    def withheld(self, *states: str, private: bool = False, of: MemoryIdentity | None = None) -> set[str]:
+        """The canaries that nobody may see to whom turns of these states are closed, and private ground if it is."""
+        closed = self.state in states or (of is not None and of != self.owner)
+        found = {self.label} if closed else set()
+        for each in self.said:
+            if closed or each.forgotten or (private and each.authority in PRIVATE):
+                found |= each.canaries
+        return found
+
+
+class Elsewhere(FakeEmbedder):
+    """An embedder of somebody else's, which keeps what it is sent."""
+
+    def __init__(self) -> None:
+        super().__init__(local=False)
+        self.sent: list[str] = []
+
+    async def embed(self, texts: Sequence[str], purpose: Purpose) -> FloatArray:
+        self.sent += texts
+        return await super().embed(texts, purpose)
+
+
+def proposed(messages: Sequence[Message]) -> list[tuple[str, list[str]]]:
+    """Without any canary: a memory stays when what it came from is masked."""
+    return [(f"The {QUERY}.", [message.id for message in messages])]
+
+
+@dataclass
+class Life:
+    engine: Engine
+    embedder: Elsewhere
+    curator: Proposing
+    chance: random.Random
+    turns: list[Turn] = field(default_factory=list)
+    spaces: list[bytes] = field(default_factory=list)
+    snapshots: list[tuple[MemoryIdentity, str]] = field(default_factory=list)
+    said: int = 0
+
+    def runtime(self, owner: MemoryIdentity) -> AsyncMemoryRuntime:
+        profile = profile_of(DEFAULT_PROFILE)
+        return AsyncMemoryRuntime(
+            self.engine, LOCAL_OPERATOR, Governance(owner, profile, catalogue(profile, Circumstances(model=True)))
+        )
+
+    def memory(self, owner: MemoryIdentity) -> tuple[AsyncMemory, dict[str, Any]]:
+        who = {"subject": owner.subject_id, "agent": owner.agent_id}
+        return AsyncMemory(self.engine, space=owner.space), {name: value for name, value in who.items() if value}
+
+    def withheld(self, *states: str, private: bool = False, of: MemoryIdentity | None = None) -> set[str]:
+        return {each for turn in self.turns for each in turn.withheld(*states, private=private, of=of)}
+
+    # --- what is done ---
+
+    async def step(self) -> None:
+        gone = self.withheld("masked", "raw_deleted")
+        closed = self.withheld("archived", "masked", "raw_deleted", private=True)
+        self.embedder.sent.clear()
+        self.curator.shown.clear()
+        deeds = [self.commit] * 4 + [self.age] * 6 + [self.repeat, self.add_again, self.cite, self.correct]
+        deeds += [self.work, self.rebuild, self.maintain, self.keep, self.take_in, self.forget, self.history]
+        try:
+            await self.chance.choice(deeds)()
+        except HoldfastError as error:
+            check(gone, "an error", repr(error), str(error))
+        check(gone, "an embedder", *self.embedder.sent)
+        check(closed, "a model", *(text for shown in self.curator.shown for text in shown))
+
+    async def commit(self) -> None:
+        said = []
+        for _ in range(self.chance.randint(1, 3)):
+            self.said += 1
+            said.append(Said(self.said, self.chance.choice([None] * 4 + PRIVATE)))
+        turn = Turn(self.chance.choice(OWNERS), self.chance.choice(THREADS), f"turn-{said[0].number}", said)
+        report = await self.runtime(turn.owner).commit_transcript(turn.request())
+        for each, message_id in zip(said, report.message_ids, strict=True):
+            each.id = message_id
+        self.turns.append(turn)
+
+    async def age(self) -> None:
+        """One turn, or all of its conversation."""
+        if not self.turns:
+            return
+        turn = self.chance.choice(self.turns)
+        transition = self.chance.choice([*AFTER, "mask", "delete_raw"])
+        whole = self.chance.random() < 0.2
+        request = MemoryTranscriptLifecycleRequest(transition, "asked to", turn.where, None if whole else turn.id)
+        matching = (
+            [each for each in self.turns if (each.owner, each.where) == (turn.owner, turn.where)] if whole else [turn]
+        )
+        for each in matching:
+            each.state = AFTER[transition].get(each.state, each.state)
+        report = await self.runtime(turn.owner).request_transcript_lifecycle(request)
+        check(self.withheld("masked", "raw_deleted"), "a lifecycle report", repr(report))
+
+    async def repeat(self) -> None:
+        """What a host sends again, under its own turn id or another."""
+        if self.turns:
+            turn = self.chance.choice(self.turns)
+            await self.runtime(turn.owner).commit_transcript(
+                turn.request(self.chance.choice([None, f"{turn.id}-again"]))
+            )
+
+    async def add_again(self) -> None:
+        if self.turns:
+            turn = self.chance.choice(self.turns)
+            memory, who = self.memory(turn.owner)
+            given = [each.message("user") for each in turn.said]
+            channel = {} if turn.where.channel == "local" else {"channel": turn.where.channel}
+            again = [{"text": each.text, "sender": each.sender, "id": each.message_id} for each in given]
+            await memory.add(again, conversation=turn.where.conversation_id, **channel, **who)
+
+    async def history(self) -> None:
+        """The end of a conversation and a new message after it, as a host delivers it."""
+        if not self.turns:
+            return
+        turn = self.chance.choice(self.turns)
+        same = [each for each in self.turns if (each.owner, each.where) == (turn.owner, turn.where)]
+        if any(one.state == "raw_deleted" or any(each.forgotten for each in one.said) for one in same):
+            return  # what is gone has left no words to compare with
+        before = [message for one in same for message in one.request().turn.messages]
+        self.said += 1
+        new = Said(self.said, None)
+        asked = (*(replace(each, message_id=None) for each in before), new.message("user"))
+        delta = CanonicalTurnDelta(f"turn-{new.number}", "delivered", asked, None, turn.where)
+        report = await self.runtime(turn.owner).finalize_turn_and_maintain(delta)
+        (new.id,) = report.transcript_commit.message_ids
+        self.turns.append(Turn(turn.owner, turn.where, delta.turn_id, [new]))
+
+    async def cite(self) -> None:
+        """A candidate that rests on any message; what is not active is no evidence."""
+        if not self.turns:
+            return
+        turn = self.chance.choice(self.turns)
+        message = self.chance.choice(turn.said)
+        candidate = MemoryWriteCandidate(
+            f"candidate-{self.chance.random()}",
+            "user_asserted",
+            f"A fact about the {QUERY}.",
+            evidence_refs=(message.id,),
+        )
+        report = await self.runtime(turn.owner).write(MemoryWriteRequest.candidates(candidate))
+        if turn.state != "active" or message.forgotten:
+            assert report.semantic_governance.rejected == 1
+        memory, who = self.memory(turn.owner)
+        if turn.state in ("masked", "raw_deleted") or message.forgotten:
+            with pytest.raises(HoldfastError):
+                await memory.remember("Rests on nothing.", evidence=[message.id], **who)
+
+    async def correct(self) -> None:
+        if self.turns:
+            turn = self.chance.choice(self.turns)
+            memory, who = self.memory(turn.owner)
+            await memory.correct(self.chance.choice(turn.said).id, "Something else.", **who)
+
+    async def work(self) -> None:
+        await self.runtime(OWNERS[0]).recover()
+
+    async def rebuild(self) -> None:
+        await AsyncMemory(self.engine).rebuild()
+
+    async def maintain(self) -> None:
+        if self.turns:
+            turn = self.chance.choice(self.turns)
+            await self.runtime(turn.owner).maintain(MemoryMaintainRequest(scope=turn.where))
+
+    async def keep(self) -> None:
+        """Exports, to be taken in again when something else was withheld since."""
+        exported = await self.runtime(OWNERS[0]).export_space(MemorySpaceExportRequest(include_private=True))
+        assert exported.content is not None
+        self.spaces.append(exported.content)
+        if self.turns:
+            turn = self.chance.choice(self.turns)
+            request = MemoryExportRequest(scope=turn.where, include_private=self.chance.random() < 0.5)
+            snapshot = await self.runtime(turn.owner).export(request)
+            assert snapshot.document is not None
+            self.snapshots.append((turn.owner, snapshot.document))
+
+    async def take_in(self) -> None:
+        if self.spaces:
+            await self.runtime(OWNERS[0]).import_space(
+                MemorySpaceImportRequest(content=self.chance.choice(self.spaces))
+            )
+        if self.snapshots:
+            owner, document = self.chance.choice(self.snapshots)
+            await self.runtime(owner).import_(MemoryImportRequest(document, include_private=True))
+
+    async def forget(self) -> None:
+        if self.turns and self.chance.random() < 0.5:
+            turn = self.chance.choice(self.turns)
+            memory, who = self.memory(turn.owner)
+            message = self.chance.choice(turn.said)
+            preview = await memory.forget_preview(message.id, **who)
+            check({each for turn in self.turns for each in turn.withheld(turn.state)}, "a preview", repr(preview))
+            message.forgotten = True
+            await memory.forget(message.id, **who)
+
+    # --- what is told ---
+
+    async def look(self) -> None:
+        gone = self.withheld("masked", "raw_deleted")
+        for owner in OWNERS:
+            shut = gone | self.withheld(of=owner)
+            closed = shut | self.withheld("archived", "masked", "raw_deleted", private=True)
+            inner = shut | self.withheld("masked", "raw_deleted", private=True)
+            await self.look_through_library(owner, shut, inner, closed)
+            await self.look_through_runtime(owner, shut, inner, closed)
+        runtime = self.runtime(OWNERS[0])
+        public, whole = [
+            (await runtime.export_space(MemorySpaceExportRequest(include_private=private))).content
+            for private in (False, True)
+        ]
+        check(self.withheld("masked", "raw_deleted", private=True), "a public space", (public or b"").decode())
+        check(gone, "a private space", (whole or b"").decode())
+        await self.look_at_papers()
+
+    async def look_through_library(
+        self, owner: MemoryIdentity, shut: set[str], inner: set[str], closed: set[str]
+    ) -> None:
+        memory, who = self.memory(owner)
+        check(closed, "search", repr(await memory.search(QUERY, top_k=200, **who)))
+        for each in (await memory.browse(limit=1000, **who), await memory.recall(QUERY, limit=200, **who)):
+            check(closed, type(each).__name__, repr(each))
+        check(closed, "explain", repr(await memory.explain(QUERY, top_k=200, **who)))
+        check(
+            closed, "the past", repr(await memory.search(QUERY, top_k=200, as_of=self.engine._core.clock.now(), **who))
+        )
+        check(shut | self.withheld("archived", "masked", "raw_deleted"), "private planes", repr(
+            await memory.search(QUERY, top_k=200, planes=["private", "soul_candidate", "long_term"], **who)
+        ))  # fmt: skip
+        listed = await memory.list(limit=1000, **who)
+        check(inner, "list", repr(listed))
+        everybody = [each.id for turn in self.turns for each in turn.said] + [item.id for item in listed.items]
+        for record_id in everybody:
+            for call in (memory.get, memory.history, lambda one, **of: memory.explain(QUERY, record_id=one, **of)):
+                try:
+                    check(shut, "a look-up", repr(await call(record_id, **who)))  # type: ignore[operator]
+                except HoldfastError as error:
+                    check(shut, "an error", repr(error))
+
+    async def look_through_runtime(
+        self, owner: MemoryIdentity, shut: set[str], inner: set[str], closed: set[str]
+    ) -> None:
+        runtime = self.runtime(owner)
+        for where in THREADS:
+            elsewhere = {each for turn in self.turns if turn.where != where for each in turn.withheld(turn.state)}
+            recalled = await runtime.recall(MemoryRecallRequest(QUERY, 200, scope=where))
+            block = await runtime.project(MemoryProjectionRequest(QUERY, 16_000, 64, scope=where))
+            inspected = await runtime.inspect(MemoryInspectionRequest(QUERY, scope=where))
+            check(closed | elsewhere, "what a model gets", repr(recalled), repr(block), repr(inspected))
+            chat = MemoryReplayRequest(where.conversation_id, 64, where.channel)
+            ledger, repaired = (
+                await runtime.replay(chat),
+                await runtime.repair_transcript(MemoryTranscriptRepairRequest(where)),
+            )
+            check(everything(self.turns), "a ledger", repr(ledger), repr(repaired))
+            assert not repaired.issues
+            for view, hidden in (
+                (View.RAW_OWNER_ONLY, shut), (View.MODEL_CONTEXT, closed), (View.HOST_UI, inner),
+                (View.OPERATOR_AUDIT, inner), (View.EXPORT, inner),
+            ):  # fmt: skip
+                page = await runtime.replay_transcript(MemoryTranscriptReplayRequest(view, where, 64))
+                leaving = await runtime.export_transcript(MemoryTranscriptExportRequest(where, 64, view=view))
+                check(hidden | elsewhere, view, repr(page), repr(leaving))
+            for private, hidden in ((False, inner), (True, shut)):
+                for mode in ("bootstrap", "full_restore"):
+                    try:
+                        request = MemoryExportRequest(scope=where, mode=mode, include_private=private)
+                        check(hidden | elsewhere, "a snapshot", repr(await runtime.export(request)))
+                    except HoldfastError as error:
+                        check(everything(self.turns), "an error", repr(error))
+
+    async def look_at_papers(self) -> None:
+        """Rows that are kept about what was done hold nothing that was said."""
+        store = self.engine._core.store
+        await store.write(storewide(), lambda transaction: None)
+        events, operations, jobs = await store.read(
+            storewide(), lambda reader: (reader.events(10_000), reader.operations(10_000), reader.jobs(limit=10_000))
+        )
+        check(everything(self.turns), "papers", repr(events), repr(operations), repr(jobs))
+
+
+def everything(turns: Iterable[Turn]) -> set[str]:
+    return {each for turn in turns for each in turn.withheld(turn.state)}
+
+
+def check(hidden: set[str], where: object, *told: str) -> None:
+    for each in told:
+        shown = hidden & set(CANARY.findall(each))
+        assert not shown, f"{where} tells {sorted(shown)}"
+
+
+@asynccontextmanager
+async def living(location: str, seed: int) -> AsyncIterator[Life]:
+    embedder, curator = Elsewhere(), Proposing(proposed)
+    engine = await open_engine(location, Settings(), embedder=embedder, curator=curator, work=False)
+    try:
+        yield Life(engine, embedder, curator, random.Random(seed))
+    finally:
+        await engine.close()
+
+
+@pytest.mark.parametrize("seed", range(LIVES))
+def test_what_is_withheld_is_told_by_nothing(location: str, seed: int, tmp_path: Path) -> None:
+    async def whole() -> None:
+        async with living(location, seed) as life:
+            for step in range(1, STEPS + 1):
+                await life.step()
+                if step % 8 == 0:
+                    await life.look()
+        copied = str(tmp_path / "copy.db")
+        copy_store(location, copied, Settings(), replace=False, tell=lambda done, total: None)
+        async with living(copied, seed) as other:
+            other.turns = life.turns
+            await other.look()
+
+    asyncio.run(whole())
