@@ -207,7 +207,7 @@ def test_filters_let_pass_what_plain_python_lets_pass(records: list[Entry], filt
     try:
         condition = condition_from(filters, "anna")
     except InvalidInput as refused:
-        assume("nests deeper" not in str(refused))
+        assume("nests deeper" not in str(refused) and "compares more" not in str(refused))
         raise
     assert condition is not None
     assert mask(read(records), condition).tolist() == [passes(filters, entry) for entry in records]
