@@ -196,6 +196,7 @@ CREATE TABLE tombstones (
     PRIMARY KEY (partition_id, change, number)
 );
 CREATE INDEX tombstones_external ON tombstones (conversation_id, external_key) WHERE external_key IS NOT NULL;
+CREATE INDEX tombstones_id ON tombstones (partition_id, id);
 
 -- Answers to idempotent calls: a digest of the request, and JSON of the ids and counts that it answered with.
 CREATE TABLE answers (

@@ -57,3 +57,6 @@ CREATE TABLE events (
     PRIMARY KEY (space, id)
 ) WITHOUT ROWID;
 CREATE INDEX events_record ON events (record_key) WHERE content_hash IS NOT NULL;
+
+-- Whether something was forgotten is asked of each record that is taken in again.
+CREATE INDEX tombstones_id ON tombstones (partition_id, id);
