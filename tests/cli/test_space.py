@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from pathlib import Path
+
+import pytest
 
 from .conftest import Holdfast
 
@@ -53,6 +56,43 @@ def test_a_damaged_file_is_refused_and_named(ana: Holdfast, tmp_path: Path) -> N
     assert ran.code == 2
     assert ran.error["code"] == "invalid_snapshot"
     assert ana("store", "stats", "--store", "new.db", "--json").json["messages"] == 0
+
+
+@pytest.mark.parametrize("there", ["memory.db", "notes.txt", "pipe", "folder"])
+def test_an_export_replaces_nothing_but_an_export(ana: Holdfast, tmp_path: Path, there: str) -> None:
+    (tmp_path / "notes.txt").write_text("Do not lose me.\n")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(there)
+    before = (tmp_path / there).stat().st_ino
+    for named in (there, "link"):
+        ran = ana("space", "export", named)
+        assert (ran.code, named in ran.err) == (2, True)
+    assert (tmp_path / there).stat().st_ino == before
+    assert ana("search", "wine", "--subject", "ana", "--json").json["hits"]
+    assert (tmp_path / "notes.txt").read_text() == "Do not lose me.\n"
+    assert (tmp_path / "link").is_symlink()
+
+
+def test_an_export_replaces_the_one_before_also_through_a_link(ana: Holdfast, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("space.jsonl")
+    (tmp_path / "space.jsonl").touch()
+    for _ in range(2):
+        assert ana("space", "export", "link").code == 0
+    assert (tmp_path / "link").is_symlink()
+    assert ana("space", "import", "space.jsonl", "--store", "new.db", "--json").json["taken"]["messages"] == 2
+
+
+def test_what_can_be_read_only_once_is_not_imported(ana: Holdfast, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    ran = ana("space", "import", "pipe", "--store", "new.db")
+    assert (ran.code, "save it in one first" in ran.err) == (2, True)
+
+
+def test_no_store_is_created_for_a_file_that_is_not_there(holdfast: Holdfast, tmp_path: Path) -> None:
+    ran = holdfast("space", "import", "missing.jsonl", "--store", "new.db")
+    assert (ran.code, "missing.jsonl" in ran.err) == (2, True)
+    assert not (tmp_path / "new.db").exists()
 
 
 def test_files_and_stores_that_are_not_there_are_told(holdfast: Holdfast) -> None:

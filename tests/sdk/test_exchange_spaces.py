@@ -217,7 +217,7 @@ def test_a_file_is_there_whole_or_not_at_all(furnished: dict[bool, bytes], locat
             await runtime(engine).import_space(MemorySpaceImportRequest(content=furnished[True]))
             target = tmp_path / "out" / "space.jsonl"
             target.parent.mkdir()
-            target.write_bytes(b"what was there")
+            target.write_bytes(furnished[False])
 
             def fails(done: int, total: int) -> None:
                 raise RuntimeError("no more")
@@ -225,7 +225,7 @@ def test_a_file_is_there_whole_or_not_at_all(furnished: dict[bool, bytes], locat
             with pytest.raises(RuntimeError, match="no more"):
                 await runtime(engine).export_space(MemorySpaceExportRequest(True, target), tell=fails)
             assert [found.name for found in target.parent.iterdir()] == ["space.jsonl"]
-            assert target.read_bytes() == b"what was there"
+            assert target.read_bytes() == furnished[False]
             report = await runtime(engine).export_space(MemorySpaceExportRequest(True, target))
             assert report.path == str(target)
             assert report.content is None

@@ -28,7 +28,7 @@ from holdfast.domain.surface.exchange import (
     MemorySpaceImportReport,
     MemorySpaceImportRequest,
 )
-from holdfast.errors import StoreUnusable
+from holdfast.errors import InvalidInput, StoreUnusable
 from holdfast.sdk.exchange import ExchangeOperations
 from holdfast.settings import read_settings
 
@@ -77,6 +77,8 @@ def export_space(
 @unfolded
 def import_space(file: _File, chosen: StoreOptions, space: Space = None, as_json: Json = False) -> None:
     """Take a file in that `space export` made. It is checked whole before anything is written; again does no harm."""
+    if not file.exists():  # told before a store is created for it
+        raise InvalidInput("FILE", f"there is none at {file}; `holdfast space export` makes one")
     with progress("importing", quiet=as_json) as advance:
         report = asyncio.run(_imported(chosen, space, MemorySpaceImportRequest(file), advance))
     if as_json:

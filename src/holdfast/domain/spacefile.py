@@ -23,6 +23,7 @@ from holdfast.errors import InvalidInput, InvalidSnapshot
 FORMAT = "holdfast_space"
 VERSION = 1
 MAX_LINE_BYTES = 256 * 1024 * 1024
+MAX_HEADER_BYTES = 64 * 1024
 _KINDS = ("turn", "memory", "resource", "alias")  # in the order in which they stand in a file
 
 
@@ -115,12 +116,22 @@ def verified(lines: Iterable[bytes], target_space: str) -> Verified:
             content.update(line)
         everything.update(line)
     if header is None or trailer is None:
-        raise InvalidSnapshot("file", "has no trailer; it was cut off, export it again" if header else "is empty")
+        problem = "has no trailer; it was cut off" if header else "is empty"
+        raise InvalidSnapshot("file", f"{problem}, export it again")
     wanted = {"counts": counts, "content_fingerprint": content.hexdigest(), "sha256": sha256, "type": "trailer"}
     if trailer != wanted:
         wrong = next(name for name in (*wanted, *trailer) if trailer.get(name) != wanted.get(name))
         raise InvalidSnapshot(wrong, "does not agree with the content; the file is damaged, export it again")
     return Verified(header, counts, content.hexdigest())
+
+
+def is_header(line: bytes) -> bool:
+    """Whether this is how an exported space begins, of whichever version."""
+    try:
+        value = _parsed(line, 1)
+    except InvalidSnapshot:
+        return False
+    return value.get("type") == "header" and value.get("format") == FORMAT
 
 
 def records(lines: Iterable[bytes], target_space: str) -> Iterator[Archived]:

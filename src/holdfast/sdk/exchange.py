@@ -15,7 +15,7 @@ from typing import BinaryIO
 from holdfast.domain.access import Action
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
-from holdfast.domain.spacefile import MAX_LINE_BYTES
+from holdfast.domain.spacefile import MAX_HEADER_BYTES, MAX_LINE_BYTES, is_header
 from holdfast.domain.surface.exchange import (
     MemoryExportReport,
     MemoryExportRequest,
@@ -110,7 +110,7 @@ class _Output:
             return replace(report, content=self._stream.getvalue())
         self._stream.flush()
         os.fsync(self._stream.fileno())
-        self._beside.replace(self._path)
+        self._beside.replace(self._path.resolve())
         return replace(report, path=str(self._path))
 
 
@@ -120,11 +120,10 @@ def _output(path: str | PathLike[str] | None, most: int) -> Iterator[_Output]:
         yield _Output(io.BytesIO(), None, most)
         return
     target = _path(path)
-    if target.is_dir():
-        raise InvalidInput("path", "is a directory; name a file")
     try:
+        _check_replaceable(target)
         # Readable by nobody else: it may hold what is private.
-        handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name:.100}.")
+        handle, beside = tempfile.mkstemp(dir=target.resolve().parent, prefix=f".{target.name:.100}.")
     except OSError as error:
         problem = error.strerror
     else:
@@ -132,7 +131,21 @@ def _output(path: str | PathLike[str] | None, most: int) -> Iterator[_Output]:
             stack.callback(Path(beside).unlink, missing_ok=True)
             yield _Output(stack.enter_context(os.fdopen(handle, "wb")), target, None, Path(beside))
         return
-    raise InvalidInput("path", f"cannot be written: {problem}")
+    raise InvalidInput("path", f"{target} cannot be written: {problem}")
+
+
+def _check_replaceable(target: Path) -> None:
+    """Only an earlier export is replaced: a store or a device that was named by mistake would be lost."""
+    if target.is_dir():
+        raise InvalidInput("path", f"{target} is a directory; name a file in it")
+    if not target.exists():
+        return
+    if not target.is_file():
+        raise InvalidInput("path", f"{target} is no file that can be replaced; name a new one")
+    with target.open("rb") as there:
+        first = there.readline(MAX_HEADER_BYTES)
+    if first and not is_header(first):
+        raise InvalidInput("path", f"{target} is there already, and is no exported space; name another")
 
 
 def _lines(request: MemorySpaceImportRequest, most: int) -> Callable[[], Iterator[bytes]]:
@@ -147,9 +160,11 @@ def _lines(request: MemorySpaceImportRequest, most: int) -> Callable[[], Iterato
         return lambda: _split(io.BytesIO(content))
     source = _path(request.path)
     try:
+        if source.exists() and not source.is_file():
+            raise InvalidInput("path", f"{source} is no file; a space is read twice, so save it in one first")
         source.open("rb").close()
     except OSError as error:
-        raise InvalidInput("path", f"cannot be read: {error.strerror}") from None
+        raise InvalidInput("path", f"{source} cannot be read: {error.strerror}") from None
     return lambda: _read(source)
 
 
