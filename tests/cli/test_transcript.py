@@ -98,12 +98,12 @@ def test_turns_are_masked_restored_and_deleted(talked: str, holdfast: Holdfast) 
     assert (masked.code, masked.out) == (0, "1 turn (2 messages) masked.\n")
     assert "[withheld: lifecycle_masked]" in holdfast("transcript", "replay", *ANA).out
     again = holdfast("transcript", "lifecycle", "mask", *ANA, "--turn", "t1", "--reason", "asked to")
-    assert again.out == "Nothing was changed.\n"
+    assert again.out == "Nothing was changed: there is no such turn, or it is masked already.\n"
     assert holdfast("transcript", "lifecycle", "restore", *ANA, "--reason", "sorry").out.endswith("restored.\n")
     deleted = holdfast("transcript", "lifecycle", "delete_raw", *ANA, "--reason", "asked to", "--yes", "--json")
     assert (deleted.json["affected_turns"], deleted.json["changed"]) == (3, True)
     refused = holdfast("transcript", "lifecycle", "restore", *ANA, "--reason", "sorry")
-    assert refused.out == "Nothing was changed.\n3 turns cannot be: the state does not allow it.\n"
+    assert refused.out == "Nothing was changed.\n3 turns cannot be restored: the state does not allow it.\n"
     assert "Question" not in holdfast("transcript", "replay", *ANA, "--view", "raw_owner_only").out
 
 
@@ -119,11 +119,11 @@ def test_deleting_needs_somebody_to_ask_or_a_yes(talked: str, holdfast: Holdfast
     [
         (("replay", *ANA, "--view", "everything"), "raw_owner_only"),
         (("replay", *ANA, "--cursor", "9:t9"), "cursor_not_found"),
-        (("replay", "--subject", "ana"), "conversation_id"),
+        (("replay", "--subject", "ana"), "--conversation NAME"),
         (("replay", *ANA, "--limit", "0"), "limit"),
         (("replay", *ANA, "--profile", "none"), "profile"),
         (("lifecycle", "burn", *ANA, "--reason", "so"), "transition"),
-        (("lifecycle", "mask", *ANA, "--reason", " "), "reason"),
+        (("lifecycle", "mask", *ANA, "--reason", " "), "reason: is empty; say why"),
         (("lifecycle", "mask", *ANA), "--reason"),
         (("replay", *ANA, "--json", "--all"), "next_cursor"),
     ],
@@ -133,6 +133,14 @@ def test_what_cannot_be_done_is_said(talked: str, holdfast: Holdfast, arguments:
     assert refused.code == 2
     assert told in refused.err
     assert "Traceback" not in refused.err
+
+
+def test_who_forgets_to_say_whose_a_conversation_is_is_told(talked: str, holdfast: Holdfast) -> None:
+    nobodys = ("--conversation", "c1")
+    for arguments in (("replay", *nobodys), ("lifecycle", "mask", *nobodys, "--reason", "asked to")):
+        assert "--subject or --agent says whose conversation it is" in holdfast("transcript", *arguments).out
+    theirs = holdfast("transcript", "replay", "--subject", "ana", "--conversation", "c2")
+    assert theirs.out.endswith("There are no turns.\n")
 
 
 def test_a_whole_transcript_passes_the_check(talked: str, holdfast: Holdfast) -> None:

@@ -62,7 +62,16 @@ class Whose:
 
     @property
     def scope(self) -> MemoryScope:
+        if self.conversation is None and self.chat is None:
+            raise Usage("say which: --conversation NAME, or --chat NAME; what was added without either is in `default`")
         return MemoryScope(self.channel, self.chat, self.conversation)
+
+    @property
+    def missed(self) -> str:
+        """What to try where nothing was found: the same name is another conversation for everybody."""
+        if self.subject is None and self.agent is None:
+            return " --subject or --agent says whose conversation it is; now it is one that belongs to nobody."
+        return ""
 
 
 _Limit = Annotated[int, typer.Option("--limit", metavar="N", help="At most so many turns.")]
@@ -156,7 +165,7 @@ def lifecycle(
     if as_json:
         print_json(report)
     else:
-        _tell(report)
+        _tell(report, whose)
 
 
 @app.command()
@@ -221,7 +230,7 @@ def _pages(
         after = cursor
         while True:
             report = await page(runtime, after)
-            _print_page(report, as_json=as_json, first=after == cursor, last=not everything)
+            _print_page(report, whose, as_json=as_json, first=after == cursor, last=not everything)
             after = report.next_cursor
             if not everything or after is None:
                 return
@@ -232,7 +241,7 @@ def _pages(
 # --- showing ----------------------------------------------------------------------------------------------------------
 
 
-def _print_page(report: MemoryTranscriptReplayReport, *, as_json: bool, first: bool, last: bool) -> None:
+def _print_page(report: MemoryTranscriptReplayReport, whose: Whose, *, as_json: bool, first: bool, last: bool) -> None:
     if as_json:
         print_json(report)
         return
@@ -242,7 +251,7 @@ def _print_page(report: MemoryTranscriptReplayReport, *, as_json: bool, first: b
         for line in _lines(turn):
             print(line)
     if first and not report.slice.turns:
-        print("There are no turns.")
+        print(f"There are no turns.{whose.missed}")
     if last and report.next_cursor is not None:
         print(f"There is more: --cursor {typed(report.next_cursor)}")
 
@@ -278,10 +287,16 @@ def _turns(report: MemoryTranscriptLifecycleReport) -> str:
     return f"{counted(report.affected_turns, 'turn')} ({counted(report.affected_messages, 'message')})"
 
 
-def _tell(report: MemoryTranscriptLifecycleReport) -> None:
-    print(f"{_turns(report)} {_DONE[report.transition]}." if report.affected_turns else "Nothing was changed.")
+def _tell(report: MemoryTranscriptLifecycleReport, whose: Whose) -> None:
+    done = _DONE[report.transition]
+    if report.affected_turns:
+        print(f"{_turns(report)} {done}.")
+    elif report.refused_turns:
+        print("Nothing was changed.")
+    else:
+        print(f"Nothing was changed: there is no such turn, or it is {done} already.{whose.missed}")
     if report.refused_turns:
-        print(f"{counted(report.refused_turns, 'turn')} cannot be: the state does not allow it.")
+        print(f"{counted(report.refused_turns, 'turn')} cannot be {done}: the state does not allow it.")
     if report.derived_memory_refs:
         more = " and more" if report.profile_budget_applied else ""
         named = ", ".join(ref.store_key for ref in report.derived_memory_refs)

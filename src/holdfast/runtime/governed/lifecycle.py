@@ -27,7 +27,7 @@ from holdfast.domain.surface.transcripts import (
     MemoryTranscriptLifecycleRequest,
 )
 from holdfast.domain.text import checked_text
-from holdfast.errors import StoreCorrupt
+from holdfast.errors import InvalidText, StoreCorrupt
 from holdfast.ports import Reader, Transaction, TurnState
 from holdfast.runtime.forget import cut_bytes
 from holdfast.runtime.governed.threads import Address, course
@@ -83,7 +83,7 @@ class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
             address,
             address.scope,
             checked_member(Transition, request.transition, "transition"),
-            checked_text(request.reason, "reason", max_chars=MAX_REASON_CHARS),
+            _checked_reason(request.reason),
             None if request.turn_id is None else checked_id(request.turn_id, "turn_id"),
         )
 
@@ -226,3 +226,9 @@ class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
 
     def touched(self, result: MemoryTranscriptLifecycleReport) -> int:
         return result.affected_messages if result.changed else 0
+
+
+def _checked_reason(given: object) -> str:
+    if isinstance(given, str) and not given.strip():
+        raise InvalidText("reason", "is empty; say why, it is kept with the event")
+    return checked_text(given, "reason", max_chars=MAX_REASON_CHARS)
