@@ -133,6 +133,22 @@ def test_every_operation_is_tried() -> None:
     assert set(OPERATIONS) == OF_THE_RUNTIME | {Action.RECALL}
 
 
+TAKES_A_REQUEST = sorted(
+    name
+    for name, _ in inspect.getmembers(AsyncMemoryRuntime, inspect.iscoroutinefunction)
+    if not name.startswith("_") and name not in ("capabilities", "close")
+)
+
+
+@pytest.mark.parametrize("operation", TAKES_A_REQUEST)
+@pytest.mark.parametrize("wrong", [{}, "ana", 7], ids=repr)
+def test_what_is_no_request_is_refused_by_name(known: Known, operation: str, wrong: object) -> None:
+    refused, rows = rows_of(known.runtime, lambda: getattr(known.runtime, operation)(wrong))
+    assert isinstance(refused, InvalidInput)
+    assert f"got {type(wrong).__name__}" in str(refused)
+    assert [row.outcome for row in rows] == [Outcome.REFUSED]
+
+
 @pytest.mark.parametrize("action", sorted(set(OPERATIONS) - {Action.CLOSE}))
 def test_every_operation_leaves_exactly_one_row(known: Known, action: Action) -> None:
     answer, rows = rows_of(known.runtime, lambda: OPERATIONS[action](known))

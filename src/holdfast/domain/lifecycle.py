@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from holdfast.domain.access import Action
 from holdfast.domain.ids import EventId
+from holdfast.domain.kinds import checked_kind
 from holdfast.domain.numbers import checked_flag, checked_whole
 from holdfast.domain.profiles import Pressure, pressure_of
 
@@ -52,16 +53,6 @@ class ModeInput:
     pressure: Pressure = Pressure.NORMAL
     post_reply_defer_elapsed_ms: int | None = None
 
-    def checked(self) -> ModeInput:
-        """Itself, or `InvalidInput` that names the field."""
-        for part in fields(self):
-            if part.type == "bool":
-                checked_flag(getattr(self, part.name), f"mode_input.{part.name}")
-        pressure_of(self.pressure)
-        if self.post_reply_defer_elapsed_ms is not None:
-            checked_whole(self.post_reply_defer_elapsed_ms, "mode_input.post_reply_defer_elapsed_ms", 0, _MOST_MS)
-        return self
-
     @property
     def busy_with(self) -> str | None:
         """The first thing that keeps the host from its leisure, by name."""
@@ -75,6 +66,18 @@ class ModeInput:
             "maintenance_active": self.maintenance_active,
         }
         return next((name for name, holds in states.items() if holds), None)
+
+
+def checked_mode(given: object) -> ModeInput:
+    """What a host says of itself, or `InvalidInput` that names the field."""
+    mode = checked_kind(given, ModeInput, "mode_input")
+    for part in fields(mode):
+        if part.type == "bool":
+            checked_flag(getattr(mode, part.name), f"mode_input.{part.name}")
+    pressure_of(mode.pressure)
+    if mode.post_reply_defer_elapsed_ms is not None:
+        checked_whole(mode.post_reply_defer_elapsed_ms, "mode_input.post_reply_defer_elapsed_ms", 0, _MOST_MS)
+    return mode
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from typing import BinaryIO
 from holdfast.domain.access import Action
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
+from holdfast.domain.kinds import checked_kind
 from holdfast.domain.spacefile import MAX_HEADER_BYTES, MAX_LINE_BYTES, is_header
 from holdfast.domain.surface.exchange import (
     MemoryExportReport,
@@ -36,9 +37,10 @@ from holdfast.sdk.operations import Operations
 class ExchangeOperations(Operations):
     async def export(self, request: MemoryExportRequest | None = None) -> MemoryExportReport:
         """A continuity snapshot of a conversation: what is known of its owner, and where it stopped."""
-        asked = request or MemoryExportRequest()
+        asked = MemoryExportRequest() if request is None else request
 
         def make(governance: Governance) -> ExportContinuity:
+            checked_kind(asked, MemoryExportRequest)
             named = None if asked.chat_id is None else MemoryScope(chat_id=asked.chat_id)
             return ExportContinuity(governance, asked, self._where(asked.scope or named))
 
@@ -46,16 +48,21 @@ class ExchangeOperations(Operations):
 
     async def import_(self, request: MemoryImportRequest) -> MemoryImportReport:
         """Take a continuity snapshot in: whole or not at all, and once however often it is given."""
-        return await self._perform(Action.IMPORT, "import", lambda governance: ImportContinuity(governance, request))
+        return await self._perform(
+            Action.IMPORT,
+            "import",
+            lambda governance: ImportContinuity(governance, checked_kind(request, MemoryImportRequest)),
+        )
 
     async def export_space(
         self, request: MemorySpaceExportRequest | None = None, *, tell: Tell = nobody
     ) -> MemorySpaceExportReport:
         """Everything the space holds, as a file that proves itself. `tell` hears of records done, and of all."""
-        asked = request or MemorySpaceExportRequest()
+        asked = MemorySpaceExportRequest() if request is None else request
         with contextlib.ExitStack() as stack:
 
             def make(governance: Governance) -> ExportSpace:
+                checked_kind(asked, MemorySpaceExportRequest)
                 # Behind the gate: a path that cannot be written leaves its row.
                 out = stack.enter_context(_output(asked.path, governance.budget.snapshot_bytes))
                 outs.append(out)
@@ -148,7 +155,8 @@ def _check_replaceable(target: Path) -> None:
         raise InvalidInput("path", f"{target} is there already, and is no exported space; name another")
 
 
-def _lines(request: MemorySpaceImportRequest, most: int) -> Callable[[], Iterator[bytes]]:
+def _lines(given: object, most: int) -> Callable[[], Iterator[bytes]]:
+    request = checked_kind(given, MemorySpaceImportRequest)
     if (request.path is None) is (request.content is None):
         raise InvalidInput("path", "or the content must be given, and not both")
     if request.content is not None:

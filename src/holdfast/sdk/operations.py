@@ -12,7 +12,6 @@ from holdfast.errors import InvalidInput
 from holdfast.ports import Service, Verb
 
 T = TypeVar("T")
-K = TypeVar("K")
 
 
 class Operations:
@@ -39,10 +38,3 @@ class Operations:
         if found is None:
             raise InvalidInput("scope", "is not given, and nothing was committed yet; say which conversation is meant")
         return found
-
-
-def given(value: object, kind: type[K], field: str = "request") -> K:
-    """What a caller gave, if it is of the kind that was asked for. Called behind the gate."""
-    if not isinstance(value, kind):
-        raise InvalidInput(field, f"expected a {kind.__name__}, got {type(value).__name__}")
-    return value

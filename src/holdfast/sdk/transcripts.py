@@ -6,6 +6,7 @@ from holdfast.domain.access import Action
 from holdfast.domain.governance import Governance
 from holdfast.domain.governed import ConversationKey
 from holdfast.domain.identity import DEFAULT_CHANNEL, MemoryScope
+from holdfast.domain.kinds import checked_kind
 from holdfast.domain.lifecycle import ModeInput
 from holdfast.domain.profiles import Pressure
 from holdfast.domain.surface.transcripts import (
@@ -32,7 +33,7 @@ from holdfast.runtime.governed.ledger import ReplayLedger
 from holdfast.runtime.governed.lifecycle import RequestLifecycle
 from holdfast.runtime.governed.repair import RepairTranscript
 from holdfast.runtime.governed.replay import ExportTranscript, ReplayTranscript
-from holdfast.sdk.operations import Operations, given
+from holdfast.sdk.operations import Operations
 
 _EXPORT, _REPAIR, _LEDGER = MemoryTranscriptExportRequest(), MemoryTranscriptRepairRequest(), MemoryReplayRequest()
 
@@ -63,7 +64,7 @@ class TranscriptOperations(Operations):
             "finalize_turn_and_maintain",
             lambda governance: FinalizeTurn.of(
                 governance,
-                self._where(given(delta, CanonicalTurnDelta, "delta").conversation),
+                self._where(checked_kind(delta, CanonicalTurnDelta, "delta").conversation),
                 delta,
                 mode_input,
                 pressure,
@@ -78,7 +79,7 @@ class TranscriptOperations(Operations):
             Action.REPLAY_TRANSCRIPT,
             "replay_transcript",
             lambda governance: ReplayTranscript.of(
-                governance, self._where(given(request, MemoryTranscriptReplayRequest).scope), request
+                governance, self._where(checked_kind(request, MemoryTranscriptReplayRequest).scope), request
             ),
         )
 
@@ -88,7 +89,7 @@ class TranscriptOperations(Operations):
             Action.EXPORT_TRANSCRIPT,
             "export_transcript",
             lambda governance: ExportTranscript.of(
-                governance, self._where(given(request, MemoryTranscriptExportRequest).scope), request
+                governance, self._where(checked_kind(request, MemoryTranscriptExportRequest).scope), request
             ),
         )
 
@@ -100,7 +101,9 @@ class TranscriptOperations(Operations):
             Action.TRANSCRIPT_LIFECYCLE,
             "request_transcript_lifecycle",
             lambda governance: RequestLifecycle.of(
-                governance, self._where(given(request, MemoryTranscriptLifecycleRequest).scope), request
+                governance,
+                self._where(checked_kind(request, MemoryTranscriptLifecycleRequest).scope),
+                request,
             ),
         )
 
@@ -110,7 +113,7 @@ class TranscriptOperations(Operations):
             Action.REPAIR_TRANSCRIPT,
             "repair_transcript",
             lambda governance: RepairTranscript.of(
-                governance, self._where(given(request, MemoryTranscriptRepairRequest).scope)
+                governance, self._where(checked_kind(request, MemoryTranscriptRepairRequest).scope)
             ),
         )
 
@@ -120,12 +123,12 @@ class TranscriptOperations(Operations):
             Action.REPLAY,
             "replay",
             lambda governance: ReplayLedger.of(
-                governance, self._where(_chat(given(request, MemoryReplayRequest))), request.limit
+                governance, self._where(_chat(checked_kind(request, MemoryReplayRequest))), request.limit
             ),
         )
 
     def _committing(self, governance: Governance, request: MemoryTranscriptCommitRequest) -> CommitTranscript:
-        turn = given(given(request, MemoryTranscriptCommitRequest).turn, TranscriptTurnInput, "turn")
+        turn = checked_kind(checked_kind(request, MemoryTranscriptCommitRequest).turn, TranscriptTurnInput, "turn")
         return CommitTranscript.of(governance, self._where(turn.conversation), request)
 
     def _remember(self, key: ConversationKey) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from holdfast.domain.access import Action
 from holdfast.domain.capabilities import Gate
+from holdfast.domain.kinds import checked_kind
 from holdfast.domain.surface.writing import (
     MemoryCloseReport,
     MemoryCloseRequest,
@@ -24,29 +25,37 @@ class WritingOperations(Operations):
     async def write(self, request: MemoryWriteRequest) -> MemoryWriteReport:
         """Have candidates governed: each is accepted, deferred or rejected, with a reason."""
         return await self._perform(
-            Action.WRITE, "write", lambda governance: WriteMemory.of(governance, request, self._last)
+            Action.WRITE,
+            "write",
+            lambda governance: WriteMemory.of(governance, checked_kind(request, MemoryWriteRequest), self._last),
         )
 
     async def maintain(self, request: MemoryMaintainRequest | None = None) -> MemoryMaintainReport:
         """Have a model learn from a committed turn. Without a model the report says so; nothing is raised."""
-        given = request or MemoryMaintainRequest()
+        asked = MemoryMaintainRequest() if request is None else request
 
         def make() -> Maintain:
             # That it is not configured is told in the report.
             if self._governance.catalogue["maintain"].reason is not Gate.CONFIGURED:
                 self._governance.require("maintain")
-            return Maintain.of(self._governance, given, self._where(given.scope))
+            return Maintain.of(self._governance, asked, self._where(checked_kind(asked, MemoryMaintainRequest).scope))
 
         return await self._service.perform(self._actor, Action.MAINTAIN, make, space=self._governance.identity.space)
 
     async def recover(self, request: MemoryRecoverRequest | None = None) -> MemoryRecoverReport:
         """Finish the background work that is due, also what a process that was lost left behind."""
-        given = request or MemoryRecoverRequest()
-        return await self._perform(Action.RECOVER, "recover", lambda governance: Recover.of(governance, given))
+        asked = MemoryRecoverRequest() if request is None else request
+        return await self._perform(
+            Action.RECOVER,
+            "recover",
+            lambda governance: Recover.of(governance, checked_kind(asked, MemoryRecoverRequest)),
+        )
 
     async def close(self, request: MemoryCloseRequest | None = None) -> MemoryCloseReport:
         """Note the end, then close the store. Every later call is `StoreClosed`."""
-        given = request or MemoryCloseRequest()
-        report = await self._perform(Action.CLOSE, "close", lambda governance: Close.of(governance, given))
+        asked = MemoryCloseRequest() if request is None else request
+        report = await self._perform(
+            Action.CLOSE, "close", lambda governance: Close.of(governance, checked_kind(asked, MemoryCloseRequest))
+        )
         await self._service.close()
         return report

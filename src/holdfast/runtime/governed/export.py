@@ -12,14 +12,21 @@ from holdfast.domain.continuity import MOST_MEMORIES, MOST_TURNS, document, snap
 from holdfast.domain.governance import Governance
 from holdfast.domain.governed import TranscriptState, View, checked_member
 from holdfast.domain.identity import MemoryScope
-from holdfast.domain.lifecycle import Admission, Disposition, LifecycleReport, ModeInput, Trigger, admitted
+from holdfast.domain.lifecycle import (
+    Admission,
+    Disposition,
+    LifecycleReport,
+    Trigger,
+    admitted,
+    checked_mode,
+)
 from holdfast.domain.memory import GUARDED_PLANES, Memory, Plane, Status
 from holdfast.domain.numbers import checked_flag
 from holdfast.domain.results import HitKind
 from holdfast.domain.scope import Partition, Scope
 from holdfast.domain.surface.exchange import MemoryExportReport, MemoryExportRequest, TransferMode
 from holdfast.domain.viewing import check_view
-from holdfast.errors import InvalidInput, NotFound
+from holdfast.errors import NotFound
 from holdfast.ports import Clock, ListFilter, Reader
 from holdfast.runtime.governed.archiving import Links, archived_memory, archived_turns
 from holdfast.runtime.governed.threads import Address, course
@@ -35,12 +42,6 @@ class _Prepared:
     clock: Clock
     started_at: datetime
     admission: Admission
-
-
-def checked_mode(mode: object, field: str = "mode_input") -> ModeInput:
-    if not isinstance(mode, ModeInput):
-        raise InvalidInput(field, f"expected a ModeInput, got {type(mode).__name__}")
-    return mode.checked()
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,8 @@ from holdfast.domain.governed import (
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.ids import OperationId, checked_id
 from holdfast.domain.jobs import JobKind, NewJob
-from holdfast.domain.lifecycle import Disposition, ModeInput, Trigger, admitted
+from holdfast.domain.kinds import checked_kind
+from holdfast.domain.lifecycle import Disposition, ModeInput, Trigger, admitted, checked_mode
 from holdfast.domain.numbers import checked_flag
 from holdfast.domain.profiles import Pressure, pressure_of
 from holdfast.domain.scope import Scope
@@ -118,8 +119,6 @@ class FinalizeTurn(Write[_Prepared, FinalizeReport]):
             None if answer is None else answer.draft.text,
             tuple(each.draft.text for each in told_by_tools),
         )
-        if not isinstance(mode, ModeInput):
-            raise InvalidInput("mode_input", f"expected a ModeInput, got {type(mode).__name__}")
         return cls(
             governance,
             address,
@@ -129,7 +128,7 @@ class FinalizeTurn(Write[_Prepared, FinalizeReport]):
             (*said, *told_by_tools, *(() if answer is None else (answer,)))[: len(turn.spoken)],
             circumstances,
             _candidates(delta.candidate_ids),
-            mode.checked(),
+            checked_mode(mode),
             pressure_of(pressure),
         )
 
@@ -250,8 +249,8 @@ class FinalizeTurn(Write[_Prepared, FinalizeReport]):
 
 
 def _attribution(delta: CanonicalTurnDelta) -> ActorAttribution | None:
-    if delta.actor is not None and not isinstance(delta.actor, ActorAttribution):
-        raise InvalidInput("actor", f"expected an ActorAttribution, got {type(delta.actor).__name__}")
+    if delta.actor is not None:
+        checked_kind(delta.actor, ActorAttribution, "actor")
     if delta.subject is None:
         return delta.actor
     given = delta.actor or ActorAttribution()
@@ -287,8 +286,7 @@ def _given(
 
 
 def _source(source: TurnSource) -> Mapping[str, str]:
-    if not isinstance(source, TurnSource):
-        raise InvalidInput("source", f"expected a TurnSource, got {type(source).__name__}")
+    checked_kind(source, TurnSource, "source")
     parts = {part.name: getattr(source, part.name) for part in fields(source)}
     given = {name: value for name, value in parts.items() if value is not None}
     if source.protocol is not None:

@@ -17,7 +17,7 @@ from holdfast.domain.governance import Governance
 from holdfast.domain.governed import checked_member
 from holdfast.domain.identity import DEFAULT_CHANNEL, MemoryScope
 from holdfast.domain.ids import EventId, OperationId
-from holdfast.domain.lifecycle import Admission, Disposition, Trigger, admitted
+from holdfast.domain.lifecycle import Admission, Disposition, Trigger, admitted, checked_mode
 from holdfast.domain.memory import ALWAYS, Plane, Status, Trust
 from holdfast.domain.numbers import checked_flag
 from holdfast.domain.scope import CONVERSATION_PARTS, Partition, Scope
@@ -31,7 +31,6 @@ from holdfast.domain.surface.exchange import (
 from holdfast.errors import InvalidSnapshot
 from holdfast.loops import aside
 from holdfast.ports import Transaction
-from holdfast.runtime.governed.export import checked_mode
 from holdfast.runtime.governed.papers import note_event
 from holdfast.runtime.governed.taking import Intake, Ready, ready
 from holdfast.runtime.governed.threads import Address, course

@@ -10,6 +10,7 @@ from holdfast.domain.access import Action, Grant
 from holdfast.domain.events import EventKind
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
+from holdfast.domain.kinds import checked_kind
 from holdfast.domain.lifecycle import admitted
 from holdfast.domain.memory import Memory, Status
 from holdfast.domain.results import HitKind
@@ -28,7 +29,7 @@ from holdfast.domain.surface.retrieval import (
 from holdfast.ports import Reader
 from holdfast.runtime.governed.project import Project
 from holdfast.runtime.governed.recall import recall
-from holdfast.runtime.governed.shown import Sight, checked_request
+from holdfast.runtime.governed.shown import Sight
 from holdfast.runtime.governed.threads import course
 from holdfast.runtime.perform import Core, Read
 from holdfast.runtime.search import Asked
@@ -50,7 +51,7 @@ class Inspect(Read[Asked, MemoryInspectionReport]):
     projection: Project = field(init=False)
 
     def __post_init__(self) -> None:
-        request = checked_request(self.request, MemoryInspectionRequest)
+        request = checked_kind(self.request, MemoryInspectionRequest)
         asked_for = MemoryProjectionRequest(
             # Without a query nothing is projected, and all else is checked the same.
             user_query="nothing" if request.query is None else request.query,

@@ -15,7 +15,8 @@ from holdfast.domain.governed import MAX_TURN_MESSAGES, TranscriptState
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.ids import JobId, MessageId, OperationId
 from holdfast.domain.jobs import Job, JobKind, JobStatus, NewJob
-from holdfast.domain.lifecycle import Admission, Disposition, ModeInput, Trigger, admitted
+from holdfast.domain.kinds import checked_kind
+from holdfast.domain.lifecycle import Admission, Disposition, Trigger, admitted, checked_mode
 from holdfast.domain.numbers import checked_flag
 from holdfast.domain.profiles import pressure_of
 from holdfast.domain.scope import Scope
@@ -128,26 +129,23 @@ class Maintain(Write[_Prepared, MemoryMaintainReport]):
         return 0 if result.job_id is None else 1
 
 
-def _check(request: object) -> None:
-    if not isinstance(request, MemoryMaintainRequest):
-        raise InvalidInput("request", f"expected a MemoryMaintainRequest, got {type(request).__name__}")
+def _check(given: object) -> None:
+    request = checked_kind(given, MemoryMaintainRequest)
     checked_text(request.ingress, "ingress", max_chars=_MAX_NAMES)
     for name in ("user_content", "reply_content", "reuse_outcome_note"):
         if (value := getattr(request, name)) is not None:
             checked_text(value, name)
     for name in ("tool_calls", "runtime_skill_selected_ids", "task_learning_selected_ids"):
-        given = getattr(request, name)
-        if isinstance(given, str) or not isinstance(given, Sequence) or len(given) > _MAX_NAMES:
+        names = getattr(request, name)
+        if isinstance(names, str) or not isinstance(names, Sequence) or len(names) > _MAX_NAMES:
             raise InvalidInput(name, f"expected a tuple of names, at most {_MAX_NAMES}")
-        for each in given:
+        for each in names:
             checked_text(each, name, max_chars=_MAX_NAMES)
     checked_flag(request.external_content_used, "external_content_used")
     if request.reuse_outcome not in OUTCOMES:
         raise InvalidInput("reuse_outcome", f"must be one of {', '.join(OUTCOMES)}, not {request.reuse_outcome!r:.40}")
     pressure_of(request.pressure)
-    if not isinstance(request.mode_input, ModeInput):
-        raise InvalidInput("mode_input", f"expected a ModeInput, got {type(request.mode_input).__name__}")
-    request.mode_input.checked()
+    checked_mode(request.mode_input)
 
 
 def _chosen(reader: Reader, thread: Scope, request: MemoryMaintainRequest) -> tuple[MessageId, ...] | str:

@@ -14,6 +14,7 @@ from holdfast.domain.access import Action, Grant
 from holdfast.domain.governance import Governance
 from holdfast.domain.governed import View
 from holdfast.domain.identity import MemoryScope
+from holdfast.domain.kinds import checked_kind
 from holdfast.domain.lifecycle import Admission, ModeInput, admitted
 from holdfast.domain.memory import GUARDED_PLANES
 from holdfast.domain.numbers import checked_flag, checked_whole
@@ -36,8 +37,7 @@ from holdfast.ports import Ranked, Reader
 from holdfast.runtime.governed.shown import (
     Sight,
     check_registries,
-    checked_mode,
-    checked_request,
+    checked_circumstances,
     recalled,
 )
 from holdfast.runtime.governed.threads import course
@@ -80,7 +80,7 @@ class Project(Read[Asked, MemoryProjectionReport]):
     pressure: Pressure = field(init=False)
 
     def __post_init__(self) -> None:
-        request = checked_request(self.request, MemoryProjectionRequest)
+        request = checked_kind(self.request, MemoryProjectionRequest)
         checked_text(request.user_query, "user_query", max_chars=MAX_QUERY_CHARS)
         checked_whole(request.system_max_len, "system_max_len", 1, MAX_LEN)
         checked_whole(request.recent_messages_limit, "recent_messages_limit", 0, MAX_RECENT)
@@ -88,7 +88,7 @@ class Project(Read[Asked, MemoryProjectionReport]):
             checked_whole(request.provider_max_chars, "provider_max_chars", 1, MAX_LEN)
         checked_flag(request.include_private, "include_private")
         check_registries(request.tool_registry_refs)
-        mode, pressure = checked_mode(request.mode_input, request.pressure)
+        mode, pressure = checked_circumstances(request.mode_input, request.pressure)
         object.__setattr__(self, "mode", mode)
         object.__setattr__(self, "pressure", pressure)
         object.__setattr__(self, "sight", Sight.of(self.governance, request.scope, self.last))

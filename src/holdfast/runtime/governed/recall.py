@@ -8,6 +8,7 @@ from typing import ClassVar
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope, key_of
+from holdfast.domain.kinds import checked_kind
 from holdfast.domain.memory import Plane
 from holdfast.domain.numbers import checked_whole
 from holdfast.domain.results import HitKind
@@ -15,7 +16,7 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.surface.retrieval import MemoryRecallReport, MemoryRecallRequest, RecalledRecord, WorkingRecall
 from holdfast.domain.text import MAX_QUERY_CHARS, checked_text
 from holdfast.ports import Reader
-from holdfast.runtime.governed.shown import Sight, check_registries, checked_request, recalled
+from holdfast.runtime.governed.shown import Sight, check_registries, recalled
 from holdfast.runtime.governed.threads import course
 from holdfast.runtime.perform import Core, Read
 from holdfast.runtime.recall import choose
@@ -38,7 +39,7 @@ class RecallForHost(Read[Asked, MemoryRecallReport]):
     sight: Sight = field(init=False)
 
     def __post_init__(self) -> None:
-        request = checked_request(self.request, MemoryRecallRequest)
+        request = checked_kind(self.request, MemoryRecallRequest)
         checked_text(request.query, "query", max_chars=MAX_QUERY_CHARS)
         checked_whole(request.limit, "limit", 1, MAX_LIMIT)
         check_registries(request.tool_registry_refs)

@@ -15,7 +15,7 @@ from holdfast.domain.governance import Governance
 from holdfast.domain.governed import checked_member
 from holdfast.domain.ids import EventId, JobId
 from holdfast.domain.jobs import Job, JobKind, JobStatus
-from holdfast.domain.lifecycle import ModeInput, Trigger
+from holdfast.domain.lifecycle import Trigger, checked_mode
 from holdfast.domain.scope import Scope
 from holdfast.domain.surface.writing import (
     MemoryCloseReport,
@@ -24,7 +24,6 @@ from holdfast.domain.surface.writing import (
     MemoryRecoverRequest,
 )
 from holdfast.domain.text import checked_text
-from holdfast.errors import InvalidInput
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime.governed.threads import course
 from holdfast.runtime.perform import Core, Write
@@ -64,9 +63,7 @@ class Recover(Write[_Recovered, MemoryRecoverReport]):
     @classmethod
     def of(cls, governance: Governance, request: MemoryRecoverRequest) -> Recover:
         trigger = checked_member(Trigger, request.trigger, "trigger")
-        if not isinstance(request.mode_input, ModeInput):
-            raise InvalidInput("mode_input", f"expected a ModeInput, got {type(request.mode_input).__name__}")
-        request.mode_input.checked()
+        checked_mode(request.mode_input)
         return cls(Scope(space=governance.identity.space), governance, trigger)
 
     async def prepare(self, core: Core, grant: Grant) -> _Recovered:

@@ -10,7 +10,15 @@ from holdfast.domain.access import Action, Grant
 from holdfast.domain.governance import Governance
 from holdfast.domain.governed import MAX_SEQUENCE, View, checked_member, citation
 from holdfast.domain.identity import MemoryScope, key_of
-from holdfast.domain.lifecycle import Admission, Disposition, LifecycleReport, ModeInput, Trigger, admitted
+from holdfast.domain.lifecycle import (
+    Admission,
+    Disposition,
+    LifecycleReport,
+    ModeInput,
+    Trigger,
+    admitted,
+    checked_mode,
+)
 from holdfast.domain.numbers import checked_whole
 from holdfast.domain.redaction import RedactedSlice, redacted_slice
 from holdfast.domain.scope import Scope
@@ -21,7 +29,7 @@ from holdfast.domain.surface.transcripts import (
     MemoryTranscriptReplayRequest,
 )
 from holdfast.domain.viewing import check_view
-from holdfast.errors import InvalidCursor, InvalidInput
+from holdfast.errors import InvalidCursor
 from holdfast.ports import Reader
 from holdfast.runtime.governed.threads import Address, course
 from holdfast.runtime.perform import Core, Read
@@ -143,9 +151,7 @@ class ExportTranscript(Read[Prepared, MemoryTranscriptExportReport]):
     @classmethod
     def of(cls, governance: Governance, where: MemoryScope, request: MemoryTranscriptExportRequest) -> ExportTranscript:
         wanted = Wanted.of(governance, where, request.view, request.limit, request.cursor)
-        if not isinstance(request.mode_input, ModeInput):
-            raise InvalidInput("mode_input", f"expected a ModeInput, got {type(request.mode_input).__name__}")
-        return cls(wanted.address.scope, wanted, request.mode_input.checked())
+        return cls(wanted.address.scope, wanted, checked_mode(request.mode_input))
 
     async def prepare(self, core: Core, grant: Grant) -> Prepared:
         check_view(grant.actor, self.wanted.view, self.scope.partition)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
 
 from holdfast.domain.access import Grant, readable
 from holdfast.domain.conditions import ForModel
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
-from holdfast.domain.lifecycle import ModeInput
+from holdfast.domain.kinds import checked_kind
+from holdfast.domain.lifecycle import ModeInput, checked_mode
 from holdfast.domain.memory import GUARDED_PLANES, OPEN_PLANES
 from holdfast.domain.profiles import Pressure, pressure_of
 from holdfast.domain.results import Hit
@@ -25,21 +25,11 @@ from holdfast.runtime.search import Asked, asked
 
 MAX_REGISTRIES = 64
 _NAME_CHARS = 256
-T = TypeVar("T")
 
 
-def checked_request(request: object, kind: type[T]) -> T:
-    """The request itself, if it is one of that kind."""
-    if not isinstance(request, kind):
-        raise InvalidInput("request", f"expected a {kind.__name__}, got {type(request).__name__}")
-    return request
-
-
-def checked_mode(given: object, pressure: object) -> tuple[ModeInput, Pressure]:
+def checked_circumstances(given: object, pressure: object) -> tuple[ModeInput, Pressure]:
     """What the host says of itself, and the worse of the two pressures it names."""
-    if not isinstance(given, ModeInput):
-        raise InvalidInput("mode_input", f"expected a ModeInput, got {type(given).__name__}")
-    mode = given.checked()
+    mode = checked_mode(given)
     return mode, max(pressure_of(pressure), pressure_of(mode.pressure), key=list(Pressure).index)
 
 
@@ -48,8 +38,7 @@ def check_registries(given: object) -> None:
     if not isinstance(given, tuple) or len(given) > MAX_REGISTRIES:
         raise InvalidInput("tool_registry_refs", f"must be a tuple of at most {MAX_REGISTRIES} ToolRegistryRef")
     for ref in given:
-        if not isinstance(ref, ToolRegistryRef):
-            raise InvalidInput("tool_registry_refs", f"expected a ToolRegistryRef, got {type(ref).__name__}")
+        checked_kind(ref, ToolRegistryRef, "tool_registry_refs")
         for name in ToolRegistryRef.__slots__:
             checked_text(getattr(ref, name), f"tool_registry_refs.{name}", max_chars=_NAME_CHARS)
 

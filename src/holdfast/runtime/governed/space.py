@@ -14,7 +14,15 @@ from holdfast.domain.events import EventKind
 from holdfast.domain.governance import Governance
 from holdfast.domain.governed import View
 from holdfast.domain.ids import EventId, OperationId
-from holdfast.domain.lifecycle import Admission, Disposition, LifecycleReport, ModeInput, Trigger, admitted
+from holdfast.domain.lifecycle import (
+    Admission,
+    Disposition,
+    LifecycleReport,
+    ModeInput,
+    Trigger,
+    admitted,
+    checked_mode,
+)
 from holdfast.domain.memory import GUARDED_PLANES, Memory, Status
 from holdfast.domain.numbers import checked_flag
 from holdfast.domain.scope import Scope
@@ -25,7 +33,6 @@ from holdfast.errors import InvalidInput
 from holdfast.loops import aside
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime.governed.archiving import archived_memory, archived_resource, archived_turns
-from holdfast.runtime.governed.export import checked_mode
 from holdfast.runtime.governed.papers import note_event
 from holdfast.runtime.governed.taking import Intake, Ready, ready
 from holdfast.runtime.governed.threads import course

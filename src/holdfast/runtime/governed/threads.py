@@ -9,9 +9,10 @@ from holdfast.domain.access import Action
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.ids import EventId
+from holdfast.domain.kinds import checked_kind
 from holdfast.domain.lifecycle import Admission, Disposition, LifecycleReport, Trigger
 from holdfast.domain.scope import Scope, check_part
-from holdfast.errors import AliasNotTrusted, InvalidInput
+from holdfast.errors import AliasNotTrusted
 from holdfast.ports import Alias, Reader, Transaction
 
 ADMITTED = Admission(Disposition.EXECUTE_NOW)
@@ -25,9 +26,8 @@ class Address:
     stated: Scope
 
     @classmethod
-    def of(cls, governance: Governance, where: object) -> Address:
-        if not isinstance(where, MemoryScope):
-            raise InvalidInput("scope", f"expected a MemoryScope, got {type(where).__name__}")
+    def of(cls, governance: Governance, given: object) -> Address:
+        where = checked_kind(given, MemoryScope, "scope")
         if where.chat_id is not None:
             check_part("chat_id", where.chat_id)
         return cls(where, governance.thread(where))

@@ -20,6 +20,7 @@ from holdfast.domain.governed import (
 )
 from holdfast.domain.ids import JobId, MessageId, TurnId
 from holdfast.domain.jobs import JobKind, NewJob
+from holdfast.domain.kinds import checked_kind
 from holdfast.domain.metadata import check_metadata
 from holdfast.domain.numbers import checked_whole
 from holdfast.domain.scope import Scope
@@ -66,8 +67,8 @@ class Circumstances:
     host_refs: tuple[HostOpaqueRef, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.attribution is not None and not isinstance(self.attribution, ActorAttribution):
-            raise InvalidInput("attribution", f"expected an ActorAttribution, got {type(self.attribution).__name__}")
+        if self.attribution is not None:
+            checked_kind(self.attribution, ActorAttribution, "attribution")
         if self.delivery is not None:
             object.__setattr__(self, "delivery", checked_member(DeliveryStatus, self.delivery, "delivery_status"))
         refs = checked_all(self.host_refs, HostOpaqueRef, "host_refs")
@@ -79,10 +80,7 @@ def checked_all(given: object, kind: type[T], field: str) -> tuple[T, ...]:
     """All of them, if they are of that kind."""
     if isinstance(given, str | bytes) or not isinstance(given, Sequence):
         raise InvalidInput(field, f"expected several {kind.__name__}, got {type(given).__name__}")
-    for place, each in enumerate(given):
-        if not isinstance(each, kind):
-            raise InvalidInput(f"{field}[{place}]", f"expected a {kind.__name__}, got {type(each).__name__}")
-    return tuple(given)
+    return tuple(checked_kind(each, kind, f"{field}[{place}]") for place, each in enumerate(given))
 
 
 def checked_turn_id(turn_id: object) -> str:

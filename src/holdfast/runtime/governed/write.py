@@ -14,6 +14,7 @@ from holdfast.domain.governance import Governance
 from holdfast.domain.governed import Authority, checked_member
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.ids import OperationId, checked_id
+from holdfast.domain.kinds import checked_kind
 from holdfast.domain.memory import Plane, Trust, Validity
 from holdfast.domain.scope import Scope
 from holdfast.domain.surface.writing import (
@@ -137,8 +138,7 @@ class WriteMemory(Write[_Prepared, MemoryWriteReport]):
 
 def _of_extraction(extraction: LongTermExtraction) -> tuple[MemoryWriteCandidate, ...]:
     """Its facts as candidates, each under an id that follows from the extraction's."""
-    if not isinstance(extraction, LongTermExtraction):
-        raise InvalidInput("extraction", f"expected a LongTermExtraction, got {type(extraction).__name__}")
+    checked_kind(extraction, LongTermExtraction, "extraction")
     checked_text(extraction.extraction_id, "extraction.extraction_id", max_chars=128)
     checked_text(extraction.pipeline, "extraction.pipeline", max_chars=64)
     if not extraction.facts:
@@ -157,9 +157,8 @@ def _of_extraction(extraction: LongTermExtraction) -> tuple[MemoryWriteCandidate
     )
 
 
-def _check(candidate: object, place: str, governance: Governance) -> None:
-    if not isinstance(candidate, MemoryWriteCandidate):
-        raise InvalidInput(place, f"expected a MemoryWriteCandidate, got {type(candidate).__name__}")
+def _check(given: object, place: str, governance: Governance) -> None:
+    candidate = checked_kind(given, MemoryWriteCandidate, place)
     checked_id(candidate.candidate_id, f"{place}.candidate_id")
     checked_member(Authority, candidate.authority, f"{place}.authority")
     checked_member(CandidatePrivacy, candidate.privacy, f"{place}.privacy")
