@@ -100,6 +100,7 @@ def test_files_and_stores_that_are_not_there_are_told(holdfast: Holdfast) -> Non
     assert holdfast("store", "repair").code == 6
     assert holdfast("space", "import", "missing.jsonl", "--json").error["code"] == "invalid_input"
     assert holdfast("space", "export", "x", "--store", "http://127.0.0.1:1").code == 6
+    assert holdfast("space", "import", __file__, "--store", ":memory:").code == 6
     assert holdfast("store", "repair", "--store", "http://127.0.0.1:1").code == 6
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import holdfast
-from holdfast.app import examine_store
+from holdfast.app import Engine, examine_store, open_engine
 from holdfast.cli.options import StoreOptions
 from holdfast.cli.words import counted
+from holdfast.domain.capabilities import catalogue
+from holdfast.domain.governance import Governance
+from holdfast.domain.identity import MemoryIdentity
 from holdfast.domain.location import checked_url, is_served, refuse_mistyped, shown
+from holdfast.domain.profiles import DEFAULT_PROFILE, profile_of
 from holdfast.domain.results import Examined
 from holdfast.domain.scope import EVERYWHERE
 from holdfast.errors import StoreUnusable
@@ -38,6 +43,29 @@ def examined(chosen: StoreOptions) -> Examined | None:
     return examine_store(location(chosen), read_settings())
 
 
+def own(chosen: StoreOptions, *, create: bool = False) -> str:
+    """Where the store is that a command looks after itself. A server is refused: it looks after its own."""
+    examined(chosen)
+    path = location(chosen)
+    _refuse_memory(path)
+    if not create:
+        _require(path)
+    return path
+
+
+@contextlib.asynccontextmanager
+async def governed(
+    chosen: StoreOptions, identity: MemoryIdentity, profile_name: str = DEFAULT_PROFILE, *, create: bool = False
+) -> AsyncIterator[tuple[Engine, Governance]]:
+    """The store itself, and what governs the operations of a runtime on it."""
+    profile = profile_of(profile_name)
+    engine = await open_engine(own(chosen, create=create), read_settings(), embedder=chosen.embedder, work=False)
+    try:
+        yield engine, Governance(identity, profile, catalogue(profile))
+    finally:
+        await engine.close()
+
+
 def opened(
     chosen: StoreOptions, *, create: bool = False, sending: Callable[[int, int], None] | None = None
 ) -> holdfast.Memory:
@@ -47,8 +75,7 @@ def opened(
     a setting says how much.
     """
     path = location(chosen)
-    if path == MEMORY:
-        raise StoreUnusable(":memory: is gone when the command ends; give the path of a file with --store")
+    _refuse_memory(path)
     if is_served(path):
         settings = read_settings()
         uploads = sending is not None and "timeout_seconds" not in settings.model_fields_set
@@ -59,11 +86,21 @@ def opened(
             sending=sending,
             timeout_seconds=_UPLOAD_SECONDS if uploads else None,
         )
-    if not create and not is_there(path):
+    if not create:
+        _require(path)
+    return holdfast.open(path, embedder=chosen.embedder, settings=read_settings(), work=False)
+
+
+def _refuse_memory(path: str) -> None:
+    if path == MEMORY:
+        raise StoreUnusable(":memory: is gone when the command ends; give the path of a file with --store")
+
+
+def _require(path: str) -> None:
+    if not is_there(path):
         raise StoreUnusable(
             f"there is no store at {shown(path)}; name another with --store, or create it with `holdfast store init`"
         )
-    return holdfast.open(path, embedder=chosen.embedder, settings=read_settings(), work=False)
 
 
 def is_there(path: str) -> bool:

@@ -8,27 +8,22 @@ from typing import Annotated
 
 import typer
 
-from holdfast.app import open_engine
 from holdfast.cli.exits import ExitCode
 from holdfast.cli.machine import plain, print_json
-from holdfast.cli.opening import examined, is_there, location
+from holdfast.cli.opening import governed
 from holdfast.cli.options import Json, Space, StoreOptions, unfolded
-from holdfast.cli.progress import Advance, progress
+from holdfast.cli.progress import progress
 from holdfast.cli.safety import on_one_line
 from holdfast.cli.words import counted
 from holdfast.domain.access import LOCAL_OPERATOR
-from holdfast.domain.capabilities import catalogue
-from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryIdentity
-from holdfast.domain.location import shown
-from holdfast.domain.profiles import DEFAULT_PROFILE, profile_of
 from holdfast.domain.surface.exchange import (
     MemorySpaceExportReport,
     MemorySpaceExportRequest,
     MemorySpaceImportReport,
     MemorySpaceImportRequest,
 )
-from holdfast.errors import InvalidInput, StoreUnusable
+from holdfast.errors import InvalidInput
 from holdfast.sdk.exchange import ExchangeOperations
 from holdfast.settings import read_settings
 
@@ -56,10 +51,15 @@ def export_space(
     as_json: Json = False,
 ) -> None:
     """Write a space to a file, one record per line. What is private stays behind unless it is asked for."""
-    if not is_there(_at(chosen)):
-        raise StoreUnusable(f"there is no store at {shown(_at(chosen))}; name another with --store")
+    request = MemorySpaceExportRequest(include_private, file)
+
+    async def exported() -> MemorySpaceExportReport:
+        async with governed(chosen, _tenant(space)) as (engine, governance):
+            operations = ExchangeOperations(engine, LOCAL_OPERATOR, governance)
+            return await operations.export_space(request, tell=advance)
+
     with progress("exporting", quiet=as_json) as advance:
-        report = asyncio.run(_exported(chosen, space, MemorySpaceExportRequest(include_private, file), advance))
+        report = asyncio.run(exported())
     if as_json:
         print_json(plain(report))
         return
@@ -79,8 +79,14 @@ def import_space(file: _File, chosen: StoreOptions, space: Space = None, as_json
     """Take a file in that `space export` made. It is checked whole before anything is written; again does no harm."""
     if not file.exists():  # told before a store is created for it
         raise InvalidInput("FILE", f"there is none at {file}; `holdfast space export` makes one")
+
+    async def imported() -> MemorySpaceImportReport:
+        async with governed(chosen, _tenant(space), create=True) as (engine, governance):
+            operations = ExchangeOperations(engine, LOCAL_OPERATOR, governance)
+            return await operations.import_space(MemorySpaceImportRequest(file), tell=advance)
+
     with progress("importing", quiet=as_json) as advance:
-        report = asyncio.run(_imported(chosen, space, MemorySpaceImportRequest(file), advance))
+        report = asyncio.run(imported())
     if as_json:
         print_json(plain(report))
     else:
@@ -98,31 +104,5 @@ def _memories(number: int) -> str:
     return f"{number:,} {'memory' if number == 1 else 'memories'}"
 
 
-def _at(chosen: StoreOptions) -> str:
-    examined(chosen)  # a server is refused there: it looks after its own store
-    return location(chosen)
-
-
-async def _exported(
-    chosen: StoreOptions, space: str | None, request: MemorySpaceExportRequest, tell: Advance
-) -> MemorySpaceExportReport:
-    engine = await open_engine(_at(chosen), read_settings(), embedder=chosen.embedder, work=False)
-    try:
-        return await ExchangeOperations(engine, LOCAL_OPERATOR, _governance(space)).export_space(request, tell=tell)
-    finally:
-        await engine.close()
-
-
-async def _imported(
-    chosen: StoreOptions, space: str | None, request: MemorySpaceImportRequest, tell: Advance
-) -> MemorySpaceImportReport:
-    engine = await open_engine(_at(chosen), read_settings(), embedder=chosen.embedder, work=False)
-    try:
-        return await ExchangeOperations(engine, LOCAL_OPERATOR, _governance(space)).import_space(request, tell=tell)
-    finally:
-        await engine.close()
-
-
-def _governance(space: str | None) -> Governance:
-    profile = profile_of(DEFAULT_PROFILE)
-    return Governance(MemoryIdentity(space or read_settings().space), profile, catalogue(profile))
+def _tenant(space: str | None) -> MemoryIdentity:
+    return MemoryIdentity(space or read_settings().space)

@@ -12,7 +12,7 @@ import holdfast
 from holdfast.app import repair_store
 from holdfast.cli.exits import ExitCode
 from holdfast.cli.machine import plain, print_json
-from holdfast.cli.opening import do_what_is_due, examined, is_there, location, opened, whole
+from holdfast.cli.opening import do_what_is_due, examined, location, opened, own, whole
 from holdfast.cli.options import Json, Place, StoreOptions, unfolded
 from holdfast.cli.progress import progress, working
 from holdfast.cli.safety import on_one_line
@@ -21,7 +21,6 @@ from holdfast.domain.location import shown
 from holdfast.domain.papers import Mend, StoreRepair
 from holdfast.domain.results import Stats
 from holdfast.domain.scope import EVERYWHERE
-from holdfast.errors import StoreUnusable
 from holdfast.settings import read_settings
 
 app = typer.Typer(help="Create, measure, check, move and mend the store.", rich_markup_mode=None)
@@ -168,21 +167,15 @@ def repair(
     """Look for what is broken, and say what a repair would do; --apply does what loses nothing. Exit code 1 if
     something is left.
     """
-    if not is_there(_own(chosen)):
-        raise StoreUnusable(f"there is no store at {shown(location(chosen))}; name another with --store")
+    path = own(chosen)
     with working("looking the store over", quiet=as_json):
-        found = asyncio.run(repair_store(_own(chosen), read_settings(), embedder=chosen.embedder, apply=apply))
+        found = asyncio.run(repair_store(path, read_settings(), embedder=chosen.embedder, apply=apply))
     if as_json:
         print_json({"store": shown(location(chosen)), "sound": found.sound, **plain(found)})
     else:
         _print_repair(found)
     if not found.sound:
         raise typer.Exit(ExitCode.PROBLEM)
-
-
-def _own(chosen: StoreOptions) -> str:
-    examined(chosen)  # a server is refused there: it looks after its own store
-    return location(chosen)
 
 
 _DONE = {

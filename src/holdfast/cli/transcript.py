@@ -10,20 +10,16 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from holdfast.app import open_engine
 from holdfast.cli.exits import ExitCode, Usage
 from holdfast.cli.machine import print_json
-from holdfast.cli.opening import examined, location
+from holdfast.cli.opening import governed
 from holdfast.cli.options import Json, OnlyText, Space, StoreOptions, Yes, unfolded
 from holdfast.cli.safety import on_one_line, typed
 from holdfast.cli.words import counted, moment
 from holdfast.domain.access import LOCAL_OPERATOR
-from holdfast.domain.capabilities import catalogue
-from holdfast.domain.governance import Governance
 from holdfast.domain.governed import Transition, View
 from holdfast.domain.identity import DEFAULT_CHANNEL, MemoryIdentity, MemoryScope
-from holdfast.domain.location import shown
-from holdfast.domain.profiles import DEFAULT_PROFILE, profile_of
+from holdfast.domain.profiles import DEFAULT_PROFILE
 from holdfast.domain.redaction import RedactedHostRef, RedactedMessage, RedactedTurn
 from holdfast.domain.surface.transcripts import (
     DEFAULT_PAGE,
@@ -34,7 +30,6 @@ from holdfast.domain.surface.transcripts import (
     MemoryTranscriptReplayReport,
     MemoryTranscriptReplayRequest,
 )
-from holdfast.errors import StoreUnusable
 from holdfast.sdk.transcripts import TranscriptOperations
 from holdfast.settings import read_settings
 
@@ -197,24 +192,13 @@ def repair(whose: Whose, chosen: StoreOptions, as_json: Json = False) -> None:
 
 def _performed(whose: Whose, chosen: StoreOptions, call: Callable[[TranscriptOperations], Awaitable[T]]) -> T:
     """Ask the store itself: a server looks after its own."""
-    if examined(chosen) is None:
-        raise StoreUnusable(
-            f"there is no store at {shown(location(chosen))}; name another with --store, or create it with"
-            " `holdfast store init`"
-        )
-    return asyncio.run(_asked(whose, chosen, call))
+    identity = MemoryIdentity(whose.space or read_settings().space, whose.subject, whose.agent)
 
+    async def asked() -> T:
+        async with governed(chosen, identity, whose.profile) as (engine, governance):
+            return await call(TranscriptOperations(engine, LOCAL_OPERATOR, governance))
 
-async def _asked(whose: Whose, chosen: StoreOptions, call: Callable[[TranscriptOperations], Awaitable[T]]) -> T:
-    settings, profile = read_settings(), profile_of(whose.profile)
-    identity = MemoryIdentity(whose.space or settings.space, whose.subject, whose.agent)
-    engine = await open_engine(location(chosen), settings, embedder=chosen.embedder, work=False)
-    try:
-        return await call(
-            TranscriptOperations(engine, LOCAL_OPERATOR, Governance(identity, profile, catalogue(profile)))
-        )
-    finally:
-        await engine.close()
+    return asyncio.run(asked())
 
 
 _Page = Callable[[TranscriptOperations, str | None], Awaitable[MemoryTranscriptReplayReport]]
