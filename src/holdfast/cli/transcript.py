@@ -50,6 +50,8 @@ class Whose:
     channel: Annotated[str, _option("--channel", "NAME", "The channel it came through.")] = DEFAULT_CHANNEL
     subject: Annotated[OnlyText, _option("--subject", "NAME", "Whom it is about.")] = None
     agent: Annotated[OnlyText, _option("--agent", "NAME", "The agent whose it is.")] = None
+    app: Annotated[OnlyText, _option("--app", "NAME", "The app it belongs to; a gateway's is `default`.")] = None
+    project: Annotated[OnlyText, _option("--project", "NAME", "The project it belongs to; likewise.")] = None
     space: Space = None
     profile: Annotated[
         str, _option("--profile", "NAME", "Whose budgets hold; one of `holdfast platform profiles`.")
@@ -192,7 +194,8 @@ def repair(whose: Whose, chosen: StoreOptions, as_json: Json = False) -> None:
 
 def _performed(whose: Whose, chosen: StoreOptions, call: Callable[[TranscriptOperations], Awaitable[T]]) -> T:
     """Ask the store itself: a server looks after its own."""
-    identity = MemoryIdentity(whose.space or read_settings().space, whose.subject, whose.agent)
+    space = whose.space or read_settings().space
+    identity = MemoryIdentity(space, whose.subject, whose.agent, whose.app, whose.project)
 
     async def asked() -> T:
         async with governed(chosen, identity, whose.profile) as (engine, governance):

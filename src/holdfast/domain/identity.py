@@ -13,15 +13,28 @@ DEFAULT_CHANNEL = "local"
 
 @dataclass(frozen=True, slots=True)
 class MemoryIdentity:
-    """Whose memory it is: the space, and in it a subject, else an agent, else everybody."""
+    """Whose memory it is: the space, and in it a subject, else an agent, else everybody.
+
+    What is kept by app, project or namespace, as the gateway does, is another memory in each of them.
+    """
 
     space: str = DEFAULT_SPACE
     subject_id: str | None = None
     agent_id: str | None = None
+    app: str | None = None
+    project: str | None = None
+    namespace: str | None = None
 
     @property
     def scope(self) -> Scope:
-        return Scope(space=self.space, subject=self.subject_id, agent=self.agent_id)
+        return Scope(
+            space=self.space,
+            subject=self.subject_id,
+            agent=self.agent_id,
+            app=self.app,
+            project=self.project,
+            namespace=self.namespace,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,10 +70,18 @@ class MemoryRuntimeBuilder(Generic[R]):
         return self._with(replace(self._plan, location=location, backend=backend))
 
     def identity(
-        self, *, space: str = DEFAULT_SPACE, subject_id: str | None = None, agent_id: str | None = None
+        self,
+        *,
+        space: str = DEFAULT_SPACE,
+        subject_id: str | None = None,
+        agent_id: str | None = None,
+        app: str | None = None,
+        project: str | None = None,
+        namespace: str | None = None,
     ) -> Self:
-        """Whose memory it is."""
-        return self._with(replace(self._plan, identity=MemoryIdentity(space, subject_id, agent_id)))
+        """Whose memory it is. What came through a gateway is kept by app and project, "default" if none was named."""
+        whose = MemoryIdentity(space, subject_id, agent_id, app, project, namespace)
+        return self._with(replace(self._plan, identity=whose))
 
     def actor(self, actor: Actor) -> Self:
         """Who is calling; by default the operator of this machine."""
