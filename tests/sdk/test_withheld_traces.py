@@ -42,7 +42,9 @@ class Host:
 
     def __init__(self, engine: Any, embedder: Elsewhere) -> None:
         profile = profile_of(DEFAULT_PROFILE)
-        governance = Governance(MemoryIdentity(subject_id="ana"), profile, catalogue(profile, Circumstances(model=True)))
+        governance = Governance(
+            MemoryIdentity(subject_id="ana"), profile, catalogue(profile, Circumstances(model=True))
+        )
         self.runtime = AsyncMemoryRuntime(engine, LOCAL_OPERATOR, governance)
         self.memory = AsyncMemory(engine, subject="ana")
         self.embedder = embedder
