@@ -35,6 +35,7 @@ def test_another_space_can_be_named(ana: Holdfast) -> None:
     assert ana("space", "import", "space.jsonl", "--space", "copy", "--json").json["taken"]["messages"] == 2
     assert ana("store", "stats", "--space", "copy", "--json").json["messages"] == 2
     assert ana("space", "export", "other.jsonl", "--space", "nobody", "--json").json["counts"]["messages"] == 0
+    assert "nothing in that space; --space names another" in ana("space", "export", "o.jsonl", "--space", "nobody").out
 
 
 def test_what_is_private_goes_only_if_it_is_asked_for(ana: Holdfast, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from holdfast.settings import Settings
 from serving import OPERATOR_KEY, served
 
 from .conftest import Holdfast
+from .terminal import at_a_terminal
 
 REF = HostOpaqueRef("crm", "ticket", "T-1", Relation.ORIGIN, RefVisibility.HOST_UI, "Ana's complaint")
 ANA = ("--subject", "ana", "--conversation", "c1")
@@ -112,6 +114,20 @@ def test_deleting_needs_somebody_to_ask_or_a_yes(talked: str, holdfast: Holdfast
     assert refused.code == 2
     assert "--yes" in refused.err
     assert "Question 1" in holdfast("transcript", "replay", *ANA).out
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+def test_deleting_shows_what_it_will_touch_and_asks(quiet_environment: Path, holdfast: Holdfast) -> None:
+    asyncio.run(said("memory.db", 2))
+    delete = ("transcript", "lifecycle", "delete_raw", "--reason", "asked to")
+    with at_a_terminal(quiet_environment, *delete, "--conversation", "c1") as terminal:
+        assert "[y/N]" not in terminal.see("--subject or --agent says whose conversation it is")
+        assert terminal.end() == 0
+    for answer, code, left in (("n\n", 1, True), ("y\n", 0, False)):
+        with at_a_terminal(quiet_environment, *delete, *ANA) as terminal:
+            assert "2 turns (4 messages) would be deleted." in terminal.see("[y/N]: ")
+            assert terminal.leave(answer) == code
+        assert ("Question 1" in holdfast("transcript", "replay", *ANA).out) is left
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from holdfast.cli.opening import governed
 from holdfast.cli.options import Json, Space, StoreOptions, unfolded
 from holdfast.cli.progress import progress
 from holdfast.cli.safety import on_one_line
-from holdfast.cli.words import counted
+from holdfast.cli.words import counted, sized
 from holdfast.domain.access import LOCAL_OPERATOR
 from holdfast.domain.identity import MemoryIdentity
 from holdfast.domain.surface.exchange import (
@@ -66,7 +66,9 @@ def export_space(
     counts = report.counts
     print(f"Exported {counted(counts.messages, 'message')} in {counted(counts.turns, 'turn')},", end=" ")
     print(f"{_memories(counts.memories)} and {counted(counts.resources, 'resource')}", end=" ")
-    print(f"of {on_one_line(report.space)} to {on_one_line(str(file))} ({report.size_bytes / 1e6:,.1f} MB).")
+    print(f"of {on_one_line(report.space)} to {on_one_line(str(file))} ({sized(report.size_bytes)}).")
+    if not counts.messages and not counts.memories and not counts.redacted:
+        print("There is nothing in that space; --space names another.")
     if counts.redacted:
         told = "" if include_private else "; --include-private exports what is private, too"
         print(f"{counted(counts.redacted, 'message')} withheld{told}.")

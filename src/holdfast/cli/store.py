@@ -16,7 +16,7 @@ from holdfast.cli.opening import do_what_is_due, examined, location, opened, own
 from holdfast.cli.options import Json, Place, StoreOptions, unfolded
 from holdfast.cli.progress import progress, working
 from holdfast.cli.safety import on_one_line
-from holdfast.cli.words import counted
+from holdfast.cli.words import counted, sized
 from holdfast.domain.location import shown
 from holdfast.domain.papers import Mend, StoreRepair
 from holdfast.domain.results import Stats
@@ -61,7 +61,7 @@ def check(chosen: StoreOptions, as_json: Json = False) -> None:
         print(f"There is no store at {on_one_line(shown(location(chosen)))} yet; `holdfast store init` creates it.")
     else:
         print(f"{on_one_line(found.store)}: {found.engine}, schema {found.schema} of {found.newest},", end=" ")
-        print(f"{found.bytes / 1e6:,.1f} MB.")
+        print(f"{sized(found.bytes)}.")
         if found.unfinished:
             print("It is the target of a copy that is not complete; go on with it: `holdfast store copy FROM TO`.")
         elif not ready:

@@ -154,6 +154,12 @@ def lifecycle(
 
     if deletes and not yes:
         looked = asked(Transition.REVIEW)
+        if not looked.affected_turns:
+            if as_json:
+                print_json(looked)
+            else:
+                print(f"Nothing was changed: there is no such turn.{whose.missed}")
+            return
         print(f"{_turns(looked)} would be deleted.", file=sys.stderr)
         if not typer.confirm("Delete their content for good?", err=True):
             print("Nothing was changed.")
