@@ -182,3 +182,18 @@ def test_a_chat_id_that_is_also_a_conversations_own_name_leads_nowhere(location:
         assert len(await host.memory.search("parrot canary")) == 1
 
     play(location, act)
+
+
+def test_what_a_bootstrap_says_of_a_conversation_of_this_store_rests_on_it(location: str) -> None:
+    async def act(host: Host) -> None:
+        await host.say("I keep a canary.")
+        snapshot = (await host.runtime.export(MemoryExportRequest(scope=CHAT, mode="bootstrap"))).document
+        assert snapshot is not None
+        await host.runtime.import_(MemoryImportRequest(snapshot, "elsewhere", mode="bootstrap"))
+        assert len(await host.memory.search("canary", kind="memory")) == 1
+        masked = await host.age("mask")
+        assert len(masked.derived_memory_refs) == 1
+        await host.memory.forget(conversation="c1", channel="web")
+        assert await host.memory.search("canary") == ()
+
+    play(location, act)

@@ -11,6 +11,7 @@ from typing import Any
 from holdfast.domain.archived import ArchivedMemory, ArchivedTurn, is_private, plain, read_memory, read_turn
 from holdfast.domain.canonical import canonical, fingerprint
 from holdfast.domain.governed import TranscriptState, checked_member
+from holdfast.domain.ids import MessageId, checked_id
 from holdfast.domain.numbers import checked_flag
 from holdfast.domain.scope import Scope, check_part
 from holdfast.domain.surface.exchange import (
@@ -125,7 +126,7 @@ def _origin(thread: Scope) -> dict[str, str]:
 
 def _summary(turns: tuple[ArchivedTurn, ...]) -> tuple[SummaryLine, ...]:
     said = [
-        SummaryLine(message.role.value, " ".join(message.text.split())[:SUMMARY_CHARS])
+        SummaryLine(message.role.value, " ".join(message.text.split())[:SUMMARY_CHARS], MessageId(message.id))
         for turn in turns
         if turn.state is TranscriptState.ACTIVE
         for message in turn.messages
@@ -149,7 +150,7 @@ def _content(snapshot: ContinuitySnapshot) -> dict[str, Any]:
             "includes_execution_state": manifest.includes_execution_state,
             "truncated": manifest.truncated,
         },
-        "summary": [{"role": line.role, "text": line.text} for line in snapshot.summary],
+        "summary": [{"role": line.role, "text": line.text, "id": line.message_id} for line in snapshot.summary],
         "long_term_memory": [plain(memory) for memory in snapshot.long_term_memory],
         "execution_state": None if state is None else {"turns": [plain(turn) for turn in state.turns]},
         **{name: list(getattr(snapshot, name)) for name in _SELF},
@@ -223,10 +224,11 @@ def _read_manifest(value: object) -> SnapshotManifest:
 
 
 def _read_line(value: object) -> SummaryLine:
-    if not isinstance(value, Mapping) or set(value) != {"role", "text"}:
-        raise InvalidInput("summary", "each line must have a role and a text")
+    if not isinstance(value, Mapping) or set(value) != {"role", "text", "id"}:
+        raise InvalidInput("summary", "each line must have a role, a text and the id of its message")
     role = checked_member(Role, value["role"], "summary.role")
-    return SummaryLine(role.value, checked_text(value["text"], "summary.text", max_chars=SUMMARY_CHARS))
+    text = checked_text(value["text"], "summary.text", max_chars=SUMMARY_CHARS)
+    return SummaryLine(role.value, text, MessageId(checked_id(value["id"], "summary.id")))
 
 
 def _read_state(value: object, space: str) -> ExecutionState:

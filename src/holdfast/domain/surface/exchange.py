@@ -11,6 +11,7 @@ from typing import Any
 
 from holdfast.domain.archived import ArchivedMemory, ArchivedTurn
 from holdfast.domain.identity import MemoryScope
+from holdfast.domain.ids import MessageId
 from holdfast.domain.lifecycle import LifecycleReport, ModeInput
 
 NOT_BUILT = "not_built"
@@ -43,6 +44,7 @@ class SummaryLine:
 
     role: str
     text: str
+    message_id: MessageId
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,6 +133,8 @@ class ImportContinuity(Write[_Prepared, MemoryImportReport]):
             status=Status.ACCEPTED,
             validity=ALWAYS,
             recorded_at=snapshot.exported_at,
+            # Where it came from in this very store: whoever masks or forgets that learns of this, too.
+            evidence=tuple(dict.fromkeys(line.message_id for line in snapshot.summary)),
         )
         return ArchivedMemory(planted(ids.MEMORY, snapshot.exported_at, made_for, "episode"), (revision,))
 
@@ -164,6 +166,8 @@ class ImportContinuity(Write[_Prepared, MemoryImportReport]):
         partition = thread.partition
         at_home = Scope(**{name: value for name, value in origin.items() if name != "channel"}).partition == partition
         same = at_home and (prepared.snapshot.chat_id, origin.get("channel")) == (thread.conversation, thread.channel)
+        # A bootstrap takes no turns: what its summary was said in is here already, or nowhere.
+        same |= at_home and self._mode is TransferMode.BOOTSTRAP
         return Intake(
             core=prepared.core,
             messages_home=None if same else str(thread.given()),
