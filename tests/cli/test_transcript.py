@@ -100,7 +100,7 @@ def test_turns_are_masked_restored_and_deleted(talked: str, holdfast: Holdfast) 
     assert (masked.code, masked.out) == (0, "1 turn (2 messages) masked.\n")
     assert "[withheld: lifecycle_masked]" in holdfast("transcript", "replay", *ANA).out
     again = holdfast("transcript", "lifecycle", "mask", *ANA, "--turn", "t1", "--reason", "asked to")
-    assert again.out == "Nothing was changed: there is no such turn, or it is masked already.\n"
+    assert again.out.startswith("Nothing was changed: there is no such turn, or it is masked already.")
     assert holdfast("transcript", "lifecycle", "restore", *ANA, "--reason", "sorry").out.endswith("restored.\n")
     deleted = holdfast("transcript", "lifecycle", "delete_raw", *ANA, "--reason", "asked to", "--yes", "--json")
     assert (deleted.json["affected_turns"], deleted.json["changed"]) == (3, True)
@@ -156,7 +156,11 @@ def test_who_forgets_to_say_whose_a_conversation_is_is_told(talked: str, holdfas
     for arguments in (("replay", *nobodys), ("lifecycle", "mask", *nobodys, "--reason", "asked to")):
         assert "--subject or --agent says whose conversation it is" in holdfast("transcript", *arguments).out
     theirs = holdfast("transcript", "replay", "--subject", "ana", "--conversation", "c2")
-    assert theirs.out.endswith("There are no turns.\n")
+    assert "--app and --project; a gateway's are `default`" in theirs.out
+    place = ("--subject", "ana", "--conversation", "c1", "--app", "shop")
+    assert holdfast("transcript", "replay", *place).out.endswith("There are no turns.\n")
+    assert holdfast("add", "A parcel.", *place).code == 0
+    assert "A parcel." in holdfast("transcript", "replay", *place).out
 
 
 def test_a_whole_transcript_passes_the_check(talked: str, holdfast: Holdfast) -> None:

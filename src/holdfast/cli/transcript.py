@@ -68,6 +68,8 @@ class Whose:
         """What to try where nothing was found: the same name is another conversation for everybody."""
         if self.subject is None and self.agent is None:
             return " --subject or --agent says whose conversation it is; now it is one that belongs to nobody."
+        if self.app is None and self.project is None:
+            return " If it is an app's or a project's, name them: --app and --project; a gateway's are `default`."
         return ""
 
 
