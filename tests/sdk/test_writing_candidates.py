@@ -460,6 +460,7 @@ BAD: list[tuple[str, Any]] = [
         ),
     ),
     ("extraction.facts", MemoryWriteRequest.long_term_extraction(LongTermExtraction("e", "p", ()))),
+    ("extraction.facts[0]", MemoryWriteRequest.long_term_extraction(LongTermExtraction("e", "p", ("x",)))),  # type: ignore[arg-type]
     (
         "extraction.extraction_id",
         MemoryWriteRequest.long_term_extraction(LongTermExtraction("", "p", (LongTermFact("x"),))),

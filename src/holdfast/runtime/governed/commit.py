@@ -12,6 +12,7 @@ from holdfast.domain.governance import Governance
 from holdfast.domain.governed import MAX_TURN_MESSAGES, SkippedReason, TranscriptState, TranscriptTurn
 from holdfast.domain.identity import MemoryScope, key_of
 from holdfast.domain.ids import MessageId, OperationId
+from holdfast.domain.kinds import checked_all
 from holdfast.domain.numbers import checked_whole
 from holdfast.domain.scope import Scope
 from holdfast.domain.surface.transcripts import (
@@ -26,7 +27,6 @@ from holdfast.runtime.governed.threads import Address, course
 from holdfast.runtime.governed.turns import (
     Circumstances,
     Given,
-    checked_all,
     checked_turn_id,
     given_of,
     index_later,

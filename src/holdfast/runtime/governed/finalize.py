@@ -24,7 +24,7 @@ from holdfast.domain.governed import (
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.ids import OperationId, checked_id
 from holdfast.domain.jobs import JobKind, NewJob
-from holdfast.domain.kinds import checked_kind
+from holdfast.domain.kinds import checked_all, checked_kind
 from holdfast.domain.lifecycle import Disposition, ModeInput, Trigger, admitted, checked_mode
 from holdfast.domain.numbers import checked_flag
 from holdfast.domain.profiles import Pressure, pressure_of
@@ -51,7 +51,6 @@ from holdfast.runtime.governed.threads import Address, course
 from holdfast.runtime.governed.turns import (
     Circumstances,
     Given,
-    checked_all,
     checked_turn_id,
     given_of,
     index_later,

@@ -20,14 +20,13 @@ from holdfast.domain.governed import (
 )
 from holdfast.domain.ids import JobId, MessageId, TurnId
 from holdfast.domain.jobs import JobKind, NewJob
-from holdfast.domain.kinds import checked_kind
+from holdfast.domain.kinds import checked_all, checked_kind
 from holdfast.domain.metadata import check_metadata
 from holdfast.domain.numbers import checked_whole
 from holdfast.domain.scope import Scope
 from holdfast.domain.surface.transcripts import TurnMessage
 from holdfast.domain.text import checked_text
 from holdfast.domain.transcript import Draft, Role
-from holdfast.errors import InvalidInput
 from holdfast.ports import NewMessage, NewTurn, StoredMessages, Transaction
 from holdfast.runtime.indexing import Entry
 from holdfast.runtime.perform import Core
@@ -74,13 +73,6 @@ class Circumstances:
         refs = checked_all(self.host_refs, HostOpaqueRef, "host_refs")
         checked_whole(len(refs), "host_refs", 0, MAX_TURN_HOST_REFS)
         object.__setattr__(self, "host_refs", refs)
-
-
-def checked_all(given: object, kind: type[T], field: str) -> tuple[T, ...]:
-    """All of them, if they are of that kind."""
-    if isinstance(given, str | bytes) or not isinstance(given, Sequence):
-        raise InvalidInput(field, f"expected several {kind.__name__}, got {type(given).__name__}")
-    return tuple(checked_kind(each, kind, f"{field}[{place}]") for place, each in enumerate(given))
 
 
 def checked_turn_id(turn_id: object) -> str:

@@ -14,11 +14,12 @@ from holdfast.domain.governance import Governance
 from holdfast.domain.governed import Authority, checked_member
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.ids import OperationId, checked_id
-from holdfast.domain.kinds import checked_kind
+from holdfast.domain.kinds import checked_all, checked_kind
 from holdfast.domain.memory import Plane, Trust, Validity
 from holdfast.domain.scope import Scope
 from holdfast.domain.surface.writing import (
     LongTermExtraction,
+    LongTermFact,
     MemoryWriteCandidate,
     MemoryWriteReport,
     MemoryWriteRequest,
@@ -141,7 +142,8 @@ def _of_extraction(extraction: LongTermExtraction) -> tuple[MemoryWriteCandidate
     checked_kind(extraction, LongTermExtraction, "extraction")
     checked_text(extraction.extraction_id, "extraction.extraction_id", max_chars=128)
     checked_text(extraction.pipeline, "extraction.pipeline", max_chars=64)
-    if not extraction.facts:
+    facts = checked_all(extraction.facts, LongTermFact, "extraction.facts")
+    if not facts:
         raise InvalidInput("extraction.facts", "is empty; there is nothing to write")
     return tuple(
         MemoryWriteCandidate(
@@ -153,7 +155,7 @@ def _of_extraction(extraction: LongTermExtraction) -> tuple[MemoryWriteCandidate
             valid_from=fact.valid_from,
             valid_until=fact.valid_until,
         )
-        for place, fact in enumerate(extraction.facts)
+        for place, fact in enumerate(facts)
     )
 
 
