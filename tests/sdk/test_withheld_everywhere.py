@@ -163,6 +163,16 @@ class Life:
     def withheld(self, *states: str, private: bool = False, of: MemoryIdentity | None = None) -> set[str]:
         return {each for turn in self.turns for each in turn.withheld(*states, private=private, of=of)}
 
+    def there(self, owner: MemoryIdentity, where: MemoryScope) -> set[str]:
+        """The texts that the owner must be shown."""
+        return {
+            f"text{each.number}x"
+            for turn in self.turns
+            if (turn.owner, turn.where) == (owner, where) and turn.state in ("active", "archived")
+            for each in turn.said
+            if not each.forgotten
+        }
+
     # --- what is done ---
 
     async def step(self) -> None:
@@ -339,7 +349,7 @@ class Life:
             closed, "the past", repr(await memory.search(QUERY, top_k=200, as_of=self.engine._core.clock.now(), **who))
         )
         check(shut | self.withheld("archived", "masked", "raw_deleted"), "private planes", repr(
-            await memory.search(QUERY, top_k=200, planes=["private", "soul_candidate", "long_term"], **who)
+            await memory.search(QUERY, top_k=200, planes=["private", "soul_candidate"], kind="message", **who)
         ))  # fmt: skip
         listed = await memory.list(limit=1000, **who)
         check(inner, "list", repr(listed))
@@ -375,6 +385,8 @@ class Life:
                 page = await runtime.replay_transcript(MemoryTranscriptReplayRequest(view, where, 64))
                 leaving = await runtime.export_transcript(MemoryTranscriptExportRequest(where, 64, view=view))
                 check(hidden | elsewhere, view, repr(page), repr(leaving))
+                if view is View.RAW_OWNER_ONLY:
+                    assert self.there(owner, where) <= set(CANARY.findall(repr(page)))
             for private, hidden in ((False, inner), (True, shut)):
                 for mode in ("bootstrap", "full_restore"):
                     try:
