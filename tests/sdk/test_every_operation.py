@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+import holdfast
 from holdfast import Actor, ActorKind, Status
-from holdfast.domain.access import OF_THE_RUNTIME, Action
+from holdfast.domain.access import LOCAL_OPERATOR, OF_THE_RUNTIME, Action
 from holdfast.domain.operations import Operation, Outcome
 from holdfast.domain.profiles import PROFILES
 from holdfast.errors import (
@@ -24,6 +25,7 @@ from holdfast.errors import (
     InvalidScope,
     InvalidSnapshot,
     ManifestMismatch,
+    NotFound,
     StoreClosed,
 )
 from holdfast.sdk import (
@@ -395,3 +397,64 @@ def test_what_is_masked_is_gone_from_every_operation(known: Known) -> None:
 
 def test_statuses_and_states_have_the_same_names() -> None:
     assert {"archived", "masked", "raw_deleted"} < set(Status)
+
+
+# --- what is private by what it rests on ------------------------------------------------------------------------------
+
+DIARY = ("private_garden_internal", "soul_governance", "operator_diagnostic")
+READERS = {
+    "its user": (Actor(ActorKind.USER, "ana"), {"subject": "ana"}, True),
+    "the operator of the machine": (LOCAL_OPERATOR, {"subject": "ana"}, True),
+    "an operator within walls": (Actor(ActorKind.OPERATOR, "clerk", space="default"), {"subject": "ana"}, False),
+    "an agent that she is mounted on": (
+        Actor(ActorKind.AGENT, "bot", subjects=frozenset({"ana"})), {"subject": "ana", "agent": "bot"}, False
+    ),
+    "a device of hers": (Actor(ActorKind.DEVICE, "ana"), {"subject": "ana"}, False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("authority", DIARY)
+@pytest.mark.parametrize("who", READERS)
+def test_a_private_message_is_read_by_its_owner_alone_by_whatever_way(location: str, who: str, authority: str) -> None:
+    with builder(location).open() as runtime:
+        private = TurnMessage(f"I hid it in {CANARY}.", role="assistant", authority=authority)
+        said = runtime.commit_transcript(
+            MemoryTranscriptCommitRequest(TranscriptTurnInput("t-1", (TurnMessage("Hello."), private), CHAT))
+        )
+    actor, where, sees = READERS[who]
+    with holdfast.open(location, embedder="fake", work=False, actor=actor) as memory:
+        calls: list[Callable[[], Any]] = [
+            lambda: memory.get(said.message_ids[1], **where),
+            lambda: memory.search(CANARY, kind="message", planes=PRIVATE, **where),
+        ]
+        if actor.kind is not ActorKind.DEVICE:
+            calls += [
+                lambda: memory.history(said.message_ids[1], **where),
+                lambda: memory.list(kind="message", planes=PRIVATE, **where),
+                lambda: memory.browse(kind="message", planes=PRIVATE, **where).items,
+            ]
+        for call in calls:
+            try:
+                shown = repr(call())
+            except NotFound as error:
+                shown = str(error)
+            assert (CANARY in shown) is sees
+        assert CANARY not in repr(memory.search(CANARY, **where))
+
+
+PRIVATE = ["private", "soul_candidate"]
+
+
+def test_a_model_is_told_the_correction_and_people_what_was_said(location: str) -> None:
+    with builder(location).open() as runtime:
+        said = runtime.commit_transcript(turn(f"I fly to {CANARY}."))
+    with holdfast.open(location, embedder="fake", work=False) as memory:
+        memory.correct(said.message_ids[0], "I fly to Porto.", subject="ana")
+    with builder(location).open() as runtime:
+        asked = MemoryProjectionRequest("Where do I fly?", scope=CHAT)
+        assert CANARY not in repr(runtime.project(asked))
+        assert "I fly to Porto." in runtime.project(asked).system_memory_block
+        shown = runtime.replay_transcript(MemoryTranscriptReplayRequest("host_ui", CHAT)).slice
+        assert shown.turns[0].messages[0].text == f"I fly to {CANARY}."
+        model = runtime.replay_transcript(MemoryTranscriptReplayRequest("model_context", CHAT)).slice
+        assert [item.reason for item in model.redactions] == ["model_context_policy"]

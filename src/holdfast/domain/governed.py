@@ -203,12 +203,13 @@ class HostOpaqueRef:
 
 @dataclass(frozen=True, slots=True)
 class TranscriptMessage:
-    """One message of a turn. Its text is None when the raw content was deleted."""
+    """One message of a turn. Its text is None when the raw content was deleted; superseded, a memory corrects it."""
 
     id: MessageId
     role: Role
     text: str | None
     authority: Authority
+    superseded: bool = False
 
     def __post_init__(self) -> None:
         checked_id(self.id, "message_id")

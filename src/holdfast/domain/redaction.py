@@ -286,6 +286,9 @@ def _message(message: TranscriptMessage, rule: StateRule, view: View) -> Redacte
     # Looked up in any case, so that an authority without a rule is an error in every state.
     by_authority = AUTHORITIES[message.authority][view]
     reason = rule.messages or by_authority
+    if reason is None and message.superseded and view is View.MODEL_CONTEXT:
+        # It was said, and people may look it up; what a model is told is the correction.
+        reason = RedactionReason.MODEL_CONTEXT_POLICY
     if reason is not None:
         return RedactedMessage(message.id, message.role, None, None, reason)
     return RedactedMessage(message.id, message.role, message.text, message.authority)

@@ -16,15 +16,17 @@ def check_view(actor: Actor, view: View, partition: Partition) -> None:
     The raw view is its owner's: the user or agent whose partition it is. What belongs to the whole space, or to a
     person who is not calling, is seen raw by nobody but an operator without walls, who could read the store itself.
     """
-    if view is View.RAW_OWNER_ONLY and not (_owns(actor, partition) or _runs_the_store(actor)):
+    if view is View.RAW_OWNER_ONLY and not (owns(actor, partition) or runs_the_store(actor)):
         raise AccessDenied(f"{actor.kind} {actor.id!r} may not see this transcript raw; ask for another view")
     if view is View.OPERATOR_AUDIT and actor.kind is not ActorKind.OPERATOR:
         raise AccessDenied(f"{view} is for operators; ask for another view")
 
 
-def _owns(actor: Actor, partition: Partition) -> bool:
+def owns(actor: Actor, partition: Partition) -> bool:
+    """Whether what is private there is the actor's own."""
     return _OWNED_BY.get(actor.kind) == partition.kind and actor.id == partition.owner
 
 
-def _runs_the_store(actor: Actor) -> bool:
+def runs_the_store(actor: Actor) -> bool:
+    """Whether the actor could read the store itself."""
     return actor.kind is ActorKind.OPERATOR and actor.space is None

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from holdfast.domain.access import ActorKind
 from holdfast.domain.ids import MessageId
 from holdfast.domain.jobs import Job, JobKind, JobStatus
 from holdfast.domain.memory import Evidence
@@ -13,6 +14,7 @@ from holdfast.domain.operations import Operation
 from holdfast.domain.results import Finding, HitKind, Record
 from holdfast.domain.scope import CONVERSATION_PARTS, SCOPE_PARTS, Partition, Scope
 from holdfast.domain.times import from_micros, to_micros
+from holdfast.domain.viewing import owns, runs_the_store
 from holdfast.ports import Answer, Delta, IndexRow, ListFilter, Nearest, Unindexed
 from holdfast.stores.sql import integrity, rows
 from holdfast.stores.sql.dialect import Dialect, Rows
@@ -123,11 +125,24 @@ class SqlReader(DoomReader, UserReader, TranscriptChecker, PapersReader):
 
     def _select(self, condition: str, values: Sequence[Any], tail: str = "", *, keyed: bool = False) -> list[Any]:
         within, reach_values = self._within(keyed=keyed)
+        own, own_values = self._own()
         return self._db.execute(
             f"SELECT {rows.RECORD_COLUMNS} FROM {rows.RECORD_TABLES}"
-            f" WHERE {condition} AND {rows.SHOWN} AND {within} {tail}",
-            [*values, *reach_values],
+            f" WHERE {condition} AND {rows.SHOWN} AND {own} AND {within} {tail}",
+            [*values, *own_values, *reach_values],
         ).fetchall()
+
+    def _own(self) -> tuple[str, list[Any]]:
+        """A message of a private authority is read as in the raw view: by whose it is, by whatever way."""
+        actor = self._grant.actor
+        if actor.kind is ActorKind.SYSTEM or runs_the_store(actor):
+            return "TRUE", []
+        open_to_all = "r.kind = 1 OR r.plane IS NULL"
+        owned = [] if self._grant.partitions is None else [each for each in self._partitions() if owns(actor, each)]
+        if not owned:
+            return f"({open_to_all})", []
+        condition, numbers = self.dialect.among("+r.partition_id", [self._partitions()[each] for each in owned])
+        return f"({open_to_all} OR {condition})", numbers
 
     def find(self, record_id: str, as_of: datetime | None = None) -> tuple[int, Record] | None:
         if as_of is None:

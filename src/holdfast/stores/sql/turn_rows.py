@@ -76,6 +76,7 @@ class MessageRow(NamedTuple):
     role: str
     authority: str | None
     status: str
+    superseded_at: int | None
     text: Any
 
     @property
@@ -83,7 +84,7 @@ class MessageRow(NamedTuple):
         return self.text if isinstance(self.text, str) and self.status != Status.RAW_DELETED else None
 
 
-MESSAGE_COLUMNS = "r.number, r.id, r.turn_id, r.position, r.role, r.authority, r.status, t.text"
+MESSAGE_COLUMNS = "r.number, r.id, r.turn_id, r.position, r.role, r.authority, r.status, r.superseded_at, t.text"
 MESSAGE_TABLES = "records r LEFT JOIN texts t ON t.number = r.number"
 
 
@@ -141,7 +142,9 @@ def turn(row: TurnRow, messages: Sequence[MessageRow], thread: Scope) -> Transcr
 
 def _message(row: MessageRow) -> TranscriptMessage:
     authority = Authority.LEGACY_TRANSCRIPT if row.authority is None else Authority(row.authority)
-    return TranscriptMessage(MessageId(row.id), Role(row.role), row.readable, authority)
+    return TranscriptMessage(
+        MessageId(row.id), Role(row.role), row.readable, authority, superseded=row.superseded_at is not None
+    )
 
 
 def _words(row: TurnRow) -> tuple[ActorAttribution, tuple[HostOpaqueRef, ...]]:
