@@ -27,7 +27,6 @@ from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.domain.secret import Secret
 from holdfast.domain.users import User, key_digest
 from holdfast.errors import CopyRefused, EmbedderMisconfigured, StoreError, StoreUnusable
-from holdfast.extract.model import DEFAULT_MAX_CHARS, ModelCurator
 from holdfast.extract.rules import RuleExtractor
 from holdfast.ports import Clock, Curator, Embedder, Ids, Store, Transaction, Verb
 from holdfast.runtime.governed.mending import LookOverStore, RepairStore
@@ -244,7 +243,7 @@ def curator_of(
     url: str | None = None,
     key: Secret | None = None,
     *,
-    max_chars: int = DEFAULT_MAX_CHARS,
+    max_chars: int | None = None,
 ) -> Curator | None:
     """The model that maintains memory: the one given, else the one in the settings, else none.
 
@@ -253,10 +252,13 @@ def curator_of(
     name = model or settings.model
     if not name:
         return None
+    # With it comes all that speaks HTTP: only whoever has a model needs that.
+    from holdfast.extract.model import DEFAULT_MAX_CHARS, ModelCurator
+
     # The key in the settings is for the address in the settings, and for no other.
     if key is None and url is None and settings.model_key is not None:
         key = Secret(settings.model_key.get_secret_value(), "HOLDFAST_MODEL_KEY")
-    return ModelCurator(name, base_url=url or settings.model_url, api_key=key, max_chars=max_chars)
+    return ModelCurator(name, base_url=url or settings.model_url, api_key=key, max_chars=max_chars or DEFAULT_MAX_CHARS)
 
 
 def _embedder(named: str | None, settings: Settings) -> Embedder:
