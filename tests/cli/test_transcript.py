@@ -153,7 +153,8 @@ def test_what_cannot_be_done_is_said(talked: str, holdfast: Holdfast, arguments:
 
 def test_who_forgets_to_say_whose_a_conversation_is_is_told(talked: str, holdfast: Holdfast) -> None:
     nobodys = ("--conversation", "c1")
-    for arguments in (("replay", *nobodys), ("lifecycle", "mask", *nobodys, "--reason", "asked to")):
+    masking = ("lifecycle", "mask", *nobodys, "--reason", "asked to")
+    for arguments in (("replay", *nobodys), masking, ("repair", *nobodys)):
         assert "--subject or --agent says whose conversation it is" in holdfast("transcript", *arguments).out
     theirs = holdfast("transcript", "replay", "--subject", "ana", "--conversation", "c2")
     assert "--app and --project; a gateway's are `default`" in theirs.out

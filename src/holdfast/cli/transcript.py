@@ -184,6 +184,9 @@ def repair(whose: Whose, chosen: StoreOptions, as_json: Json = False) -> None:
     report = _performed(whose, chosen, lambda runtime: runtime.repair_transcript(request))
     if as_json:
         print_json(report)
+    elif not report.checked_turns and not report.issues:
+        # That nothing is broken where nothing was looked at is no answer.
+        print(f"There are no turns.{whose.missed}")
     else:
         for issue in report.issues:
             places = (issue.turn_id, issue.message_id, issue.store_key)
