@@ -7,18 +7,23 @@
     │   ├── InvalidScope
     │   ├── InvalidCursor          malformed, or of another query
     │   ├── InvalidDocument        not the file that it says, broken, or too large
-    │   └── InvalidSnapshot        damaged, of another kind, or too large; nothing was imported
+    │   ├── InvalidSnapshot        damaged, of another kind, or too large; nothing was imported
+    │   ├── UnknownProvider        no provider of memory has that name
+    │   └── InvalidConfiguration   not what the provider's own schema asks for
     ├── AccessDenied               the actor may not do this here
     │   ├── Unauthenticated        no key, or one that is not known
     │   └── CapabilityUnavailable  not under this profile, configuration or privacy policy
     ├── NotFound                   no such thing in this scope
+    │   └── BindingNotFound        no memory is bound here, or none by that key
     ├── Conflict
     │   ├── IdempotencyConflict    the key was used for something else
     │   ├── DuplicateId            the message id was used for another message
     │   ├── RevisionConflict       somebody changed it meanwhile
     │   ├── AliasNotTrusted        the chat id stands for more than one conversation
     │   ├── PreviewOutdated        what a forget would touch has changed since its preview
-    │   └── UserExists             there is such a user, and this is not its key
+    │   ├── UserExists             there is such a user, and this is not its key
+    │   ├── BindingExists          the company has a binding of that key
+    │   └── BindingDisabled        the binding is switched off
     ├── StoreError
     │   ├── StoreBusy              another writer held the store for too long; safe to try again
     │   ├── StoreUnusable          not a store, a directory, unreadable
@@ -36,10 +41,16 @@
     ├── ModelError
     │   ├── ModelUnavailable       a model did not answer; safe to try again
     │   └── ModelMisconfigured
+    ├── ProviderError
+    │   ├── ProviderUnavailable    a provider of memory did not answer, or refused
+    │   ├── ProviderTimeout        it did not answer in time
+    │   ├── ProviderMalformed      what it answered cannot be understood
+    │   └── ProviderMisconfigured  it cannot be used as it is bound
     ├── DocumentsBusy              too many documents are being read; safe to try again
     ├── LeaseLost                  a worker's job was taken over; its effects were not committed
     └── ConfigurationError
-        └── ManifestMismatch       the store was made for another profile or backend
+        ├── ManifestMismatch       the store was made for another profile or backend
+        └── SecretUnavailable      a reference to a secret cannot be resolved
 
 A message says what was wrong and what to do next. It never holds a key, a secret or a whole text. `code` is stable.
 """
@@ -105,6 +116,18 @@ class InvalidSnapshot(InvalidInput):
     code: ClassVar[str] = "invalid_snapshot"
 
 
+class UnknownProvider(InvalidInput):
+    """There is no provider of memory by that name here."""
+
+    code: ClassVar[str] = "unknown_provider"
+
+
+class InvalidConfiguration(InvalidInput):
+    """The configuration is not what its provider's schema asks for."""
+
+    code: ClassVar[str] = "invalid_configuration"
+
+
 class AccessDenied(HoldfastError):
     """The actor may not do this here."""
 
@@ -127,6 +150,12 @@ class NotFound(HoldfastError):
     """There is no such thing in this scope."""
 
     code: ClassVar[str] = "not_found"
+
+
+class BindingNotFound(NotFound):
+    """No memory is bound here, or there is no binding of that key."""
+
+    code: ClassVar[str] = "binding_not_found"
 
 
 class Conflict(HoldfastError):
@@ -169,6 +198,18 @@ class UserExists(Conflict):
     """There is a user of this id, and the key that was given is not its current one."""
 
     code: ClassVar[str] = "user_exists"
+
+
+class BindingExists(Conflict):
+    """The company has a binding of that key already."""
+
+    code: ClassVar[str] = "binding_exists"
+
+
+class BindingDisabled(Conflict):
+    """The binding is switched off."""
+
+    code: ClassVar[str] = "binding_disabled"
 
 
 class StoreError(HoldfastError):
@@ -273,6 +314,36 @@ class ModelMisconfigured(ModelError):
     code: ClassVar[str] = "model_misconfigured"
 
 
+class ProviderError(HoldfastError):
+    """A provider of memory could not do its work."""
+
+    code: ClassVar[str] = "provider_error"
+
+
+class ProviderUnavailable(ProviderError):
+    """A provider of memory did not answer, or refused."""
+
+    code: ClassVar[str] = "provider_unavailable"
+
+
+class ProviderTimeout(ProviderError):
+    """A provider of memory did not answer in time. Whether it did what was asked is not known."""
+
+    code: ClassVar[str] = "provider_timeout"
+
+
+class ProviderMalformed(ProviderError):
+    """What a provider of memory answered cannot be understood."""
+
+    code: ClassVar[str] = "provider_malformed"
+
+
+class ProviderMisconfigured(ProviderError):
+    """A provider of memory cannot be used as it is bound."""
+
+    code: ClassVar[str] = "provider_misconfigured"
+
+
 class DocumentsBusy(HoldfastError):
     """Too many documents are being read. Nothing was written; trying again is safe."""
 
@@ -295,3 +366,9 @@ class ManifestMismatch(ConfigurationError):
     """The store's manifest says that it was made for another profile, backend or kind."""
 
     code: ClassVar[str] = "manifest_mismatch"
+
+
+class SecretUnavailable(ConfigurationError):
+    """A reference to a secret cannot be resolved; what needs it is refused."""
+
+    code: ClassVar[str] = "secret_unavailable"

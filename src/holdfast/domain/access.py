@@ -17,18 +17,30 @@ class ActorKind(StrEnum):
     SYSTEM = "system"
 
 
+class Role(StrEnum):
+    """What a credential is for; it narrows what its kind of actor may do."""
+
+    ADMIN = "admin"  # operators: everything in their space
+    AUDITOR = "auditor"  # operators: the trail, costs, jobs and bindings, and nothing that memory says
+    MEMBER = "member"  # agents and users: read, capture and note; users also correct and forget what is theirs
+    CURATOR = "curator"  # agents: a member who may correct and forget
+    READER = "reader"  # agents and users: read
+
+
 @dataclass(frozen=True, slots=True)
 class Actor:
     """Who is calling.
 
     `space` walls the actor in; only operators and the system may have none. A user or device speaks for the subject
-    `id`; an agent for the agent `id`, and for the subjects that are mounted on it.
+    `id`; an agent for the agent `id`, and for the subjects that are mounted on it. Without a `role` an actor may do
+    whatever its kind may.
     """
 
     kind: ActorKind
     id: str
     space: str | None = None
     subjects: frozenset[str] = frozenset()
+    role: Role | None = None
 
     def __post_init__(self) -> None:
         _check_kind(self.kind)
@@ -103,6 +115,20 @@ class Action(StrEnum):
     EXPORT_TRANSCRIPT = "export_transcript"
     EXPORT_SPACE = "export_space"
     IMPORT_SPACE = "import_space"
+    CAPTURE = "capture"
+    RECORD_UPSERT = "record_upsert"
+    QUERY = "query"
+    PROFILE = "profile"
+    DELIVER_HOOK = "deliver_hook"
+    RESOLVE_BINDING = "resolve_binding"
+    READ_BINDINGS = "read_bindings"
+    MANAGE_BINDINGS = "manage_bindings"
+    READ_OPERATIONS = "read_operations"
+    READ_DELIVERIES = "read_deliveries"
+    MANAGE_DELIVERIES = "manage_deliveries"
+    MANAGE_JOBS = "manage_jobs"
+    READ_COSTS = "read_costs"
+    MANAGE_COSTS = "manage_costs"
 
 
 # What a `MemoryRuntime` does; `recall` besides, which the library has too.
@@ -153,6 +179,13 @@ _READS = frozenset(
         Action.REPAIR_TRANSCRIPT,
         Action.EXPORT_TRANSCRIPT,
         Action.EXPORT_SPACE,
+        Action.QUERY,
+        Action.PROFILE,
+        Action.RESOLVE_BINDING,
+        Action.READ_BINDINGS,
+        Action.READ_OPERATIONS,
+        Action.READ_DELIVERIES,
+        Action.READ_COSTS,
     }
 )
 # What an operator without walls may do to a whole store at once.
@@ -168,7 +201,20 @@ _UPKEEP = frozenset(
     {Action.REBUILD, Action.VERIFY, Action.WORK, Action.RECOVER, Action.REPAIR_TRANSCRIPT}
     | {Action.EXPORT_SPACE, Action.IMPORT_SPACE}
 )
-_OWNERS = frozenset(Action) - _UPKEEP - _USERS
+# Looking after a company's memory: what serves whom, what was done, and what it cost.
+_CONTROL = frozenset(
+    {
+        Action.READ_BINDINGS,
+        Action.MANAGE_BINDINGS,
+        Action.READ_OPERATIONS,
+        Action.READ_DELIVERIES,
+        Action.MANAGE_DELIVERIES,
+        Action.MANAGE_JOBS,
+        Action.READ_COSTS,
+        Action.MANAGE_COSTS,
+    }
+)
+_OWNERS = frozenset(Action) - _UPKEEP - _USERS - _CONTROL
 _ALLOWED: dict[ActorKind, frozenset[Action]] = {
     ActorKind.OPERATOR: frozenset(Action),
     ActorKind.SYSTEM: frozenset(Action),

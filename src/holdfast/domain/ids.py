@@ -13,6 +13,10 @@ OperationId = NewType("OperationId", str)
 JobId = NewType("JobId", str)
 ResourceId = NewType("ResourceId", str)
 EventId = NewType("EventId", str)
+BindingId = NewType("BindingId", str)
+DeliveryId = NewType("DeliveryId", str)
+CostEventId = NewType("CostEventId", str)
+FinanceEventId = NewType("FinanceEventId", str)
 
 MESSAGE = "msg"
 MEMORY = "mem"
@@ -21,6 +25,10 @@ OPERATION = "op"
 JOB = "job"
 RESOURCE = "r"
 EVENT = "evt"
+BINDING = "bnd"
+DELIVERY = "dlv"
+COST_EVENT = "cost"
+FINANCE_EVENT = "fin"
 MAX_ID_CHARS = 256
 
 

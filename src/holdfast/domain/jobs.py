@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from holdfast.domain.ids import JobId
+from holdfast.domain.contract import HookContext, HookKind, SourceRef
+from holdfast.domain.ids import JobId, OperationId
 from holdfast.domain.scope import Scope
 
 LEASE = timedelta(seconds=60)
@@ -24,6 +25,7 @@ class JobKind(StrEnum):
     SCRUB = "scrub"
     NEAREST = "nearest"
     MAINTAIN = "maintain"
+    DELIVER = "deliver"
 
 
 class JobStatus(StrEnum):
@@ -35,12 +37,23 @@ class JobStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Cause:
+    """What a job goes back to: the call, and the hook and source that the call was for."""
+
+    operation_id: OperationId | None = None
+    binding: str | None = None
+    hook: HookContext | None = None
+    source: SourceRef | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class NewJob:
     """Work to be done. `record_ids` name what it works on; text never stands in a job."""
 
     kind: JobKind
     scope: Scope
     record_ids: tuple[str, ...] = ()
+    cause: Cause | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +75,45 @@ class Job:
     done: int
     total: int
     error: str | None
+    retry_of: JobId | None = None
+    cause: Cause | None = None
 
     def stuck(self, now: datetime) -> bool:
         """Running, but its worker has not been heard of since its lease ran out."""
         return self.status is JobStatus.RUNNING and self.lease_until is not None and self.lease_until <= now
+
+
+class JobState(StrEnum):
+    """What is asked for: a status, or running without anybody at work on it."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    STUCK = "stuck"
+
+
+@dataclass(frozen=True, slots=True)
+class JobFilter:
+    """`since` is the first moment of queueing that counts, `until` the first that does not."""
+
+    state: JobState | None = None
+    kinds: frozenset[JobKind] | None = None
+    binding: str | None = None
+    agent: str | None = None
+    project: str | None = None
+    issue: str | None = None
+    run: str | None = None
+    hook: HookKind | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobPage:
+    items: tuple[Job, ...]
+    next_cursor: str | None
 
 
 def gives_up(job: Job) -> bool:

@@ -2,19 +2,81 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from holdfast.domain.access import Action, Actor
-from holdfast.domain.ids import OperationId
+from holdfast.domain.contract import AttributionMode, HookContext, SourceKind, SourceRef, Usage
+from holdfast.domain.ids import CostEventId, OperationId
 from holdfast.domain.scope import Scope
 
 
 class Outcome(StrEnum):
+    """`unknown`: something outside was asked, and nobody lived to write down what came of it; or it is under way."""
+
     SUCCEEDED = "succeeded"
     REFUSED = "refused"
     FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+class OperationType(StrEnum):
+    """What a call was to memory, whichever of our verbs it was."""
+
+    CAPTURE = "capture"
+    RECORD_UPSERT = "record_upsert"
+    QUERY = "query"
+    LIST = "list"
+    GET = "get"
+    FORGET = "forget"
+    CORRECT = "correct"
+
+
+TYPE_OF: Mapping[Action, OperationType] = {
+    Action.CAPTURE: OperationType.CAPTURE,
+    Action.ADD: OperationType.CAPTURE,
+    Action.ADD_RESOURCE: OperationType.CAPTURE,
+    Action.COMMIT_TRANSCRIPT: OperationType.CAPTURE,
+    Action.FINALIZE_TURN: OperationType.CAPTURE,
+    Action.RECORD_UPSERT: OperationType.RECORD_UPSERT,
+    Action.REMEMBER: OperationType.RECORD_UPSERT,
+    Action.WRITE: OperationType.RECORD_UPSERT,
+    Action.QUERY: OperationType.QUERY,
+    Action.SEARCH: OperationType.QUERY,
+    Action.RECALL: OperationType.QUERY,
+    Action.EXPLAIN: OperationType.QUERY,
+    Action.PROJECT: OperationType.QUERY,
+    Action.PROFILE: OperationType.QUERY,
+    Action.LIST: OperationType.LIST,
+    Action.BROWSE: OperationType.LIST,
+    Action.LIST_RESOURCES: OperationType.LIST,
+    Action.GET: OperationType.GET,
+    Action.HISTORY: OperationType.GET,
+    Action.GET_RESOURCE: OperationType.GET,
+    Action.FORGET: OperationType.FORGET,
+    Action.DELETE_RESOURCE: OperationType.FORGET,
+    Action.CORRECT: OperationType.CORRECT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """What a call through the control plane was for, and what it took. Ids and counts, never a payload.
+
+    `dropped` counts what a provider gave and was not its to give; `handles` are the first records that it named.
+    """
+
+    binding: str | None = None
+    provider: str | None = None
+    source: SourceRef | None = None
+    hook: HookContext | None = None
+    usage: tuple[Usage, ...] = ()
+    mode: AttributionMode | None = None
+    cost_events: tuple[CostEventId, ...] = ()
+    handles: tuple[str, ...] = ()
+    dropped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,3 +92,65 @@ class Operation:
     touched: int
     started_at: datetime
     duration_micros: int
+    attribution: Attribution | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OperationFilter:
+    """Each that is given must match. `since` is the first moment that counts, `until` the first that does not."""
+
+    agent: str | None = None
+    project: str | None = None
+    issue: str | None = None
+    run: str | None = None
+    binding: str | None = None
+    source_kind: SourceKind | None = None
+    type: OperationType | None = None
+    action: Action | None = None
+    outcome: Outcome | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OperationPage:
+    """Newest first. `next_cursor` is None on the last page."""
+
+    items: tuple[Operation, ...]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class BindingCounts:
+    """What was done through one binding (None: through no binding) in a time; `unknown` counts as neither."""
+
+    binding: str | None
+    succeeded: int
+    failed: int
+    refused: int
+    unknown: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryMetrics:
+    """How well memory serves a space in a time.
+
+    `recalls` are queries whose answer goes to a model; `recall_hits` those that gave something. `queries` are all,
+    `empty_queries` those that gave nothing. Both count what succeeded.
+    """
+
+    recalls: int
+    recall_hits: int
+    queries: int
+    empty_queries: int
+    corrections: int
+    extraction_failures: int
+    bindings: tuple[BindingCounts, ...]
+
+    @property
+    def recall_hit_rate(self) -> float | None:
+        return self.recall_hits / self.recalls if self.recalls else None
+
+    @property
+    def empty_query_rate(self) -> float | None:
+        return self.empty_queries / self.queries if self.queries else None

@@ -6,18 +6,31 @@ import hashlib
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from holdfast.domain.access import Actor, ActorKind, Role
+
 KEY_PREFIX = "uk_"
+# By its key's first letters one sees what kind of credential it is.
+KEY_PREFIXES = {ActorKind.USER: KEY_PREFIX, ActorKind.AGENT: "ak_", ActorKind.OPERATOR: "ok_"}
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user speaks for the subject of its id, in its space. One with `revoked_at` has no key that is good."""
+    """Whoever has a key: a user speaks for the subject of its id, in its space; an agent for itself and for the
+    subjects that are mounted on it; an operator for the space. One with `revoked_at` has no key that is good.
+    """
 
     id: str
     space: str
     created_at: datetime
     rotated_at: datetime | None = None
     revoked_at: datetime | None = None
+    kind: ActorKind = ActorKind.USER
+    role: Role | None = None
+    subjects: frozenset[str] = frozenset()
+
+    @property
+    def actor(self) -> Actor:
+        return Actor(self.kind, self.id, self.space, self.subjects, self.role)
 
 
 @dataclass(frozen=True, slots=True)

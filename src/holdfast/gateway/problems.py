@@ -38,6 +38,8 @@ STATUS: dict[type[errors.HoldfastError], int] = {
     errors.EmbedderUnavailable: 503,
     errors.EmbedderError: 500,
     errors.ModelError: 500,
+    errors.ProviderTimeout: 504,
+    errors.ProviderError: 502,
     errors.DocumentsBusy: 503,
     errors.ConfigurationError: 500,
     errors.HoldfastError: 500,

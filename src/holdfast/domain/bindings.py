@@ -1,0 +1,133 @@
+"""Which memory serves whom: bindings of a space, what they are bound to, and how one is chosen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from holdfast.domain.contract import HookKind
+from holdfast.domain.ids import BindingId
+from holdfast.errors import BindingDisabled, BindingNotFound, InvalidInput
+
+DEFAULT_BINDING = "default"
+LOCAL = "local"
+MAX_KEY_CHARS = 64
+_KEY = re.compile(r"[a-z0-9][a-z0-9_-]*", re.ASCII)
+
+# Broad silent capture is dangerous: comments and documents are captured where somebody switched it on.
+HOOKS_AT_FIRST: Mapping[HookKind, bool] = {
+    HookKind.PRE_RUN_HYDRATE: True,
+    HookKind.POST_RUN_CAPTURE: True,
+    HookKind.ISSUE_COMMENT_CAPTURE: False,
+    HookKind.ISSUE_DOCUMENT_CAPTURE: False,
+    HookKind.MANUAL_CAPTURE: True,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A named choice of provider and configuration within a space. Secrets stand in `config` as references.
+
+    `revision` grows with every change. One without `created_at` was never written down: every space begins with it.
+    """
+
+    id: BindingId
+    space: str
+    key: str
+    provider: str
+    config: Mapping[str, Any] = field(default_factory=dict)
+    hooks: Mapping[HookKind, bool] = field(default_factory=lambda: dict(HOOKS_AT_FIRST))
+    enabled: bool = True
+    revision: int = 1
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+    def delivers(self, hook: HookKind) -> bool:
+        return self.hooks.get(hook, HOOKS_AT_FIRST[hook])
+
+
+class TargetKind(StrEnum):
+    COMPANY = "company"
+    AGENT = "agent"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a binding is bound to: the whole company (`target_id` is the space), or one agent of it."""
+
+    kind: TargetKind
+    target_id: str
+    binding_key: str
+
+
+class Chosen(StrEnum):
+    """By what a binding was chosen."""
+
+    BINDING_KEY = "binding_key"
+    AGENT_OVERRIDE = "agent_override"
+    COMPANY_DEFAULT = "company_default"
+    UNCONFIGURED = "unconfigured"
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """`checked` names, in order, what was looked at: `binding_key`, `agent_override`, `company_default`."""
+
+    binding: Binding | None
+    source: Chosen
+    checked: tuple[Chosen, ...]
+
+    def usable(self) -> Binding:
+        """The binding, if it can be used."""
+        if self.binding is None:
+            looked = ", ".join(self.checked)
+            raise BindingNotFound(
+                f"no memory is bound here (looked at: {looked}); make a binding, and make it the company's default"
+            )
+        if not self.binding.enabled:
+            raise BindingDisabled(f"the binding {self.binding.key!r} is disabled; enable it, or name another")
+        return self.binding
+
+
+def first_binding(space: str) -> Binding:
+    """What every space begins with, so that nothing is unconfigured by accident."""
+    return Binding(BindingId("bnd_default"), space, DEFAULT_BINDING, LOCAL)
+
+
+def checked_key(value: object, field_name: str = "key") -> str:
+    if not isinstance(value, str):
+        raise InvalidInput(field_name, f"expected text, got {type(value).__name__}")
+    if len(value) > MAX_KEY_CHARS:
+        raise InvalidInput(field_name, f"has {len(value)} characters; at most {MAX_KEY_CHARS} are allowed")
+    if not _KEY.fullmatch(value):
+        raise InvalidInput(
+            field_name, f"{value!r:.80} must be lowercase letters, digits, - and _, and begin with a letter or digit"
+        )
+    return value
+
+
+def resolve(
+    bindings: Iterable[Binding], targets: Iterable[Target], space: str, key: str | None, agent: str | None
+) -> Resolution:
+    """The binding of that key; else the agent's; else the company's. One that is disabled is no reason to look on.
+
+    `bindings` and `targets` are the space's, with `first_binding` and its target if it never had any.
+    """
+    by_key = {binding.key: binding for binding in bindings if binding.space == space}
+    if key is not None:
+        found = by_key.get(key)
+        if found is None:
+            raise BindingNotFound(f"there is no binding {key!r:.80} in this company; list its bindings")
+        return Resolution(found, Chosen.BINDING_KEY, (Chosen.BINDING_KEY,))
+    bound = {(target.kind, target.target_id): target.binding_key for target in targets}
+    checked: list[Chosen] = []
+    looked = [] if agent is None else [(Chosen.AGENT_OVERRIDE, (TargetKind.AGENT, agent))]
+    for source, target in [*looked, (Chosen.COMPANY_DEFAULT, (TargetKind.COMPANY, space))]:
+        checked.append(source)
+        if target in bound and bound[target] in by_key:
+            return Resolution(by_key[bound[target]], source, tuple(checked))
+    return Resolution(None, Chosen.UNCONFIGURED, tuple(checked))

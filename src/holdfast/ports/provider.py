@@ -1,0 +1,138 @@
+"""Providers of memory: what whoever wants to keep memory for Holdfast implements, and what the core does with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+from holdfast.domain.bindings import Binding
+from holdfast.domain.contract import (
+    Capabilities,
+    CaptureRequest,
+    CaptureResult,
+    ContextBundle,
+    CorrectResult,
+    ForgetResult,
+    JobPage,
+    ListPage,
+    ListRequest,
+    ProfileResult,
+    QueryRequest,
+    RecordHandle,
+    RecordWriteRequest,
+    Snippet,
+    TraceResult,
+    WriteResult,
+)
+from holdfast.domain.scope import Scope
+from holdfast.domain.secret import Secret
+from holdfast.ports.service import Verb
+
+T = TypeVar("T")
+
+
+class Adapter(Protocol):
+    """A provider as one binding uses it: `capture`, `upsert_records`, `query`, `list`, `get` and `forget` always; the
+    rest if its capabilities say so. Whatever a scope names must hold for what is returned.
+    """
+
+    @property
+    def key(self) -> str:
+        """The provider's name, which its handles carry."""
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    async def capture(self, request: CaptureRequest) -> CaptureResult: ...
+
+    async def upsert_records(self, request: RecordWriteRequest) -> WriteResult: ...
+
+    async def query(self, request: QueryRequest) -> ContextBundle: ...
+
+    async def list(self, request: ListRequest) -> ListPage: ...
+
+    async def get(self, handle: RecordHandle, scope: Scope) -> Snippet | None: ...
+
+    async def forget(self, handles: Sequence[RecordHandle], scope: Scope) -> ForgetResult: ...
+
+    async def close(self) -> None: ...
+
+
+class CorrectingAdapter(Adapter, Protocol):
+    async def correct(self, handle: RecordHandle, text: str, scope: Scope, reason: str | None) -> CorrectResult: ...
+
+
+class ProfilingAdapter(Adapter, Protocol):
+    async def profile(self, scope: Scope) -> ProfileResult: ...
+
+
+class ExtractingAdapter(Adapter, Protocol):
+    """`list_extraction_jobs` with the capability `extraction_jobs`, the other with `extraction_retry`."""
+
+    async def list_extraction_jobs(self, scope: Scope, cursor: str | None) -> JobPage: ...
+
+    async def retry_extraction_job(self, job_id: str, scope: Scope) -> CaptureResult: ...
+
+
+class ExplainingAdapter(Adapter, Protocol):
+    async def explain(self, request: QueryRequest) -> TraceResult: ...
+
+
+class Beneath(Protocol):
+    """The engine beneath the gate, for one call: the same grant, and no row of its own in the audit trail."""
+
+    async def run(self, verb: Verb[T]) -> T:
+        """One verb of the runtime. If it writes, the call's operation commits with it; so only one may write."""
+
+
+class Provider(Protocol):
+    """What stands behind an entry point `holdfast.providers`: makes adapters for bindings.
+
+    `outside` says that it reaches beyond our own store: then its calls are bounded in time and run apart, and an intent
+    is on record before each.
+    """
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def description(self) -> str: ...
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    @property
+    def outside(self) -> bool: ...
+
+    def schema(self) -> Mapping[str, Any]:
+        """JSON Schema of its configuration. A property with `"secret": true` takes a reference, never a secret."""
+
+    def check(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The configuration, with defaults filled in; `InvalidConfiguration` naming the field if it cannot be used."""
+
+    def open(self, config: Mapping[str, Any], secrets: Mapping[str, Secret], beneath: Beneath | None) -> Adapter:
+        """For a checked configuration. `secrets` holds those that it refers to, by property.
+
+        `beneath` is there for a provider that does not reach outside, and is good for one call.
+        """
+
+
+class Secrets(Protocol):
+    """The one place where references to secrets become secrets. Fails closed: `SecretUnavailable`."""
+
+    def resolve(self, reference: str, field: str) -> Secret: ...
+
+
+class Providers(Protocol):
+    """Those that are installed, and the adapters that are open."""
+
+    def known(self) -> Sequence[Provider]:
+        """In the order of their names."""
+
+    def get(self, name: str) -> Provider:
+        """`UnknownProvider` if there is none."""
+
+    async def opened(self, binding: Binding) -> Adapter:
+        """The adapter of a binding that reaches outside: opened once per revision of the binding, and kept open."""
+
+    async def close(self) -> None: ...
