@@ -11,11 +11,18 @@ from datetime import datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 from enum import StrEnum
 
-from holdfast.domain.contract import AttributionMode, BillingType, Usage
+from holdfast.domain.contract import Usage
 from holdfast.domain.ids import CostEventId, FinanceEventId, OperationId
-from holdfast.domain.scope import Scope
+from holdfast.domain.numbers import checked_whole
+from holdfast.domain.scope import Scope, check_part
+from holdfast.domain.usage import is_currency
+from holdfast.errors import InvalidInput
 
 MICROS_PER_CENT = 10_000
+ANY_MODEL = "*"
+MAX_PRICE_MICROS = 10**10  # of a million tokens
+MAX_FEE_MICROS = 10**15
+_PLACES_PER_CENT = 4
 _MILLION = 1_000_000
 
 
@@ -30,6 +37,13 @@ class Price:
     cached_input_micros: int = 0
     output_micros: int = 0
     embedding_micros: int = 0
+
+    def __post_init__(self) -> None:
+        check_part("provider", self.provider)
+        check_part("model", self.model)
+        checked_currency(self.currency)
+        for name in ("input_micros", "cached_input_micros", "output_micros", "embedding_micros"):
+            checked_whole(getattr(self, name), name, 0, MAX_PRICE_MICROS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,32 +108,83 @@ class CostLine:
     estimated_micros: int
 
 
-def billed(usage: Usage) -> bool:
-    """Whether a call is to be in the ledger by itself: metered, and on nobody else's account."""
-    if usage.attribution_mode is AttributionMode.BILLED_DIRECTLY:
-        return True
-    return usage.attribution_mode is AttributionMode.UNTRACKED and usage.billing_type is BillingType.METERED_API
+@dataclass(frozen=True, slots=True)
+class CostSummary:
+    """What a time cost: metered calls by one trait, with flat fees beside them. Currencies are never added up."""
+
+    group: CostGroup
+    since: datetime | None
+    until: datetime | None
+    lines: tuple[CostLine, ...]
+    fees: tuple[CostLine, ...]  # by provider
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """Of metered calls, in micros by currency."""
+        return totals(self.lines)
+
+    @property
+    def fee_totals(self) -> dict[str, int]:
+        return totals(self.fees)
+
+
+@dataclass(frozen=True, slots=True)
+class CostEventPage:
+    """Newest first. `next_cursor` is None on the last page."""
+
+    items: tuple[CostEvent, ...]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FinanceEventPage:
+    """As `CostEventPage`."""
+
+    items: tuple[FinanceEvent, ...]
+    next_cursor: str | None
 
 
 def amount(usage: Usage, prices: Mapping[tuple[str, str], Price]) -> tuple[int, str, bool]:
-    """Micros, currency, and whether they are an estimate: as reported, else by our prices, else nothing."""
+    """Micros, currency, and whether they are an estimate: as reported, else by our prices, else nothing.
+
+    Rounded once, half to even, and never by way of a float. `usage` is one that was checked.
+    """
     if usage.cost_cents is not None:
-        micros = (usage.cost_cents * MICROS_PER_CENT).to_integral_value(ROUND_HALF_EVEN)
-        return int(micros), usage.currency, False
-    price = prices.get((usage.provider, usage.model or "*")) or prices.get((usage.provider, "*"))
+        # Not multiplied, which would round to the context's digits first.
+        sign, digits, exponent = usage.cost_cents.as_tuple()
+        micros = Decimal((sign, digits, int(exponent) + _PLACES_PER_CENT))
+        return int(micros.to_integral_value(ROUND_HALF_EVEN)), usage.currency, False
+    price = prices.get((usage.provider, usage.model or ANY_MODEL)) or prices.get((usage.provider, ANY_MODEL))
     if price is None:
         return 0, usage.currency, True
-    total = sum(
-        Decimal(tokens) * each
-        for tokens, each in (
-            (usage.input_tokens, price.input_micros),
-            (usage.cached_input_tokens, price.cached_input_micros),
-            (usage.output_tokens, price.output_micros),
-            (usage.embedding_tokens, price.embedding_micros),
-        )
+    millionths = (
+        usage.input_tokens * price.input_micros
+        + usage.cached_input_tokens * price.cached_input_micros
+        + usage.output_tokens * price.output_micros
+        + usage.embedding_tokens * price.embedding_micros
     )
-    return int((Decimal(total) / _MILLION).to_integral_value(ROUND_HALF_EVEN)), price.currency, True
+    return _rounded(millionths, _MILLION), price.currency, True
+
+
+def _rounded(value: int, by: int) -> int:
+    """Half to even."""
+    whole, rest = divmod(value, by)
+    return whole + (2 * rest > by or (2 * rest == by and whole % 2 == 1))
 
 
 def by_model(prices: Iterable[Price]) -> dict[tuple[str, str], Price]:
     return {(price.provider, price.model): price for price in prices}
+
+
+def totals(lines: Iterable[CostLine]) -> dict[str, int]:
+    """Micros by currency, in the order of their names."""
+    found: dict[str, int] = {}
+    for line in lines:
+        found[line.currency] = found.get(line.currency, 0) + line.amount_micros
+    return dict(sorted(found.items()))
+
+
+def checked_currency(value: object, field: str = "currency") -> str:
+    if not is_currency(value):
+        raise InvalidInput(field, f"must be three capital letters, such as USD or EUR, not {value!r:.40}")
+    return str(value)

@@ -1,0 +1,182 @@
+"""What a provider says that a call took, made fit to be counted.
+
+A figure that cannot be believed is left out, and the entry says so: its `details` name the field under `NOTES`. Nothing
+here raises, whatever is given: the call that it is about was made, and its answer is good.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from holdfast.domain.contract import AttributionMode, BillingType, Usage
+
+NOTES = "holdfast_notes"
+DEFAULT_CURRENCY = "USD"
+MAX_ENTRIES = 32  # of one answer
+MAX_TOKENS = 10**9
+MAX_CENTS = 10**8
+MAX_NAME_CHARS = 128
+MAX_DETAILS = 16
+MAX_DETAIL_CHARS = 200
+_MOST_DIGITS = 50
+_MOST_MILLISECONDS = 86_400_000.0
+_CURRENCY = re.compile("[A-Z]{3}", re.ASCII)
+# Control characters and what turns text around.
+_UNSHOWABLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
+
+E = TypeVar("E", bound=StrEnum)
+
+
+def is_currency(value: object) -> bool:
+    """Three capital letters, as ISO 4217 has them."""
+    return type(value) is str and _CURRENCY.fullmatch(value) is not None
+
+
+def checked_usage(given: object, provider: str) -> tuple[Usage, ...]:
+    """The usage of one answer, as far as it can be counted. What is no `Usage` at all is left out.
+
+    `provider` is whom it is put down to where it does not say. Only values of the very types that are expected count:
+    what else behaves like them may behave differently the next time.
+    """
+    entries: list[object] = list(given) if type(given) in (tuple, list) else []  # type: ignore[call-overload]
+    known = [entry for entry in entries if type(entry) is Usage]
+    return tuple(_checked(entry, provider) for entry in known[:MAX_ENTRIES])
+
+
+@dataclass(slots=True)
+class _Notes:
+    """What was left out, by field, in words of ours: nothing that was given is repeated."""
+
+    said: list[str] = field(default_factory=list)
+
+    def name(self, name: str, value: object) -> str | None:
+        if value is None:
+            return None
+        if type(value) is str and 0 < len(value) <= MAX_NAME_CHARS and _is_shown(value) and value.strip():
+            return value
+        self.said.append(f"{name}: not a name of at most {MAX_NAME_CHARS} characters")
+        return None
+
+    def tokens(self, name: str, value: object) -> int:
+        if type(value) is int and 0 <= value <= MAX_TOKENS:
+            return value
+        self.said.append(f"{name}: not a whole number from 0 to {MAX_TOKENS}")
+        return 0
+
+    def cents(self, value: object) -> Decimal | None:
+        if value is None:
+            return None
+        # Written out, a float is the decimal that whoever made it meant.
+        amount = Decimal(repr(value)) if type(value) is float else Decimal(value) if type(value) is int else value
+        if type(amount) is Decimal and amount.is_finite() and 0 <= amount <= MAX_CENTS and _is_short(amount):
+            return amount if amount else Decimal(0)
+        self.said.append(f"cost_cents: not an amount from 0 to {MAX_CENTS}")
+        return None
+
+    def milliseconds(self, value: object) -> float | None:
+        if value is None:
+            return None
+        if type(value) in (int, float) and 0 <= value <= _MOST_MILLISECONDS:  # type: ignore[operator]
+            return float(value)  # type: ignore[arg-type]
+        self.said.append("latency_ms: not a time from 0 to a day")
+        return None
+
+    def one_of(self, name: str, kind: type[E], value: object, otherwise: E) -> E:
+        if isinstance(value, kind):
+            return value
+        if type(value) is str and value in set(kind):
+            return kind(value)
+        self.said.append(f"{name}: not one of {', '.join(kind)}")
+        return otherwise
+
+    def details(self, value: object) -> dict[str, Any]:
+        """The first few that are single values. Somebody's words are no detail of what a call took."""
+        if not isinstance(value, dict):
+            self.said.append("details: not a mapping")
+            return {}
+        kept = {name: each for name, each in list(dict.items(value))[: 4 * MAX_DETAILS] if _is_detail(name, each)}
+        kept.pop(NOTES, None)
+        first = dict(list(kept.items())[:MAX_DETAILS])
+        if len(first) < dict.__len__(value) - dict.__contains__(value, NOTES):
+            self.said.append(f"details: more than {MAX_DETAILS}, or not single values")
+        return first
+
+
+def _checked(entry: Usage, provider: str) -> Usage:
+    notes = _Notes()
+    cents, currency = notes.cents(entry.cost_cents), entry.currency
+    if not is_currency(currency):
+        # How much it was, nobody can say.
+        notes.said.append("currency: not three capital letters; the cost is left out")
+        cents, currency = None, DEFAULT_CURRENCY
+    named = notes.name("provider", entry.provider)
+    return Usage(
+        provider=provider if named is None else named,
+        biller=notes.name("biller", entry.biller),
+        model=notes.name("model", entry.model),
+        billing_type=notes.one_of("billing_type", BillingType, entry.billing_type, BillingType.UNKNOWN),
+        attribution_mode=notes.one_of(
+            "attribution_mode", AttributionMode, entry.attribution_mode, AttributionMode.UNTRACKED
+        ),
+        input_tokens=notes.tokens("input_tokens", entry.input_tokens),
+        cached_input_tokens=notes.tokens("cached_input_tokens", entry.cached_input_tokens),
+        output_tokens=notes.tokens("output_tokens", entry.output_tokens),
+        embedding_tokens=notes.tokens("embedding_tokens", entry.embedding_tokens),
+        cost_cents=cents,
+        currency=currency,
+        latency_ms=notes.milliseconds(entry.latency_ms),
+        details=_with_notes(notes.details(entry.details), notes.said),
+    )
+
+
+def _with_notes(details: dict[str, Any], said: list[str]) -> dict[str, Any]:
+    return {**details, NOTES: said} if said else details
+
+
+def _is_detail(name: object, value: object) -> bool:
+    if type(name) is not str or not 0 < len(name) <= MAX_NAME_CHARS or not _is_shown(name):
+        return False
+    if type(value) is str:
+        return len(value) <= MAX_DETAIL_CHARS and _is_shown(value)
+    if type(value) is float:
+        return math.isfinite(value)
+    return value is None or type(value) is bool or (type(value) is int and abs(value) < 2**63)
+
+
+def _is_short(amount: Decimal) -> bool:
+    """Few enough digits to be kept as they are."""
+    _, digits, exponent = amount.as_tuple()
+    return not amount or (len(digits) <= _MOST_DIGITS and int(exponent) >= -_MOST_DIGITS)
+
+
+def _is_shown(text: str) -> bool:
+    return not any(unicodedata.category(character) in _UNSHOWABLE for character in text)
+
+
+def mode_of(usages: Iterable[Usage]) -> AttributionMode | None:
+    """On whose account a call is that took all of these: the heaviest of them. None if nobody said anything."""
+    modes = {AttributionMode.BILLED_DIRECTLY if billed(usage) else usage.attribution_mode for usage in usages}
+    return next((mode for mode in _HEAVIEST_FIRST if mode in modes), None)
+
+
+_HEAVIEST_FIRST = (
+    AttributionMode.BILLED_DIRECTLY,
+    AttributionMode.EXTERNAL_INVOICE,
+    AttributionMode.INCLUDED_IN_RUN,
+    AttributionMode.UNTRACKED,
+)
+_METERED = (BillingType.METERED_API, BillingType.SUBSCRIPTION_OVERAGE)
+
+
+def billed(usage: Usage) -> bool:
+    """Whether a call is to be in the ledger by itself: metered, and on nobody else's account."""
+    if usage.attribution_mode is AttributionMode.BILLED_DIRECTLY:
+        return True
+    return usage.attribution_mode is AttributionMode.UNTRACKED and usage.billing_type in _METERED
