@@ -1,7 +1,8 @@
 """What a store keeps for the control plane.
 
-All of it is of the grant's space, and only a grant over that whole space reaches it; but for bindings and targets,
-which any grant in the space reads, and for operations, deliveries and jobs, of which a narrower grant reaches its own.
+All of it is of the grant's space, and only a grant over that whole space reaches it; but for bindings, targets and
+prices, which any grant in the space reads, for costs, which any adds (whoever's call it was), and for operations,
+deliveries and jobs, of which a narrower grant reaches its own.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class ControlReader(Protocol):
         """Newest first, with ids below `before`."""
 
     def prices(self) -> Sequence[Price]:
-        """In the order of provider and model."""
+        """In the order of provider and model. Any grant of the space may ask."""
 
     def cost_events_page(self, before: str | None, limit: int) -> Sequence[CostEvent]: ...
 
@@ -103,7 +104,8 @@ class ControlTransaction(Protocol):
     def revive_delivery(self, delivery_id: DeliveryId, at: datetime) -> bool:
         """A dead one, pending again; False if it is not dead."""
 
-    def add_cost(self, event: CostEvent) -> None: ...
+    def add_cost(self, event: CostEvent) -> None:
+        """By any grant of the event's space: what a call cost is written down with the call."""
 
     def add_finance(self, event: FinanceEvent) -> None: ...
 
