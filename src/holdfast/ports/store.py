@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
 
-from holdfast.domain.access import Grant
+from holdfast.domain.access import ActorKind, Grant
 from holdfast.domain.forgetting import Doomed, ForgetTarget
 from holdfast.domain.ids import JobId, MessageId
 from holdfast.domain.jobs import Job, JobKind, JobStatus, NewJob
@@ -62,13 +62,16 @@ class Reader(TranscriptReader, Protocol):
     def doomed(self, target: ForgetTarget) -> Doomed:
         """With what rests on nothing else, and with the messages in whose place the memories among it stand."""
 
-    def user(self, user_id: str) -> tuple[User, bytes] | None:
-        """A user of the grant's space, and the digest of its key. Only a grant over a whole space reaches users."""
+    def user(self, user_id: str, kind: ActorKind = ActorKind.USER) -> tuple[User, bytes] | None:
+        """A credential of the grant's space, and the digest of its key: an agent may be called as a user is.
+
+        Only a grant over a whole space reaches users.
+        """
 
     def user_with_key(self, key_digest: bytes) -> User | None: ...
 
-    def users(self, after: str | None, limit: int) -> Sequence[User]:
-        """In the order of their ids, with ids above `after`."""
+    def users(self, after: str | None, limit: int, kind: ActorKind = ActorKind.USER) -> Sequence[User]:
+        """Of that kind, in the order of their ids, with ids above `after`."""
 
     def resource(self, resource_id: str) -> Resource | None: ...
 

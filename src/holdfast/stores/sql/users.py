@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from holdfast.domain.access import ActorKind
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.domain.users import User
 from holdfast.errors import AccessDenied
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.reach import Reach
 
+_NOBODY: tuple[str, list[Any]] = ("FALSE", [])
 _COLUMNS = "id, space, created_at, rotated_at, revoked_at"
 
 
@@ -26,8 +28,8 @@ class UserReader(Reach):
             return "FALSE", []
         return ("TRUE", []) if self._grant.everywhere else ("space = ?", [self._grant.scope.space])
 
-    def user(self, user_id: str) -> tuple[User, bytes] | None:
-        reach, values = self._among_users()
+    def user(self, user_id: str, kind: ActorKind = ActorKind.USER) -> tuple[User, bytes] | None:
+        reach, values = self._among_users() if kind is ActorKind.USER else _NOBODY
         row = self._db.execute(
             f"SELECT {_COLUMNS}, key_digest FROM users WHERE {reach} AND id = ?", [*values, user_id]
         ).fetchone()
@@ -40,8 +42,8 @@ class UserReader(Reach):
         ).fetchone()
         return _user(row) if row else None
 
-    def users(self, after: str | None, limit: int) -> Sequence[User]:
-        reach, values = self._among_users()
+    def users(self, after: str | None, limit: int, kind: ActorKind = ActorKind.USER) -> Sequence[User]:
+        reach, values = self._among_users() if kind is ActorKind.USER else _NOBODY
         found = self._db.execute(
             f"SELECT {_COLUMNS} FROM users WHERE {reach} AND id > ? ORDER BY space, id LIMIT ?",
             [*values, after or "", limit],
@@ -59,6 +61,8 @@ class UserWriter(UserReader):
     def put_user(self, user: User, key_digest: bytes) -> None:
         if self._grant.partitions is not None or not (self._grant.everywhere or user.space == self._grant.scope.space):
             raise AccessDenied("the grant does not reach the users of this space")
+        if user.kind is not ActorKind.USER:
+            raise AccessDenied("this store keeps keys of users alone")
         self._db.execute(
             "INSERT INTO users (space, id, key_digest, created_at, rotated_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?)"
             " ON CONFLICT (space, id) DO UPDATE SET key_digest = excluded.key_digest,"
