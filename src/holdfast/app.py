@@ -7,7 +7,7 @@ import contextlib
 import importlib.util
 from collections.abc import Callable
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -29,10 +29,11 @@ from holdfast.domain.users import User, key_digest
 from holdfast.errors import CopyRefused, EmbedderMisconfigured, StoreError, StoreUnusable
 from holdfast.extract.rules import RuleExtractor
 from holdfast.ports import Clock, Curator, Embedder, Ids, Store, Transaction, Verb
+from holdfast.runtime.crew import Crew
 from holdfast.runtime.governed.mending import LookOverStore, RepairStore
 from holdfast.runtime.governed.papers import present_manifest
 from holdfast.runtime.perform import Core, Request, perform
-from holdfast.runtime.worker import INDEXED_BY, Worker, index_identity, storewide
+from holdfast.runtime.worker import INDEXED_BY, index_identity, storewide
 from holdfast.search.analyzer import TextAnalyzer
 from holdfast.search.cache import ViewCache
 from holdfast.search.embedders.fake import FakeEmbedder
@@ -63,12 +64,12 @@ class TimeOrderedIds:
 
 
 class Engine:
-    """Implements `ports.Service` and `ports.Directory` on a store: the runtime, and a worker beside it."""
+    """Implements `ports.Service` and `ports.Directory` on a store: the runtime, and workers beside it."""
 
-    def __init__(self, core: Core, worker: Worker, *, loopless: bool = False) -> None:
+    def __init__(self, core: Core, crew: Crew, *, loopless: bool = False) -> None:
         self.loopless = loopless
+        self.crew = crew
         self._core = core
-        self._worker = worker
         self._task: asyncio.Task[None] | None = None
 
     async def perform(self, actor: Actor, action: Action, make: Callable[[], Verb[T]], *, space: str) -> T:
@@ -84,16 +85,16 @@ class Engine:
         await present_manifest(self._core, profile, backend, migrations()[-1][0], space)
 
     def start_worker(self) -> None:
-        self._task = asyncio.create_task(self._worker.run(), name="holdfast-worker")
+        self._task = asyncio.create_task(self.crew.run(), name="holdfast-worker")
 
     async def close(self) -> None:
-        self._worker.stop()
+        self.crew.stop()
         if self._task is not None:
             self._task.cancel()
             # However the worker ended, the store must be closed.
             await asyncio.gather(self._task, return_exceptions=True)
         with contextlib.suppress(StoreError):  # then its lease runs out
-            await self._worker.release()
+            await self.crew.release()
         await self._core.store.close()
         await self._core.embedder.close()
         if self._core.curator is not None:
@@ -110,18 +111,23 @@ async def open_engine(
     new_ids: Ids | None = None,
     curator: Curator | None = None,
     work: bool = True,
+    jobs: int = 1,
+    kinds: frozenset[JobKind] | None = None,
 ) -> Engine:
-    """Open or create the store at `location`, bring its indexes up to date in the background, and serve it."""
+    """Open or create the store at `location`, bring its indexes up to date in the background, and serve it.
+
+    `jobs` is how many background jobs are worked on at once, `kinds` which (by default all).
+    """
     chosen = embedder if embedder is not None and not isinstance(embedder, str) else _embedder(embedder, settings)
     store = await asyncio.to_thread(_store, location, settings)
-    worker: Worker | None = None
+    crew: Crew | None = None
 
     def wake() -> None:
-        if worker is not None:
-            worker.wake()
+        if crew is not None:
+            crew.wake()
 
     async def drain() -> int:
-        return 0 if worker is None else await worker.drain_all()
+        return 0 if crew is None else await crew.drain()
 
     analyzer, cache = TextAnalyzer(), ViewCache(settings.cache_bytes)
     core = Core(
@@ -138,7 +144,7 @@ async def open_engine(
         approximate_from=settings.approximate_from,
         curator=curator,
     )
-    worker = Worker(core)
+    crew = Crew(core, jobs=jobs, lease=timedelta(seconds=settings.job_lease_seconds), kinds=kinds)
     try:
         await _bring_up_to_date(core)
     except BaseException:
@@ -146,7 +152,7 @@ async def open_engine(
         raise
     # A clock or ids of somebody else's may not be meant for several threads.
     own = clock is None and new_ids is None
-    engine = Engine(core, worker, loopless=own and all(getattr(part, "loopless", False) for part in (store, chosen)))
+    engine = Engine(core, crew, loopless=own and all(getattr(part, "loopless", False) for part in (store, chosen)))
     if work:
         engine.start_worker()
     return engine

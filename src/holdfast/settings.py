@@ -62,6 +62,15 @@ class Settings(BaseSettings):
         ge=0,
         description="From how many records on a partition is searched by way of an approximate index; 0 is never.",
     )
+    job_lease_seconds: float = Field(
+        default=60.0,
+        ge=1,
+        le=1_800,
+        description="How long a background job stays with a worker that is not heard of any more.",
+    )
+    worker_jobs: int = Field(
+        default=4, ge=1, le=64, description="How many jobs `holdfast worker` and `holdfast serve` work on at once."
+    )
     key: SecretStr | None = Field(
         default=None, description="The key to a memory behind a server: a user's, or the operator's token."
     )

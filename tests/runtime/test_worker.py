@@ -6,7 +6,6 @@ import asyncio
 import threading
 import time
 from collections.abc import Sequence
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -32,7 +31,7 @@ class Stepping(FakeEmbedder):
 
 
 def test_a_heartbeat_does_not_set_progress_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "HEARTBEAT", timedelta(milliseconds=5))
+    monkeypatch.setattr(worker, "HEARTBEATS_PER_LEASE", 12_000)  # one every 5 ms
     path = tmp_path / "m.db"
     with holdfast.open(path, embedder="fake") as memory:
         memory.add([f"Message {number}." for number in range(600)])

@@ -20,6 +20,7 @@ from holdfast.cli.space import app as space
 from holdfast.cli.store import app as store
 from holdfast.cli.transcript import app as transcript
 from holdfast.cli.user import app as user
+from holdfast.cli.worker import worker
 
 app = typer.Typer(
     # Plain help: the same on every terminal, and quick.
@@ -45,7 +46,7 @@ def program(
         print(context.get_help())
 
 
-for command in (demo, serve, add, search, explain, forget, doctor):
+for command in (demo, serve, worker, add, search, explain, forget, doctor):
     app.command(command.__name__)(command)
 groups = {
     "agent": agent,

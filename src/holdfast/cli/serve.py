@@ -57,6 +57,9 @@ PublicUrl = Annotated[
 Certificate = Annotated[
     Path | None, typer.Option("--tls-cert", metavar="FILE", help="Serve HTTPS with this certificate chain.")
 ]
+NoWorker = Annotated[
+    bool, typer.Option("--no-worker", help="Leave background work to `holdfast worker`, which you run beside it.")
+]
 CertificateKey = Annotated[Path | None, typer.Option("--tls-key", metavar="FILE", help="Its private key.")]
 
 
@@ -70,6 +73,7 @@ def serve(
     public_url: PublicUrl = None,
     tls_cert: Certificate = None,
     tls_key: CertificateKey = None,
+    no_worker: NoWorker = False,
     as_json: Json = False,
 ) -> None:
     """Serve the memory over HTTP until Ctrl-C or SIGTERM.
@@ -97,7 +101,7 @@ def serve(
     serving.allow_many_files()
     sockets = serving.listen(config)
     try:
-        serving.run(_serving(chosen, place, settings, config, sockets, as_json))
+        serving.run(_serving(chosen, place, settings, config, sockets, as_json, work=not no_worker))
     finally:
         for opened in sockets:
             opened.close()
@@ -110,13 +114,15 @@ async def _serving(
     config: GatewayConfig,
     sockets: list[socket.socket],
     as_json: bool,
+    *,
+    work: bool,
 ) -> None:
     from holdfast.gateway import serving
     from holdfast.gateway.app import create_app
     from holdfast.gateway.edge.metrics import Metrics
     from holdfast.gateway.edge.spans import TracedService
 
-    engine = await open_engine(place, settings, embedder=chosen.embedder)
+    engine = await open_engine(place, settings, embedder=chosen.embedder, work=work, jobs=settings.worker_jobs)
     try:
         metrics = Metrics()
         app = create_app(TracedService(engine), engine, config, metrics)

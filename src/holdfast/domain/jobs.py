@@ -10,8 +10,8 @@ from holdfast.domain.contract import HookContext, HookKind, SourceRef
 from holdfast.domain.ids import JobId, OperationId
 from holdfast.domain.scope import Scope
 
-LEASE = timedelta(seconds=60)
-HEARTBEAT = timedelta(seconds=20)
+LEASE = timedelta(seconds=60)  # unless a setting says otherwise
+HEARTBEATS_PER_LEASE = 3
 MAX_ATTEMPTS = 12
 MAX_CLAIMS = 100  # of one attempt, by workers that were lost or stopped
 FIRST_RETRY = timedelta(seconds=2)

@@ -1,7 +1,10 @@
 """The worker: claims jobs, does them, and commits their effects together with their end.
 
-A job is held by a lease that heartbeats extend. Its token fences it: whoever lost the lease commits nothing. A failed
-attempt is queued again, later each time; after the last it stays failed, and visible.
+A job is held by a lease that heartbeats extend. Its token fences it: whoever lost the lease, or whose job was
+cancelled, commits nothing. A failed attempt is queued again, later each time; after the last it stays failed, and
+visible.
+
+What is done is up to a handler for each kind of job: the engine's own, and those that are given from outside.
 """
 
 from __future__ import annotations
@@ -10,14 +13,16 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 
 from holdfast.domain import ids
 from holdfast.domain.access import SYSTEM, Action, Grant, authorize
 from holdfast.domain.ids import JobId
 from holdfast.domain.jobs import (
-    HEARTBEAT,
+    HEARTBEATS_PER_LEASE,
     LEASE,
     MAX_CLAIMS,
     Job,
@@ -41,7 +46,22 @@ LOOK_SECONDS = 30.0
 INDEXED_BY = "indexed_by"
 log = logging.getLogger("holdfast.worker")
 
-_Effect = Callable[[Transaction], None]
+Effect = Callable[[Transaction], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """How jobs of one kind are done: slow work first, then an effect that commits with the job's end.
+
+    `failed` is what is to be written with the end of an attempt that came to nothing: it hears of the error, which is
+    None if one worker after the other was lost over it, and whether the attempt was the last.
+    """
+
+    do: Callable[[Core, Job], Awaitable[Effect]]
+    failed: Callable[[Transaction, Job, Exception | None, bool], None] = lambda transaction, job, error, last: None
+
+
+Handlers = Mapping[JobKind, Handler]
 
 
 def storewide() -> Grant:
@@ -54,46 +74,77 @@ def index_identity(core: Core) -> str:
 
 
 class Worker:
-    """One loop. Many may run, in many processes, on one store."""
+    """One job at a time. Many may run, in one process and in many, on one store.
 
-    def __init__(self, core: Core) -> None:
+    With `kinds` it leaves all others alone. One that `looks` also looks for work that nobody has queued.
+    """
+
+    def __init__(
+        self,
+        core: Core,
+        handlers: Handlers | None = None,
+        *,
+        lease: timedelta = LEASE,
+        kinds: frozenset[JobKind] | None = None,
+        looks: bool = True,
+    ) -> None:
         self._core = core
+        self._lease = lease
+        self._looks = looks
         self._wake = asyncio.Event()
         self._at_work = asyncio.Lock()
         self._current: Job | None = None
         self._claiming = False
-        self._stopping = False
+        self._ending = False  # whether the current job's effect is on its way into the store
+        self._stopping = asyncio.Event()
         self._look_at = 0.0
         self._reached = (0, 0)  # how far the current job has come, of how much
-        self._handlers: dict[JobKind, Callable[[Job], Awaitable[_Effect]]] = {
-            JobKind.INDEX: self._index,
+        self.failures = 0
+        known = {**self._own(), **(handlers or {})}
+        self._handlers = {kind: each for kind, each in known.items() if kinds is None or kind in kinds}
+
+    def _own(self) -> dict[JobKind, Handler]:
+        found: dict[JobKind, Callable[[Core, Job], Awaitable[Effect]]] = {
+            JobKind.INDEX: _index,
             JobKind.REEMBED: self._reembed,
-            JobKind.EXTRACT: self._extract,
-            JobKind.SCRUB: self._scrub,
+            JobKind.EXTRACT: extracted,
+            JobKind.SCRUB: _scrub,
             JobKind.NEAREST: self._nearest,
         }
-        if core.curator is not None:  # else it is left to a worker that has one
-            self._handlers[JobKind.MAINTAIN] = self._maintain
+        if self._core.curator is not None:  # else it is left to a worker that has one
+            found[JobKind.MAINTAIN] = maintained
+        return {kind: Handler(do) for kind, do in found.items()}
+
+    @property
+    def kinds(self) -> frozenset[JobKind]:
+        return frozenset(self._handlers)
 
     def wake(self) -> None:
         self._wake.set()
 
     def stop(self) -> None:
-        """Take on nothing more. Whoever calls this cancels `run`, and then calls `release`."""
-        self._stopping = True
+        """Take on nothing more: `run` returns when the current job has ended. Whoever cannot wait for that cancels it,
+        and then calls `release`.
+        """
+        self._stopping.set()
+        self._wake.set()
 
     async def run(self) -> None:
         """Work until stopped."""
-        await self._look_for_unindexed()
-        while not self._stopping:
+        if self._looks:
+            await self._look_for_unindexed()
+        while not self._stopping.is_set():
             self._wake.clear()
             try:
-                await self._look_for_large()
+                if self._looks:
+                    await self._look_for_large()
                 await self.drain()
             except StoreClosed:
                 return
             except HoldfastError as error:
                 log.warning("the worker rests after %s: %s", error.code, error)
+            if self._stopping.is_set():
+                return
             # Not `wait_for`: before Python 3.12 it swallows a cancellation that comes together with the event.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(POLL_SECONDS):
@@ -117,32 +168,25 @@ class Worker:
         now = time.monotonic()
         self._look_at = now + max(LOOK_SECONDS, 100 * (now - started))
 
-    async def drain_all(self) -> int:
-        """Do what is due, also what nobody has queued yet because it was not looked for."""
-        done = await self.drain()
-        if await nearest.queue_due(self._core):
-            done += await self.drain()
-        return done
-
     async def drain(self) -> int:
         """Do what is due, after whatever this worker is at already; how many jobs that were."""
         done = 0
         async with self._at_work:
-            while not self._stopping and (job := await self._claim()) is not None:
+            while not self._stopping.is_set() and (job := await self._claim()) is not None:
                 await self._do(job)
                 done += 1
         return done
 
     async def _claim(self) -> Job | None:
         # Looking costs no write: an idle worker leaves the store alone.
-        now, kinds = self._core.clock.now(), frozenset(self._handlers)
+        now, kinds = self._core.clock.now(), self.kinds
         if not await self._core.store.read(storewide(), lambda reader: reader.due(now, kinds)):
             return None
 
         def take(transaction: Transaction) -> Job | None:
             # Noted here, not after the answer: who is cancelled in between must still give it back.
             reach("job.claim.before")
-            self._current = transaction.claim(kinds, now, LEASE)
+            self._current = transaction.claim(kinds, now, self._lease)
             reach("job.claim.after")
             return self._current
 
@@ -163,90 +207,96 @@ class Worker:
             await self._core.store.write(storewide(), give_back)
 
     async def _do(self, job: Job) -> None:
-        self._reached = (job.done, job.total)
-        await self._attempt(job)
+        self._reached, self._ending = (job.done, job.total), False
+        if job.token > MAX_CLAIMS:
+            await self._failed(job, None, f"its worker was lost {job.token - 1} times")
+        else:
+            await self._attempt(job)
         self._current = None
 
     async def _attempt(self, job: Job) -> None:
-        if job.token > MAX_CLAIMS:
-            await self._abandoned(job)
-            return
-        heart = asyncio.create_task(self._heartbeat(job))
+        """Do it, while its heart beats. Who finds by that that the job is somebody else's stops working on it."""
+        work = asyncio.create_task(self._carried_out(job))
+        heart = asyncio.create_task(self._heartbeat(job, work))
+        started = time.monotonic()
         try:
-            effect = await self._handlers[job.kind](job)
-            await self._core.store.write(storewide(), lambda transaction: self._ended(transaction, job, effect))
-        except LeaseLost as error:
-            log.warning("%s", error)
-        except HoldfastError as error:
-            await self._failed(job, f"{error.code}: {error}")
-        except Exception as error:
-            log.exception("job %s of kind %s failed", job.id, job.kind)
-            await self._failed(job, f"internal_error: {type(error).__name__}")
+            await asyncio.wait({work})
         finally:
             heart.cancel()
-            # Gathered, not awaited: its cancellation must not be taken for ours, nor ours for its.
-            await asyncio.gather(heart, return_exceptions=True)
+            work.cancel()
+            # Gathered, not awaited: their cancellation must not be taken for ours, nor ours for theirs.
+            await asyncio.gather(heart, work, return_exceptions=True)
+        if work.cancelled():
+            log.warning("job %s of kind %s was given up: it is somebody else's now, or cancelled", job.id, job.kind)
+            return
+        error = work.exception()
+        if error is None:
+            log.debug("job %s of kind %s succeeded in %.3f s", job.id, job.kind, time.monotonic() - started)
+        elif isinstance(error, LeaseLost):
+            log.warning("%s", error)
+        elif isinstance(error, HoldfastError):
+            await self._failed(job, error, f"{error.code}: {error}")
+        elif isinstance(error, Exception):
+            log.error("job %s of kind %s failed", job.id, job.kind, exc_info=error)
+            await self._failed(job, error, f"internal_error: {type(error).__name__}")
+        else:
+            raise error
 
-    async def _abandoned(self, job: Job) -> None:
-        """Whoever takes this on does not live to end it."""
-        now, error = self._core.clock.now(), f"its worker was lost {job.token - 1} times"
-        await self._core.store.write(
-            storewide(), lambda transaction: transaction.finish(job, JobStatus.FAILED, now, error)
-        )
+    async def _carried_out(self, job: Job) -> None:
+        effect = await self._handlers[job.kind].do(self._core, job)
+        self._ending = True
+        await self._core.store.write(storewide(), lambda transaction: self._ended(transaction, job, effect))
 
-    def _ended(self, transaction: Transaction, job: Job, effect: _Effect) -> None:
+    def _ended(self, transaction: Transaction, job: Job, effect: Effect) -> None:
         reach("job.finish.before")
         effect(transaction)
         transaction.finish(job, JobStatus.SUCCEEDED, self._core.clock.now())
         reach("job.finish.after")
 
-    async def _failed(self, job: Job, error: str) -> None:
+    async def _failed(self, job: Job, error: Exception | None, told: str) -> None:
         now = self._core.clock.now()
+        last = error is None or gives_up(job)
+        self.failures += 1
+        log.info("job %s of kind %s failed, attempt %d: %s", job.id, job.kind, job.attempt, told)
 
         def end(transaction: Transaction) -> None:
-            if gives_up(job):
-                transaction.finish(job, JobStatus.FAILED, now, error)
+            self._handlers[job.kind].failed(transaction, job, error, last)
+            if last:
+                transaction.finish(job, JobStatus.FAILED, now, told)
             else:
-                transaction.retry(job, now, now + retry_delay(job.attempt), error)
+                transaction.retry(job, now, now + retry_delay(job.attempt), told)
 
         try:
             await self._core.store.write(storewide(), end)
         except LeaseLost as lost:
             log.warning("%s", lost)
 
-    async def _heartbeat(self, job: Job) -> None:
+    async def _heartbeat(self, job: Job, work: asyncio.Task[None]) -> None:
         while True:
-            await asyncio.sleep(HEARTBEAT.total_seconds())
+            await asyncio.sleep(self._lease.total_seconds() / HEARTBEATS_PER_LEASE)
             try:
                 await self._progress(job, *self._reached)
             except LeaseLost:
-                # Said when the job ends: its effect will not commit.
+                # If the effect is on its way, the store decides; and it may be there already.
+                if not self._ending:
+                    work.cancel()
                 return
             except StoreError as error:
                 log.warning("the heartbeat of %s was missed: %s", job.id, error)
 
-    async def _progress(self, job: Job, done: int, total: int, effect: _Effect | None = None) -> None:
+    async def _progress(self, job: Job, done: int, total: int, effect: Effect | None = None) -> None:
         def extend(transaction: Transaction) -> None:
-            transaction.extend(job, self._core.clock.now(), LEASE, done, total)
+            transaction.extend(job, self._core.clock.now(), self._lease, done, total)
             if effect is not None:
                 effect(transaction)
 
         self._reached = (done, total)
         await self._core.store.write(storewide(), extend)
 
-    # --- what each kind does: slow work first, then an effect that commits with the job's end ---
+    # --- the engine's own kinds, as far as they tell how far they have come ---
 
-    async def _index(self, job: Job) -> _Effect:
-        core = self._core
-        fingerprint, version = core.embedder.fingerprint, core.analyzer.version
-        grant = authorize(SYSTEM, Action.WORK, job.scope)
-        waiting = await core.store.read(grant, lambda reader: reader.waiting(job.record_ids, fingerprint, version))
-        made = await indexing.catch_up(core, waiting)
-        return partial(indexing.put, made, fingerprint, version)
-
-    async def _reembed(self, job: Job) -> _Effect:
+    async def _reembed(self, core: Core, job: Job) -> Effect:
         """Batch by batch, each committed with its progress: whoever takes over goes on where this one stopped."""
-        core = self._core
         fingerprint, version = core.embedder.fingerprint, core.analyzer.version
         counts = await core.store.read(storewide(), lambda reader: reader.counts(fingerprint, version))
         total = counts["messages"] + counts["memories"]
@@ -267,23 +317,26 @@ class Worker:
             )
         )
 
-    async def _extract(self, job: Job) -> _Effect:
-        return await extracted(self._core, job)
-
-    async def _maintain(self, job: Job) -> _Effect:
-        return await maintained(self._core, job)
-
-    async def _nearest(self, job: Job) -> _Effect:
-        return await nearest.built(self._core, job, self._note_reached)
+    async def _nearest(self, core: Core, job: Job) -> Effect:
+        return await nearest.built(core, job, self._note_reached)
 
     def _note_reached(self, done: int, total: int) -> None:
         """The next heartbeat says so."""
         self._reached = (done, total)
 
-    async def _scrub(self, job: Job) -> _Effect:
-        if not await self._core.store.scrub():
-            raise HoldfastError("a reader keeps the log in use; the deleted bytes are still in it")
-        return lambda transaction: None
+
+async def _index(core: Core, job: Job) -> Effect:
+    fingerprint, version = core.embedder.fingerprint, core.analyzer.version
+    grant = authorize(SYSTEM, Action.WORK, job.scope)
+    waiting = await core.store.read(grant, lambda reader: reader.waiting(job.record_ids, fingerprint, version))
+    made = await indexing.catch_up(core, waiting)
+    return partial(indexing.put, made, fingerprint, version)
+
+
+async def _scrub(core: Core, job: Job) -> Effect:
+    if not await core.store.scrub():
+        raise HoldfastError("a reader keeps the log in use; the deleted bytes are still in it")
+    return lambda transaction: None
 
 
 def _note_index(made_by: str, transaction: Transaction) -> None:

@@ -1,0 +1,210 @@
+"""`worker`: background work in a process of its own, as many beside each other as the store can take."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import signal
+import sys
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from types import FrameType
+from typing import Annotated, Any
+
+import typer
+
+from holdfast.app import Engine, curator_of, open_engine
+from holdfast.cli.exits import ExitCode, Usage
+from holdfast.cli.machine import print_json
+from holdfast.cli.opening import own
+from holdfast.cli.options import Json, StoreOptions, unfolded
+from holdfast.cli.safety import on_one_line
+from holdfast.cli.words import counted
+from holdfast.domain.jobs import JobKind
+from holdfast.domain.location import shown
+from holdfast.settings import Settings, read_settings
+
+_STOPS = (signal.SIGINT, signal.SIGTERM)
+
+Place = Annotated[
+    str | None, typer.Argument(metavar="STORE", help="A path or a postgresql:// URL; the same as --store.")
+]
+Once = Annotated[bool, typer.Option("--once", help="Do what is due, and end. Exit code 1 if something failed.")]
+AtOnce = Annotated[
+    int | None,
+    typer.Option("--jobs", metavar="N", help="Work on so many at once.  [env: HOLDFAST_WORKER_JOBS; default: 4]"),
+]
+Kinds = Annotated[
+    str | None, typer.Option("--kinds", metavar="KINDS", help="Only these, by commas, such as extract,deliver.")
+]
+
+
+@unfolded
+def worker(
+    chosen: StoreOptions,
+    place: Place = None,
+    once: Once = False,
+    jobs: AtOnce = None,
+    kinds: Kinds = None,
+    as_json: Json = False,
+) -> None:
+    """Do the store's background work until Ctrl-C or SIGTERM.
+
+    Any number of workers may run on one store. One that is killed loses nothing: another takes over when its lease
+    ends.
+    """
+    settings = read_settings()
+    wanted = None if kinds is None else _kinds(kinds)
+    at_once = settings.worker_jobs if jobs is None else jobs
+    if not 1 <= at_once <= 64:
+        raise Usage(f"--jobs: {at_once} is not within 1 and 64")
+    if place is not None:
+        if chosen.store is not None:
+            raise Usage("the store is given twice; name it once, as STORE or with --store")
+        chosen = replace(chosen, store=place)
+    path = own(chosen)
+    with _logged(as_json):
+        raise typer.Exit(asyncio.run(_worked(path, chosen, settings, at_once, wanted, once=once, as_json=as_json)))
+
+
+def _kinds(given: str) -> frozenset[JobKind]:
+    names = [name.strip() for name in given.split(",") if name.strip()]
+    unknown = [name for name in names if name not in set(JobKind)]
+    if unknown or not names:
+        named = f"there is no kind of job {on_one_line(unknown[0])!r}" if unknown else "names no kind of job"
+        raise Usage(f"--kinds: {named}; give some of {', '.join(JobKind)}")
+    return frozenset(map(JobKind, names))
+
+
+async def _worked(
+    path: str,
+    chosen: StoreOptions,
+    settings: Settings,
+    jobs: int,
+    kinds: frozenset[JobKind] | None,
+    *,
+    once: bool,
+    as_json: bool,
+) -> ExitCode:
+    curator = curator_of(settings)
+    engine = await open_engine(
+        path, settings, embedder=chosen.embedder, curator=curator, work=False, jobs=jobs, kinds=kinds
+    )
+    try:
+        if kinds and (missing := kinds - engine.crew.kinds):
+            raise Usage(f"--kinds: {', '.join(sorted(missing))} cannot be done here; maintain needs HOLDFAST_MODEL")
+        if once:
+            done = await engine.crew.drain()
+            return _told(done, engine.crew.failures, as_json)
+        _tell(path, engine, settings, jobs, as_json)
+        await _until_stopped(engine, settings.shutdown_seconds)
+        return ExitCode.OK
+    finally:
+        await engine.close()
+
+
+async def _until_stopped(engine: Engine, patience_seconds: float) -> None:
+    """The first signal lets what is under way end, for a while; the second does not.
+
+    What has not ended by then is given back when the engine closes.
+    """
+    stopping, hurried = asyncio.Event(), asyncio.Event()
+
+    def stop() -> None:
+        (hurried if stopping.is_set() else stopping).set()
+
+    with _heard(stop):
+        work = asyncio.create_task(engine.crew.run())
+        await _first(work, stopping.wait())
+        engine.crew.stop()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(patience_seconds):
+                await _first(work, hurried.wait())
+        work.cancel()
+        ended = (await asyncio.gather(work, return_exceptions=True))[0]
+    if isinstance(ended, Exception):
+        raise ended
+
+
+async def _first(work: asyncio.Task[None], other: Coroutine[Any, Any, Any]) -> None:
+    """Wait for either of them."""
+    waiting = asyncio.ensure_future(other)
+    try:
+        await asyncio.wait({work, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        waiting.cancel()
+
+
+@contextlib.contextmanager
+def _heard(stop: Callable[[], None]) -> Iterator[None]:
+    """While this lasts, `stop` is called for each signal that asks to end."""
+    loop = asyncio.get_running_loop()
+
+    def asked(number: int, frame: FrameType | None) -> None:
+        loop.call_soon_threadsafe(stop)
+
+    before = {number: signal.signal(number, asked) for number in _STOPS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _tell(path: str, engine: Engine, settings: Settings, jobs: int, as_json: bool) -> None:
+    store, kinds = on_one_line(shown(path)), sorted(engine.crew.kinds)
+    if as_json:
+        told = {"store": store, "kinds": kinds, "jobs": jobs, "lease_seconds": settings.job_lease_seconds}
+        print_json(told, indent=None)
+    else:
+        print(f"Holdfast works on {store}: {', '.join(kinds)}; {counted(jobs, 'job')} at once. Ctrl-C stops it.")
+    sys.stdout.flush()
+
+
+def _told(done: int, failures: int, as_json: bool) -> ExitCode:
+    if as_json:
+        print_json({"done": done - failures, "failed": failures})
+    elif failures:
+        again = "they are tried again later, up to the last attempt; `holdfast store jobs` shows them"
+        print(f"{counted(done - failures, 'job')} done, {failures:,} failed: {again}.")
+    else:
+        print(f"{counted(done, 'job')} done.")
+    return ExitCode.PROBLEM if failures else ExitCode.OK
+
+
+@contextlib.contextmanager
+def _logged(as_json: bool) -> Iterator[None]:
+    """What it does, a line each on stderr."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Lines(as_json))
+    logger = logging.getLogger("holdfast.worker")
+    before = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before[0])
+        logger.propagate = before[1]
+
+
+class _Lines(logging.Formatter):
+    """Of an exception only its name is written: its text may hold anything."""
+
+    def __init__(self, as_json: bool) -> None:
+        super().__init__()
+        self._as_json = as_json
+
+    def format(self, record: logging.LogRecord) -> str:
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        message = on_one_line(record.getMessage())
+        if record.exc_info and record.exc_info[0] is not None:
+            message += f" ({record.exc_info[0].__name__})"
+        if not self._as_json:
+            return f"{at} {message}"
+        return json.dumps({"time": at, "level": record.levelname.lower(), "event": message})

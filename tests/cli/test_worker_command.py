@@ -1,0 +1,164 @@
+"""`holdfast worker`: what it says, what it does, how it ends, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import holdfast as library
+from holdfast.domain.jobs import JobStatus
+from serving import HANG, answering
+
+from .conftest import Holdfast
+
+PROGRAM = [sys.executable, "-c", "from holdfast.cli import main; raise SystemExit(main())"]
+ENVIRONMENT = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path), "HOLDFAST_EMBEDDER": "fake"}
+PATIENCE_SECONDS = 60
+
+Started = subprocess.Popen[str]
+
+
+@pytest.fixture
+def started() -> Iterator[list[Started]]:
+    """Workers of the test, to be ended with it."""
+    running: list[Started] = []
+    yield running
+    for process in running:
+        process.kill()
+        process.communicate()
+
+
+def start(started: list[Started], folder: Path, *arguments: str, **environment: str) -> Started:
+    process = subprocess.Popen(
+        [*PROGRAM, "worker", *arguments],
+        cwd=folder,
+        env=ENVIRONMENT | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    started.append(process)
+    return process
+
+
+def ended(process: Started, number: int = signal.SIGTERM) -> str:
+    process.send_signal(number)
+    _, err = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 0, err
+    return err
+
+
+def extraction_queued(folder: Path, subject: str = "ana") -> None:
+    with library.open(folder / "memory.db", embedder="fake", work=False) as memory:
+        memory.add("I live in Lisbon.", subject=subject)
+        memory.flush(subject=subject)
+
+
+def facts(folder: Path) -> list[str]:
+    with library.open(folder / "memory.db", embedder="fake", work=False) as memory:
+        return [memory_.text for memory_ in memory.list(kind="memory").items]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_works_until_it_is_told_to_stop(started: list[Started], tmp_path: Path, number: int) -> None:
+    extraction_queued(tmp_path)
+    process = start(started, tmp_path, "memory.db", "--jobs", "2")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    said = process.stdout.readline()
+    assert said.startswith("Holdfast works on memory.db: ")
+    assert "extract" in said
+    assert "2 jobs at once" in said
+    assert " of kind extract succeeded in " in process.stderr.readline()
+    ended(process, number)
+    assert facts(tmp_path) == ["ana lives in Lisbon."]
+
+
+def test_as_json_it_says_what_it_serves_and_what_it_did(started: list[Started], tmp_path: Path) -> None:
+    extraction_queued(tmp_path)
+    process = start(started, tmp_path, "--json", "--kinds", "extract, index", HOLDFAST_JOB_LEASE_SECONDS="7")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    told = json.loads(process.stdout.readline())
+    assert told == {"store": "memory.db", "kinds": ["extract", "index"], "jobs": 4, "lease_seconds": 7.0}
+    line = json.loads(process.stderr.readline())
+    assert "succeeded" in line["event"]
+    ended(process)
+
+
+def test_once_does_what_is_due_and_ends(holdfast: Holdfast, tmp_path: Path) -> None:
+    extraction_queued(tmp_path)
+    extraction_queued(tmp_path, "ben")
+    ran = holdfast("worker", "--once")
+    assert (ran.code, ran.out) == (0, "2 jobs done.\n")
+    assert sorted(facts(tmp_path)) == ["ana lives in Lisbon.", "ben lives in Lisbon."]
+    assert holdfast("worker", "--once", "--json").json == {"done": 0, "failed": 0}
+
+
+def test_kinds_that_it_is_not_for_are_left_alone(holdfast: Holdfast, tmp_path: Path) -> None:
+    extraction_queued(tmp_path)
+    assert holdfast("worker", "--once", "--kinds", "index,scrub").out == "0 jobs done.\n"
+    assert not facts(tmp_path)
+    assert holdfast("worker", "--once", "--kinds", "extract").out == "1 job done.\n"
+
+
+def test_once_tells_of_an_attempt_that_failed(
+    holdfast: Holdfast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOLDFAST_EMBEDDER", "openai:some-model")
+    monkeypatch.setenv("HOLDFAST_EMBEDDER_KEY", "canary-key")
+    monkeypatch.setenv("HOLDFAST_EMBEDDER_URL", "http://127.0.0.1:1/v1")
+    assert holdfast("add", "I live in Lisbon.", "--subject", "ana").code == 0
+    ran = holdfast("worker", "--once", "--kinds", "index")
+    assert ran.code == 1
+    assert "1 failed" in ran.out
+    assert "embedder" in ran.err
+    assert "canary" not in ran.out + ran.err
+
+
+def test_stopped_in_the_middle_it_gives_its_job_back(started: list[Started], tmp_path: Path) -> None:
+    with answering(HANG) as (url, asked):
+        remote = {
+            "HOLDFAST_EMBEDDER": "openai:some-model",
+            "HOLDFAST_EMBEDDER_URL": f"{url}/v1",
+            "HOLDFAST_SHUTDOWN_SECONDS": "0.2",
+        }
+        added = subprocess.run(
+            [*PROGRAM, "add", "I live in Lisbon."], cwd=tmp_path, env=ENVIRONMENT | remote, timeout=PATIENCE_SECONDS
+        )
+        assert added.returncode == 0
+        process = start(started, tmp_path, **remote)
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not asked:
+            assert time.monotonic() < deadline
+            assert process.poll() is None
+        ended(process)
+    with library.open(tmp_path / "memory.db", embedder="fake", work=False) as memory:
+        index = [job for job in memory.jobs(space="*") if job.kind == "index"]
+    assert [(job.status, job.attempt, job.lease_until) for job in index] == [(JobStatus.QUEUED, 1, None)]
+
+
+def test_what_it_cannot_be_is_said(holdfast: Holdfast, tmp_path: Path) -> None:
+    missing = holdfast("worker", "nowhere.db")
+    assert (missing.code, "there is no store at nowhere.db" in missing.err) == (6, True)
+    extraction_queued(tmp_path)
+    for arguments, said in {
+        ("--kinds", "extract,canary"): "there is no kind of job 'canary'",
+        ("--kinds", " , "): "names no kind of job",
+        ("--kinds", "maintain"): "HOLDFAST_MODEL",
+        ("--jobs", "0"): "not within 1 and 64",
+        ("memory.db", "--store", "memory.db"): "given twice",
+        ("http://127.0.0.1:9",): "is a server",
+    }.items():
+        ran = holdfast("worker", "--once", *arguments)
+        assert ran.code in (2, 6), ran
+        assert said in ran.err, ran
+    assert not facts(tmp_path)
