@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from holdfast.domain.bindings import Binding
@@ -24,6 +24,7 @@ from holdfast.domain.contract import (
     TraceResult,
     WriteResult,
 )
+from holdfast.domain.ids import OperationId
 from holdfast.domain.scope import Scope
 from holdfast.domain.secret import Secret
 from holdfast.ports.service import Verb
@@ -81,6 +82,10 @@ class ExplainingAdapter(Adapter, Protocol):
 class Beneath(Protocol):
     """The engine beneath the gate, for one call: the same grant, and no row of its own in the audit trail."""
 
+    @property
+    def operation_id(self) -> OperationId:
+        """Of the call, for what goes back to it."""
+
     async def run(self, verb: Verb[T]) -> T:
         """One verb of the runtime. If it writes, the call's operation commits with it; so only one may write."""
 
@@ -124,7 +129,7 @@ class Secrets(Protocol):
 
 
 class Providers(Protocol):
-    """Those that are installed, and the adapters that are open."""
+    """Those that are installed."""
 
     def known(self) -> Sequence[Provider]:
         """In the order of their names."""
@@ -132,7 +137,17 @@ class Providers(Protocol):
     def get(self, name: str) -> Provider:
         """`UnknownProvider` if there is none."""
 
-    async def opened(self, binding: Binding) -> Adapter:
-        """The adapter of a binding that reaches outside: opened once per revision of the binding, and kept open."""
+    def adapter(self, binding: Binding) -> Adapter:
+        """A new one for a binding whose provider reaches outside, with its secrets resolved. It may take its time."""
+
+
+class Outsiders(Protocol):
+    """Runs adapters that reach outside, each in a thread of its own, so that none of them holds up anything else."""
+
+    async def ask(self, binding: Binding, work: Callable[[Adapter], Awaitable[T]], timeout_seconds: float) -> T:
+        """Have the binding's adapter do it. Whatever it does, an answer or a `ProviderError` is there in time.
+
+        It is opened once per revision of the binding, and kept open. What it answers is not looked at here.
+        """
 
     async def close(self) -> None: ...

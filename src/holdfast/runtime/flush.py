@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from holdfast.domain.access import Action, Grant
-from holdfast.domain.ids import OperationId
-from holdfast.domain.jobs import JobKind, NewJob
+from holdfast.domain.ids import JobId, OperationId
+from holdfast.domain.jobs import Cause, JobKind, NewJob
 from holdfast.domain.results import Flushed
 from holdfast.domain.scope import Scope
 from holdfast.errors import InvalidInput
@@ -16,6 +16,22 @@ from holdfast.runtime import indexing
 from holdfast.runtime.perform import Core, Write
 
 _MESSAGES_PER_JOB = 200
+
+
+def sealed(
+    verb: Write[Any, Any], transaction: Transaction, core: Core, thread: Scope, cause: Cause | None = None
+) -> tuple[int, tuple[JobId, ...]]:
+    """Seal a conversation within the transaction of a verb: how many messages, and the extraction queued for them."""
+    unsealed = transaction.unsealed(thread)
+    transaction.seal(thread)
+    return len(unsealed), tuple(
+        verb.enqueue(
+            transaction,
+            core,
+            NewJob(JobKind.EXTRACT, thread, tuple(unsealed[start : start + _MESSAGES_PER_JOB]), cause),
+        )
+        for start in range(0, len(unsealed), _MESSAGES_PER_JOB)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +51,8 @@ class Flush(Write[Core, Flushed]):
         return core
 
     def apply(self, transaction: Transaction, prepared: Core) -> Flushed:
-        unsealed = transaction.unsealed(self.scope)
-        transaction.seal(self.scope)
-        jobs = tuple(
-            self.enqueue(
-                transaction,
-                prepared,
-                NewJob(JobKind.EXTRACT, self.scope, tuple(unsealed[start : start + _MESSAGES_PER_JOB])),
-            )
-            for start in range(0, len(unsealed), _MESSAGES_PER_JOB)
-        )
-        return Flushed(self.scope.conversation or "", len(unsealed), jobs)
+        messages, jobs = sealed(self, transaction, prepared, self.scope)
+        return Flushed(self.scope.conversation or "", messages, jobs)
 
     def kept(self, result: Flushed) -> dict[str, Any]:
         return {"messages": result.messages, "jobs": result.jobs}

@@ -104,7 +104,7 @@ class Forget(Write[Core, ForgetReceipt]):
         return result.tombstones
 
 
-def forgotten(verb: Write[Any, ForgetReceipt], transaction: Transaction, core: Core, found: Doomed) -> ForgetReceipt:
+def forgotten(verb: Write[Any, Any], transaction: Transaction, core: Core, found: Doomed) -> ForgetReceipt:
     """Take it away, within the transaction of a verb that forgets."""
     now = core.clock.now()
     reach("forget.before")

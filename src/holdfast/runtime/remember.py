@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
@@ -43,9 +43,15 @@ class Ready:
 
 
 async def ready(core: Core, grant: Grant, text: str) -> Ready:
-    (entry,) = await indexing.entries(core, [text])
+    (only,) = await all_ready(core, grant, [text])
+    return only
+
+
+async def all_ready(core: Core, grant: Grant, texts: Sequence[str]) -> list[Ready]:
+    entries = await indexing.entries(core, texts)
     stated = grant.actor.kind in (ActorKind.OPERATOR, ActorKind.USER)
-    return Ready(core, entry, core.clock.now(), str(grant.actor), Trust.STATED if stated else Trust.MODEST)
+    trust, now = Trust.STATED if stated else Trust.MODEST, core.clock.now()
+    return [Ready(core, entry, now, str(grant.actor), trust) for entry in entries]
 
 
 class _Indexing(Write[Ready, Remembered]):
@@ -92,12 +98,12 @@ class Remember(_Indexing):
     def apply(self, transaction: Transaction, prepared: Ready) -> Remembered:
         memory_id = MemoryId(prepared.core.ids.new(ids.MEMORY))
         transaction.add_revision(
-            self._revision(memory_id, prepared), prepared.core.embedder.fingerprint, prepared.core.analyzer.version
+            self.revision(memory_id, prepared), prepared.core.embedder.fingerprint, prepared.core.analyzer.version
         )
         self._index_later(transaction, prepared, self.scope, memory_id)
         return Remembered(current(transaction, memory_id))
 
-    def _revision(self, memory_id: MemoryId, prepared: Ready) -> NewRevision:
+    def revision(self, memory_id: MemoryId, prepared: Ready) -> NewRevision:
         return NewRevision(
             id=memory_id,
             scope=self.scope,

@@ -1,0 +1,154 @@
+"""What was captured, as the engine keeps it: the source, a summary and whatever was noted, in a record's metadata.
+
+The engine's metadata are texts by name. What a capture says besides stands under names that begin with `holdfast.`,
+which callers may not use themselves; texts keep their own names, so that they read the same through every door.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from holdfast.domain.contract import MAX_SUMMARY_CHARS, SourceKind, SourcePayload, SourceRef
+from holdfast.domain.metadata import MAX_METADATA_CHARS, MAX_METADATA_ENTRIES, check_metadata
+from holdfast.domain.scope import MAX_PART_CHARS, Scope
+from holdfast.domain.text import checked_text
+from holdfast.domain.transcript import DEFAULT_CONVERSATION
+from holdfast.errors import InvalidInput
+
+RESERVED = "holdfast."
+_SOURCE, _SUMMARY, _OTHER = f"{RESERVED}source", f"{RESERVED}summary", f"{RESERVED}json"
+MAX_PROVENANCE_CHARS = 256
+# What tells one object of a kind from another.
+_NAMES = ("issue_id", "comment_id", "document_key", "run_id", "activity_id", "external_ref")
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """What stands beside a record's text."""
+
+    source: SourceRef | None = None
+    summary: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+def kept(noted: Noted) -> dict[str, str]:
+    """As the engine keeps it; `InvalidInput` if it cannot."""
+    found: dict[str, str] = {}
+    other: dict[str, Any] = {}
+    for name, value in noted.metadata.items():
+        if not isinstance(name, str) or name.startswith(RESERVED):
+            raise InvalidInput("metadata", f"{name!r:.60} cannot be the name of an entry; {RESERVED} is reserved")
+        if isinstance(value, str):
+            found[name] = value
+        else:
+            other[name] = value
+    if other:
+        found[_OTHER] = _json(other)
+    if noted.source is not None:
+        found[_SOURCE] = _json({name: value for name, value in asdict(noted.source).items() if value is not None})
+    if noted.summary is not None:
+        found[_SUMMARY] = checked_text(noted.summary, "summary", max_chars=MAX_SUMMARY_CHARS)
+    if len(noted.metadata) > MAX_METADATA_ENTRIES - 3:
+        raise InvalidInput("metadata", f"has {len(noted.metadata)} entries; at most {MAX_METADATA_ENTRIES - 3} fit")
+    check_metadata(found)
+    return found
+
+
+def _json(value: Any) -> str:
+    try:
+        made = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=True)
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidInput("metadata", "holds something that cannot be written as JSON") from None
+    if len(made) > MAX_METADATA_CHARS:
+        raise InvalidInput("metadata", f"takes {len(made):,} characters as JSON; at most {MAX_METADATA_CHARS:,} fit")
+    return made
+
+
+def noted_in(metadata: Mapping[str, str]) -> Noted:
+    """What stands in a record's metadata, whoever wrote it: what is not ours to read is left out."""
+    if not metadata:
+        return _NOTHING
+    found: dict[str, Any] = {name: value for name, value in metadata.items() if not name.startswith(RESERVED)}
+    other = _object(metadata.get(_OTHER))
+    return Noted(_source(metadata.get(_SOURCE)), metadata.get(_SUMMARY), {**found, **other})
+
+
+_NOTHING = Noted()
+
+
+def _object(text: str | None) -> dict[str, Any]:
+    if text is None:
+        return {}
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _source(text: str | None) -> SourceRef | None:
+    given = _object(text)
+    try:
+        return SourceRef(SourceKind(given.pop("kind")), **given)
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def matches(noted: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether each entry that is asked for is there, and the same."""
+    return all(name in noted and noted[name] == value for name, value in wanted.items())
+
+
+def provenance(source: SourceRef) -> str | None:
+    """The source as one text, the same for everything that came from it; None for what somebody just said."""
+    names = [value for name in _NAMES if (value := getattr(source, name)) is not None]
+    if source.kind is SourceKind.MANUAL_NOTE or not names:
+        return None
+    plain = f"{source.kind}:{'/'.join(names)}"
+    if len(plain) <= MAX_PROVENANCE_CHARS:
+        return plain
+    return f"{source.kind}:sha256/{hashlib.sha256(plain.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+def capture_id(source: SourceRef, idempotency_id: str | None, text: str) -> str | None:
+    """What a captured message is known by, so that capturing it again adds nothing.
+
+    With an id, that: another text under it is a conflict. Without one, a source that names its object and the text: a
+    comment that was edited is said anew. None if nothing tells one capture from another.
+    """
+    if idempotency_id is not None:
+        return _digest("id", checked_text(idempotency_id, "idempotency_id"))
+    where = provenance(source)
+    return None if where is None else _digest("source", where, text)
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def captured_text(payload: SourcePayload) -> str:
+    """What is kept of a payload: its text, else its object as JSON."""
+    if payload.text is not None:
+        return checked_text(payload.text, "payload.text")
+    if not payload.object:
+        raise InvalidInput("payload", "holds neither text nor object; there is nothing to capture")
+    try:
+        written = json.dumps(payload.object, ensure_ascii=False, allow_nan=False, indent=1)
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidInput("payload.object", "holds something that cannot be written as JSON") from None
+    return checked_text(written, "payload.object")
+
+
+def conversation_of(scope: Scope) -> str:
+    """The thread that a capture belongs to: the session's, else the run's or the issue's own."""
+    if scope.conversation is not None:
+        return scope.conversation
+    for kind in ("run", "issue"):
+        if (name := getattr(scope, kind)) is not None:
+            plain = f"{kind}:{name}"
+            return plain if len(plain) <= MAX_PART_CHARS else f"{kind}:{_digest(name)}"
+    return DEFAULT_CONVERSATION
