@@ -34,6 +34,7 @@ ALLOWED: dict[str, set[str]] = {
     "extract": {*CORE, "ports"},
     "documents": {*CORE, "ports"},
     "testing": {*CORE, "ports"},
+    "providers": {*CORE, "ports", "client", "runtime"},
     "settings": {"errors"},
     "inputs": {*CORE, "ports"},
     "library": {*CORE, "ports", "inputs", "runtime"},
@@ -141,6 +142,17 @@ def test_the_rooms_of_implementations_do_not_see_each_other() -> None:
         if room(name) in implementations
         for found, line in imports(name)
         if found in implementations - {room(name)}
+    ]
+    assert not offences
+
+
+def test_of_the_providers_only_the_engines_own_sees_the_runtime() -> None:
+    offences = [
+        f"{name}.py:{line}"
+        for name in MODULES
+        if room(name) == "providers" and name != "providers/local"
+        for found, line in imports(name)
+        if found == "runtime"
     ]
     assert not offences
 

@@ -22,7 +22,13 @@ class Settings(BaseSettings):
 
     secrets_dir: Path | None = Field(
         default=None,
-        description="A folder of files named like settings, such as holdfast_operator_token: each holds one's value.",
+        description="A folder of files named like settings, such as holdfast_operator_token: each holds one's value."
+        " Bindings may refer to the other files in it by file://.",
+    )
+    secret_env_prefix: str = Field(
+        default="HOLDFAST_SECRET_",
+        min_length=1,
+        description="How the names of the variables begin that bindings may refer to by env://.",
     )
     store: str = Field(
         default="memory.db",
@@ -166,6 +172,11 @@ def read_settings() -> Settings:
         return _read(lambda: Settings(_secrets_dir=folder), "HOLDFAST_")  # type: ignore[call-arg]
     except SettingsError:
         raise ConfigurationError("HOLDFAST_SECRETS_DIR: a file in it cannot be read") from None
+
+
+def read_variable(name: str) -> str | None:
+    """A variable that a binding refers to; whether it may is for whoever asks to decide."""
+    return os.environ.get(name)
 
 
 def read_gateway_client_settings() -> GatewayClientSettings:

@@ -1,0 +1,110 @@
+"""What providers have in common: a configuration that a model checks, and secrets in it that are references.
+
+A configuration is checked when a binding is made, so what is wrong is said by the path of its field and never by its
+value: somebody may have written a key where its reference belongs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from holdfast.domain.contract import Capabilities
+from holdfast.domain.secret import Secret
+from holdfast.errors import InvalidConfiguration
+from holdfast.ports.provider import Adapter, Beneath
+from holdfast.providers.secrets import is_reference
+
+SECRET = "secret"  # noqa: S105 (the name of a mark in a schema)
+
+
+def _reference(value: str) -> str:
+    if not is_reference(value):
+        raise ValueError("takes a reference to a secret, never the secret itself: env://NAME or file://PATH")
+    return value
+
+
+SecretReference = Annotated[str, AfterValidator(_reference), Field(json_schema_extra={SECRET: True})]
+"""A property that holds `env://NAME` or `file://PATH`; the adapter is opened with the secret itself."""
+
+
+class Configuration(BaseModel):
+    """What a binding says to its provider. What a provider does not know is refused, and types are not guessed."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+
+
+class OutsideConfiguration(Configuration):
+    """The same for a provider that reaches outside: each call of it has a bound."""
+
+    timeout_seconds: Annotated[float, Field(ge=0.1, le=60)] = Field(
+        default=10.0, description="How long a call may take in all."
+    )
+
+
+C = TypeVar("C", bound=Configuration)
+
+
+class ConfiguredProvider(ABC, Generic[C]):
+    """Implements `ports.Provider` but for `opened`. Subclasses say what they are in class variables."""
+
+    key: ClassVar[str]
+    description: ClassVar[str]
+    capabilities: ClassVar[Capabilities] = Capabilities()
+    outside: ClassVar[bool] = True
+    configuration: type[C]
+
+    def schema(self) -> Mapping[str, Any]:
+        return self.configuration.model_json_schema()
+
+    def check(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
+        return self._read(config).model_dump(mode="json")
+
+    def open(self, config: Mapping[str, Any], secrets: Mapping[str, Secret], beneath: Beneath | None) -> Adapter:
+        return self.opened(self._read(config), secrets, beneath)
+
+    @abstractmethod
+    def opened(self, config: C, secrets: Mapping[str, Secret], beneath: Beneath | None) -> Adapter:
+        """The adapter for a configuration. `secrets` holds those that it refers to, by property."""
+
+    def _read(self, config: Mapping[str, Any]) -> C:
+        if not isinstance(config, Mapping):
+            raise InvalidConfiguration("config", f"expected an object, got {type(config).__name__}")
+        try:
+            return self.configuration.model_validate(dict(config))
+        except ValidationError as error:
+            first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+        # Raised apart from what was caught: that one may quote values.
+        raise InvalidConfiguration(_path(first["loc"]), _problem(first["type"], first["msg"]))
+
+
+def _path(location: tuple[int | str, ...]) -> str:
+    """As `config.messages[1].text`. A name that no provider could have is cut: it may be a value."""
+    found = "config"
+    for part in location:
+        found += f"[{part}]" if isinstance(part, int) else f".{part:.64}"
+    return found
+
+
+def _problem(kind: str, message: str) -> str:
+    known = {"extra_forbidden": "is not known to this provider; leave it out", "missing": "is needed"}
+    plain = message.removeprefix("Value error, ")
+    return known.get(kind) or f"{plain[:1].lower()}{plain[1:]}"
+
+
+def secret_properties(schema: Mapping[str, Any]) -> tuple[str, ...]:
+    """Which properties of a configuration are references to secrets. One that is optional says so in an alternative."""
+    properties = schema.get("properties")
+    if not isinstance(properties, Mapping):
+        return ()
+    return tuple(name for name, each in properties.items() if isinstance(each, Mapping) and _is_secret(each))
+
+
+def _is_secret(given: Mapping[str, Any]) -> bool:
+    alternatives = given.get("anyOf", ())
+    return given.get(SECRET) is True or any(
+        isinstance(each, Mapping) and each.get(SECRET) is True for each in alternatives
+    )

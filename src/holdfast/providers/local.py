@@ -1,0 +1,327 @@
+"""`local`: the engine itself, beneath the gate. What every space begins with.
+
+A capture is evidence in a conversation, from which facts are extracted in the background; a record is a memory. What a
+scope names is kept on every write. On a query only some of it filters (`filter_by`): a new run must find what older
+ones left. Everything runs in the call that asked for it, so its operation commits with what it wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from holdfast.domain.bindings import LOCAL
+from holdfast.domain.contract import (
+    MAX_SUMMARY_CHARS,
+    Capabilities,
+    CaptureMode,
+    CaptureRequest,
+    CaptureResult,
+    ContextBundle,
+    CorrectResult,
+    ExtractionJob,
+    ExtractionStatus,
+    ForgetResult,
+    Intent,
+    ListPage,
+    ListRequest,
+    ProfileResult,
+    QueryRequest,
+    RecordHandle,
+    RecordWriteRequest,
+    Snippet,
+    SourceKind,
+    TraceResult,
+    WriteResult,
+)
+from holdfast.domain.ids import MAX_ID_CHARS
+from holdfast.domain.jobs import Cause
+from holdfast.domain.memory import GUARDED_PLANES, Status
+from holdfast.domain.results import Explanation, Hit, Record
+from holdfast.domain.scope import Scope
+from holdfast.domain.secret import Secret
+from holdfast.domain.sourced import (
+    Noted,
+    capture_id,
+    captured_text,
+    conversation_of,
+    kept,
+    matches,
+    noted_in,
+    provenance,
+)
+from holdfast.domain.text import checked_text
+from holdfast.domain.transcript import Draft, Message, Role
+from holdfast.errors import NotFound, ProviderMisconfigured
+from holdfast.ports import Wanted
+from holdfast.ports.provider import Adapter, Beneath
+from holdfast.providers.configured import Configuration, ConfiguredProvider
+from holdfast.runtime.lookup import Get
+from holdfast.runtime.recall import RecallMemory
+from holdfast.runtime.remember import Correct
+from holdfast.runtime.search import MAX_TOP_K, Explain, Search
+from holdfast.runtime.sources import (
+    ForgetRecords,
+    KeepResidue,
+    Kept,
+    PageRecords,
+    PutRecord,
+    PutRecords,
+    ReadProfile,
+)
+
+Filter = Literal["project", "namespace", "session_key", "issue", "run"]
+# What the contract calls otherwise.
+_PARTS: Mapping[Filter, str] = {"session_key": "conversation"}
+_ALL_OF_THEM: tuple[Filter, ...] = ("project", "namespace", "session_key", "issue", "run")
+# Where only some of what matches is wanted, this many are looked at for each.
+_LOOKED_AT_PER_PLACE = 20
+_LINE_CHARS = 160
+# The preamble has bounds of its own; a recall is not to be cut before it gets there.
+_ROOM_CHARS = 1_000_000
+_OUR_OWN_WORDS = frozenset({SourceKind.RUN, SourceKind.ACTIVITY})
+_FROM_OUTSIDE = frozenset({SourceKind.EXTERNAL_DOCUMENT})
+
+
+class LocalConfiguration(Configuration):
+    filter_by: tuple[Filter, ...] = Field(
+        default=("namespace",),
+        strict=False,
+        description="Which parts of a scope filter what a query finds. The space, subject and agent always do.",
+    )
+
+
+class LocalProvider(ConfiguredProvider[LocalConfiguration]):
+    key: ClassVar[str] = LOCAL
+    description: ClassVar[str] = "Holdfast's own engine, in the store that this control plane is kept in."
+    outside: ClassVar[bool] = False
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        profile=True,
+        correction=True,
+        provider_managed_extraction=True,
+        async_extraction=True,
+        explanation=True,
+    )
+    configuration = LocalConfiguration
+
+    def opened(self, config: LocalConfiguration, secrets: Mapping[str, Secret], beneath: Beneath | None) -> Adapter:
+        if beneath is None:
+            raise ProviderMisconfigured(f"{LOCAL} works beneath a call, and was opened without one")
+        return LocalAdapter(config, beneath)
+
+
+class LocalAdapter:
+    """Implements `ports.Adapter`, and all that is gated by a capability, for one call."""
+
+    key = LOCAL
+    capabilities = LocalProvider.capabilities
+
+    def __init__(self, config: LocalConfiguration, beneath: Beneath) -> None:
+        self._beneath = beneath
+        unfiltered = set(_ALL_OF_THEM) - set(config.filter_by)
+        self._dropped: dict[str, Any] = {_PARTS.get(name, name): None for name in unfiltered}
+
+    # --- writing ---
+
+    async def capture(self, request: CaptureRequest) -> CaptureResult:
+        text = captured_text(request.payload)
+        noted = Noted(request.source, None, _noted(request))
+        if request.mode is CaptureMode.RECORD:
+            once = None if request.idempotency_id is None else f"capture/{request.idempotency_id}"
+            record = PutRecord(text, kept(noted), once, once=True)
+            return _captured(await self._beneath.run(self._putting(request.scope, (record,), request.source)), None)
+        cause = Cause(self._beneath.operation_id, request.binding_key, request.hook, request.source)
+        verb = KeepResidue(
+            scope=replace(request.scope, conversation=conversation_of(request.scope)),
+            draft=_draft(request, text, kept(noted)),
+            source=provenance(request.source),
+            cause=cause,
+        )
+        return _captured(await self._beneath.run(verb), cause)
+
+    async def upsert_records(self, request: RecordWriteRequest) -> WriteResult:
+        records = []
+        for index, record in enumerate(request.records):
+            metadata = kept(Noted(request.source, record.summary, record.metadata))
+            key = record.metadata.get("key")
+            if isinstance(key, str):
+                records.append(PutRecord(record.text, metadata, f"record/{key}"))
+            else:
+                once = None if request.idempotency_id is None else f"upsert/{index}/{request.idempotency_id}"
+                records.append(PutRecord(record.text, metadata, once, once=True))
+        done = await self._beneath.run(self._putting(request.scope, tuple(records), request.source))
+        return WriteResult(_handles(done.record_ids))
+
+    @staticmethod
+    def _putting(scope: Scope, records: tuple[PutRecord, ...], source: Any) -> PutRecords:
+        # What was read in the company's own work is stated by whoever writes it down.
+        outside = source is not None and source.kind in _FROM_OUTSIDE
+        return PutRecords(scope, records, provenance(source) if outside else None)
+
+    async def correct(self, handle: RecordHandle, text: str, scope: Scope, reason: str | None) -> CorrectResult:
+        if not _is_ours(handle):
+            raise NotFound(f"there is no record {handle.record_id!r:.80} in this scope")
+        done = await self._beneath.run(Correct(self._reading(scope), handle.record_id, text, reason))
+        superseded = None if done.memory.id == handle.record_id else handle
+        return CorrectResult(RecordHandle(LOCAL, done.memory.id), superseded)
+
+    async def forget(self, handles: Sequence[RecordHandle], scope: Scope) -> ForgetResult:
+        named = tuple(dict.fromkeys(handle.record_id for handle in handles if _is_ours(handle)))
+        gone: frozenset[str] = frozenset()
+        if named:
+            gone = frozenset((await self._beneath.run(ForgetRecords(self._reading(scope), named))).forgotten)
+        each = tuple(dict.fromkeys(handles))
+        return ForgetResult(
+            tuple(handle for handle in each if _is_ours(handle) and handle.record_id in gone),
+            tuple(handle for handle in each if not _is_ours(handle) or handle.record_id not in gone),
+        )
+
+    # --- reading ---
+
+    async def query(self, request: QueryRequest) -> ContextBundle:
+        wanted = Wanted(top_k=self._looked_at(request))
+        scope = self._reading(request.scope)
+        hits: Iterable[Hit]
+        if request.intent is Intent.AGENT_PREAMBLE:
+            hits = (await self._beneath.run(RecallMemory(scope, request.query, wanted, _ROOM_CHARS))).hits
+        else:
+            hits = await self._beneath.run(Search(scope, request.query, wanted))
+        found = [_snippet(hit, hit.score) for hit in hits]
+        chosen = [each for each in found if matches(each.metadata, request.metadata_filter)]
+        return ContextBundle(tuple(chosen[: request.top_k]))
+
+    @staticmethod
+    def _looked_at(request: QueryRequest) -> int:
+        if not request.metadata_filter:
+            return request.top_k
+        return min(request.top_k * _LOOKED_AT_PER_PLACE, MAX_TOP_K)
+
+    async def list(self, request: ListRequest) -> ListPage:
+        verb = PageRecords(request.scope, request.metadata_filter, request.limit, request.cursor)
+        page = await self._beneath.run(verb)
+        return ListPage(tuple(_snippet(record) for record in page.items), page.next_cursor)
+
+    async def get(self, handle: RecordHandle, scope: Scope) -> Snippet | None:
+        if not _is_ours(handle):
+            return None
+        try:
+            found = await self._beneath.run(Get(self._reading(scope), handle.record_id))
+        except NotFound:
+            return None
+        return _snippet(found) if _counts(found) else None
+
+    async def profile(self, scope: Scope) -> ProfileResult:
+        lines: list[str] = []
+        for memory in await self._beneath.run(ReadProfile(self._reading(scope))):
+            line = f"- {_short(memory.text)}"
+            if sum(map(len, lines)) + len(lines) + len(line) > MAX_SUMMARY_CHARS:
+                break
+            lines.append(line)
+        return ProfileResult("\n".join(lines) or None)
+
+    async def explain(self, request: QueryRequest) -> TraceResult:
+        wanted = Wanted(top_k=request.top_k)
+        found = await self._beneath.run(Explain(self._reading(request.scope), request.query, wanted))
+        return TraceResult(_trace(found))
+
+    def _reading(self, scope: Scope) -> Scope:
+        return replace(scope, **self._dropped)
+
+    async def close(self) -> None:
+        """There is nothing to let go of: the engine is the service's own."""
+
+
+def _is_ours(handle: RecordHandle) -> bool:
+    """Whether there could be such a record here at all."""
+    record_id = handle.record_id
+    if handle.provider_key != LOCAL or not isinstance(record_id, str) or not 0 < len(record_id) <= MAX_ID_CHARS:
+        return False
+    return record_id.isprintable() and bool(record_id.strip())
+
+
+def _handles(record_ids: Iterable[str]) -> tuple[RecordHandle, ...]:
+    return tuple(RecordHandle(LOCAL, record_id) for record_id in record_ids)
+
+
+def _noted(request: CaptureRequest) -> dict[str, Any]:
+    noted = {**request.payload.metadata, **request.metadata}
+    if request.payload.mime_type is not None:
+        noted.setdefault("mime_type", request.payload.mime_type)
+    return noted
+
+
+def _draft(request: CaptureRequest, text: str, metadata: dict[str, str]) -> Draft:
+    """What a run or an activity says, its agent said; everything else somebody whom it may name as its author."""
+    external_id = capture_id(request.source, request.idempotency_id, text)
+    if request.source.kind in _OUR_OWN_WORDS:
+        agent = (None if request.hook is None else request.hook.actor_agent_id) or request.scope.agent
+        return Draft(text, agent, Role.ASSISTANT, external_id=external_id, metadata=metadata)
+    author = metadata.get("author") or None
+    if author is not None:
+        checked_text(author, "metadata.author", max_chars=256)
+    return Draft(text, author, Role.USER, external_id=external_id, metadata=metadata)
+
+
+def _captured(done: Kept, cause: Cause | None) -> CaptureResult:
+    hook, source = (None, None) if cause is None else (cause.hook, cause.source)
+    jobs = (
+        ExtractionJob(
+            job_id, ExtractionStatus.QUEUED, None if hook is None else hook.kind, source, submitted_at=done.at
+        )
+        for job_id in done.jobs
+    )
+    return CaptureResult(_handles(done.record_ids), tuple(jobs))
+
+
+def _counts(record: Record) -> bool:
+    """Whether it is shown to whoever asks for it by its id: not what another took the place of, nor what is guarded."""
+    if isinstance(record, Message):
+        return record.superseded_at is None and record.status is Status.ACCEPTED and record.plane is None
+    return record.status is Status.ACCEPTED and record.plane not in GUARDED_PLANES
+
+
+def _snippet(record: Record | Hit, score: float | None = None) -> Snippet:
+    noted = noted_in(record.metadata)
+    return Snippet(
+        handle=RecordHandle(LOCAL, record.id),
+        text=record.text,
+        score=score,
+        summary=noted.summary,
+        source=noted.source,
+        scope=record.scope,
+        recorded_at=record.recorded_at,
+        metadata=noted.metadata,
+    )
+
+
+def _short(text: str) -> str:
+    plain = " ".join(text.split())
+    return plain if len(plain) <= _LINE_CHARS else f"{plain[: _LINE_CHARS - 1]}…"
+
+
+def _trace(found: Explanation) -> dict[str, Any]:
+    """Numbers and ids, no texts: what was found, a query says."""
+    return {
+        "query": dict(found.query),
+        "embedder": found.embedder,
+        "candidates": found.candidates,
+        "ways": [
+            {
+                name: str(value) if name == "built_at" else value
+                for name, value in asdict(way).items()
+                if value is not None
+            }
+            for way in found.ways
+        ],
+        "hits": [
+            {
+                "record_id": hit.id,
+                "score": hit.score,
+                "parts": {part.name: {"raw": part.raw, "contribution": part.contribution} for part in hit.components},
+            }
+            for hit in found.hits
+        ],
+    }

@@ -1,0 +1,107 @@
+"""The one place where a reference to a secret becomes the secret. Whatever is not plainly in order is refused.
+
+`env://NAME` is a variable whose name begins as the settings allow; `file://PATH` a file in the folder of secrets. No
+error shows a value, nor a reference that might be one.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+from holdfast.domain.secret import Secret
+from holdfast.errors import InvalidInput, SecretUnavailable
+
+ENV, FILE = "env://", "file://"
+MAX_SECRET_BYTES = 64 * 1024
+# The settings' own files lie in the same folder. What opens this service is not for anybody else's.
+_OWN = "holdfast_"
+
+
+def is_reference(value: object) -> bool:
+    """Whether it has the form of one; whether there is such a secret is found out when it is needed."""
+    if not isinstance(value, str) or not value.isprintable():
+        return False
+    return any(value.startswith(scheme) and len(value) > len(scheme) for scheme in (ENV, FILE))
+
+
+class SecretResolver:
+    """Implements `ports.Secrets`. `variable` tells a variable of the environment, None if it is not set."""
+
+    def __init__(self, variable: Callable[[str], str | None], prefix: str, folder: Path | None) -> None:
+        self._variable = variable
+        self._prefix = prefix
+        self._folder = folder
+
+    def resolve(self, reference: str, field: str) -> Secret:
+        if not is_reference(reference):
+            raise SecretUnavailable(f"{field}: is no reference to a secret; write it as {ENV}NAME or {FILE}PATH")
+        if reference.startswith(ENV):
+            found = self._of_environment(reference.removeprefix(ENV), field)
+        else:
+            found = self._of_file(reference.removeprefix(FILE), field)
+        try:
+            return Secret(found, field)
+        except InvalidInput as error:
+            problem = f"{field}: what it refers to cannot be used: {error.problem}"
+        # Raised apart from what was caught: nothing of the secret is left in the chain.
+        raise SecretUnavailable(problem)
+
+    def _of_environment(self, name: str, field: str) -> str:
+        if not self._prefix or not name.startswith(self._prefix):
+            raise SecretUnavailable(
+                f"{field}: only variables whose names begin with {self._prefix!r:.80} may be referred to"
+            )
+        found = self._variable(name)
+        if not found:
+            raise SecretUnavailable(f"{field}: the variable {name:.80} is not set; set it where Holdfast runs")
+        return found
+
+    def _of_file(self, path: str, field: str) -> str:
+        if self._folder is None:
+            raise SecretUnavailable(f"{field}: no folder of secrets is configured; set HOLDFAST_SECRETS_DIR")
+        try:
+            folder = self._folder.resolve(strict=True)
+            # However it is written, and whatever links lead there.
+            found = (folder / path).resolve(strict=True)
+            if not found.is_relative_to(folder):
+                problem = "lies outside HOLDFAST_SECRETS_DIR"
+            elif self._is_own(found) or self._is_own(folder / path):
+                problem = "holds a setting of Holdfast's own, which nobody else is given"
+            else:
+                return _content(found)
+        except UnicodeDecodeError:
+            problem = "is no text"
+        except _Unfit as unfit:
+            problem = str(unfit)
+        except (OSError, ValueError, RuntimeError):
+            problem = "is not there, or cannot be read"
+        raise SecretUnavailable(f"{field}: the file that it refers to {problem}")
+
+    def _is_own(self, path: Path) -> bool:
+        name = path.name.lower()
+        return name.startswith(_OWN) and not name.startswith(self._prefix.lower() or "\0")
+
+
+class _Unfit(Exception):
+    """A file that holds no secret."""
+
+
+def _content(path: Path) -> str:
+    """What the file holds, without the line end after it. A pipe would never end, and is not opened."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise _Unfit("is no plain file")
+    with open(path, "rb", opener=_unblocked) as file:
+        held: bytes = file.read(MAX_SECRET_BYTES + 1)
+    if len(held) > MAX_SECRET_BYTES:
+        raise _Unfit(f"is larger than {MAX_SECRET_BYTES // 1024} KiB")
+    found = held.decode("utf-8").rstrip("\r\n")
+    if not found:
+        raise _Unfit("is empty")
+    return found
+
+
+def _unblocked(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
