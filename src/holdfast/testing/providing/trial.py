@@ -1,0 +1,198 @@
+"""An adapter on trial: what the tests of the suite do to it, and how long they wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import uuid
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from typing import Any, TypeVar
+
+from holdfast.domain.contract import (
+    CaptureMode,
+    CaptureRequest,
+    CaptureResult,
+    ContextBundle,
+    Intent,
+    ListPage,
+    ListRequest,
+    NewRecord,
+    QueryRequest,
+    RecordHandle,
+    RecordWriteRequest,
+    Snippet,
+    SourceKind,
+    SourcePayload,
+    SourceRef,
+    WriteResult,
+)
+from holdfast.domain.scope import Scope
+from holdfast.errors import CapabilityUnavailable
+from holdfast.ports.provider import Adapter
+
+T = TypeVar("T")
+
+# Opens the adapter under test; called again, another one on the same memory.
+AdapterFactory = Callable[[], Awaitable[Adapter]]
+BINDING = "under-test"
+_LOOK_AGAIN_SECONDS = 0.05
+_MOST_PAGES = 1_000
+
+
+def provided(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Run a test on an adapter of its own, and close that. Its fixture gives a factory; the test gets a trial."""
+
+    @functools.wraps(test)
+    def run(self: Any, adapters: AdapterFactory, **given: object) -> None:
+        async def whole() -> None:
+            adapter = await adapters()
+            try:
+                await test(self, Trial(adapter, adapters, self.visible_within_seconds), **given)
+            finally:
+                await adapter.close()
+
+        asyncio.run(whole())
+
+    # pytest asks for fixtures by the names of parameters: it is to see `adapters` where the test has its trial.
+    run.__signature__ = _signature(test)  # type: ignore[attr-defined]
+    return run
+
+
+def _signature(test: Callable[..., Any]) -> inspect.Signature:
+    known = inspect.signature(test)
+    mine, _, *others = known.parameters.values()
+    adapters = inspect.Parameter("adapters", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return known.replace(parameters=[mine, adapters, *others])
+
+
+class Trial:
+    """One adapter, in a company of this test's own."""
+
+    def __init__(self, adapter: Adapter, open_another: AdapterFactory, patience_seconds: float) -> None:
+        self.adapter = adapter
+        self.open_another = open_another
+        self.space = f"company-{uuid.uuid4().hex[:12]}"
+        self._patience_seconds = patience_seconds
+
+    def scope(self, **parts: str | None) -> Scope:
+        """Of this company's agent `ana`, unless something else is said."""
+        given: dict[str, Any] = {"space": self.space, "agent": "ana", **parts}
+        return Scope(**given)
+
+    def source(self, **names: str) -> SourceRef:
+        return SourceRef(SourceKind.MANUAL_NOTE, self.space, **names)
+
+    # --- asking ---
+
+    async def write(
+        self,
+        *records: str | NewRecord,
+        scope: Scope | None = None,
+        source: SourceRef | None = None,
+        idempotency_id: str | None = None,
+    ) -> WriteResult:
+        made = tuple(NewRecord(each) if isinstance(each, str) else each for each in records)
+        request = RecordWriteRequest(BINDING, scope or self.scope(), made, source, idempotency_id)
+        return await self.adapter.upsert_records(request)
+
+    async def note(self, text: str, scope: Scope | None = None, **metadata: Any) -> RecordHandle:
+        """One record, waited for until it can be read."""
+        scope = scope or self.scope()
+        done = await self.write(NewRecord(text, metadata=metadata), scope=scope)
+        assert len(done.records) == 1, f"one record was written, and {len(done.records)} handles came back"
+        await self.eventually(lambda: self.adapter.get(done.records[0], scope), lambda found: found is not None)
+        return done.records[0]
+
+    async def capture(
+        self,
+        text: str,
+        scope: Scope | None = None,
+        mode: CaptureMode = CaptureMode.RESIDUE,
+        idempotency_id: str | None = None,
+        source: SourceRef | None = None,
+    ) -> CaptureResult:
+        return await self.adapter.capture(
+            CaptureRequest(
+                binding_key=BINDING,
+                scope=scope or self.scope(),
+                source=source or self.source(),
+                payload=SourcePayload(text=text),
+                mode=mode,
+                idempotency_id=idempotency_id,
+            )
+        )
+
+    async def query(
+        self,
+        query: str,
+        scope: Scope | None = None,
+        top_k: int = 25,
+        intent: Intent = Intent.ANSWER,
+        metadata_filter: Mapping[str, Any] | None = None,
+    ) -> ContextBundle:
+        request = QueryRequest(BINDING, scope or self.scope(), query, top_k, intent, metadata_filter or {})
+        return await self.adapter.query(request)
+
+    async def page(
+        self,
+        scope: Scope | None = None,
+        cursor: str | None = None,
+        limit: int = 50,
+        metadata_filter: Mapping[str, Any] | None = None,
+    ) -> ListPage:
+        return await self.adapter.list(
+            ListRequest(BINDING, scope or self.scope(), cursor, limit, metadata_filter or {})
+        )
+
+    async def listed(self, scope: Scope | None = None, limit: int = 50) -> list[Snippet]:
+        """All that there is, page by page."""
+        found: list[Snippet] = []
+        cursor: str | None = None
+        for _ in range(_MOST_PAGES):
+            page = await self.page(scope, cursor, limit)
+            assert len(page.items) <= limit, f"a page of {limit} held {len(page.items)}"
+            found += page.items
+            cursor = page.next_cursor
+            if cursor is None:
+                return found
+        raise AssertionError(f"{_MOST_PAGES} pages were not the end of the list")
+
+    # --- looking ---
+
+    async def found(self, query: str, scope: Scope | None = None) -> list[str]:
+        return [snippet.text for snippet in (await self.query(query, scope)).snippets]
+
+    async def texts(self, scope: Scope | None = None) -> list[str]:
+        return [snippet.text for snippet in await self.listed(scope)]
+
+    async def text_of(self, handle: RecordHandle, scope: Scope | None = None) -> str | None:
+        found = await self.adapter.get(handle, scope or self.scope())
+        return None if found is None else found.text
+
+    async def eventually(self, look: Callable[[], Awaitable[T]], wanted: Callable[[T], bool]) -> T:
+        """What is seen once it is as wanted: at once, or within the time that the provider says it takes."""
+        until = asyncio.get_running_loop().time() + self._patience_seconds
+        while True:
+            seen = await look()
+            if wanted(seen):
+                return seen
+            late = asyncio.get_running_loop().time() >= until
+            assert not late, f"not within {self._patience_seconds:g} s; what was seen last: {seen!r:.400}"
+            await asyncio.sleep(_LOOK_AGAIN_SECONDS)
+
+    async def is_unable(self, name: str, *arguments: Any) -> None:
+        """What its capabilities do not name must not be there, or be refused as such."""
+        method = getattr(self.adapter, name, None)
+        if method is None:
+            return
+        try:
+            await method(*arguments)
+        except CapabilityUnavailable:
+            return
+        raise AssertionError(f"{name} answers, and the capabilities do not name it")
+
+
+def holds(word: str) -> Callable[[Iterable[str]], bool]:
+    """Whether some text has the word in it."""
+    return lambda texts: any(word in text for text in texts)
