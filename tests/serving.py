@@ -13,14 +13,12 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import uvicorn
 
 from holdfast.app import Engine, open_engine
 from holdfast.domain.access import Actor, ActorKind
-from holdfast.domain.users import User
 from holdfast.gateway.app import create_app
 from holdfast.gateway.config import GatewayConfig
 from holdfast.ports import Embedder
@@ -29,8 +27,7 @@ from holdfast.settings import Settings
 OPERATOR_KEY = "operator-token-of-the-tests"
 USER_KEY = "uk_of-ana-in-the-tests"
 ANA = Actor(ActorKind.USER, "ana", "default")  # whose key that is
-_LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
-USERS = {USER_KEY: User("ana", "default", _LONG_AGO), "uk_of-ben-in-the-tests": User("ben", "tenant", _LONG_AGO)}
+ACTORS = {USER_KEY: ANA, "uk_of-ben-in-the-tests": Actor(ActorKind.USER, "ben", "tenant")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +42,8 @@ class _KnowsTheTests:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    async def user_of(self, key: str) -> User | None:
-        return USERS.get(key) or await self._engine.user_of(key)
+    async def actor_of(self, key: str) -> Actor | None:
+        return ACTORS.get(key) or await self._engine.actor_of(key)
 
 
 def gateway(engine: Engine) -> Any:

@@ -25,7 +25,7 @@ from holdfast.domain.ranking import Weights
 from holdfast.domain.results import Copied, Examined
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.domain.secret import Secret
-from holdfast.domain.users import User, key_digest
+from holdfast.domain.users import key_digest
 from holdfast.errors import CopyRefused, EmbedderMisconfigured, StoreError, StoreUnusable
 from holdfast.extract.rules import RuleExtractor
 from holdfast.ports import Clock, Curator, Embedder, Ids, Store, Transaction, Verb
@@ -75,10 +75,10 @@ class Engine:
     async def perform(self, actor: Actor, action: Action, make: Callable[[], Verb[T]], *, space: str) -> T:
         return await perform(self._core, actor, action, cast(Callable[[], Request[Any, T]], make), space=space)
 
-    async def user_of(self, key: str) -> User | None:
+    async def actor_of(self, key: str) -> Actor | None:
         digest = key_digest(key)
         found = await self._core.store.read(storewide(), lambda reader: reader.user_with_key(digest))
-        return None if found is None or found.revoked_at is not None else found
+        return None if found is None or found.revoked_at is not None else found.actor
 
     async def present(self, profile: Profile, backend: Backend, space: str) -> None:
         """Show the store's manifest, or make it; `ManifestMismatch` if the store was made for something else."""

@@ -8,13 +8,15 @@ from datetime import datetime
 from enum import Enum, StrEnum
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar
+from typing import Any, NamedTuple, TypedDict, TypeVar
 
+from holdfast.domain.access import ActorKind
+from holdfast.domain.access import Role as AccessRole
 from holdfast.domain.conditions import Condition
 from holdfast.domain.memory import Plane, Validity
 from holdfast.domain.resources import MAX_CONTENT_BYTES
 from holdfast.domain.results import HitKind
-from holdfast.domain.scope import SCOPE_PARTS, Scope
+from holdfast.domain.scope import MAX_PART_CHARS, SCOPE_PARTS, Scope
 from holdfast.domain.searching import Method
 from holdfast.domain.text import checked_text
 from holdfast.domain.times import checked_time
@@ -78,8 +80,17 @@ class Asking(Where, total=False):
     condition: Condition | None
 
 
+class Credential(Where, total=False):
+    """What somebody is let in as, and in which space."""
+
+    kind: str
+    role: str | None
+    subjects: str | Iterable[str] | None
+
+
 SCOPE_ONLY = frozenset(Where.__optional_keys__)
 SEARCHABLE = frozenset(Asking.__optional_keys__)
+CREDENTIALS = frozenset(Credential.__optional_keys__)
 
 
 def scope_from(given: Mapping[str, Any], space: str, allowed: frozenset[str] = SCOPE_ONLY) -> Scope:
@@ -222,6 +233,27 @@ def kind_from(given: str | None, planes: frozenset[Plane] | None) -> HitKind | N
     if given is None:
         return None if planes is None else HitKind.MEMORY
     return chosen(HitKind, given, "kind")
+
+
+class Rights(NamedTuple):
+    """What a credential is, as `CreateUser` takes it."""
+
+    kind: ActorKind
+    role: AccessRole | None
+    subjects: frozenset[str] | None
+
+
+def rights_from(given: Credential) -> Rights:
+    role, subjects = given.get("role"), given.get("subjects")
+    return Rights(
+        chosen(ActorKind, given.get("kind", ActorKind.USER), "kind"),
+        None if role is None else chosen(AccessRole, role, "role"),
+        None if subjects is None else frozenset(map(_name, several(subjects, "subjects"))),
+    )
+
+
+def _name(subject: object) -> str:
+    return checked_text(subject, "subjects", max_chars=MAX_PART_CHARS)
 
 
 def several(given: object, field: str) -> tuple[str, ...]:

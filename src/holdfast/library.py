@@ -7,7 +7,7 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
-from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor
+from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor, ActorKind
 from holdfast.domain.conditions import Condition
 from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt, ForgetTarget
 from holdfast.domain.ids import MessageId
@@ -35,10 +35,12 @@ from holdfast.domain.transcript import DEFAULT_CONVERSATION
 from holdfast.domain.users import Issued, User, UserPage
 from holdfast.errors import InvalidInput
 from holdfast.inputs import (
+    CREDENTIALS,
     MISSING,
     SCOPE_ONLY,
     SEARCHABLE,
     Asking,
+    Credential,
     Given,
     Missing,
     Moment,
@@ -50,6 +52,7 @@ from holdfast.inputs import (
     metadata_from,
     moment_from,
     planes_from,
+    rights_from,
     scope_from,
     several,
     validity_from,
@@ -113,9 +116,13 @@ class AsyncMemory:
             where = {**where, "subject": self._subject}
         return scope_from(where, self._space, allowed)
 
-    def _whole_space(self, where: Mapping[str, Any]) -> Scope:
+    def _whole_space(self, where: Mapping[str, Any], allowed: frozenset[str] = SCOPE_ONLY) -> Scope:
         """For what concerns no subject, whoever is calling."""
-        return scope_from(where, self._space, SCOPE_ONLY)
+        return scope_from(where, self._space, allowed)
+
+    def _let_in(self, user_id: str, given: Credential, key: str | None, again: str | None, rotate: bool) -> CreateUser:
+        space = self._whole_space(given, CREDENTIALS)
+        return CreateUser(space, user_id, key, rotate, again, rotate, *rights_from(given))
 
     async def add(
         self,
@@ -405,37 +412,45 @@ class AsyncMemory:
         *,
         presented_key: str | None = None,
         idempotency_key: str | None = None,
-        **where: Unpack[Where],
+        **given: Unpack[Credential],
     ) -> Issued:
-        """Let somebody in from outside. The key is told this once.
+        """Let somebody in from outside: a user, an agent or an operator of one space. The key is told this once.
 
-        For a user that is there already, `presented_key` proves that the caller holds its key; then nothing changes.
+        For one that is there already, `presented_key` proves that the caller holds its key; then nothing changes.
+        `subjects` are whom an agent may speak for besides itself.
         """
         return await self._perform(
-            Action.CREATE_USER,
-            lambda: CreateUser(
-                self._whole_space(where), user_id, presented_key=presented_key, idempotency_key=idempotency_key
-            ),
+            Action.CREATE_USER, lambda: self._let_in(user_id, given, presented_key, idempotency_key, False)
         )
 
-    async def rotate_user(self, user_id: str, *, idempotency_key: str | None = None, **where: Unpack[Where]) -> Issued:
-        """A new key for a user that is there, revoked or not. The old one is nobody's from now on."""
+    async def rotate_user(
+        self, user_id: str, *, idempotency_key: str | None = None, **given: Unpack[Credential]
+    ) -> Issued:
+        """A new key for one that is there, revoked or not. The old one is nobody's from now on.
+
+        Role and subjects stay as they are, unless they are given.
+        """
         return await self._perform(
-            Action.CREATE_USER,
-            lambda: CreateUser(
-                self._whole_space(where), user_id, rotate=True, idempotency_key=idempotency_key, must_exist=True
-            ),
+            Action.CREATE_USER, lambda: self._let_in(user_id, given, None, idempotency_key, True)
         )
 
-    async def revoke_user(self, user_id: str, *, idempotency_key: str | None = None, **where: Unpack[Where]) -> User:
+    async def revoke_user(
+        self, user_id: str, *, idempotency_key: str | None = None, kind: str = "user", **where: Unpack[Where]
+    ) -> User:
         """Let somebody in no longer. What the user said stays; `forget` takes it away."""
         return await self._perform(
-            Action.REVOKE_USER, lambda: RevokeUser(self._whole_space(where), user_id, idempotency_key)
+            Action.REVOKE_USER,
+            lambda: RevokeUser(self._whole_space(where), user_id, idempotency_key, chosen(ActorKind, kind, "kind")),
         )
 
-    async def users(self, *, limit: int = 50, cursor: str | None = None, **where: Unpack[Where]) -> UserPage:
-        """The users of a space by id, page by page; the revoked too."""
-        return await self._perform(Action.LIST_USERS, lambda: ListUsers(self._whole_space(where), limit, cursor))
+    async def users(
+        self, *, limit: int = 50, cursor: str | None = None, kind: str = "user", **where: Unpack[Where]
+    ) -> UserPage:
+        """The users of a space by id, page by page, the revoked too; or its agents, or its operators."""
+        return await self._perform(
+            Action.LIST_USERS,
+            lambda: ListUsers(self._whole_space(where), limit, cursor, chosen(ActorKind, kind, "kind")),
+        )
 
     async def jobs(self, *, status: str | None = None, limit: int = 100, **where: Unpack[Where]) -> tuple[Job, ...]:
         """Background work, newest first, with its progress. `space="*"` is the whole store's, re-embedding included."""

@@ -43,7 +43,7 @@ async def owner(location: str, key: str) -> str | None:
     """Whom a store lets in for this key."""
     engine = await open_engine(location, Settings(), embedder="fake", work=False)
     try:
-        found = await engine.user_of(key)
+        found = await engine.actor_of(key)
     finally:
         await engine.close()
     return None if found is None else found.id

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast import Actor, ActorKind, Issued, Memory, User
+from holdfast import Actor, ActorKind, Issued, Memory
 from holdfast.domain.users import key_digest
 from holdfast.errors import (
     AccessDenied,
@@ -25,9 +25,9 @@ from holdfast.ports import Directory
 from probes import SteppingClock, engine_of, trail_of
 
 
-def user_of(memory: Memory, key: str) -> User | None:
+def actor_of(memory: Memory, key: str) -> Actor | None:
     directory: Directory = engine_of(memory._behind)
-    return memory._portal.run(directory.user_of(key))
+    return memory._portal.run(directory.actor_of(key))
 
 
 def key_of(issued: Issued) -> str:
@@ -40,20 +40,20 @@ def test_a_new_user_gets_a_key_and_is_known_by_it(memory: Memory) -> None:
     assert (issued.created, issued.rotated, issued.user.id, issued.user.space) == (True, False, "ana", "default")
     assert key_of(issued).startswith("uk_")
     assert len(key_of(issued)) >= 40
-    assert user_of(memory, key_of(issued)) == issued.user
+    assert actor_of(memory, key_of(issued)) == issued.user.actor
 
 
 def test_nobody_has_a_key_that_was_never_given(memory: Memory) -> None:
     key = key_of(memory.create_user("ana"))
     for wrong in ("", "uk_", key[:-1], key + "x", key.upper(), "\x00", "\ud800", "ana", "k" * 100_000):
-        assert user_of(memory, wrong) is None
+        assert actor_of(memory, wrong) is None
 
 
 def test_who_holds_the_key_gets_no_new_one(memory: Memory) -> None:
     first = memory.create_user("ana")
     again = memory.create_user("ana", presented_key=key_of(first))
     assert again == Issued(first.user)
-    assert user_of(memory, key_of(first)) == first.user
+    assert actor_of(memory, key_of(first)) == first.user.actor
 
 
 @pytest.mark.parametrize("presented", [None, "uk_wrong"])
@@ -61,7 +61,7 @@ def test_who_does_not_is_refused(memory: Memory, presented: str | None) -> None:
     first = memory.create_user("ana")
     with pytest.raises(UserExists, match="current key"):
         memory.create_user("ana", presented_key=presented)
-    assert user_of(memory, key_of(first)) == first.user
+    assert actor_of(memory, key_of(first)) == first.user.actor
 
 
 def test_somebody_elses_key_is_not_ones_own(memory: Memory) -> None:
@@ -78,8 +78,8 @@ def test_a_rotated_key_is_nobodys(timed: Memory, clock: SteppingClock) -> None:
     assert (second.created, second.rotated) == (False, True)
     assert second.user.created_at == first.user.created_at
     assert second.user.rotated_at is not None
-    assert user_of(timed, key_of(first)) is None
-    assert user_of(timed, key_of(second)) == second.user
+    assert actor_of(timed, key_of(first)) is None
+    assert actor_of(timed, key_of(second)) == second.user.actor
     with pytest.raises(UserExists):
         timed.create_user("ana", presented_key=key_of(first))
 
@@ -88,14 +88,14 @@ def test_a_revoked_user_is_let_in_no_longer_and_comes_back_by_rotation_alone(mem
     key = key_of(memory.create_user("ana"))
     revoked = memory.revoke_user("ana")
     assert revoked.revoked_at is not None
-    assert user_of(memory, key) is None
+    assert actor_of(memory, key) is None
     with pytest.raises(UserExists):
         memory.create_user("ana", presented_key=key)
     assert memory.revoke_user("ana") == revoked
     back = memory.rotate_user("ana")
     assert back.user.revoked_at is None
-    assert user_of(memory, key) is None
-    assert user_of(memory, key_of(back)) == back.user
+    assert actor_of(memory, key) is None
+    assert actor_of(memory, key_of(back)) == back.user.actor
 
 
 def test_nobody_is_made_by_rotating_or_revoking(memory: Memory) -> None:
@@ -111,7 +111,7 @@ def test_users_of_spaces_are_apart(memory: Memory) -> None:
     assert there.created
     assert memory.users().items == (here.user,)
     assert memory.users(space="there").items == (there.user,)
-    assert user_of(memory, key_of(there)) == there.user
+    assert actor_of(memory, key_of(there)) == there.user.actor
     with pytest.raises(UserExists):
         memory.create_user("ana", space="there", presented_key=here.key)
 
@@ -161,10 +161,10 @@ def test_made_again_under_a_key_it_answers_without_the_users_key(memory: Memory)
     first = memory.create_user("ana", idempotency_key="k")
     again = memory.create_user("ana", idempotency_key="k")
     assert (again.user, again.created, again.key) == (first.user, True, None)
-    assert user_of(memory, key_of(first)) == first.user
+    assert actor_of(memory, key_of(first)) == first.user.actor
     rotated = memory.rotate_user("ana", idempotency_key="r")
     assert memory.rotate_user("ana", idempotency_key="r") == Issued(rotated.user, None, rotated=True)
-    assert user_of(memory, key_of(rotated)) == rotated.user
+    assert actor_of(memory, key_of(rotated)) == rotated.user.actor
     revoked = memory.revoke_user("ana", idempotency_key="v")
     assert memory.revoke_user("ana", idempotency_key="v") == revoked
     with pytest.raises(IdempotencyConflict):
@@ -229,7 +229,7 @@ def test_of_many_who_ask_at_once_one_gets_a_key(memory: Memory) -> None:
     with ThreadPoolExecutor(8) as threads:
         made = [issued for issued in threads.map(ask, range(24)) if issued is not None]
     assert len(made) == 1
-    assert user_of(memory, key_of(made[0])) == made[0].user
+    assert actor_of(memory, key_of(made[0])) == made[0].user.actor
 
 
 def test_users_are_counted_and_there_after_opening_again(store_place: str) -> None:
@@ -238,7 +238,7 @@ def test_users_are_counted_and_there_after_opening_again(store_place: str) -> No
         memory.create_user("bob", space="there")
         assert (memory.stats().users, memory.stats(space="*").users, memory.stats(subject="ana").users) == (1, 2, 0)
     with holdfast.open(store_place, embedder="fake", work=False) as memory:
-        assert user_of(memory, key_of(issued)) == issued.user
+        assert actor_of(memory, key_of(issued)) == issued.user.actor
         assert memory.verify().checked["users"] == 2
 
 
@@ -247,7 +247,7 @@ def test_a_key_is_looked_up_from_many_tasks_at_once(store_place: str) -> None:
         async with holdfast.open_async(store_place, embedder="fake", work=False) as memory:
             issued = [await memory.create_user(f"user-{number}") for number in range(20)]
             directory: Directory = memory._service  # type: ignore[assignment]
-            found = await asyncio.gather(*(directory.user_of(str(made.key)) for made in issued))
-            assert found == [made.user for made in issued]
+            found = await asyncio.gather(*(directory.actor_of(str(made.key)) for made in issued))
+            assert found == [made.user.actor for made in issued]
 
     asyncio.run(whole())

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from fastapi import Request
 
 from holdfast.domain.access import Action, Actor, ActorKind
+from holdfast.domain.users import KEY_PREFIXES
 from holdfast.errors import AccessDenied, InvalidInput, Unauthenticated
 from holdfast.gateway.config import GatewayConfig, is_loopback
 from holdfast.gateway.edge.exchange import OF_PROXIES
@@ -29,8 +30,11 @@ T = TypeVar("T")
 RULE = "x-holdfast-access"
 _BEARER = "bearer "
 _MOST_KEY_CHARS = 512
+_OF_OPERATORS = KEY_PREFIXES[ActorKind.OPERATOR]
 _WRONG = "the key is not known, or is not this user's; give the key that POST /users answered"
+_UNKNOWN = "the key is not known; it may have been rotated or revoked: `holdfast credential list` shows who there is"
 _MISSING = "no key was given; send it as `Authorization: Bearer …`, or as `user_key` where the body has one"
+_OPERATORS = "this needs the operator's token, as `Authorization: Bearer …`"
 
 
 class Rule(StrEnum):
@@ -38,10 +42,11 @@ class Rule(StrEnum):
 
     PUBLIC = "public"
     USER = "user"  # the key of a user, for that user's own memory
-    OPERATOR = "operator"  # the operator's token
-    KNOWN = "known"  # either of the two
-    SIGN_UP = "sign_up"  # the operator's token; anybody on loopback while none is configured
-    METRICS = "metrics"  # the same
+    OPERATOR = "operator"  # the operator's token, or the key of an operator, for its company
+    KNOWN = "known"  # the operator's token, or any key
+    COMPANY = "company"  # the same, in the company that the path names; its role says what it may do there
+    SIGN_UP = "sign_up"  # as `operator`; anybody on loopback while no token is configured
+    METRICS = "metrics"  # the operator's token; anybody on loopback while none is configured
 
 
 def ruled(rule: Rule) -> dict[str, Any]:
@@ -51,12 +56,16 @@ def ruled(rule: Rule) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Somebody whom the door let in. Whatever is done goes through the gate in this actor's name."""
+    """Somebody whom the door let in. Whatever is done goes through the gate in this actor's name.
+
+    `proven` by a token or key; whoever is let in without one is on this machine.
+    """
 
     actor: Actor
     space: str
     service: Service
     memory: AsyncMemory
+    proven: bool = True
 
     @property
     def user_id(self) -> str:
@@ -84,54 +93,87 @@ class Door:
         given = _presented(request, user_key)
         if given is None:
             raise Unauthenticated(_MISSING)
-        found = await self._directory.user_of(given)
+        found = await self._directory.actor_of(given)
         # Compared whether or not the key was found.
         named = _same(user_id, None if found is None else found.id)
         if found is None or not named:
             raise Unauthenticated(_WRONG)
         # The edge knows addresses, and keys that were let in before.
         charge_to(request.scope, given)
-        return self._let_in(Actor(ActorKind.USER, found.id, found.space))
+        if found.kind is not ActorKind.USER:
+            raise AccessDenied(
+                f"this is the key of the {found.kind} {found.id!r}, and here users read and write what is their own;"
+                " use the routes below /companies, or the key of a user"
+            )
+        return self._let_in(found)
 
-    def operator(self, request: Request) -> Caller:
-        """Whoever holds the operator's token."""
+    async def operator(self, request: Request) -> Caller:
+        """Whoever holds the operator's token, or the key of an operator of one company."""
+        given = _bearer(request)
+        if given is not None and self.is_operator(request):
+            return self._by_token(request, given)
+        if given is not None and given.startswith(_OF_OPERATORS):
+            caller = await self._by_key(request, given)
+            if caller.actor.kind is ActorKind.OPERATOR:
+                return caller
         if self._operator is None:
             raise AccessDenied(
                 "no operator's token is configured; set HOLDFAST_OPERATOR_TOKEN, or use the command line"
             )
-        given = _bearer(request)
-        if given is None or not self.is_operator(request):
-            raise Unauthenticated("this needs the operator's token, as `Authorization: Bearer …`")
-        charge_to(request.scope, given)
-        return self._let_in(Actor(ActorKind.OPERATOR, "gateway"))
+        raise Unauthenticated(_OPERATORS)
 
     async def known(self, request: Request) -> Caller:
-        if self.is_operator(request):
-            return self.operator(request)
-        return await self.user(request)
+        given = _bearer(request)
+        if given is None:
+            raise Unauthenticated(_MISSING)
+        return self._by_token(request, given) if self.is_operator(request) else await self._by_key(request, given)
 
-    def sign_up(self, request: Request) -> Caller | None:
+    async def company(self, request: Request, company: str) -> Caller:
+        """Whoever calls what belongs to a company. That it is the caller's own is the gate's to see to, which leaves
+        a row of it."""
+        given = _bearer(request)
+        if given is None and self._operator is None and is_local(request):
+            return self._let_in(Actor(ActorKind.OPERATOR, "loopback"), company, proven=False)
+        caller = await self.known(request)
+        return self._let_in(caller.actor, company)
+
+    async def sign_up(self, request: Request) -> Caller | None:
         """Whoever may create users; None for somebody who may not."""
+        given = _bearer(request)
+        if self.is_operator(request) or (given is not None and given.startswith(_OF_OPERATORS)):
+            return await self.operator(request)
         if self._operator is None and is_local(request):
-            return self._let_in(Actor(ActorKind.OPERATOR, "loopback"))
-        return self.operator(request) if self.is_operator(request) else None
+            return self._let_in(Actor(ActorKind.OPERATOR, "loopback"), proven=False)
+        return None
 
     def metrics(self, request: Request) -> None:
         """With a token configured only for its holder: a proxy on this machine makes everybody look local."""
         if not (self.is_operator(request) if self._operator is not None else is_local(request)):
-            raise Unauthenticated("this needs the operator's token, as `Authorization: Bearer …`")
+            raise Unauthenticated(_OPERATORS)
 
     def key_of(self, request: Request, in_body: str | None) -> str | None:
         """The user's key that a request brings along, if it does."""
-        return None if self.is_operator(request) else _presented(request, in_body)
+        return _presented(request, in_body)
 
     def is_operator(self, request: Request) -> bool:
         given = _bearer(request)
         return self._operator is not None and given is not None and hmac.compare_digest(_digest(given), self._operator)
 
-    def _let_in(self, actor: Actor) -> Caller:
-        space = actor.space or self._space
-        return Caller(actor, space, self._service, AsyncMemory(self._service, actor=actor, space=space))
+    async def _by_key(self, request: Request, given: str) -> Caller:
+        found = await self._directory.actor_of(given[:_MOST_KEY_CHARS])
+        if found is None:
+            raise Unauthenticated(_UNKNOWN)
+        charge_to(request.scope, given)
+        return self._let_in(found)
+
+    def _by_token(self, request: Request, given: str) -> Caller:
+        charge_to(request.scope, given)
+        return self._let_in(Actor(ActorKind.OPERATOR, "gateway"))
+
+    def _let_in(self, actor: Actor, company: str | None = None, *, proven: bool = True) -> Caller:
+        space = company or actor.space or self._space
+        memory = AsyncMemory(self._service, actor=actor, space=space)
+        return Caller(actor, space, self._service, memory, proven)
 
 
 def _presented(request: Request, in_body: str | None) -> str | None:

@@ -83,7 +83,7 @@ def _own(directory: Directory, door: Door, metrics: Metrics) -> APIRouter:
     @routes.get("/readyz", **ruled(Rule.PUBLIC), responses=problems.refusals(503))
     async def readyz() -> Health:
         """Whether the store answers, too."""
-        await directory.user_of("")
+        await directory.actor_of("")
         return Health(status="ok")
 
     @routes.get("/metrics", **ruled(Rule.METRICS), response_class=Response, responses=_TEXT | problems.refusals(401))

@@ -36,7 +36,7 @@ def router(door: Door) -> APIRouter:
 
         For a user who is there already: 200 and no key, with its current key; a new key, with the operator's token.
         """
-        caller = door.sign_up(request)
+        caller = await door.sign_up(request)
         if caller is None:
             try:
                 known = await door.user(request, given.user_id, given.user_key)
@@ -44,10 +44,10 @@ def router(door: Door) -> APIRouter:
                 raise Unauthenticated(_WHO) from None
             response.status_code = 200
             return UserTold(user_id=known.user_id)
-        presented, rotate = door.key_of(request, given.user_key), door.is_operator(request)
+        presented = None if caller.proven else door.key_of(request, given.user_key)
         issued = await caller.perform(
             Action.CREATE_USER,
-            lambda: CreateUser(Scope(caller.space), given.user_id, presented, rotate, idempotency_key),
+            lambda: CreateUser(Scope(caller.space), given.user_id, presented, caller.proven, idempotency_key),
         )
         response.status_code = 201 if issued.created else 200
         response.headers["Cache-Control"] = "no-store"
@@ -58,14 +58,14 @@ def router(door: Door) -> APIRouter:
         request: Request, limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50, cursor: Cursor = None
     ) -> UserList:
         """All users, in the order of their ids, without their keys."""
-        caller = door.operator(request)
+        caller = await door.operator(request)
         page = await caller.memory.users(limit=limit, cursor=cursor)
         return UserList(users=[present.user(each) for each in page.items], next_cursor=page.next_cursor)
 
     @routes.delete("/{user_id:path}", **ruled(Rule.OPERATOR), responses=refusals(401, 403, 404, 422))
     async def revoke_user(request: Request, user_id: UserId, idempotency_key: IdempotencyKey = None) -> UserListed:
         """Take a user's key away. Its memory stays; the operator's token gives it a new key."""
-        caller = door.operator(request)
+        caller = await door.operator(request)
         return present.user(await caller.memory.revoke_user(user_id, idempotency_key=idempotency_key))
 
     return routes

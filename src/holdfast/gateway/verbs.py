@@ -90,6 +90,7 @@ _GREETING = {
                 "id": {"type": "string"},
                 "space": {"type": ["string", "null"]},
                 "subjects": {"type": "array", "items": {"type": "string"}},
+                "role": {"type": ["string", "null"]},
             },
         },
         "verbs": {"type": "array", "items": {"type": "string"}},

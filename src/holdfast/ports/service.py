@@ -9,7 +9,6 @@ from holdfast.domain.access import Action, Actor
 from holdfast.domain.ranking import IntArray
 from holdfast.domain.scope import Scope
 from holdfast.domain.searching import Order, QueryVector, Ranked, Wanted
-from holdfast.domain.users import User
 from holdfast.ports.store import Reader
 
 T = TypeVar("T")
@@ -70,5 +69,6 @@ class Service(Protocol):
 class Directory(Protocol):
     """Who a key belongs to."""
 
-    async def user_of(self, key: str) -> User | None:
-        """None if nobody has this key, or its user was revoked: the same work whatever the outcome."""
+    async def actor_of(self, key: str) -> Actor | None:
+        """A user, an agent or an operator of a space. None if nobody has this key, or it was revoked: the same work
+        whatever the outcome."""

@@ -1,4 +1,7 @@
-"""`create_user`, `revoke_user`, `list_users`: who may come in from outside. A key is told once, and never kept."""
+"""`create_user`, `revoke_user`, `list_users`: who may come in from outside: users, agents and operators of a space.
+
+A key is told once, and never kept.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,22 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, ClassVar
 
-from holdfast.domain.access import Action, Grant
+from holdfast.domain.access import Action, ActorKind, Grant, Role
 from holdfast.domain.numbers import checked_whole
 from holdfast.domain.scope import EVERYWHERE, Scope, check_part
 from holdfast.domain.text import checked_text
-from holdfast.domain.users import KEY_PREFIX, Issued, User, UserPage, key_digest
+from holdfast.domain.users import (
+    KEY_PREFIXES,
+    ROLES,
+    Issued,
+    User,
+    UserPage,
+    checked_kind,
+    checked_role,
+    checked_subjects,
+    key_digest,
+    require_manager,
+)
 from holdfast.errors import InvalidInput, NotFound, UserExists
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime.cursors import cursor_after, place_of
@@ -40,9 +54,10 @@ class _New:
 
 @dataclass(frozen=True, slots=True)
 class CreateUser(Write[_New, Issued]):
-    """A new user, or a new key for one that is there: whoever holds its current key needs none, `rotate` gives one.
+    """A new user, agent or operator of a space; or a new key for one that is there.
 
-    With `must_exist` nobody new is made. What was revoked comes back by `rotate` alone.
+    Whoever holds its current key needs none; `rotate` gives one, and the role and subjects that come with it. With
+    `must_exist` nobody new is made. What was revoked comes back by `rotate` alone.
     """
 
     action: ClassVar[Action] = Action.CREATE_USER
@@ -52,35 +67,48 @@ class CreateUser(Write[_New, Issued]):
     rotate: bool = False
     idempotency_key: str | None = None
     must_exist: bool = False
+    kind: ActorKind = ActorKind.USER
+    role: Role | None = None
+    subjects: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
         _check_space(self.scope)
         check_part("user_id", self.user_id)
         if self.presented_key is not None:
             checked_text(self.presented_key, "presented_key", max_chars=_MAX_KEY_CHARS)
+        checked_role(checked_kind(self.kind), self.role)
+        checked_subjects(self.kind, self.subjects)
 
     async def prepare(self, core: Core, grant: Grant) -> _New:
-        return _New(core.clock.now(), KEY_PREFIX + secrets.token_urlsafe(_KEY_BYTES))
+        require_manager(grant.actor, self.kind, self.user_id, new=not self.must_exist or self.role is not None)
+        return _New(core.clock.now(), KEY_PREFIXES[self.kind] + secrets.token_urlsafe(_KEY_BYTES))
 
     def apply(self, transaction: Transaction, prepared: _New) -> Issued:
-        found = transaction.user(self.user_id)
+        found = transaction.user(self.user_id, self.kind)
         if found is None:
             if self.must_exist:
-                raise _nobody(self.user_id)
-            user = User(self.user_id, self.scope.space, prepared.now)
+                raise _nobody(self.kind, self.user_id)
+            user = User(self.user_id, self.scope.space, prepared.now, kind=self.kind, role=self._first_role())
+            user = replace(user, subjects=self.subjects or frozenset())
             transaction.put_user(user, key_digest(prepared.key))
             return Issued(user, prepared.key, created=True)
         user, digest = found
         if self._holds(digest) and user.revoked_at is None:
             return Issued(user)
         if not self.rotate:
-            raise UserExists(
-                f"there is a user {self.user_id!r:.80} already; give its current key, or have an operator make a new"
-                " one: `holdfast user rotate`, or POST /users with the operator's token"
-            )
-        user = replace(user, rotated_at=prepared.now, revoked_at=None)
+            raise UserExists(_there(self.kind, self.user_id))
+        user = replace(
+            user,
+            rotated_at=prepared.now,
+            revoked_at=None,
+            role=user.role if self.role is None else self.role,
+            subjects=user.subjects if self.subjects is None else self.subjects,
+        )
         transaction.put_user(user, key_digest(prepared.key))
         return Issued(user, prepared.key, rotated=True)
+
+    def _first_role(self) -> Role | None:
+        return self.role if self.role is not None or self.kind is ActorKind.USER else ROLES[self.kind][0]
 
     def _holds(self, digest: bytes) -> bool:
         """Whether the key that was given is the user's: compared in the same time however much of it is right."""
@@ -91,7 +119,7 @@ class CreateUser(Write[_New, Issued]):
 
     def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Issued:
         """The user as it is now. The key was told once."""
-        return Issued(_known(transaction, self.user_id), None, kept["created"], kept["rotated"])
+        return Issued(_known(transaction, self.kind, self.user_id), None, kept["created"], kept["rotated"])
 
     def touched(self, result: Issued) -> int:
         return int(result.created or result.rotated)
@@ -105,18 +133,21 @@ class RevokeUser(Write[datetime, User]):
     scope: Scope
     user_id: str
     idempotency_key: str | None = None
+    kind: ActorKind = ActorKind.USER
 
     def __post_init__(self) -> None:
         _check_space(self.scope)
         check_part("user_id", self.user_id)
+        checked_kind(self.kind)
 
     async def prepare(self, core: Core, grant: Grant) -> datetime:
+        require_manager(grant.actor, self.kind, self.user_id, new=False)
         return core.clock.now()
 
     def apply(self, transaction: Transaction, prepared: datetime) -> User:
-        found = transaction.user(self.user_id)
+        found = transaction.user(self.user_id, self.kind)
         if found is None:
-            raise _nobody(self.user_id)
+            raise _nobody(self.kind, self.user_id)
         user, digest = found
         if user.revoked_at is None:
             user = replace(user, revoked_at=prepared)
@@ -127,7 +158,7 @@ class RevokeUser(Write[datetime, User]):
         return {}
 
     def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> User:
-        return _known(transaction, self.user_id)
+        return _known(transaction, self.kind, self.user_id)
 
     def touched(self, result: User) -> int:
         return 1
@@ -135,15 +166,17 @@ class RevokeUser(Write[datetime, User]):
 
 @dataclass(frozen=True, slots=True)
 class ListUsers(Read[None, UserPage]):
-    """In the order of their ids; the revoked too."""
+    """Of one kind, in the order of their ids; the revoked too."""
 
     action: ClassVar[Action] = Action.LIST_USERS
     scope: Scope
     limit: int = 50
     cursor: str | None = None
+    kind: ActorKind = ActorKind.USER
 
     def __post_init__(self) -> None:
         _check_space(self.scope)
+        checked_kind(self.kind)
         checked_whole(self.limit, "limit", 1, MAX_PAGE)
         if self.cursor is not None:
             place_of(self.cursor, self._query())
@@ -153,24 +186,38 @@ class ListUsers(Read[None, UserPage]):
 
     def apply(self, reader: Reader, prepared: None) -> UserPage:
         after = None if self.cursor is None else place_of(self.cursor, self._query())
-        found = reader.users(after, self.limit + 1)
+        found = reader.users(after, self.limit + 1, self.kind)
         items = tuple(found[: self.limit])
         more = len(found) > self.limit
         return UserPage(items, cursor_after(self._query(), items[-1].id) if more else None)
 
     def _query(self) -> str:
-        return digest_of("users", self.scope.space)[:16]
+        of_others = () if self.kind is ActorKind.USER else (self.kind,)
+        return digest_of("users", self.scope.space, *of_others)[:16]
 
     def touched(self, result: UserPage) -> int:
         return len(result.items)
 
 
-def _known(transaction: Transaction, user_id: str) -> User:
-    found = transaction.user(user_id)
+def _known(transaction: Transaction, kind: ActorKind, user_id: str) -> User:
+    found = transaction.user(user_id, kind)
     if found is None:
-        raise _nobody(user_id)
+        raise _nobody(kind, user_id)
     return found[0]
 
 
-def _nobody(user_id: str) -> NotFound:
-    return NotFound(f"there is no user {user_id!r:.80} in this space; `holdfast user list` shows who there is")
+def _nobody(kind: ActorKind, user_id: str) -> NotFound:
+    return NotFound(
+        f"there is no {kind} {user_id!r:.80} in this space; `holdfast {_group(kind)} list` shows who there is"
+    )
+
+
+def _there(kind: ActorKind, user_id: str) -> str:
+    told = f"there is a {kind} {user_id!r:.80} already; give its current key, or have an operator make a new one:"
+    if kind is ActorKind.USER:
+        return f"{told} `holdfast user rotate`, or POST /users with the operator's token"
+    return f"{told} `holdfast credential rotate`"
+
+
+def _group(kind: ActorKind) -> str:
+    return "user" if kind is ActorKind.USER else "credential"
