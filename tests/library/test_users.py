@@ -239,7 +239,7 @@ def test_users_are_counted_and_there_after_opening_again(store_place: str) -> No
         assert (memory.stats().users, memory.stats(space="*").users, memory.stats(subject="ana").users) == (1, 2, 0)
     with holdfast.open(store_place, embedder="fake", work=False) as memory:
         assert actor_of(memory, key_of(issued)) == issued.user.actor
-        assert memory.verify().checked["users"] == 2
+        assert memory.verify().checked["credentials"] == 2
 
 
 def test_a_key_is_looked_up_from_many_tasks_at_once(store_place: str) -> None:

@@ -36,6 +36,7 @@ from holdfast.ports import Transaction
 from holdfast.settings import Settings, read_settings
 from holdfast.stores import copying
 from holdfast.stores.copying import TABLES
+from holdfast.testing.contract.control_scribe import ControlScribe, governing
 from holdfast.testing.contract.scribe import Scribe, add, writing
 from postgres import AnyServer, schema_of
 
@@ -97,6 +98,7 @@ async def govern(location: str) -> None:
             transaction.append_event(event)
 
         await store.write(writing(thread), note)
+        await store.write(governing(), ControlScribe().everything())
     finally:
         await store.close()
 

@@ -43,7 +43,8 @@ class Doomed:
     """What a forget would remove. `fingerprint` changes with it.
 
     `derived_ids` are memories whose current revision rests on nothing but forgotten messages, wherever in the space
-    they are; `baseless` are the store's numbers of older revisions that do, of memories that stay.
+    they are; `baseless` are the store's numbers of older revisions that do, of memories that stay. `delivery_ids` are
+    hooks that carry, or carried, something about the same.
     """
 
     fingerprint: str
@@ -55,6 +56,7 @@ class Doomed:
     conversations: int
     baseless: tuple[int, ...] = ()
     resource_ids: tuple[str, ...] = ()
+    delivery_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

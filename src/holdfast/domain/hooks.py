@@ -46,7 +46,7 @@ class Delivery:
     reason: str | None = None  # of a skip: `SkipReason`; else the last error's code
     operation_id: OperationId | None = None  # of the last attempt
     updated_at: datetime | None = None
-    digest: str = ""  # of the payload: another under the same hook id is a conflict
+    digest: str = ""  # of the payload: another under the same hook id is a conflict; empty once it was forgotten
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 All of it is of the grant's space, and only a grant over that whole space reaches it; but for bindings, targets and
 prices, which any grant in the space reads, for costs, which any adds (whoever's call it was), and for operations,
-deliveries and jobs, of which a narrower grant reaches its own.
+deliveries and jobs, of which a narrower grant reaches its own, to read and to write.
 """
 
 from __future__ import annotations
@@ -81,10 +81,10 @@ class ControlTransaction(Protocol):
     def clear_target(self, kind: TargetKind, target_id: str) -> bool: ...
 
     def settle(self, operation: Operation) -> None:
-        """Write down what came of an operation that was recorded as `unknown`."""
+        """Write down what came of an operation that was recorded as `unknown`; `RevisionConflict` if it is not."""
 
     def add_delivery(self, new: NewDelivery) -> Delivery:
-        """Or the one that is there for this place and hook id."""
+        """Or the one that is there for this place and hook id; `DuplicateId` if that is out of the grant's reach."""
 
     def end_delivery(
         self,
@@ -94,7 +94,10 @@ class ControlTransaction(Protocol):
         reason: str | None,
         operation_id: OperationId | None,
     ) -> None:
-        """Its payload goes, unless it is dead: then somebody may want to try again."""  # fmt: skip
+        """Its payload goes, unless it is dead: then somebody may want to try again. One that has ended stays so.
+
+        If it was delivered, or is dead, an attempt is counted.
+        """
 
     def note_attempt(
         self, delivery_id: DeliveryId, at: datetime, reason: str | None, operation_id: OperationId | None

@@ -16,13 +16,14 @@ from holdfast.domain.results import Finding, Record
 from holdfast.domain.scope import Partition, Scope
 from holdfast.domain.searching import ListFilter, Nearest
 from holdfast.domain.users import User
+from holdfast.ports.control import ControlReader, ControlTransaction
 from holdfast.ports.records import Answer, Delta, Indexed, NewRevision, NewTurn, StoredMessages, Unindexed
 from holdfast.ports.transcripts import TranscriptReader, TranscriptTransaction
 
 T = TypeVar("T")
 
 
-class Reader(TranscriptReader, Protocol):
+class Reader(TranscriptReader, ControlReader, Protocol):
     """A consistent view of what a grant reaches."""
 
     # search
@@ -68,7 +69,8 @@ class Reader(TranscriptReader, Protocol):
         Only a grant over a whole space reaches users.
         """
 
-    def user_with_key(self, key_digest: bytes) -> User | None: ...
+    def user_with_key(self, key_digest: bytes) -> User | None:
+        """Of whichever kind."""
 
     def users(self, after: str | None, limit: int, kind: ActorKind = ActorKind.USER) -> Sequence[User]:
         """Of that kind, in the order of their ids, with ids above `after`."""
@@ -112,7 +114,7 @@ class Reader(TranscriptReader, Protocol):
     def integrity(self, embedder: str) -> tuple[dict[str, int], Sequence[Finding]]: ...
 
 
-class Transaction(Reader, TranscriptTransaction, Protocol):
+class Transaction(Reader, TranscriptTransaction, ControlTransaction, Protocol):
     """All of it commits, or nothing."""
 
     def add_turn(self, turn: NewTurn, embedder: str, analyzer: int) -> StoredMessages:

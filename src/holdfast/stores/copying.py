@@ -89,19 +89,25 @@ TABLES = (
     ),
     Table("answers", ("partition_id", "key", "digest", "recorded_at", "body"), keys=2),
     Table("aliases", ("partition_id", "key", "conversation_id", "trusted", "recorded_at"), keys=2),
-    Table("users", ("space", "id", "key_digest", "created_at", "rotated_at", "revoked_at"), keys=2),
+    Table(
+        "credentials",
+        ("space", "kind", "id", "role", "subjects", "key_digest", "created_at", "rotated_at", "revoked_at"),
+        keys=3,
+    ),
     Table(
         "jobs",
         (
             "id", "kind", "space", "partition_id", "scope", "record_ids", "status", "attempt", "retry_of", "token",
             "created_at", "run_after", "lease_until", "started_at", "finished_at", "done", "total", "error",
+            "agent", "project", "issue", "run", "binding", "hook", "cause",
         ),
     ),
     Table(
         "operations",
         (
             "space", "id", "scope", "partition_id", "actor_kind", "actor_id", "action", "outcome", "error_code",
-            "touched", "started_at", "duration_micros",
+            "touched", "started_at", "duration_micros", "agent", "project", "issue", "run", "binding", "source_kind",
+            "hook", "details",
         ),
         keys=2,
     ),
@@ -111,6 +117,48 @@ TABLES = (
             "space", "id", "kind", "scope", "partition_id", "plane", "record_key", "content_hash", "at", "details",
         ),
         keys=2,
+    ),
+    Table(
+        "bindings",
+        (
+            "space", "id", "key", "provider", "config", "hooks", "enabled", "revision", "created_at", "updated_at",
+            "deleted_at",
+        ),
+        keys=2,
+    ),
+    Table("binding_targets", ("space", "kind", "target_id", "binding_key"), keys=3),
+    Table(
+        "deliveries",
+        (
+            "space", "id", "destination", "hook_id", "kind", "source_kind", "scope", "home", "details", "status",
+            "attempts", "reason", "operation_id", "digest", "created_at", "updated_at", "payload",
+        ),
+        keys=2,
+    ),
+    Table(
+        "cost_events",
+        (
+            "space", "id", "operation_id", "binding", "scope", "agent", "project", "issue", "run", "provider", "model",
+            "day", "input_tokens", "cached_input_tokens", "output_tokens", "embedding_tokens", "amount_micros",
+            "currency", "estimated", "occurred_at", "usage",
+        ),
+        keys=2,
+    ),
+    Table(
+        "finance_events",
+        (
+            "space", "id", "kind", "description", "amount_micros", "currency", "occurred_at", "binding", "provider",
+            "external_invoice_id", "estimated",
+        ),
+        keys=2,
+    ),
+    Table(
+        "prices",
+        (
+            "space", "provider", "model", "currency", "input_micros", "cached_input_micros", "output_micros",
+            "embedding_micros",
+        ),
+        keys=3,
     ),
 )  # fmt: skip
 RECORDS = "records"

@@ -3,7 +3,8 @@
 The server knows transactions by number, but a number alone does not tell: a server that crashed before it wrote one
 down gives it out again, and one that took over counts on its own. So the number only says whether the transaction is
 still under way. Whether it was committed is told by the audit row that every call writes in the same transaction: if
-that is there, all of it is. What has no such row is the store's own upkeep, which does no harm if it is done twice.
+that is there, all of it is. Of a call that wrote its row beforehand, as `unknown`, the row must tell what came of it.
+What has no such row is the store's own upkeep, which does no harm if it is done twice.
 """
 
 from __future__ import annotations
@@ -20,12 +21,20 @@ from holdfast.stores.postgres.session import Session
 
 
 @dataclass(frozen=True, slots=True)
+class Proof:
+    """An audit row of a transaction: that it is there, or, if `settled`, that it is no longer `unknown`."""
+
+    operation_id: str
+    settled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Unsettled:
     """A transaction by its number in one life of the server, and by the audit rows that it holds."""
 
     transaction_id: str | None
     life: str | None
-    recorded: Sequence[str]
+    recorded: Sequence[Proof]
 
 
 class _Answer(Enum):
@@ -65,7 +74,9 @@ def _asked(session: Session, unsettled: Unsettled) -> _Answer:
         return status
     if not unsettled.recorded:
         return status if same else _Answer.NEVER
-    if session.execute("SELECT 1 FROM operations WHERE id = ?", (unsettled.recorded[0],)).fetchone() is not None:
+    proof = unsettled.recorded[0]
+    known = " AND outcome <> 'unknown'" if proof.settled else ""
+    if session.execute(f"SELECT 1 FROM operations WHERE id = ?{known}", (proof.operation_id,)).fetchone() is not None:
         return _Answer.COMMITTED
     # Looked for after it had ended, and not there.
     return _Answer.NEVER if status is _Answer.NEVER else _Answer.ROLLED_BACK

@@ -26,7 +26,7 @@ from holdfast.stores.pending import Pending
 from holdfast.stores.postgres.connection import Connector, Patience
 from holdfast.stores.postgres.errors import Kind, kind_of, translated
 from holdfast.stores.postgres.locks import partitions_of, whole_space
-from holdfast.stores.postgres.outcome import Unsettled, was_committed
+from holdfast.stores.postgres.outcome import Proof, Unsettled, was_committed
 from holdfast.stores.postgres.session import Session
 from holdfast.stores.postgres.transaction import PostgresTransaction
 from holdfast.stores.sql.audit import record_operation
@@ -38,7 +38,7 @@ log = logging.getLogger("holdfast.store")
 
 
 class _Request(Pending):
-    """`recorded` is the audit row that proves, later, whether it was committed."""
+    """`recorded` is what proves, later, whether it was committed."""
 
     __slots__ = ("grant", "recorded", "work")
 
@@ -46,7 +46,7 @@ class _Request(Pending):
         super().__init__()
         self.grant = grant
         self.work = work
-        self.recorded: str | None = None
+        self.recorded: Proof | None = None
 
 
 class Writers:

@@ -18,17 +18,31 @@ from holdfast.stores.sql.dialect import Database, Dialect, Rows
 NOTE = "copy"
 _VECTORS = "vectors"
 # Where numbers of texts are.
-_NUMBERED = (("records", "number"), ("tombstones", "number"), ("resources", "number"), ("turns", "words"))
+_NUMBERED = (
+    ("records", "number"),
+    ("tombstones", "number"),
+    ("resources", "number"),
+    ("turns", "words"),
+    ("deliveries", "payload"),
+)
 # A table has a new line here for each way in which it can change.
 _STATE = (
     "SELECT id, change FROM partitions ORDER BY id",
-    "SELECT count(*), max(id) FROM operations",
+    "SELECT outcome = 'unknown', count(*), max(id) FROM operations GROUP BY 1 ORDER BY 1",
     "SELECT status, count(*), max(id), sum(token), sum(done) FROM jobs GROUP BY status ORDER BY status",
     "SELECT count(*), max(recorded_at) FROM answers",
     "SELECT count(*), max(number) FROM resources",
     "SELECT count(*), max(recorded_at), sum(trusted) FROM aliases",
     "SELECT count(*), max(id), count(content_hash) FROM events",
-    "SELECT count(*), max(created_at), max(rotated_at), max(revoked_at) FROM users",
+    "SELECT kind, count(*), max(created_at), max(rotated_at), max(revoked_at) FROM credentials GROUP BY kind"
+    " ORDER BY kind",
+    "SELECT space, id, revision, deleted_at FROM bindings ORDER BY space, id",
+    "SELECT space, kind, target_id, binding_key FROM binding_targets ORDER BY space, kind, target_id",
+    "SELECT status, count(*), max(id), max(updated_at), sum(attempts), count(payload) FROM deliveries GROUP BY status"
+    " ORDER BY status",
+    "SELECT count(*), max(id) FROM cost_events",
+    "SELECT count(*), max(id) FROM finance_events",
+    "SELECT * FROM prices ORDER BY space, provider, model",
     f"SELECT key, value FROM meta WHERE key <> '{NOTE}' ORDER BY key",
 )
 
@@ -127,7 +141,10 @@ class SqlArchive(ABC):
         return self._as_in_the_port(found) if table.name == _VECTORS else found
 
     def occupied(self) -> bool:
-        return any(self._select(f"SELECT count(*) FROM {table}")[0][0] for table in ("partitions", "users"))
+        return any(
+            self._select(f"SELECT count(*) FROM {table}")[0][0]
+            for table in ("partitions", "credentials", "bindings", "prices", "finance_events")
+        )
 
     # --- writing ---
 
@@ -186,6 +203,7 @@ def _copied(table: Table) -> str:
         return (
             "(EXISTS (SELECT 1 FROM records r WHERE r.number = t.number AND r.status <> 'raw_deleted')"
             " OR EXISTS (SELECT 1 FROM resources r WHERE r.number = t.number)"
-            " OR EXISTS (SELECT 1 FROM turns u WHERE u.words = t.number))"
+            " OR EXISTS (SELECT 1 FROM turns u WHERE u.words = t.number)"
+            " OR EXISTS (SELECT 1 FROM deliveries d WHERE d.payload = t.number))"
         )
     return f"key <> '{NOTE}'" if table.name == "meta" else "1 = 1"

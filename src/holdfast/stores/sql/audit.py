@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
-from holdfast.domain.operations import Operation
+from typing import Any
+
+from holdfast.domain.operations import Attribution, Operation
 from holdfast.domain.times import to_micros
 from holdfast.stores.sql import rows
+from holdfast.stores.sql.control_rows import attribution_json
 from holdfast.stores.sql.dialect import Database
 
-_INSERT = (
-    "INSERT INTO operations (id, space, scope, partition_id, actor_kind, actor_id, action, outcome, error_code,"
-    " touched, started_at, duration_micros) VALUES (?, ?, ?, {}, ?, ?, ?, ?, ?, ?, ?, ?)"
+_COLUMNS = (
+    "id, space, scope, partition_id, actor_kind, actor_id, action, outcome, error_code, touched, started_at,"
+    " duration_micros, agent, project, issue, run"
 )
-_KNOWN = _INSERT.format("?")
-_LOOKED_UP = _INSERT.format("(SELECT id FROM partitions WHERE space = ? AND kind = ? AND owner = ?)")
-_UNLESS_THERE = f"{_LOOKED_UP} ON CONFLICT DO NOTHING"
+_VALUES = "?, ?, ?, {}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+_PLAIN = f"INSERT INTO operations ({_COLUMNS}) VALUES ({_VALUES})"
+_ATTRIBUTED = f"INSERT INTO operations ({_COLUMNS}, binding, source_kind, hook, details) VALUES ({_VALUES}, ?, ?, ?, ?)"
+_LOOKED_UP = "(SELECT id FROM partitions WHERE space = ? AND kind = ? AND owner = ?)"
+# By whether the partition's number is known, and whether there is an attribution.
+_INSERTS = {
+    (known, attributed): statement.format("?" if known else _LOOKED_UP)
+    for known in (True, False)
+    for attributed, statement in ((False, _PLAIN), (True, _ATTRIBUTED))
+}
+_UNLESS_THERE = {
+    attributed: f"{statement} ON CONFLICT DO NOTHING"
+    for (known, attributed), statement in _INSERTS.items()
+    if not known
+}
+_SETTLE = (
+    "UPDATE operations SET outcome = ?, error_code = ?, touched = ?, duration_micros = ?, binding = ?,"
+    " source_kind = ?, hook = ?, details = ? WHERE space = ? AND id = ? AND outcome = 'unknown'"
+)
 
 
 def record_operation(
@@ -23,17 +42,39 @@ def record_operation(
 
     `partition` is that one's number, where it is known.
     """
-    place = operation.scope.partition
+    scope, given = operation.scope, operation.attribution
+    place = scope.partition
     placed: tuple[str | int, ...]
+    attributed = given is not None
     if partition is None or unless_there:
-        statement, placed = _UNLESS_THERE if unless_there else _LOOKED_UP, (place.space, place.kind, place.owner)
+        statement = _UNLESS_THERE[attributed] if unless_there else _INSERTS[False, attributed]
+        placed = (place.space, place.kind, place.owner)
     else:
-        statement, placed = _KNOWN, (partition,)
+        statement, placed = _INSERTS[True, attributed], (partition,)
     database.execute(
         statement,
         (
-            operation.id, operation.scope.space, rows.scope_json(operation.scope), *placed, operation.actor.kind,
+            operation.id, scope.space, rows.scope_json(scope), *placed, operation.actor.kind,
             operation.actor.id, operation.action, operation.outcome, operation.error_code, operation.touched,
-            to_micros(operation.started_at), operation.duration_micros,
+            to_micros(operation.started_at), operation.duration_micros, scope.agent, scope.project, scope.issue,
+            scope.run, *(() if given is None else _attributed(given)),
         ),
     )  # fmt: skip
+
+
+def settle_operation(database: Database, operation: Operation) -> int:
+    """Write down what came of one that was recorded as `unknown`; how many rows that were (1, or none)."""
+    given = operation.attribution
+    return database.execute(
+        _SETTLE,
+        (
+            operation.outcome, operation.error_code, operation.touched, operation.duration_micros,
+            *((None,) * 4 if given is None else _attributed(given)), operation.scope.space, operation.id,
+        ),
+    ).rowcount  # fmt: skip
+
+
+def _attributed(given: Attribution) -> tuple[Any, ...]:
+    source = None if given.source is None else given.source.kind
+    hook = None if given.hook is None else given.hook.kind
+    return given.binding, source, hook, attribution_json(given)

@@ -8,6 +8,7 @@ from typing import Any
 
 from holdfast.domain.times import to_micros
 from holdfast.ports import Doomed
+from holdfast.stores.sql.deliveries import DeliveryWriter
 from holdfast.stores.sql.dialect import chunks
 from holdfast.stores.sql.resources import ResourceWriter
 from holdfast.stores.sql.turn_writer import TOMBSTONE_COLUMNS, TurnWriter
@@ -16,7 +17,7 @@ _LAST = "(SELECT max(r.position) FROM records r WHERE r.conversation_id = conver
 _KEEP_POSITIONS = f"UPDATE conversations SET least_position = {_LAST} + 1 WHERE least_position <= {_LAST}"
 
 
-class Burial(TurnWriter, ResourceWriter):
+class Burial(TurnWriter, ResourceWriter, DeliveryWriter):
     """The part of `ports.Transaction` that forgets."""
 
     def forget(self, doomed: Doomed, at: datetime) -> tuple[int, int]:
@@ -27,6 +28,7 @@ class Burial(TurnWriter, ResourceWriter):
         # A memory that only lost an older revision is still there to be worked on.
         self._forget_in_jobs(record_ids)
         left = self._bury_resources(doomed.resource_ids)
+        self._bury_deliveries(doomed.delivery_ids, to_micros(at))
         return len(found), len(self._rows_of(record_ids, doomed.baseless)) + left
 
     def _rows_of(self, record_ids: Sequence[str], numbers: Sequence[int]) -> list[Any]:

@@ -9,6 +9,7 @@ from typing import Any
 from holdfast.domain.forgetting import ForgetTarget
 from holdfast.ports import Doomed
 from holdfast.stores.sql import rows
+from holdfast.stores.sql.deliveries import DeliveryReader
 from holdfast.stores.sql.resources import ResourceReader
 
 _RESTING_ON = (
@@ -25,7 +26,7 @@ TOOK_PLACE = (
 )
 
 
-class DoomReader(ResourceReader):
+class DoomReader(ResourceReader, DeliveryReader):
     """The part of `ports.Reader` that looks ahead of a forget."""
 
     def doomed(self, target: ForgetTarget) -> Doomed:
@@ -39,7 +40,8 @@ class DoomReader(ResourceReader):
         revisions = self._revision_count([*memories, *derived]) + len(baseless)
         conversations = {row[0] for row in self._conversations_of(list(messages)) if row[0] is not None}
         resources = self._doomed_resources(target)
-        everything = sorted([*messages.values(), *memories, *derived, *resources])
+        deliveries = self._doomed_deliveries(target)
+        everything = sorted([*messages.values(), *memories, *derived, *resources, *deliveries])
         return Doomed(
             fingerprint=hashlib.sha256("\n".join([*everything, str(revisions)]).encode()).hexdigest()[:32],
             message_ids=tuple(sorted(messages.values())),
@@ -50,6 +52,7 @@ class DoomReader(ResourceReader):
             conversations=len(conversations),
             baseless=tuple(sorted(baseless)),
             resource_ids=tuple(resources),
+            delivery_ids=tuple(deliveries),
         )
 
     def _named(self, target: ForgetTarget) -> list[tuple[int, str, int]]:

@@ -52,7 +52,10 @@ _CHECKS = {
     "numbers are given once": (
         "SELECT count(*) FROM (SELECT 1 FROM resources r JOIN records o ON o.number = r.number"
         " UNION ALL SELECT 1 FROM turns u JOIN records o ON o.number = u.words"
-        " UNION ALL SELECT 1 FROM turns u JOIN resources o ON o.number = u.words) AS found"
+        " UNION ALL SELECT 1 FROM turns u JOIN resources o ON o.number = u.words"
+        " UNION ALL SELECT 1 FROM deliveries d JOIN records o ON o.number = d.payload"
+        " UNION ALL SELECT 1 FROM deliveries d JOIN resources o ON o.number = d.payload"
+        " UNION ALL SELECT 1 FROM deliveries d JOIN turns o ON o.words = d.payload) AS found"
     ),
     "messages have their turn": (
         "SELECT count(*) FROM records r LEFT JOIN turns u ON u.id = r.turn_id"
@@ -69,6 +72,14 @@ _CHECKS = {
     "turns have their words": (
         "SELECT count(*) FROM turns u LEFT JOIN texts t ON t.number = u.words"
         " WHERE u.words IS NOT NULL AND t.number IS NULL"
+    ),
+    "deliveries under way have what they carry": (
+        "SELECT count(*) FROM deliveries d LEFT JOIN texts t ON t.number = d.payload"
+        " WHERE d.payload IS NOT NULL AND (t.number IS NULL OR d.status NOT IN ('pending', 'dead'))"
+    ),
+    "bindings that serve somebody are there": (
+        "SELECT count(*) FROM binding_targets g LEFT JOIN bindings b"
+        " ON b.space = g.space AND b.key = g.binding_key AND b.deleted_at IS NULL WHERE b.id IS NULL"
     ),
     "turns are counted": (
         "SELECT count(*) FROM (SELECT c.id FROM conversations c JOIN turns u ON u.conversation_id = c.id"
@@ -89,7 +100,8 @@ _CHECKS = {
 _BLANK = (
     "SELECT count(*) FROM texts t LEFT JOIN records r ON r.number = t.number AND r.status <> 'raw_deleted'"
     " LEFT JOIN resources o ON o.number = t.number LEFT JOIN turns u ON u.words = t.number"
-    " WHERE r.number IS NULL AND o.number IS NULL AND u.id IS NULL AND {}"
+    " LEFT JOIN deliveries d ON d.payload = t.number"
+    " WHERE r.number IS NULL AND o.number IS NULL AND u.id IS NULL AND d.id IS NULL AND {}"
 )
 
 
@@ -107,11 +119,15 @@ def check(database: Database, dialect: Dialect) -> tuple[dict[str, int], list[Fi
             "tombstones",
             "operations",
             "jobs",
-            "users",
+            "credentials",
             "resources",
             "turns",
             "aliases",
             "events",
+            "bindings",
+            "deliveries",
+            "cost_events",
+            "finance_events",
         )
     }
     return checked, findings

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from holdfast.domain.ids import JobId
-from holdfast.domain.jobs import Job, JobKind, JobStatus, NewJob
+from holdfast.domain.jobs import Cause, Job, JobKind, JobStatus, NewJob
 from holdfast.domain.times import to_micros
 from holdfast.errors import LeaseLost
 from holdfast.stores.sql import rows
+from holdfast.stores.sql.control_rows import cause_json
 from holdfast.stores.sql.reader import DUE, SqlReader
 
 # Doing these twice does no more than doing them once, so one waiting row is enough.
 _ONE_AT_A_TIME = frozenset({JobKind.REEMBED, JobKind.SCRUB})
 # Of these one in a partition is enough, waiting or under way.
 _ONE_PER_PARTITION = frozenset({JobKind.NEAREST})
+
+
+def _caused(cause: Cause | None) -> tuple[str | None, str | None, str | None]:
+    """Binding, hook, and all of it."""
+    if cause is None:
+        return None, None, None
+    return cause.binding, None if cause.hook is None else cause.hook.kind, cause_json(cause)
 
 
 class JobTable(SqlReader):
@@ -47,11 +56,13 @@ class JobTable(SqlReader):
         total = len(job.record_ids)
         self._db.execute(
             "INSERT INTO jobs (id, kind, space, partition_id, scope, record_ids, status, attempt, retry_of, created_at,"
-            " run_after, total) VALUES (?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?, ?, ?)",
+            " run_after, total, agent, project, issue, run, binding, hook, cause)"
+            " VALUES (?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 job_id, job.kind, job.scope.space, self._number_of(job.scope.partition),
                 rows.scope_json(job.scope), json.dumps(job.record_ids), attempt, retry_of, to_micros(created_at),
-                to_micros(due), total,
+                to_micros(due), total, job.scope.agent, job.scope.project, job.scope.issue, job.scope.run,
+                *_caused(job.cause),
             ),
         )  # fmt: skip
 
@@ -87,8 +98,32 @@ class JobTable(SqlReader):
 
     def retry(self, job: Job, now: datetime, run_after: datetime, error: str) -> None:
         self.finish(job, JobStatus.FAILED, now, error)
+        self._queue_again(job, now, run_after)
+
+    def _queue_again(self, job: Job, now: datetime, run_after: datetime) -> JobId:
         again = JobId(f"{job.id.split('.')[0]}.{job.attempt + 1}")
         self._queue(again, job, job.attempt + 1, now, run_after, job.id)
+        return again
+
+    def retry_job(self, job_id: JobId, now: datetime) -> Job | None:
+        job = self.job(job_id)
+        if job is None or job.status not in (JobStatus.FAILED, JobStatus.CANCELLED):
+            return None
+        if self._db.execute("SELECT 1 FROM jobs WHERE retry_of = ?", (job_id,)).fetchone() is not None:
+            return None
+        # What was forgotten since is no longer anybody's work.
+        gone = self.buried(job.scope.partition, job.record_ids)
+        kept = tuple(record_id for record_id in job.record_ids if record_id not in gone)
+        return self.job(self._queue_again(replace(job, record_ids=kept), now, now))
+
+    def cancel_job(self, job_id: JobId, now: datetime) -> Job | None:
+        within, values = self._of_jobs()
+        cancelled = self._db.execute(
+            "UPDATE jobs AS x SET status = 'cancelled', finished_at = ?, lease_until = NULL"
+            f" WHERE {within} AND x.id = ? AND x.status IN ('queued', 'running')",
+            [to_micros(now), *values, job_id],
+        )
+        return self.job(job_id) if cancelled.rowcount == 1 else None
 
     def _held(self, job: Job, changes: str, *values: object) -> None:
         updated = self._db.execute(

@@ -19,6 +19,7 @@ from holdfast.ports import Answer, Delta, IndexRow, ListFilter, Nearest, Unindex
 from holdfast.stores.sql import integrity, rows
 from holdfast.stores.sql.dialect import Dialect, Rows
 from holdfast.stores.sql.doom import TOOK_PLACE, DoomReader
+from holdfast.stores.sql.ledger import LedgerReader
 from holdfast.stores.sql.papers import PapersReader
 from holdfast.stores.sql.threads import (
     CONVERSATION_COLUMNS,
@@ -27,11 +28,13 @@ from holdfast.stores.sql.threads import (
     conversation_key,
     next_position,
 )
+from holdfast.stores.sql.trail import TrailReader
 from holdfast.stores.sql.transcript_check import TranscriptChecker
 from holdfast.stores.sql.users import UserReader
+from holdfast.stores.sql.workload import WorkloadReader
 
 
-class SqlReader(DoomReader, UserReader, TranscriptChecker, PapersReader):
+class SqlReader(DoomReader, UserReader, TranscriptChecker, PapersReader, TrailReader, WorkloadReader, LedgerReader):
     """Implements `ports.Reader` on one connection, inside one transaction."""
 
     # --- search ---

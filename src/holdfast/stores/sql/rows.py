@@ -18,6 +18,7 @@ from holdfast.domain.results import Record
 from holdfast.domain.scope import SCOPE_PARTS, Scope
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.domain.transcript import Message, Role
+from holdfast.stores.sql.control_rows import attribution_of, cause_of
 
 MESSAGE, MEMORY = 0, 1
 
@@ -36,9 +37,12 @@ HIDDEN = "status NOT IN ('accepted', 'quarantined')"
 RECORD_TABLES = "records r JOIN scopes s ON s.id = r.scope_id JOIN texts t ON t.number = r.number"
 JOB_COLUMNS = (
     "id, kind, scope, record_ids, status, attempt, token, created_at, run_after, lease_until, started_at,"
-    " finished_at, done, total, error"
+    " finished_at, done, total, error, retry_of, cause"
 )
-OPERATION_COLUMNS = "id, actor_kind, actor_id, action, scope, outcome, error_code, touched, started_at, duration_micros"
+OPERATION_COLUMNS = (
+    "id, actor_kind, actor_id, action, scope, outcome, error_code, touched, started_at, duration_micros,"
+    " binding, details"
+)
 
 
 # A store is written from the same few scopes again and again.
@@ -136,6 +140,8 @@ def job(row: Sequence[Any]) -> Job:
         done=row[12],
         total=row[13],
         error=row[14],
+        retry_of=None if row[15] is None else JobId(row[15]),
+        cause=cause_of(row[16]),
     )
 
 
@@ -151,6 +157,7 @@ def operation(row: Sequence[Any]) -> Operation:
         touched=row[7],
         started_at=from_micros(row[8]),
         duration_micros=row[9],
+        attribution=attribution_of(row[10], row[11]),
     )
 
 

@@ -20,8 +20,10 @@ from holdfast.stores.sql import rows
 from holdfast.stores.sql.audit import record_operation
 from holdfast.stores.sql.burial import Burial
 from holdfast.stores.sql.dialect import NewRows
+from holdfast.stores.sql.ledger import LedgerWriter
 from holdfast.stores.sql.papers import PapersWriter
 from holdfast.stores.sql.threads import NEXT_POSITION, NEXT_SEQUENCE, next_position, next_sequence
+from holdfast.stores.sql.trail import TrailWriter
 from holdfast.stores.sql.turn_rows import words_of
 from holdfast.stores.sql.users import UserWriter
 
@@ -56,7 +58,7 @@ _AS_BEFORE = (
 _Key = tuple[str, bytes]
 
 
-class SqlTransaction(Burial, UserWriter, PapersWriter):
+class SqlTransaction(Burial, UserWriter, PapersWriter, TrailWriter, LedgerWriter):
     """Implements `ports.Transaction` on a connection that may write."""
 
     # --- messages ---

@@ -1,27 +1,36 @@
-"""The table of users. They belong to a whole space: a grant that reaches only some of its partitions reaches none."""
+"""The table of credentials. They are of a whole space: a grant that reaches some of its partitions reaches none."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.domain.access import ActorKind
+from holdfast.domain.access import ActorKind, Role
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.domain.users import User
 from holdfast.errors import AccessDenied
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.reach import Reach
 
-_NOBODY: tuple[str, list[Any]] = ("FALSE", [])
-_COLUMNS = "id, space, created_at, rotated_at, revoked_at"
+_COLUMNS = "id, space, created_at, rotated_at, revoked_at, kind, role, subjects"
 
 
 def _user(row: Sequence[Any]) -> User:
-    return User(row[0], row[1], from_micros(row[2]), rows.moment(row[3]), rows.moment(row[4]))
+    return User(
+        row[0],
+        row[1],
+        from_micros(row[2]),
+        rows.moment(row[3]),
+        rows.moment(row[4]),
+        ActorKind(row[5]),
+        None if row[6] is None else Role(row[6]),
+        frozenset(json.loads(row[7])) if row[7] else frozenset(),
+    )
 
 
 class UserReader(Reach):
-    """The part of `ports.Reader` that is about users."""
+    """The part of `ports.Reader` that is about whoever has a key."""
 
     def _among_users(self) -> tuple[str, list[Any]]:
         if self._grant.partitions is not None:
@@ -29,46 +38,48 @@ class UserReader(Reach):
         return ("TRUE", []) if self._grant.everywhere else ("space = ?", [self._grant.scope.space])
 
     def user(self, user_id: str, kind: ActorKind = ActorKind.USER) -> tuple[User, bytes] | None:
-        reach, values = self._among_users() if kind is ActorKind.USER else _NOBODY
+        reach, values = self._among_users()
         row = self._db.execute(
-            f"SELECT {_COLUMNS}, key_digest FROM users WHERE {reach} AND id = ?", [*values, user_id]
+            f"SELECT {_COLUMNS}, key_digest FROM credentials WHERE {reach} AND kind = ? AND id = ?",
+            [*values, kind, user_id],
         ).fetchone()
-        return (_user(row), bytes(row[5])) if row else None
+        return (_user(row), bytes(row[8])) if row else None
 
     def user_with_key(self, key_digest: bytes) -> User | None:
         reach, values = self._among_users()
         row = self._db.execute(
-            f"SELECT {_COLUMNS} FROM users WHERE key_digest = ? AND {reach}", [key_digest, *values]
+            f"SELECT {_COLUMNS} FROM credentials WHERE key_digest = ? AND {reach}", [key_digest, *values]
         ).fetchone()
         return _user(row) if row else None
 
     def users(self, after: str | None, limit: int, kind: ActorKind = ActorKind.USER) -> Sequence[User]:
-        reach, values = self._among_users() if kind is ActorKind.USER else _NOBODY
+        reach, values = self._among_users()
         found = self._db.execute(
-            f"SELECT {_COLUMNS} FROM users WHERE {reach} AND id > ? ORDER BY space, id LIMIT ?",
-            [*values, after or "", limit],
+            f"SELECT {_COLUMNS} FROM credentials WHERE {reach} AND kind = ? AND id > ? ORDER BY space, id LIMIT ?",
+            [*values, kind, after or "", limit],
         )
         return [_user(row) for row in found]
 
     def _user_count(self) -> int:
         reach, values = self._among_users()
-        return int(self._db.execute(f"SELECT count(*) FROM users WHERE {reach}", values).fetchone()[0])
+        found = self._db.execute(f"SELECT count(*) FROM credentials WHERE {reach} AND kind = 'user'", values)
+        return int(found.fetchone()[0])
 
 
 class UserWriter(UserReader):
-    """The part of `ports.Transaction` that is about users."""
+    """The part of `ports.Transaction` that is about them."""
 
     def put_user(self, user: User, key_digest: bytes) -> None:
         if self._grant.partitions is not None or not (self._grant.everywhere or user.space == self._grant.scope.space):
             raise AccessDenied("the grant does not reach the users of this space")
-        if user.kind is not ActorKind.USER:
-            raise AccessDenied("this store keeps keys of users alone")
+        subjects = json.dumps(sorted(user.subjects), ensure_ascii=False) if user.subjects else None
         self._db.execute(
-            "INSERT INTO users (space, id, key_digest, created_at, rotated_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?)"
-            " ON CONFLICT (space, id) DO UPDATE SET key_digest = excluded.key_digest,"
-            " rotated_at = excluded.rotated_at, revoked_at = excluded.revoked_at",
+            "INSERT INTO credentials (space, kind, id, role, subjects, key_digest, created_at, rotated_at, revoked_at)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (space, kind, id) DO UPDATE SET role = excluded.role, subjects = excluded.subjects,"
+            " key_digest = excluded.key_digest, rotated_at = excluded.rotated_at, revoked_at = excluded.revoked_at",
             (
-                user.space, user.id, key_digest, to_micros(user.created_at), rows.micros(user.rotated_at),
-                rows.micros(user.revoked_at),
+                user.space, user.kind, user.id, user.role, subjects, key_digest, to_micros(user.created_at),
+                rows.micros(user.rotated_at), rows.micros(user.revoked_at),
             ),
         )  # fmt: skip

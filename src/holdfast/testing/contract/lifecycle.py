@@ -14,11 +14,15 @@ from typing import Any
 import pytest
 
 from holdfast.domain.access import Grant
+from holdfast.domain.costs import CostGroup
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.forgetting import ForgetTarget
 from holdfast.domain.governed import Authority, HostOpaqueRef, RefVisibility, Relation, Spoken, TranscriptState
+from holdfast.domain.hooks import DeliveryFilter
 from holdfast.domain.ids import EventId, MemoryId, MessageId
+from holdfast.domain.jobs import JobFilter
 from holdfast.domain.memory import OPEN_PLANES, Memory, Plane, Status
+from holdfast.domain.operations import OperationFilter
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message, Role
 from holdfast.errors import NotFound
@@ -187,6 +191,22 @@ METHODS: dict[str, tuple[_ASK, frozenset[TranscriptState]]] = {
     "due": (lambda r, w: r.due(w.known_at), NEVER),
     "operations": (lambda r, w: r.operations(), NEVER),
     "integrity": (lambda r, w: r.integrity(EMBEDDER), NEVER),
+    "bindings": (lambda r, w: r.bindings(), NEVER),
+    "targets": (lambda r, w: r.targets(), NEVER),
+    "operation": (lambda r, w: r.operation(CANARY), NEVER),
+    "operations_page": (lambda r, w: r.operations_page(OperationFilter(), None, 10), NEVER),
+    "metrics": (lambda r, w: r.metrics(None, None), NEVER),
+    "job": (lambda r, w: [_id_of(r.job(each.id), w) for each in r.jobs()], HANDED_OVER),
+    "jobs_page": (lambda r, w: _id_of(r.jobs_page(JobFilter(), w.known_at, None, 10), w), HANDED_OVER),
+    "delivery": (lambda r, w: r.delivery(CANARY), NEVER),
+    "delivery_of": (lambda r, w: r.delivery_of(CANARY, CANARY), NEVER),
+    "payload_of": (lambda r, w: r.payload_of(CANARY), NEVER),
+    "deliveries_page": (lambda r, w: r.deliveries_page(DeliveryFilter(), None, 10), NEVER),
+    "prices": (lambda r, w: r.prices(), NEVER),
+    "cost_events_page": (lambda r, w: r.cost_events_page(None, 10), NEVER),
+    "finance_events_page": (lambda r, w: r.finance_events_page(None, 10), NEVER),
+    "cost_summary": (lambda r, w: r.cost_summary(CostGroup.DAY, None, None), NEVER),
+    "finance_summary": (lambda r, w: r.finance_summary(None, None), NEVER),
 }
 
 

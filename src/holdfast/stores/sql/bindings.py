@@ -1,0 +1,150 @@
+"""Which memory serves a space. A space that never had a binding has one all the same, and it is written down as soon
+as something is changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from holdfast.domain.bindings import DEFAULT_BINDING, Binding, Target, TargetKind, first_binding
+from holdfast.domain.contract import HookKind
+from holdfast.domain.ids import BindingId
+from holdfast.domain.times import to_micros
+from holdfast.errors import AccessDenied, BindingExists, BindingNotFound, RevisionConflict
+from holdfast.stores.sql import rows
+from holdfast.stores.sql.control_rows import as_json
+from holdfast.stores.sql.dialect import insertion
+from holdfast.stores.sql.pages import Pages
+
+_COLUMNS = (
+    "id", "space", "key", "provider", "config", "hooks", "enabled", "revision", "created_at", "updated_at",
+)  # fmt: skip
+_SELECT = f"SELECT {', '.join(_COLUMNS)} FROM bindings x WHERE x.deleted_at IS NULL"
+_ADD = f"{insertion('bindings', _COLUMNS)} ON CONFLICT DO NOTHING"
+_SET_TARGET = (
+    "INSERT INTO binding_targets (space, kind, target_id, binding_key) VALUES (?, ?, ?, ?)"
+    " ON CONFLICT (space, kind, target_id) DO UPDATE SET binding_key = excluded.binding_key"
+)
+
+
+def _binding(row: Sequence[Any]) -> Binding:
+    return Binding(
+        id=BindingId(row[0]),
+        space=row[1],
+        key=row[2],
+        provider=row[3],
+        config=json.loads(row[4]),
+        hooks={HookKind(kind): bool(on) for kind, on in json.loads(row[5]).items()},
+        enabled=bool(row[6]),
+        revision=row[7],
+        created_at=rows.moment(row[8]),
+        updated_at=rows.moment(row[9]),
+    )
+
+
+def _values(binding: Binding) -> tuple[Any, ...]:
+    config = as_json(dict(binding.config))
+    hooks = as_json({kind.value: on for kind, on in binding.hooks.items()})
+    return (
+        binding.id, binding.space, binding.key, binding.provider, config, hooks, int(binding.enabled),
+        binding.revision, rows.micros(binding.created_at), rows.micros(binding.updated_at),
+    )  # fmt: skip
+
+
+class BindingReader(Pages):
+    """The part of `ports.Reader` that is about bindings. Any grant in a space may ask which memory serves it."""
+
+    def bindings(self) -> Sequence[Binding]:
+        own, values = self._in_any_space()
+        found = self._db.execute(f"{_SELECT} AND {own} ORDER BY x.key, x.space", values).fetchall()
+        if not found and self._is_unwritten():
+            return [first_binding(self._grant.scope.space)]
+        return [_binding(row) for row in found]
+
+    def targets(self) -> Sequence[Target]:
+        own, values = self._in_any_space()
+        found = self._db.execute(
+            f"SELECT x.kind, x.target_id, x.binding_key FROM binding_targets x WHERE {own}"
+            " ORDER BY x.kind DESC, x.target_id",
+            values,
+        ).fetchall()
+        if not found and self._is_unwritten():
+            return [Target(TargetKind.COMPANY, self._grant.scope.space, DEFAULT_BINDING)]
+        return [Target(TargetKind(kind), target_id, key) for kind, target_id, key in found]
+
+    def _is_unwritten(self) -> bool:
+        """Whether the space never had a binding of its own."""
+        if self._grant.everywhere:
+            return False
+        there = self._db.execute("SELECT 1 FROM bindings WHERE space = ? LIMIT 1", (self._grant.scope.space,))
+        return there.fetchone() is None
+
+
+class BindingWriter(BindingReader):
+    """The part of `ports.Transaction` that is about bindings: for a grant over their whole space."""
+
+    def _governed(self) -> str:
+        """The grant's space, if the grant is over the whole of it."""
+        if self._grant.partitions is not None or self._grant.everywhere:
+            raise AccessDenied("the grant is not over one whole space")
+        return self._grant.scope.space
+
+    def _begun(self, at: datetime | None) -> str:
+        """The grant's space, with its first binding written down if it never had another."""
+        space = self._governed()
+        if self._is_unwritten():
+            first = _values(first_binding(space))
+            moment = rows.micros(at)
+            self._db.execute(_ADD, (*first[:-2], moment, None))
+            self._db.execute(_SET_TARGET, (space, TargetKind.COMPANY, space, DEFAULT_BINDING))
+        return space
+
+    def add_binding(self, binding: Binding) -> None:
+        if binding.space != self._governed():
+            raise AccessDenied("the grant does not reach the bindings of this space")
+        self._begun(binding.created_at)
+        if self._db.execute(_ADD, _values(binding)).rowcount != 1:
+            raise BindingExists(f"the company has a binding {binding.key!r} already; change it, or choose another key")
+
+    def put_binding(self, binding: Binding) -> None:
+        if binding.space != self._governed():
+            raise AccessDenied("the grant does not reach the bindings of this space")
+        space = self._begun(binding.updated_at)
+        updated = self._db.execute(
+            "UPDATE bindings SET provider = ?, config = ?, hooks = ?, enabled = ?, revision = ?, updated_at = ?"
+            " WHERE space = ? AND key = ? AND deleted_at IS NULL AND revision = ?",
+            (
+                *_values(binding)[3:8], rows.micros(binding.updated_at), space, binding.key, binding.revision - 1,
+            ),
+        )  # fmt: skip
+        if updated.rowcount != 1:
+            raise RevisionConflict(f"the binding {binding.key!r} was changed meanwhile; read it again and decide anew")
+
+    def remove_binding(self, key: str, at: datetime) -> None:
+        space = self._begun(at)
+        # Its configuration names addresses and secrets: nobody needs them any more.
+        removed = self._db.execute(
+            "UPDATE bindings SET deleted_at = ?, config = '{}' WHERE space = ? AND key = ? AND deleted_at IS NULL",
+            (to_micros(at), space, key),
+        )
+        if removed.rowcount != 1:
+            raise BindingNotFound(f"there is no binding {key!r:.80} in this company; list its bindings")
+        self._db.execute("DELETE FROM binding_targets WHERE space = ? AND binding_key = ?", (space, key))
+
+    def set_target(self, target: Target) -> None:
+        space = self._begun(None)
+        if target.kind is TargetKind.COMPANY and target.target_id != space:
+            raise AccessDenied("the grant does not reach this company")
+        there = self._db.execute(f"{_SELECT} AND x.space = ? AND x.key = ?", (space, target.binding_key))
+        if there.fetchone() is None:
+            raise BindingNotFound(f"there is no binding {target.binding_key!r:.80} in this company; list its bindings")
+        self._db.execute(_SET_TARGET, (space, target.kind, target.target_id, target.binding_key))
+
+    def clear_target(self, kind: TargetKind, target_id: str) -> bool:
+        space = self._begun(None)
+        cleared = self._db.execute(
+            "DELETE FROM binding_targets WHERE space = ? AND kind = ? AND target_id = ?", (space, kind, target_id)
+        )
+        return cleared.rowcount == 1

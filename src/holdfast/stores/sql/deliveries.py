@@ -1,0 +1,235 @@
+"""Hooks on their way, and what they carry: kept in `texts`, and blanked there as soon as nobody needs it.
+
+A forget takes what is still to be delivered along: of a subject or a conversation, what is in such a scope; of a
+source, what names it (an issue, comment, document, run, activity or reference). Of single records it takes nothing:
+what is on its way is no record yet.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from holdfast.domain.contract import SourcePayload
+from holdfast.domain.forgetting import ForgetTarget
+from holdfast.domain.hooks import Delivery, DeliveryFilter, DeliveryStatus, NewDelivery
+from holdfast.domain.ids import DeliveryId, OperationId
+from holdfast.domain.scope import Partition
+from holdfast.domain.times import from_micros, to_micros
+from holdfast.errors import AccessDenied, DuplicateId
+from holdfast.stores.sql import rows
+from holdfast.stores.sql.control_rows import (
+    as_json,
+    hook_entry,
+    hook_of,
+    payload_json,
+    payload_of,
+    source_entry,
+    source_of,
+)
+from holdfast.stores.sql.dialect import NewRows, insertion
+from holdfast.stores.sql.pages import Asked, Lead, Pages
+
+FORGOTTEN = "forgotten"
+# What it carries, or a digest by which that could be recognised.
+_CARRIED = "(x.payload IS NOT NULL OR x.digest <> '')"
+_COLUMNS = (
+    "id", "space", "destination", "hook_id", "kind", "source_kind", "scope", "home", "details", "status", "attempts",
+    "reason", "operation_id", "digest", "created_at", "updated_at",
+)  # fmt: skip
+_READ = (
+    "x.id, x.destination, x.scope, x.details, x.status, x.attempts, x.reason, x.operation_id, x.digest, x.created_at,"
+    " x.updated_at"
+)
+_ADD = f"{insertion('deliveries', _COLUMNS)} ON CONFLICT DO NOTHING"
+_LEADS = (Lead(("destination",)), Lead(("source_kind",)), Lead(("kind",)), Lead(("status",)))
+_OF_SOURCE = ("issue_id", "comment_id", "document_key", "run_id", "activity_id", "external_ref")
+# An attempt was made, also the last.
+_TRIED = frozenset({DeliveryStatus.DELIVERED, DeliveryStatus.DEAD})
+
+
+def _home(partition: Partition) -> str:
+    return f"{partition.kind}:{partition.owner}"
+
+
+def _delivery(row: Sequence[Any]) -> Delivery:
+    details = json.loads(row[3])
+    return Delivery(
+        id=DeliveryId(row[0]),
+        to=row[1],
+        hook=hook_of(details["hook"]),
+        scope=rows.scope_from_json(row[2]),
+        source=source_of(details["source"]),
+        status=DeliveryStatus(row[4]),
+        created_at=from_micros(row[9]),
+        attempts=row[5],
+        reason=row[6],
+        operation_id=None if row[7] is None else OperationId(row[7]),
+        updated_at=rows.moment(row[10]),
+        digest=row[8],
+    )
+
+
+class DeliveryReader(Pages):
+    """The part of `ports.Reader` that is about deliveries."""
+
+    def _at_home(self) -> tuple[str, list[Any]]:
+        """Those of the space; for a narrower grant, of the partitions that it reaches."""
+        space, values = self._in_any_space()
+        if self._grant.partitions is None:
+            return space, values
+        homes, named = self.dialect.among("x.home", sorted(_home(each) for each in self._grant.partitions))
+        return f"{space} AND {homes}", [*values, *named]
+
+    def _one_delivery(self, condition: str, *values: Any) -> Delivery | None:
+        reach, named = self._at_home()
+        row = self._db.execute(
+            f"SELECT {_READ} FROM deliveries x WHERE {reach} AND {condition}", [*named, *values]
+        ).fetchone()
+        return _delivery(row) if row else None
+
+    def delivery(self, delivery_id: str) -> Delivery | None:
+        return self._one_delivery("x.id = ?", delivery_id)
+
+    def delivery_of(self, to: str, hook_id: str) -> Delivery | None:
+        return self._one_delivery("x.destination = ? AND x.hook_id = ?", to, hook_id)
+
+    def payload_of(self, delivery_id: str) -> SourcePayload | None:
+        reach, values = self._at_home()
+        row = self._db.execute(
+            f"SELECT t.text FROM deliveries x JOIN texts t ON t.number = x.payload WHERE {reach} AND x.id = ?",
+            [*values, delivery_id],
+        ).fetchone()
+        return payload_of(row[0]) if row else None
+
+    def deliveries_page(self, wanted: DeliveryFilter, before: str | None, limit: int) -> Sequence[Delivery]:
+        asked = Asked(self._within_scope_of("x", self._at_home()))
+        asked.one(destination=wanted.to, kind=wanted.kind, source_kind=wanted.source_kind, status=wanted.status)
+        return [_delivery(row) for row in self._newest("deliveries", _READ, asked, _LEADS, before, limit)]
+
+    def _doomed_deliveries(self, target: ForgetTarget) -> list[str]:
+        """Those that carry something, or did and would still know it, of what the target names."""
+        if target.ids:
+            return []
+        within, values = self._within_scope_of("x", self._at_home())
+        if target.source:
+            found = self._db.execute(
+                f"SELECT x.id, x.details FROM deliveries x WHERE {within} AND {_CARRIED} ORDER BY x.id", values
+            )
+            return [row[0] for row in found if _names(json.loads(row[1])["source"], target.source)]
+        part = "conversation" if target.conversation else "subject"
+        found = self._db.execute(
+            f"SELECT x.id FROM deliveries x WHERE {within} AND {_CARRIED}"
+            f" AND {self.dialect.part_of('x.scope', part)} = ? ORDER BY x.id",
+            [*values, getattr(target, part)],
+        )
+        return [row[0] for row in found]
+
+
+def _names(source: dict[str, Any], what: str) -> bool:
+    return any(source.get(part) == what for part in _OF_SOURCE)
+
+
+class DeliveryWriter(DeliveryReader):
+    """The part of `ports.Transaction` that is about deliveries."""
+
+    def add_delivery(self, new: NewDelivery) -> Delivery:
+        given = new.delivery
+        place = given.scope.partition
+        if not self._grant.reaches(place):
+            raise AccessDenied("the grant does not reach this scope")
+        details = as_json({"hook": hook_entry(given.hook), "source": source_entry(given.source)})
+        values = (
+            given.id, place.space, given.to, given.hook.hook_id, given.hook.kind, given.source.kind,
+            rows.scope_json(given.scope), _home(place), details, given.status, given.attempts, given.reason,
+            given.operation_id, given.digest, to_micros(given.created_at), rows.micros(given.updated_at),
+        )  # fmt: skip
+        if self._db.execute(_ADD, values).rowcount != 1:
+            there = self._one_delivery(
+                "x.destination = ? AND x.hook_id = ? AND x.space = ?", given.to, given.hook.hook_id, place.space
+            )
+            if there is None:
+                raise DuplicateId(
+                    "hook_id: a hook of this id was emitted elsewhere in this company; give each event an id of its own"
+                )
+            return there
+        if new.payload is not None:
+            drawn = self.dialect.draw(self._db, 1)
+            text = NewRows(("text",), [(payload_json(new.payload),)])
+            number = self.dialect.add_text(self._db, drawn, text)
+            self._db.execute(
+                "UPDATE deliveries SET payload = ? WHERE space = ? AND id = ?", (number, place.space, given.id)
+            )
+        return given
+
+    def end_delivery(
+        self,
+        delivery_id: DeliveryId,
+        status: DeliveryStatus,
+        at: datetime,
+        reason: str | None,
+        operation_id: OperationId | None,
+    ) -> None:
+        # What is dead may still be dropped, or turn out to have arrived; what has ended stays as it is.
+        changed = self._change_delivery(
+            delivery_id,
+            "status = ?, updated_at = ?, reason = ?, operation_id = coalesce(?, operation_id), attempts = attempts + ?",
+            [status, to_micros(at), reason, operation_id, int(status in _TRIED)],
+            ("pending", "dead"),
+        )
+        if changed and status not in (DeliveryStatus.DEAD, DeliveryStatus.PENDING):
+            self._blank_payloads([delivery_id])
+
+    def note_attempt(
+        self, delivery_id: DeliveryId, at: datetime, reason: str | None, operation_id: OperationId | None
+    ) -> None:
+        self._change_delivery(
+            delivery_id,
+            "updated_at = ?, reason = ?, operation_id = coalesce(?, operation_id), attempts = attempts + 1",
+            [to_micros(at), reason, operation_id],
+            ("pending",),
+        )
+
+    def revive_delivery(self, delivery_id: DeliveryId, at: datetime) -> bool:
+        return self._change_delivery(
+            delivery_id, "status = 'pending', updated_at = ?, reason = NULL", [to_micros(at)], ("dead",)
+        )
+
+    def _change_delivery(self, delivery_id: str, changes: str, values: list[Any], while_it_is: Sequence[str]) -> bool:
+        reach, named = self._at_home()
+        states, allowed = self.dialect.among("x.status", list(while_it_is))
+        changed = self._db.execute(
+            f"UPDATE deliveries AS x SET {changes} WHERE {reach} AND x.id = ? AND {states}",
+            [*values, *named, delivery_id, *allowed],
+        )
+        return changed.rowcount == 1
+
+    def _blank_payloads(self, delivery_ids: Sequence[str]) -> None:
+        own, values = self._in_any_space()
+        for condition, named in self._among("x.id", delivery_ids):
+            found = self._db.execute(
+                f"SELECT x.payload FROM deliveries x WHERE {own} AND {condition} AND x.payload IS NOT NULL",
+                [*values, *named],
+            ).fetchall()
+            for among, numbers in self._among("number", [row[0] for row in found]):
+                self._db.execute(f"{self.dialect.blank_texts} WHERE {among}", numbers)
+            self._db.execute(
+                f"UPDATE deliveries AS x SET payload = NULL WHERE {own} AND {condition} AND x.payload IS NOT NULL",
+                [*values, *named],
+            )
+
+    def _bury_deliveries(self, delivery_ids: Sequence[str], at: int) -> None:
+        """What they carried goes, and what tells it from another; what had not arrived never will."""
+        self._blank_payloads(delivery_ids)
+        own, values = self._in_any_space()
+        for condition, named in self._among("x.id", delivery_ids):
+            self._db.execute(
+                "UPDATE deliveries AS x SET digest = '',"
+                " reason = CASE WHEN x.status IN ('pending', 'dead') THEN ? ELSE x.reason END,"
+                " updated_at = CASE WHEN x.status IN ('pending', 'dead') THEN ? ELSE x.updated_at END,"
+                " status = CASE WHEN x.status IN ('pending', 'dead') THEN 'dropped' ELSE x.status END"
+                f" WHERE {own} AND {condition}",
+                [FORGOTTEN, at, *values, *named],
+            )

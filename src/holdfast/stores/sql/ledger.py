@@ -1,0 +1,165 @@
+"""What memory costs: metered calls, flat fees, and prices."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from holdfast.domain.costs import CostEvent, CostGroup, CostLine, FinanceEvent, FinanceKind, Price
+from holdfast.domain.ids import CostEventId, FinanceEventId, OperationId
+from holdfast.domain.times import from_micros, to_micros
+from holdfast.errors import AccessDenied
+from holdfast.stores.sql import rows
+from holdfast.stores.sql.bindings import BindingReader, BindingWriter
+from holdfast.stores.sql.control_rows import as_json, usage_entry, usage_of
+from holdfast.stores.sql.pages import Asked
+
+_COST_COLUMNS = (
+    "id", "space", "operation_id", "binding", "scope", "agent", "project", "issue", "run", "provider", "model", "day",
+    "input_tokens", "cached_input_tokens", "output_tokens", "embedding_tokens", "amount_micros", "currency",
+    "estimated", "occurred_at", "usage",
+)  # fmt: skip
+_COST_READ = "id, operation_id, binding, scope, amount_micros, currency, estimated, occurred_at, usage"
+_FINANCE_COLUMNS = (
+    "id", "space", "kind", "description", "amount_micros", "currency", "occurred_at", "binding", "provider",
+    "external_invoice_id", "estimated",
+)  # fmt: skip
+_PRICE_COLUMNS = (
+    "space", "provider", "model", "currency", "input_micros", "cached_input_micros", "output_micros",
+    "embedding_micros",
+)  # fmt: skip
+_SUMMED = ("input_tokens", "cached_input_tokens", "output_tokens", "embedding_tokens")
+
+
+def _sum(column: str) -> str:
+    return f"CAST(coalesce(sum({column}), 0) AS BIGINT)"
+
+
+_ESTIMATED = _sum("CASE WHEN x.estimated = 1 THEN x.amount_micros ELSE 0 END")
+_SUMMARY = (
+    f"SELECT {{}}, x.currency, {_sum('x.amount_micros')}, count(*), {{}}, {_ESTIMATED} FROM {{}} x"
+    " WHERE {} GROUP BY 1, 2"
+)
+
+
+def _cost(row: Sequence[Any]) -> CostEvent:
+    return CostEvent(
+        id=CostEventId(row[0]),
+        operation_id=None if row[1] is None else OperationId(row[1]),
+        binding=row[2],
+        scope=rows.scope_from_json(row[3]),
+        usage=usage_of(json.loads(row[8])),
+        amount_micros=row[4],
+        currency=row[5],
+        estimated=bool(row[6]),
+        occurred_at=from_micros(row[7]),
+    )
+
+
+def _finance(row: Sequence[Any]) -> FinanceEvent:
+    return FinanceEvent(
+        id=FinanceEventId(row[0]),
+        space=row[1],
+        kind=FinanceKind(row[2]),
+        description=row[3],
+        amount_micros=row[4],
+        currency=row[5],
+        occurred_at=from_micros(row[6]),
+        binding=row[7],
+        provider=row[8],
+        external_invoice_id=row[9],
+        estimated=bool(row[10]),
+    )
+
+
+class LedgerReader(BindingReader):
+    """The part of `ports.Reader` that is about costs. Prices are read by whoever reckons with them."""
+
+    def prices(self) -> Sequence[Price]:
+        own, values = self._in_any_space()
+        found = self._db.execute(
+            f"SELECT {', '.join(_PRICE_COLUMNS[1:])} FROM prices x WHERE {own} ORDER BY x.provider, x.model", values
+        )
+        return [Price(*row) for row in found]
+
+    def cost_events_page(self, before: str | None, limit: int) -> Sequence[CostEvent]:
+        asked = Asked(self._in_own_space())
+        return [_cost(row) for row in self._newest("cost_events", _COST_READ, asked, (), before, limit)]
+
+    def finance_events_page(self, before: str | None, limit: int) -> Sequence[FinanceEvent]:
+        asked = Asked(self._in_own_space())
+        columns = ", ".join(_FINANCE_COLUMNS)
+        return [_finance(row) for row in self._newest("finance_events", columns, asked, (), before, limit)]
+
+    def cost_summary(self, group: CostGroup, since: datetime | None, until: datetime | None) -> Sequence[CostLine]:
+        tokens = ", ".join(_sum(f"x.{column}") for column in _SUMMED)
+        lines = self._summed(f"x.{group.value}", tokens, "cost_events", since, until)
+        return sorted(lines, key=_by_day) if group is CostGroup.DAY else sorted(lines, key=_dearest)
+
+    def finance_summary(self, since: datetime | None, until: datetime | None) -> Sequence[CostLine]:
+        return sorted(self._summed("x.provider", "0, 0, 0, 0", "finance_events", since, until), key=_dearest)
+
+    def _summed(
+        self, name: str, tokens: str, table: str, since: datetime | None, until: datetime | None
+    ) -> list[CostLine]:
+        within, values = self._in_own_space()
+        for condition, at in (("x.occurred_at >= ?", since), ("x.occurred_at < ?", until)):
+            if at is not None:
+                within += f" AND {condition}"
+                values.append(to_micros(at))
+        return [CostLine(*row) for row in self._db.execute(_SUMMARY.format(name, tokens, table, within), values)]
+
+
+def _by_day(line: CostLine) -> tuple[str, str]:
+    return line.name or "", line.currency
+
+
+def _dearest(line: CostLine) -> tuple[int, bool, str, str]:
+    return -line.amount_micros, line.name is None, line.name or "", line.currency
+
+
+class LedgerWriter(LedgerReader, BindingWriter):
+    """The part of `ports.Transaction` that is about costs."""
+
+    def add_cost(self, event: CostEvent) -> None:
+        scope, usage = event.scope, event.usage
+        # Whoever's call it was: what it cost is the company's to know.
+        if not (self._grant.everywhere or scope.space == self._grant.scope.space):
+            raise AccessDenied("the grant does not reach the costs of this space")
+        values = (
+            event.id, scope.space, event.operation_id, event.binding, rows.scope_json(scope), scope.agent,
+            scope.project, scope.issue, scope.run, usage.provider, usage.model,
+            event.occurred_at.astimezone(UTC).date().isoformat(), usage.input_tokens, usage.cached_input_tokens,
+            usage.output_tokens, usage.embedding_tokens, event.amount_micros, event.currency, int(event.estimated),
+            to_micros(event.occurred_at), as_json(usage_entry(usage)),
+        )  # fmt: skip
+        self.dialect.insert(self._db, "cost_events", _COST_COLUMNS, [values])
+
+    def add_finance(self, event: FinanceEvent) -> None:
+        if event.space != self._governed():
+            raise AccessDenied("the grant does not reach the costs of this space")
+        values = (
+            event.id, event.space, event.kind, event.description, event.amount_micros, event.currency,
+            to_micros(event.occurred_at), event.binding, event.provider, event.external_invoice_id,
+            int(event.estimated),
+        )  # fmt: skip
+        self.dialect.insert(self._db, "finance_events", _FINANCE_COLUMNS, [values])
+
+    def put_price(self, price: Price) -> None:
+        changed = ", ".join(f"{column} = excluded.{column}" for column in _PRICE_COLUMNS[3:])
+        self._db.execute(
+            f"INSERT INTO prices ({', '.join(_PRICE_COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+            f" ON CONFLICT (space, provider, model) DO UPDATE SET {changed}",
+            (
+                self._governed(), price.provider, price.model, price.currency, price.input_micros,
+                price.cached_input_micros, price.output_micros, price.embedding_micros,
+            ),
+        )  # fmt: skip
+
+    def remove_price(self, provider: str, model: str) -> bool:
+        removed = self._db.execute(
+            "DELETE FROM prices WHERE space = ? AND provider = ? AND model = ?", (self._governed(), provider, model)
+        )
+        return removed.rowcount == 1

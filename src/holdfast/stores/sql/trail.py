@@ -1,0 +1,162 @@
+"""The trail as it is asked: operations by what they were for, and what they say of how well memory serves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from holdfast.domain.access import Action
+from holdfast.domain.contract import HookKind
+from holdfast.domain.ids import OPERATION
+from holdfast.domain.operations import (
+    TYPE_OF,
+    BindingCounts,
+    MemoryMetrics,
+    Operation,
+    OperationFilter,
+    OperationType,
+    Outcome,
+)
+from holdfast.domain.times import to_micros
+from holdfast.errors import RevisionConflict
+from holdfast.stores.sql import rows
+from holdfast.stores.sql.audit import settle_operation
+from holdfast.stores.sql.pages import Asked, Lead, Pages
+
+_UNWELL = " AND x.outcome <> 'succeeded'"
+# Where several are as good, the first.
+_LEADS = (
+    Lead(("agent", "action")),
+    Lead(("agent", "outcome"), _UNWELL),
+    Lead(("run",)),
+    Lead(("issue",)),
+    Lead(("agent",)),
+    Lead(("project",)),
+    Lead(("source_kind",)),
+    Lead(("outcome",), _UNWELL),
+    Lead(("action",)),
+    Lead(("binding",)),
+)
+_OF_TYPE: Mapping[OperationType, frozenset[Action]] = {
+    each: frozenset(action for action, of in TYPE_OF.items() if of is each) for each in OperationType
+}
+# Queries whose answer goes to a model by itself; any other does if an agent asks, or a hook before its run.
+_RECALLS = frozenset({Action.RECALL, Action.PROJECT})
+_METRICS = (
+    "SELECT x.binding, x.outcome, x.action, x.touched > 0,"
+    f" coalesce(x.hook, '') = '{HookKind.PRE_RUN_HYDRATE}' OR x.actor_kind = 'agent', count(*)"
+    " FROM operations x WHERE {} GROUP BY 1, 2, 3, 4, 5"
+)
+
+
+class TrailReader(Pages):
+    """The part of `ports.Reader` that is about operations."""
+
+    def _of_trail(self) -> tuple[str, list[Any]]:
+        """Calls about a subject that never was have no partition, but belong to the space all the same."""
+        space, values = self._in_any_space()
+        if self._grant.partitions is not None:
+            reach, numbers = self._reach("x")
+            space, values = f"{space} AND {reach}", [*values, *numbers]
+        return self._within_scope_of("x", (space, values))
+
+    def operation(self, operation_id: str) -> Operation | None:
+        within, values = self._of_trail()
+        row = self._db.execute(
+            f"SELECT {rows.OPERATION_COLUMNS} FROM operations x WHERE {within} AND x.id = ?", [*values, operation_id]
+        ).fetchone()
+        return rows.operation(row) if row else None
+
+    def operations_page(self, wanted: OperationFilter, before: str | None, limit: int) -> Sequence[Operation]:
+        asked = Asked(self._of_trail())
+        for part in ("agent", "project", "issue", "run", "binding", "source_kind", "outcome"):
+            asked.one(**{part: getattr(wanted, part)})
+        if wanted.type is not None or wanted.action is not None:
+            actions = _OF_TYPE[wanted.type] if wanted.type is not None else frozenset(Action)
+            actions &= {wanted.action} if wanted.action is not None else actions
+            asked.equal["action"] = sorted(actions)
+        self._since_and_until("operations", OPERATION, asked, "started_at", wanted.since, wanted.until)
+        well = wanted.outcome is Outcome.SUCCEEDED
+        leads = [lead for lead in _LEADS if not (well and lead.also)]
+        found = self._newest("operations", rows.OPERATION_COLUMNS, asked, leads, before, limit)
+        return [rows.operation(row) for row in found]
+
+    def metrics(self, since: datetime | None, until: datetime | None) -> MemoryMetrics:
+        asked = Asked(self._in_own_space())
+        self._since_and_until("operations", OPERATION, asked, "started_at", since, until)
+        conditions = " AND ".join([asked.reach[0], *asked.conditions])
+        found = self._db.execute(_METRICS.format(conditions), [*asked.reach[1], *asked.values])
+        failures = self._extraction_failures(since, until)
+        tally = _Tally()
+        for binding, outcome, action, hit, to_model, count in found:
+            tally.add(binding, Outcome(outcome), Action(action), bool(hit), bool(to_model), int(count))
+        return tally.metrics(int(failures))
+
+    def _extraction_failures(self, since: datetime | None, until: datetime | None) -> int:
+        """Extractions that ended as failed, and were not tried again."""
+        own, values = self._in_own_space("j")
+        for condition, at in (("j.finished_at >= ?", since), ("j.finished_at < ?", until)):
+            if at is not None:
+                own += f" AND {condition}"
+                values.append(to_micros(at))
+        row = self._db.execute(
+            "SELECT count(*) FROM jobs j WHERE j.kind = 'extract' AND j.status = 'failed'"
+            f" AND j.status IN ('failed', 'cancelled') AND {own}"
+            " AND NOT EXISTS (SELECT 1 FROM jobs n WHERE n.retry_of = j.id)",
+            values,
+        ).fetchone()
+        return int(row[0])
+
+
+class TrailWriter(TrailReader):
+    """The part of `ports.Transaction` that is about operations, besides `record`."""
+
+    def settle(self, operation: Operation) -> None:
+        if settle_operation(self._db, operation) != 1:
+            raise RevisionConflict(
+                f"{operation.id} is not waiting for its outcome: it was settled already, or never recorded"
+            )
+
+
+class _Tally:
+    def __init__(self) -> None:
+        self.recalls = self.hits = self.queries = self.empty = self.corrections = 0
+        self.bindings: dict[str | None, dict[Outcome, int]] = {}
+
+    def add(self, binding: str | None, outcome: Outcome, action: Action, hit: bool, to_model: bool, count: int) -> None:
+        of_memory = TYPE_OF.get(action)
+        if of_memory is None:
+            return
+        counts = self.bindings.setdefault(binding, dict.fromkeys(Outcome, 0))
+        counts[outcome] += count
+        if outcome is not Outcome.SUCCEEDED:
+            return
+        if of_memory is OperationType.QUERY:
+            self.queries += count
+            self.empty += 0 if hit else count
+            if to_model or action in _RECALLS:
+                self.recalls += count
+                self.hits += count if hit else 0
+        elif of_memory is OperationType.CORRECT:
+            self.corrections += count
+
+    def metrics(self, extraction_failures: int) -> MemoryMetrics:
+        return MemoryMetrics(
+            recalls=self.recalls,
+            recall_hits=self.hits,
+            queries=self.queries,
+            empty_queries=self.empty,
+            corrections=self.corrections,
+            extraction_failures=extraction_failures,
+            bindings=tuple(
+                BindingCounts(
+                    binding,
+                    counts[Outcome.SUCCEEDED],
+                    counts[Outcome.FAILED],
+                    counts[Outcome.REFUSED],
+                    counts[Outcome.UNKNOWN],
+                )
+                for binding, counts in sorted(self.bindings.items(), key=lambda each: (each[0] is None, each[0] or ""))
+            ),
+        )

@@ -1,0 +1,67 @@
+"""Background work as it is asked: by its state and by what it goes back to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from holdfast.domain.ids import JOB
+from holdfast.domain.jobs import Job, JobFilter, JobState
+from holdfast.domain.times import to_micros
+from holdfast.stores.sql import rows
+from holdfast.stores.sql.pages import Asked, Lead, Pages
+
+_ENDED = " AND x.status IN ('failed', 'cancelled')"
+_OPEN = " AND x.status IN ('queued', 'running')"
+_LEADS = (
+    Lead(("run",)),
+    Lead(("issue",)),
+    Lead(("agent",)),
+    Lead(("hook",)),
+    Lead(("project",)),
+    Lead(("binding",)),
+)
+# Which index tells of a status; of those that went well there are nearly all.
+_BY_STATUS = {
+    JobState.FAILED: Lead(("status",), _ENDED),
+    JobState.CANCELLED: Lead(("status",), _ENDED),
+    JobState.QUEUED: Lead(("status",), _OPEN),
+    JobState.RUNNING: Lead(("status",), _OPEN),
+    JobState.STUCK: Lead(("status",), _OPEN),
+}
+
+
+class WorkloadReader(Pages):
+    """The part of `ports.Reader` that is about jobs, besides what a worker asks."""
+
+    def _of_jobs(self) -> tuple[str, list[Any]]:
+        """As of the trail: a job of a partition that never was is of the space all the same."""
+        space, values = self._in_any_space()
+        if self._grant.partitions is not None:
+            reach, numbers = self._reach("x")
+            space, values = f"{space} AND {reach}", [*values, *numbers]
+        return self._within_scope_of("x", (space, values))
+
+    def job(self, job_id: str) -> Job | None:
+        within, values = self._of_jobs()
+        row = self._db.execute(
+            f"SELECT {rows.JOB_COLUMNS} FROM jobs x WHERE {within} AND x.id = ?", [*values, job_id]
+        ).fetchone()
+        return rows.job(row) if row else None
+
+    def jobs_page(self, wanted: JobFilter, now: datetime, before: str | None, limit: int) -> Sequence[Job]:
+        asked = Asked(self._of_jobs())
+        for part in ("agent", "project", "issue", "run", "binding", "hook"):
+            asked.one(**{part: getattr(wanted, part)})
+        if wanted.kinds is not None:
+            asked.equal["kind"] = sorted(wanted.kinds)
+        if wanted.state is JobState.STUCK:
+            asked.one(status="running")
+            asked.where("x.lease_until <= ?", to_micros(now))
+        elif wanted.state is not None:
+            asked.one(status=wanted.state)
+        self._since_and_until("jobs", JOB, asked, "created_at", wanted.since, wanted.until)
+        leads = [*_LEADS, *([_BY_STATUS[wanted.state]] if wanted.state in _BY_STATUS else [])]
+        found = self._newest("jobs", rows.JOB_COLUMNS, asked, leads, before, limit)
+        return [rows.job(row) for row in found]

@@ -1,0 +1,178 @@
+"""What the tests of the control plane's tables write: something of each, for any space."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from itertools import count
+from typing import Any
+
+from holdfast.domain.access import LOCAL_OPERATOR, Action, Grant, authorize
+from holdfast.domain.bindings import Binding, Target, TargetKind
+from holdfast.domain.contract import (
+    AttributionMode,
+    BillingType,
+    HookContext,
+    HookKind,
+    SourceKind,
+    SourcePayload,
+    SourceRef,
+    Usage,
+)
+from holdfast.domain.costs import CostEvent, FinanceEvent, FinanceKind, Price
+from holdfast.domain.hooks import Delivery, DeliveryStatus, NewDelivery
+from holdfast.domain.ids import BindingId, CostEventId, DeliveryId, FinanceEventId, JobId, OperationId
+from holdfast.domain.jobs import Cause, JobKind, NewJob
+from holdfast.domain.operations import Attribution, Operation, Outcome
+from holdfast.domain.scope import Scope
+from holdfast.domain.times import to_micros
+from holdfast.ports import Transaction
+from holdfast.testing import FixedClock
+
+
+def governing(space: str = "default") -> Grant:
+    return authorize(LOCAL_OPERATOR, Action.MANAGE_BINDINGS, Scope(space=space))
+
+
+@dataclass(slots=True)
+class ControlScribe:
+    """Makes what the tables hold, with ids that are of the time of its clock, and grow."""
+
+    space: str = "default"
+    clock: FixedClock = field(default_factory=FixedClock)
+    _counter: Any = field(default_factory=lambda: count(1))
+
+    def id(self, prefix: str) -> str:
+        return f"{prefix}_{to_micros(self.clock.now()) // 1_000:012x}{next(self._counter):020x}"
+
+    def now(self) -> datetime:
+        return self.clock.now()
+
+    def scope(self, **parts: str) -> Scope:
+        return Scope(space=self.space, **parts)
+
+    def binding(self, key: str = "other", **changes: Any) -> Binding:
+        given: dict[str, Any] = {"config": {"url": "https://a", "ü": [1]}, "created_at": self.now(), **changes}
+        return Binding(BindingId(self.id("bnd")), self.space, key, "http", **given)
+
+    def hook(self, kind: HookKind = HookKind.POST_RUN_CAPTURE, hook_id: str | None = None) -> HookContext:
+        return HookContext(kind, hook_id or self.id("hook"), self.now(), "agent-1", "run-1")
+
+    def source(self, kind: SourceKind = SourceKind.RUN, **parts: str) -> SourceRef:
+        return SourceRef(kind, self.space, **parts)
+
+    def usage(self, **changes: Any) -> Usage:
+        given: dict[str, Any] = {
+            "model": "small",
+            "billing_type": BillingType.METERED_API,
+            "attribution_mode": AttributionMode.BILLED_DIRECTLY,
+            "input_tokens": 7,
+            "cost_cents": Decimal("0.1250"),
+            "latency_ms": 1.5,
+            "details": {"region": "eu"},
+            **changes,
+        }
+        return Usage(given.pop("provider", "vendor"), **given)
+
+    def attribution(self, **changes: Any) -> Attribution:
+        given: dict[str, Any] = {
+            "binding": "other",
+            "provider": "http",
+            "source": self.source(run_id="run-1"),
+            "hook": self.hook(),
+            "usage": (self.usage(), self.usage(cost_cents=None, latency_ms=None)),
+            "mode": AttributionMode.BILLED_DIRECTLY,
+            "cost_events": (CostEventId("cost_1"),),
+            "handles": ("a", "b"),
+            "dropped": 2,
+            **changes,
+        }
+        return Attribution(**given)
+
+    def operation(self, **changes: Any) -> Operation:
+        given: dict[str, Any] = {
+            "actor": LOCAL_OPERATOR,
+            "action": Action.CAPTURE,
+            "scope": self.scope(),
+            "outcome": Outcome.SUCCEEDED,
+            "error_code": None,
+            "touched": 1,
+            "started_at": self.now(),
+            "duration_micros": 5,
+            **changes,
+        }
+        return Operation(OperationId(self.id("op")), **given)
+
+    def delivery(self, **changes: Any) -> Delivery:
+        given: dict[str, Any] = {
+            "to": "binding:other",
+            "hook": self.hook(),
+            "scope": self.scope(subject="ana", run="run-1"),
+            "source": self.source(run_id="run-1"),
+            "status": DeliveryStatus.PENDING,
+            "created_at": self.now(),
+            "digest": "abc",
+            **changes,
+        }
+        return Delivery(DeliveryId(self.id("dlv")), **given)
+
+    def cost(self, **changes: Any) -> CostEvent:
+        given: dict[str, Any] = {
+            "operation_id": None,
+            "binding": "other",
+            "scope": self.scope(agent="agent-1", project="p", issue="i", run="r"),
+            "usage": self.usage(),
+            "amount_micros": 1_250,
+            "currency": "USD",
+            "estimated": False,
+            "occurred_at": self.now(),
+            **changes,
+        }
+        return CostEvent(CostEventId(self.id("cost")), **given)
+
+    def finance(self, **changes: Any) -> FinanceEvent:
+        given: dict[str, Any] = {
+            "kind": FinanceKind.SUBSCRIPTION,
+            "description": "the month of May",
+            "amount_micros": 20_000_000,
+            "currency": "USD",
+            "occurred_at": self.now(),
+            "provider": "vendor",
+            **changes,
+        }
+        return FinanceEvent(FinanceEventId(self.id("fin")), self.space, **given)
+
+    def job(self, **changes: Any) -> tuple[JobId, NewJob]:
+        cause = Cause(OperationId("op_1"), "other", self.hook(), self.source(run_id="run-1"))
+        given: dict[str, Any] = {
+            "kind": JobKind.DELIVER,
+            "scope": self.scope(agent="agent-1", project="p", issue="i", run="r"),
+            "record_ids": ("dlv_1",),
+            "cause": cause,
+            **changes,
+        }
+        return JobId(self.id("job")), NewJob(**given)
+
+    def everything(self) -> Callable[[Transaction], None]:
+        """A write that leaves something in every table of the control plane."""
+
+        def write(transaction: Transaction) -> None:
+            transaction.add_binding(self.binding())
+            transaction.add_binding(self.binding("gone"))
+            transaction.remove_binding("gone", self.now())
+            transaction.set_target(Target(TargetKind.AGENT, "agent-1", "other"))
+            scope = self.scope(agent="agent-1", project="p", issue="i", run="r")
+            transaction.record(self.operation(scope=scope, attribution=self.attribution()))
+            transaction.record(self.operation(attribution=Attribution("other"), outcome=Outcome.UNKNOWN))
+            transaction.add_delivery(NewDelivery(self.delivery(), SourcePayload("on its way", object={"a": 1})))
+            arrived = transaction.add_delivery(NewDelivery(self.delivery(), SourcePayload("it arrived")))
+            transaction.end_delivery(arrived.id, DeliveryStatus.DELIVERED, self.now(), None, OperationId("op_1"))
+            transaction.add_cost(self.cost())
+            transaction.add_finance(self.finance())
+            transaction.put_price(Price("vendor", "small", input_micros=150_000))
+            job_id, job = self.job()
+            transaction.enqueue(job_id, job, self.now())
+
+        return write
