@@ -120,12 +120,13 @@ def test_every_job_ends_once_however_many_workers_are_killed(
 
 
 _STALLS = """
-import os, signal
+import os, signal, time
 from faults import points
 from holdfast.cli import main
 from holdfast.runtime import worker
 worker.HEARTBEATS_PER_LEASE = 0.001  # one in the same transaction would keep the job's row, stalled or not
-points.at("job.finish.before", 1, lambda: os.kill(os.getpid(), signal.SIGSTOP))
+# The thread that sends it would go on for a moment, and into the partition, which nobody else could enter then.
+points.at("job.finish.before", 1, lambda: (os.kill(os.getpid(), signal.SIGSTOP), time.sleep(0.5)))
 raise SystemExit(main())
 """
 
@@ -153,7 +154,10 @@ def test_a_worker_that_stalled_beyond_its_lease_commits_nothing(postgres: Server
             while not done:  # until the lease has ended
                 assert time.monotonic() < deadline
                 once = subprocess.run(
-                    [*PROGRAM, "worker", postgres_url, "--once", "--json"], env=environment, stdout=subprocess.PIPE
+                    [*PROGRAM, "worker", postgres_url, "--once", "--json"],
+                    env=environment,
+                    stdout=subprocess.PIPE,
+                    timeout=60,
                 )
                 done = json.loads(once.stdout)["done"]
             stalled.send_signal(signal.SIGCONT)
