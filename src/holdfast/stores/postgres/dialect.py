@@ -30,6 +30,9 @@ class PostgresDialect:
     def part_of(self, column: str, part: str) -> str:
         return f"({column}::jsonb ->> '{part}')"
 
+    def by(self, index: str) -> str:
+        return ""  # it has statistics, and reads a page off the index that is in its order
+
     def vector(self, raw: bytes) -> HalfVector:
         """Little-endian halves, as pgvector takes them: big-endian, after their number."""
         swapped = np.frombuffer(raw, "<u2").byteswap().tobytes()

@@ -44,7 +44,12 @@ _READ = (
     " x.updated_at"
 )
 _ADD = f"{insertion('deliveries', _COLUMNS)} ON CONFLICT DO NOTHING"
-_LEADS = (Lead(("destination",)), Lead(("source_kind",)), Lead(("kind",)), Lead(("status",)))
+_LEADS = (
+    Lead("deliveries_destination", ("destination",)),
+    Lead("deliveries_source", ("source_kind",)),
+    Lead("deliveries_kind", ("kind",)),
+    Lead("deliveries_status", ("status",)),
+)
 _OF_SOURCE = ("issue_id", "comment_id", "document_key", "run_id", "activity_id", "external_ref")
 # An attempt was made, also the last.
 _TRIED = frozenset({DeliveryStatus.DELIVERED, DeliveryStatus.DEAD})

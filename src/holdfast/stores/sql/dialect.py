@@ -62,6 +62,9 @@ class Dialect(Protocol):
     def part_of(self, column: str, part: str) -> str:
         """One part of a scope that is kept as JSON."""
 
+    def by(self, index: str) -> str:
+        """What follows a table's name where its rows are to be found by that index."""
+
     def vector(self, raw: bytes) -> Any:
         """A vector as it is bound."""
 

@@ -26,8 +26,9 @@ _SLACK = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """Columns of an index, and the index's own condition where it does not follow from them."""
+    """An index: a space, these columns, the id. With its own condition, if that does not follow from the columns."""
 
+    index: str
     columns: tuple[str, ...]
     also: str = ""
 
@@ -69,16 +70,17 @@ class Pages(Reach):
             return []
         if before is not None:
             asked.where("x.id < ?", before)
-        lead = self._lead(table, asked, [lead for lead in leads if asked.equal.keys() >= set(lead.columns)])
+        usable = [] if self._grant.everywhere else [each for each in leads if asked.equal.keys() >= set(each.columns)]
+        lead = self._lead(table, asked, usable)
         named = () if lead is None else lead.columns
         rest, values = self._unled({column: each for column, each in asked.equal.items() if column not in named})
         conditions = " AND ".join([asked.reach[0], *asked.conditions, *rest])
-        also = "" if lead is None else lead.also
+        also, by = ("", "") if lead is None else (lead.also, self.dialect.by(lead.index))
         found: list[Any] = []
         for each in product(*(asked.equal[column] for column in named)):
             leading = "".join(f" AND x.{column} = ?" for column in named)
             found += self._db.execute(
-                f"SELECT {columns} FROM {table} x WHERE {conditions}{leading}{also} ORDER BY x.id DESC LIMIT ?",
+                f"SELECT {columns} FROM {table} x{by} WHERE {conditions}{leading}{also} ORDER BY x.id DESC LIMIT ?",
                 [*asked.reach[1], *asked.values, *values, *each, limit],
             ).fetchall()
         return sorted(found, key=lambda row: str(row[0]), reverse=True)[:limit]
@@ -86,13 +88,16 @@ class Pages(Reach):
     def _lead(self, table: str, asked: Asked, leads: Sequence[Lead]) -> Lead | None:
         if len(leads) < 2:
             return leads[0] if leads else None
-        glance = f"SELECT count(*) FROM (SELECT 1 FROM {table} x WHERE {asked.reach[0]}{{}} LIMIT {_GLANCE}) AS found"
+        glance = f"SELECT count(*) FROM (SELECT 1 FROM {table} x{{}} WHERE x.space = ?{{}} LIMIT {_GLANCE}) AS found"
         # All asked before any is looked at: on a network they travel together.
         glances = [
             [
                 self._db.execute(
-                    glance.format("".join(f" AND x.{column} = ?" for column in lead.columns) + lead.also),
-                    [*asked.reach[1], *each],
+                    glance.format(
+                        self.dialect.by(lead.index),
+                        "".join(f" AND x.{column} = ?" for column in lead.columns) + lead.also,
+                    ),
+                    [self._grant.scope.space, *each],
                 )
                 for each in product(*(asked.equal[column] for column in lead.columns))
             ]

@@ -27,16 +27,16 @@ from holdfast.stores.sql.pages import Asked, Lead, Pages
 _UNWELL = " AND x.outcome <> 'succeeded'"
 # Where several are as good, the first.
 _LEADS = (
-    Lead(("agent", "action")),
-    Lead(("agent", "outcome"), _UNWELL),
-    Lead(("run",)),
-    Lead(("issue",)),
-    Lead(("agent",)),
-    Lead(("project",)),
-    Lead(("source_kind",)),
-    Lead(("outcome",), _UNWELL),
-    Lead(("action",)),
-    Lead(("binding",)),
+    Lead("operations_agent_action", ("agent", "action")),
+    Lead("operations_agent_outcome", ("agent", "outcome"), _UNWELL),
+    Lead("operations_run", ("run",)),
+    Lead("operations_issue", ("issue",)),
+    Lead("operations_agent", ("agent",)),
+    Lead("operations_project", ("project",)),
+    Lead("operations_source", ("source_kind",)),
+    Lead("operations_outcome", ("outcome",), _UNWELL),
+    Lead("operations_action", ("action",)),
+    Lead("operations_binding", ("binding",)),
 )
 _OF_TYPE: Mapping[OperationType, frozenset[Action]] = {
     each: frozenset(action for action, of in TYPE_OF.items() if of is each) for each in OperationType

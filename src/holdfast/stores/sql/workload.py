@@ -15,20 +15,20 @@ from holdfast.stores.sql.pages import Asked, Lead, Pages
 _ENDED = " AND x.status IN ('failed', 'cancelled')"
 _OPEN = " AND x.status IN ('queued', 'running')"
 _LEADS = (
-    Lead(("run",)),
-    Lead(("issue",)),
-    Lead(("agent",)),
-    Lead(("hook",)),
-    Lead(("project",)),
-    Lead(("binding",)),
+    Lead("jobs_run", ("run",)),
+    Lead("jobs_issue", ("issue",)),
+    Lead("jobs_agent", ("agent",)),
+    Lead("jobs_hook", ("hook",)),
+    Lead("jobs_project", ("project",)),
+    Lead("jobs_binding", ("binding",)),
 )
 # Which index tells of a status; of those that went well there are nearly all.
 _BY_STATUS = {
-    JobState.FAILED: Lead(("status",), _ENDED),
-    JobState.CANCELLED: Lead(("status",), _ENDED),
-    JobState.QUEUED: Lead(("status",), _OPEN),
-    JobState.RUNNING: Lead(("status",), _OPEN),
-    JobState.STUCK: Lead(("status",), _OPEN),
+    JobState.FAILED: Lead("jobs_ended", ("status",), _ENDED),
+    JobState.CANCELLED: Lead("jobs_ended", ("status",), _ENDED),
+    JobState.QUEUED: Lead("jobs_due", ("status",), _OPEN),
+    JobState.RUNNING: Lead("jobs_due", ("status",), _OPEN),
+    JobState.STUCK: Lead("jobs_due", ("status",), _OPEN),
 }
 
 

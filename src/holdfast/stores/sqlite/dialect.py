@@ -34,6 +34,10 @@ class SqliteDialect:
     def part_of(self, column: str, part: str) -> str:
         return f"json_extract({column}, '$.{part}')"
 
+    def by(self, index: str) -> str:
+        # Without statistics it prefers the order of the primary key, and walks through all of a space.
+        return f" INDEXED BY {index}"
+
     def vector(self, raw: bytes) -> bytes:
         return raw
 
