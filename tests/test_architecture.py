@@ -21,7 +21,8 @@ from holdfast.settings import Settings
 ROOT = Path(holdfast.__file__).parent
 MODULES = {path.relative_to(ROOT).as_posix().removesuffix(".py"): path for path in sorted(ROOT.rglob("*.py"))}
 CORE = {"errors", "domain", "failpoints", "loops"}
-# What a room may import besides itself. `errors ← domain ← ports ← runtime ← edges`; only `app` sees everything.
+# What a room may import besides itself. `errors ← domain ← ports ← runtime ← control ← edges`; only `app` sees
+# everything. Providers are implementations: of them, only `local` stands on the runtime.
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "failpoints": set(),
@@ -29,12 +30,13 @@ ALLOWED: dict[str, set[str]] = {
     "domain": {"errors"},
     "ports": CORE,
     "runtime": {*CORE, "ports"},
+    "providers": {*CORE, "ports", "client", "runtime"},
+    "control": {*CORE, "ports", "runtime"},
     "stores": {*CORE, "ports"},
     "search": {*CORE, "ports"},
     "extract": {*CORE, "ports"},
     "documents": {*CORE, "ports"},
     "testing": {*CORE, "ports"},
-    "providers": {*CORE, "ports", "client", "runtime"},
     "settings": {"errors"},
     "inputs": {*CORE, "ports"},
     "library": {*CORE, "ports", "inputs", "runtime"},
@@ -124,7 +126,7 @@ def test_imports_are_absolute(name: str) -> None:
 
 
 def test_only_app_chooses_implementations() -> None:
-    implementations = {"stores", "search", "extract", "documents"}
+    implementations = {"stores", "search", "extract", "documents", "providers"}
     offences = [
         f"{name}.py:{line} imports holdfast.{found}"
         for name in MODULES
@@ -134,8 +136,13 @@ def test_only_app_chooses_implementations() -> None:
     assert not offences
 
 
+def test_only_the_local_provider_stands_on_the_runtime() -> None:
+    standing = {name for name in MODULES if room(name) == "providers" and "runtime" in {at for at, _ in imports(name)}}
+    assert standing <= {"providers/local"}
+
+
 def test_the_rooms_of_implementations_do_not_see_each_other() -> None:
-    implementations = {"stores", "search", "extract", "documents"}
+    implementations = {"stores", "search", "extract", "documents", "providers"}
     offences = [
         f"{name}.py:{line} imports holdfast.{found}"
         for name in MODULES

@@ -47,15 +47,16 @@ VERBS = pytest.mark.parametrize("spoken", wire.VERBS.values(), ids=wire.VERBS)
 def of_the_runtime() -> set[str]:
     """Every verb there is: whatever the gate could be given. By name: a class with slots leaves a twin without.
 
-    Those of a `MemoryRuntime` are left out: it is in the process of its store.
+    Those of a `MemoryRuntime` are left out: it is in the process of its store. So are those that only the provider
+    `local` has run, beneath a call of the control plane.
     """
     for module in pkgutil.iter_modules(runtime.__path__, "holdfast.runtime."):
         importlib.import_module(module.name)
 
     def below(kind: type) -> Iterator[type]:
         for child in kind.__subclasses__():
-            governed = child.__module__.startswith("holdfast.runtime.governed.")
-            if child.__module__.startswith("holdfast.runtime.") and not governed:
+            apart = child.__module__.startswith(("holdfast.runtime.governed.", "holdfast.runtime.sources"))
+            if child.__module__.startswith("holdfast.runtime.") and not apart:
                 yield child
                 yield from below(child)
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 
 import uuid_utils
 
+from holdfast.control.outside import OutsideRunner
 from holdfast.documents.reader import DocumentReader
 from holdfast.domain import ids
 from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor
@@ -29,6 +30,9 @@ from holdfast.domain.users import key_digest
 from holdfast.errors import CopyRefused, EmbedderMisconfigured, StoreError, StoreUnusable
 from holdfast.extract.rules import RuleExtractor
 from holdfast.ports import Clock, Curator, Embedder, Ids, Store, Transaction, Verb
+from holdfast.ports.provider import Providers
+from holdfast.providers.registry import ProviderRegistry
+from holdfast.providers.secrets import SecretResolver
 from holdfast.runtime.crew import Crew
 from holdfast.runtime.governed.mending import LookOverStore, RepairStore
 from holdfast.runtime.governed.papers import present_manifest
@@ -39,7 +43,7 @@ from holdfast.search.cache import ViewCache
 from holdfast.search.embedders.fake import FakeEmbedder
 from holdfast.search.ranker import PartitionSearcher
 from holdfast.search.words import STOP_WORDS
-from holdfast.settings import Settings
+from holdfast.settings import Settings, read_variable
 from holdfast.stores.copying import copy
 from holdfast.stores.sessions import SqliteSessions
 from holdfast.stores.sql.archive import SqlArchive
@@ -95,6 +99,9 @@ class Engine:
             await asyncio.gather(self._task, return_exceptions=True)
         with contextlib.suppress(StoreError):  # then its lease runs out
             await self.crew.release()
+        if self._core.outsiders is not None:
+            # Before the store: what came of what they are asked is still written down.
+            await self._core.outsiders.close()
         await self._core.store.close()
         await self._core.embedder.close()
         if self._core.curator is not None:
@@ -113,22 +120,23 @@ async def open_engine(
     work: bool = True,
     jobs: int = 1,
     kinds: frozenset[JobKind] | None = None,
+    providers: Providers | None = None,
+    routed: bool = False,
 ) -> Engine:
     """Open or create the store at `location`, bring its indexes up to date in the background, and serve it.
 
-    `jobs` is how many background jobs are worked on at once, `kinds` which (by default all).
+    `jobs` is how many background jobs are worked on at once, `kinds` which (by default all). `providers` are those that
+    bindings can name, by default all that are installed. If it is `routed`, verbs of the library are served by whatever
+    memory their space is bound to.
     """
-    chosen = embedder if embedder is not None and not isinstance(embedder, str) else _embedder(embedder, settings)
+    chosen = _embedder(embedder, settings)
     store = await asyncio.to_thread(_store, location, settings)
     crew: Crew | None = None
-
-    def wake() -> None:
-        if crew is not None:
-            crew.wake()
 
     async def drain() -> int:
         return 0 if crew is None else await crew.drain()
 
+    installed = providers or _providers(settings)
     analyzer, cache = TextAnalyzer(), ViewCache(settings.cache_bytes)
     core = Core(
         store=store,
@@ -139,10 +147,12 @@ async def open_engine(
         documents=DocumentReader(),
         clock=clock or SystemClock(),
         ids=new_ids or TimeOrderedIds(),
-        wake=wake,
+        wake=lambda: None if crew is None else crew.wake(),
         drain=drain,
         approximate_from=settings.approximate_from,
         curator=curator,
+        providers=installed,
+        outsiders=OutsideRunner(installed),
     )
     crew = Crew(core, jobs=jobs, lease=timedelta(seconds=settings.job_lease_seconds), kinds=kinds)
     try:
@@ -151,8 +161,8 @@ async def open_engine(
         await store.close()
         raise
     # A clock or ids of somebody else's may not be meant for several threads.
-    own = clock is None and new_ids is None
-    engine = Engine(core, crew, loopless=own and all(getattr(part, "loopless", False) for part in (store, chosen)))
+    loopless = clock is None and new_ids is None and all(getattr(part, "loopless", False) for part in (store, chosen))
+    engine = Engine(core, crew, loopless=loopless)
     if work:
         engine.start_worker()
     return engine
@@ -267,7 +277,15 @@ def curator_of(
     return ModelCurator(name, base_url=url or settings.model_url, api_key=key, max_chars=max_chars or DEFAULT_MAX_CHARS)
 
 
-def _embedder(named: str | None, settings: Settings) -> Embedder:
+def _providers(settings: Settings) -> Providers:
+    """Our own, and those that are installed beside us."""
+    resolver = SecretResolver(read_variable, settings.secret_env_prefix, settings.secrets_dir)
+    return ProviderRegistry(resolver)
+
+
+def _embedder(named: Embedder | str | None, settings: Settings) -> Embedder:
+    if named is not None and not isinstance(named, str):
+        return named
     kind, _, argument = (named or settings.embedder).partition(":")
     if kind == "static" and not argument:
         from holdfast.search.embedders.static import StaticEmbedder

@@ -12,6 +12,8 @@ from collections.abc import Callable
 POINTS = {
     "write.before": "a verb's transaction is open, and nothing of the verb is in it",
     "write.after": "everything of the verb is in its transaction, its audit row included, and nothing is committed",
+    "outside.before": "the intent to ask somebody outside is committed, and nobody was asked",
+    "outside.after": "they have answered, and nothing of that is written down",
     "commit.before": "the store is about to commit",
     "commit.after": "the commit is durable, and nobody has been told",
     "audit.before": "audit rows of reads and refusals are about to be written",

@@ -20,19 +20,23 @@ OWN = {
 UPKEEP = {Action.REBUILD, Action.VERIFY, Action.WORK}
 OF_A_SPACE = {Action.RECOVER, Action.REPAIR_TRANSCRIPT, Action.EXPORT_SPACE, Action.IMPORT_SPACE}
 USERS = {Action.CREATE_USER, Action.REVOKE_USER, Action.LIST_USERS}
+CONTROL = {
+    Action.READ_BINDINGS, Action.MANAGE_BINDINGS, Action.READ_OPERATIONS, Action.READ_DELIVERIES,
+    Action.MANAGE_DELIVERIES, Action.MANAGE_JOBS, Action.READ_COSTS, Action.MANAGE_COSTS,
+}  # fmt: skip
 # A row per kind of actor: what it may not do, even in its own scope.
 DENIED: dict[ActorKind, set[Action]] = {
     ActorKind.OPERATOR: set(),
     ActorKind.SYSTEM: set(),
-    ActorKind.USER: UPKEEP | USERS | OF_A_SPACE,
-    ActorKind.AGENT: UPKEEP | USERS | OF_A_SPACE,
+    ActorKind.USER: UPKEEP | USERS | OF_A_SPACE | CONTROL,
+    ActorKind.AGENT: UPKEEP | USERS | OF_A_SPACE | CONTROL,
     ActorKind.DEVICE: set(Action) - {Action.ADD, Action.FLUSH, Action.SEARCH, Action.RECALL, Action.GET},
 }
 READS = {
     Action.SEARCH, Action.RECALL, Action.EXPLAIN, Action.GET, Action.LIST, Action.HISTORY, Action.JOBS, Action.STATS,
     Action.BROWSE, Action.VERIFY, Action.LIST_USERS, Action.LIST_RESOURCES, Action.GET_RESOURCE, Action.PROJECT,
     Action.INSPECT, Action.REPLAY, Action.EXPORT, Action.CLOSE, Action.CAPABILITIES, Action.REPLAY_TRANSCRIPT,
-    Action.EXPORT_TRANSCRIPT,
+    Action.EXPORT_TRANSCRIPT, Action.QUERY, Action.PROFILE, Action.RESOLVE_BINDING,
 }  # fmt: skip
 SHARED = Partition("default", PartitionKind.SHARED)
 ANA = Partition("default", PartitionKind.SUBJECT, "ana")
@@ -54,7 +58,7 @@ def test_each_kind_of_actor_may_do_what_the_table_says(kind: ActorKind, action: 
         assert (grant.actor, grant.action, grant.scope) == (actor, action, OWN[kind])
 
 
-@pytest.mark.parametrize("action", sorted(set(Action) - UPKEEP - USERS - OF_A_SPACE))
+@pytest.mark.parametrize("action", sorted(set(Action) - UPKEEP - USERS - OF_A_SPACE - CONTROL))
 def test_reads_reach_what_is_shared_and_writes_only_ones_own(action: Action) -> None:
     grant = authorize(Actor(ActorKind.USER, "ana"), action, Scope(subject="ana"))
     assert grant.partitions == ({ANA, SHARED} if action in READS else {ANA})

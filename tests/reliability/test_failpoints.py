@@ -21,7 +21,7 @@ PASSAGES = {"migration": (1,)}
 USUAL_PASSAGES = (1, 2, 5)
 
 # What the usual writers never do is killed by the tests of its own, which must name its points.
-ELSEWHERE = {"copy.chunk": "tests/stores/test_copying.py"}
+ELSEWHERE = {"copy.chunk": "tests/stores/test_copying.py", "outside": "tests/control/test_unknown.py"}
 USUAL = [point for point in POINTS if point.rpartition(".")[0] not in ELSEWHERE]
 ROOT = Path(__file__).parents[2]
 

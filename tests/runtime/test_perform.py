@@ -13,7 +13,7 @@ import pytest
 
 import holdfast
 from holdfast import Actor, ActorKind, Memory
-from holdfast.domain.access import OF_THE_RUNTIME, Action
+from holdfast.domain.access import OF_THE_CONTROL_PLANE, OF_THE_RUNTIME, Action
 from holdfast.domain.operations import Operation, Outcome
 from holdfast.domain.ranking import FloatArray
 from holdfast.errors import EmbedderMisconfigured, HoldfastError
@@ -88,7 +88,7 @@ BEFORE = {Action.REMEMBER: 2, Action.ADD: 1, Action.CREATE_USER: 1, Action.ADD_R
 
 
 def test_every_action_is_tried() -> None:
-    assert set(SUCCESSES) == set(Action) - OF_THE_RUNTIME
+    assert set(SUCCESSES) == set(Action) - OF_THE_RUNTIME - OF_THE_CONTROL_PLANE
 
 
 @pytest.mark.parametrize("action", SUCCESSES)
@@ -222,15 +222,22 @@ def test_a_replayed_write_leaves_its_own_row(memory: Memory) -> None:
 
 
 def test_nothing_but_the_gate_writes_operations() -> None:
-    """Outside the stores, which keep what they are given, only `perform` hands over a row."""
+    """Outside the stores, which keep what they are given, only the gate hands over a row, and settles one."""
     writers = {
         f"{path.relative_to(SOURCE).as_posix()}:{node.func.attr}"
         for path in SOURCE.rglob("*.py")
         if path.relative_to(SOURCE).parts[0] not in ("stores", "testing")
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("audit", "record")
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("audit", "record", "settle")
     }
-    assert writers == {"runtime/perform.py:audit", "runtime/perform.py:record"}
+    assert writers == {
+        "runtime/perform.py:audit",
+        "runtime/perform.py:settle",
+        "runtime/call.py:record",
+        "runtime/call.py:settle",
+    }
 
 
 def test_nothing_but_the_gate_makes_operations() -> None:
@@ -241,4 +248,4 @@ def test_nothing_but_the_gate_makes_operations() -> None:
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Operation"
     }
-    assert makers == {"runtime/perform.py", "stores/sql/rows.py"}
+    assert makers == {"runtime/call.py", "stores/sql/rows.py"}

@@ -154,6 +154,25 @@ OF_THE_RUNTIME = frozenset(
         Action.IMPORT_SPACE,
     }
 )
+# What is done through the control plane; `list`, `get`, `forget`, `correct` and `explain` besides, as the library does.
+OF_THE_CONTROL_PLANE = frozenset(
+    {
+        Action.CAPTURE,
+        Action.RECORD_UPSERT,
+        Action.QUERY,
+        Action.PROFILE,
+        Action.DELIVER_HOOK,
+        Action.RESOLVE_BINDING,
+        Action.READ_BINDINGS,
+        Action.MANAGE_BINDINGS,
+        Action.READ_OPERATIONS,
+        Action.READ_DELIVERIES,
+        Action.MANAGE_DELIVERIES,
+        Action.MANAGE_JOBS,
+        Action.READ_COSTS,
+        Action.MANAGE_COSTS,
+    }
+)
 _READS = frozenset(
     {
         Action.SEARCH,
@@ -222,6 +241,25 @@ _ALLOWED: dict[ActorKind, frozenset[Action]] = {
     ActorKind.AGENT: _OWNERS,
     ActorKind.DEVICE: frozenset({Action.ADD, Action.FLUSH, Action.SEARCH, Action.RECALL, Action.GET}),
 }
+# What takes memory away, or changes what it says.
+_TAKES_AWAY = frozenset(
+    {Action.CORRECT, Action.FORGET_PREVIEW, Action.FORGET, Action.DELETE_RESOURCE, Action.TRANSCRIPT_LIFECYCLE}
+    | {Action.IMPORT}
+)
+_AUDITS = frozenset(
+    {Action.READ_OPERATIONS, Action.READ_COSTS, Action.READ_BINDINGS, Action.RESOLVE_BINDING, Action.READ_DELIVERIES}
+    | {Action.JOBS, Action.STATS, Action.LIST_USERS}
+)
+# A role is for some kinds of actors; whoever has one that is not for its kind may do nothing.
+_OF_ROLE: dict[tuple[ActorKind, Role], frozenset[Action]] = {
+    (ActorKind.OPERATOR, Role.ADMIN): frozenset(Action),
+    (ActorKind.OPERATOR, Role.AUDITOR): _AUDITS,
+    (ActorKind.AGENT, Role.CURATOR): _OWNERS,
+    (ActorKind.AGENT, Role.MEMBER): _OWNERS - _TAKES_AWAY,
+    (ActorKind.AGENT, Role.READER): _OWNERS & _READS,
+    (ActorKind.USER, Role.MEMBER): _OWNERS,
+    (ActorKind.USER, Role.READER): _OWNERS & _READS,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,10 +285,17 @@ class Grant:
         return partition in self.partitions
 
 
-def authorize(actor: Actor, action: Action, scope: Scope) -> Grant:
-    """A grant, or `AccessDenied`. A refusal never says whether something exists."""
+def authorize(actor: Actor, action: Action, scope: Scope, *, beneath: Action | None = None) -> Grant:
+    """A grant, or `AccessDenied`. A refusal never says whether something exists.
+
+    `beneath` is what is done on the way to it: then whether it may be done is for the action to say, and what it
+    reaches for what is done.
+    """
     if action not in _ALLOWED[actor.kind]:
         raise AccessDenied(f"{actor.kind}s may not {action}; ask an operator")
+    if actor.role is not None and action not in _OF_ROLE.get((actor.kind, actor.role), frozenset()):
+        raise AccessDenied(f"{actor.kind} {actor.id!r} is {actor.role}, and may not {action}; ask an operator")
+    action = beneath or action
     if scope.space == EVERYWHERE:
         _require_store(actor, action)
     reachable = readable(scope) if action in _READS else frozenset({scope.partition})
@@ -262,6 +307,10 @@ def authorize(actor: Actor, action: Action, scope: Scope) -> Grant:
     _require_space(actor, scope, default=DEFAULT_SPACE)
     _require_own(actor, scope)
     return Grant(actor, action, scope, reachable)
+
+
+def only_reads(action: Action) -> bool:
+    return action in _READS
 
 
 def readable(scope: Scope) -> frozenset[Partition]:

@@ -20,6 +20,45 @@ class EventKind(StrEnum):
     PROJECTION = "memory.projection"
     LIFECYCLE = "runtime.lifecycle"
     OPERATOR = "operator.action"
+    BINDING_CREATED = "memory.binding_created"
+    BINDING_UPDATED = "memory.binding_updated"
+    BINDING_ENABLED = "memory.binding_enabled"
+    BINDING_DISABLED = "memory.binding_disabled"
+    BINDING_DELETED = "memory.binding_deleted"
+    DEFAULT_SET = "memory.default_set"
+    DEFAULT_CLEARED = "memory.default_cleared"
+    AGENT_OVERRIDE_SET = "memory.agent_override_set"
+    AGENT_OVERRIDE_CLEARED = "memory.agent_override_cleared"
+    PRICE_SET = "memory.price_set"
+    PRICE_REMOVED = "memory.price_removed"
+    FINANCE_ADDED = "memory.finance_added"
+    DELIVERY_RETRIED = "memory.delivery_retried"
+    DELIVERY_DROPPED = "memory.delivery_dropped"
+    JOB_RETRIED = "memory.job_retried"
+    JOB_CANCELLED = "memory.job_cancelled"
+
+
+# What was changed in how a company's memory is looked after. It is kept however many other events there are.
+ADMINISTRATIVE = frozenset(
+    {
+        EventKind.BINDING_CREATED,
+        EventKind.BINDING_UPDATED,
+        EventKind.BINDING_ENABLED,
+        EventKind.BINDING_DISABLED,
+        EventKind.BINDING_DELETED,
+        EventKind.DEFAULT_SET,
+        EventKind.DEFAULT_CLEARED,
+        EventKind.AGENT_OVERRIDE_SET,
+        EventKind.AGENT_OVERRIDE_CLEARED,
+        EventKind.PRICE_SET,
+        EventKind.PRICE_REMOVED,
+        EventKind.FINANCE_ADDED,
+        EventKind.DELIVERY_RETRIED,
+        EventKind.DELIVERY_DROPPED,
+        EventKind.JOB_RETRIED,
+        EventKind.JOB_CANCELLED,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)

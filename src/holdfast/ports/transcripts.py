@@ -106,8 +106,10 @@ class TranscriptReader(Protocol):
     def threads(self, after: Scope | None, limit: int) -> Sequence[ThreadSummary]:
         """All conversations that the grant reaches, in an order of the store's, after that one."""
 
-    def events(self, limit: int, kinds: frozenset[EventKind] | None = None) -> Sequence[Event]:
-        """Newest first."""
+    def events(
+        self, limit: int, kinds: frozenset[EventKind] | None = None, before: str | None = None
+    ) -> Sequence[Event]:
+        """Newest first, with ids below `before`."""
 
 
 class TranscriptTransaction(TranscriptReader, Protocol):

@@ -150,7 +150,9 @@ class PapersReader(MendingReader):
             )
         )
 
-    def events(self, limit: int, kinds: frozenset[EventKind] | None = None) -> Sequence[Event]:
+    def events(
+        self, limit: int, kinds: frozenset[EventKind] | None = None, before: str | None = None
+    ) -> Sequence[Event]:
         within, values = self._within_scope_of("e", ("TRUE", []))
         if not self._grant.everywhere:
             # What is about a subject that never was has no partition, but belongs to the space all the same.
@@ -161,6 +163,8 @@ class PapersReader(MendingReader):
         if kinds is not None:
             named, of_kind = self.dialect.among("e.kind", sorted(kinds))
             within, values = f"{within} AND {named}", [*values, *of_kind]
+        if before is not None:
+            within, values = f"{within} AND e.id < ?", [*values, before]
         found = self._db.execute(
             f"SELECT {_EVENT_COLUMNS} FROM events e WHERE {within} ORDER BY e.id DESC LIMIT ?", [*values, limit]
         )

@@ -1,0 +1,63 @@
+"""Who changed what in how a company's memory is looked after: events, in the commit of the change that they are of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from holdfast.control import given
+from holdfast.domain import ids
+from holdfast.domain.access import Action, Grant
+from holdfast.domain.contract import DEFAULT_PAGE, MAX_PAGE
+from holdfast.domain.control import Activity, ActivityPage
+from holdfast.domain.events import ADMINISTRATIVE, Event, EventKind
+from holdfast.domain.ids import EventId
+from holdfast.domain.numbers import checked_whole
+from holdfast.domain.scope import Scope
+from holdfast.ports import Reader
+from holdfast.runtime.cursors import cursor_after, place_of
+from holdfast.runtime.idempotency import digest_of
+from holdfast.runtime.perform import Core, Read
+
+
+def activity(
+    core: Core, grant: Grant, kind: EventKind, key: str | None, details: Mapping[str, str | int | None] | None = None
+) -> Event:
+    """An event to be appended. `key` is what was changed; `details` are names and counts, never values or texts."""
+    about = {"actor": str(grant.actor), **(details or {})}
+    event_id = EventId(core.ids.new(ids.EVENT))
+    return Event(event_id, kind, Scope(space=grant.scope.space), core.clock.now(), record_key=key, details=about)
+
+
+@dataclass(frozen=True, slots=True)
+class ListActivity(Read[None, ActivityPage]):
+    """Newest first: every change of bindings, defaults, overrides, prices, deliveries and jobs."""
+
+    action: ClassVar[Action] = Action.READ_BINDINGS
+    scope: Scope
+    cursor: str | None = None
+    limit: int = DEFAULT_PAGE
+
+    def __post_init__(self) -> None:
+        given.check_company(self.scope)
+        checked_whole(self.limit, "limit", 1, MAX_PAGE)
+        if self.cursor is not None:
+            place_of(self.cursor, self._query())
+
+    async def prepare(self, core: Core, grant: Grant) -> None:
+        return None
+
+    def apply(self, reader: Reader, prepared: None) -> ActivityPage:
+        before = None if self.cursor is None else place_of(self.cursor, self._query())
+        found = reader.events(self.limit + 1, ADMINISTRATIVE, before)
+        items = tuple(Activity(each.id, each.kind, each.at, each.record_key, each.details) for each in found)
+        more = len(items) > self.limit
+        items = items[: self.limit]
+        return ActivityPage(items, cursor_after(self._query(), items[-1].id) if more else None)
+
+    def _query(self) -> str:
+        return digest_of("activity", self.scope.space)[:16]
+
+    def touched(self, result: ActivityPage) -> int:
+        return len(result.items)

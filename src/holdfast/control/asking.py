@@ -1,0 +1,110 @@
+"""Asking whoever serves a call: our own store beneath the gate, or somebody outside with the intent on record first."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from holdfast.control.checking import Bounds, Told, told
+from holdfast.control.resolving import outsiders_of, provider_of
+from holdfast.domain.bindings import Binding
+from holdfast.domain.contract import Capabilities
+from holdfast.domain.control import Answered
+from holdfast.domain.usage import mode_of
+from holdfast.errors import CapabilityUnavailable, InvalidConfiguration
+from holdfast.ports import Transaction
+from holdfast.ports.provider import Adapter
+from holdfast.runtime.charging import charged
+from holdfast.runtime.perform import Call, Core
+
+T = TypeVar("T")
+Also = Callable[[Transaction], None]
+
+DEFAULT_SECONDS = 10.0
+LEAST_SECONDS = 0.1
+MOST_SECONDS = 60.0
+
+
+async def ask(
+    core: Core,
+    call: Call,
+    binding: Binding,
+    work: Callable[[Adapter], Awaitable[T]],
+    check: Callable[[object, Bounds], Told[T]],
+    *,
+    needs: str | None = None,
+    also: Also | None = None,
+    timeout_seconds: float | None = None,
+) -> Answered[T]:
+    """Have the binding's provider do it. `needs` names the capability that it takes.
+
+    If something is written, `also` is done in the commit that says so. `timeout_seconds` shortens the binding's own.
+    """
+    provider = provider_of(core, binding)
+    if needs is not None and not has(provider.capabilities, needs):
+        raise _cannot(binding, needs)
+    if provider.outside:
+        return await _outside(core, call, binding, work, check, needs, also, timeout_seconds)
+    beneath = call if also is None else call.beneath(lambda transaction, _: also(transaction))
+    result = told(await work(provider.open(binding.config, {}, beneath)))
+    return _answered(call, binding, result)
+
+
+async def _outside(
+    core: Core,
+    call: Call,
+    binding: Binding,
+    work: Callable[[Adapter], Awaitable[T]],
+    check: Callable[[object, Bounds], Told[T]],
+    needs: str | None,
+    also: Also | None,
+    timeout_seconds: float | None,
+) -> Answered[T]:
+    outsiders = outsiders_of(core)
+    bounds = Bounds(binding.provider, call.grant)
+    seconds = min(deadline_of(binding), timeout_seconds or MOST_SECONDS)
+
+    def able(adapter: Adapter) -> Awaitable[T]:
+        # What an adapter can do may be less than what its provider can, and may change.
+        if needs is not None and not has(adapter.capabilities, needs):
+            raise _cannot(binding, needs)
+        return work(adapter)
+
+    async def asked() -> Told[T]:
+        answer = check(await outsiders.ask(binding, able, seconds), bounds)
+        call.attribute(dropped=answer.dropped, usage=answer.usage, handles=answer.handles)
+        call.touch(answer.touched)
+        return answer
+
+    def settle(transaction: Transaction, answer: Told[T]) -> None:
+        named = call.attribution.binding
+        events = charged(transaction, core, call.operation_id, named, call.grant.scope, answer.usage, core.clock.now())
+        call.attribute(mode=mode_of(answer.usage), cost_events=events)
+
+    return _answered(call, binding, await call.outside(asked, settle, also))
+
+
+def _answered(call: Call, binding: Binding, result: Told[T]) -> Answered[T]:
+    if result.handles or result.usage:
+        call.attribute(handles=result.handles, usage=result.usage)
+    return Answered(binding.key, binding.provider, call.operation_id, result.value, result.dropped)
+
+
+def has(capabilities: Any, name: str) -> bool:
+    return isinstance(capabilities, Capabilities) and getattr(capabilities, name) is True
+
+
+def deadline_of(binding: Binding) -> float:
+    """How long the binding's provider may take for one call."""
+    given = binding.config.get("timeout_seconds", DEFAULT_SECONDS)
+    if isinstance(given, bool) or not isinstance(given, int | float) or not LEAST_SECONDS <= given <= MOST_SECONDS:
+        problem = f"must be a number of seconds from {LEAST_SECONDS} to {MOST_SECONDS:.0f}"
+        raise InvalidConfiguration("config.timeout_seconds", problem)
+    return float(given)
+
+
+def _cannot(binding: Binding, needs: str) -> CapabilityUnavailable:
+    return CapabilityUnavailable(
+        f"the binding {binding.key!r} is served by {binding.provider!r:.80}, which cannot do this ({needs}); bind"
+        " another provider, or do without"
+    )

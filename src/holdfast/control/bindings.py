@@ -1,0 +1,474 @@
+"""Bindings, and what they are bound to: made and changed by operators, each change an event in the same commit.
+
+A binding whose provider reaches outside makes the service call an address, with a secret: only an operator without
+walls makes one, or changes its configuration. Events say who changed what, by name; never a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, ClassVar
+
+from holdfast.control import given
+from holdfast.control.activity import activity
+from holdfast.control.asking import deadline_of
+from holdfast.control.resolving import provider_of, providers_of, resolution_of
+from holdfast.domain import ids
+from holdfast.domain.access import Action, Grant
+from holdfast.domain.bindings import HOOKS_AT_FIRST, Binding, Target, TargetKind, checked_key
+from holdfast.domain.contract import Capabilities, HookKind
+from holdfast.domain.control import BindingList, ProviderInfo, Resolved
+from holdfast.domain.events import Event, EventKind
+from holdfast.domain.ids import BindingId
+from holdfast.domain.numbers import checked_flag, checked_whole
+from holdfast.domain.operations import Attribution
+from holdfast.domain.scope import Scope, check_part
+from holdfast.errors import AccessDenied, BindingNotFound, InvalidInput, InvalidScope, RevisionConflict, UnknownProvider
+from holdfast.ports import Reader, Transaction
+from holdfast.ports.provider import Provider
+from holdfast.runtime.perform import Core, Read, Write
+
+_MAX_NAMES_CHARS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class CreateBinding(Write[tuple[Binding, Event], Binding]):
+    """`BindingExists` if the company has one of that key. Hooks that are not named are as they are at first."""
+
+    action: ClassVar[Action] = Action.MANAGE_BINDINGS
+    scope: Scope
+    key: str
+    provider: str
+    config: Mapping[str, Any] = field(default_factory=dict)
+    hooks: Mapping[HookKind, bool] = field(default_factory=dict)
+    enabled: bool = True
+    idempotency_key: str | None = None
+
+    def __post_init__(self) -> None:
+        given.check_company(self.scope)
+        checked_key(self.key)
+        if not isinstance(self.provider, str):
+            raise InvalidInput("provider", f"expected text, got {type(self.provider).__name__}")
+        given.check_data(self.config, "config")
+        _check_hooks(self.hooks)
+        checked_flag(self.enabled, "enabled")
+
+    def attribution(self) -> Attribution:
+        return Attribution(binding=self.key)
+
+    async def prepare(self, core: Core, grant: Grant) -> tuple[Binding, Event]:
+        provider = providers_of(core).get(self.provider)
+        _check_may_configure(grant, provider)
+        now = core.clock.now()
+        binding = Binding(
+            id=BindingId(core.ids.new(ids.BINDING)),
+            space=self.scope.space,
+            key=self.key,
+            provider=provider.key,
+            config=_checked(provider, self.config),
+            hooks={**HOOKS_AT_FIRST, **self.hooks},
+            enabled=self.enabled,
+            created_at=now,
+            updated_at=now,
+        )
+        deadline_of(binding)
+        details = {"provider": provider.key, "enabled": str(self.enabled).lower()}
+        return binding, activity(core, grant, EventKind.BINDING_CREATED, self.key, details)
+
+    def apply(self, transaction: Transaction, prepared: tuple[Binding, Event]) -> Binding:
+        binding, event = prepared
+        transaction.add_binding(binding)
+        transaction.append_event(event)
+        return binding
+
+    def kept(self, result: Binding) -> dict[str, Any]:
+        return {"key": result.key}
+
+    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Binding:
+        return _there(transaction, self.key)
+
+    def touched(self, result: Binding) -> int:
+        return 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What a binding was when its new configuration was checked, and what is to be written if it still is."""
+
+    seen: Binding
+    config: Mapping[str, Any] | None
+    now: datetime
+    core: Core
+    grant: Grant
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateBinding(Write[_Change, Binding]):
+    """Change what is given: a configuration as a whole, hooks one by one. Enabling and disabling are this."""
+
+    action: ClassVar[Action] = Action.MANAGE_BINDINGS
+    scope: Scope
+    key: str
+    config: Mapping[str, Any] | None = None
+    hooks: Mapping[HookKind, bool] | None = None
+    enabled: bool | None = None
+    expected_revision: int | None = None
+    idempotency_key: str | None = None
+
+    def __post_init__(self) -> None:
+        given.check_company(self.scope)
+        checked_key(self.key)
+        if self.config is None and self.hooks is None and self.enabled is None:
+            raise InvalidInput("binding", "nothing is to be changed; give config, hooks or enabled")
+        if self.config is not None:
+            given.check_data(self.config, "config")
+        if self.hooks is not None:
+            _check_hooks(self.hooks)
+        if self.enabled is not None:
+            checked_flag(self.enabled, "enabled")
+        if self.expected_revision is not None:
+            checked_whole(self.expected_revision, "expected_revision", 1, 2**31 - 1)
+
+    def attribution(self) -> Attribution:
+        return Attribution(binding=self.key)
+
+    async def prepare(self, core: Core, grant: Grant) -> _Change:
+        seen = await core.store.read(grant, lambda reader: _there(reader, self.key))
+        config = None
+        if self.config is not None:
+            provider = provider_of(core, seen)
+            _check_may_configure(grant, provider)
+            config = _checked(provider, self.config)
+            deadline_of(replace(seen, config=config))
+        return _Change(seen, config, core.clock.now(), core, grant)
+
+    def apply(self, transaction: Transaction, prepared: _Change) -> Binding:
+        there = _there(transaction, self.key)
+        if self.expected_revision is not None and there.revision != self.expected_revision:
+            raise RevisionConflict(
+                f"the binding {self.key!r} is at revision {there.revision}, not {self.expected_revision}; look at it"
+                " again"
+            )
+        # The configuration was checked for the provider that was bound then.
+        if prepared.config is not None and (there.id, there.revision) != (prepared.seen.id, prepared.seen.revision):
+            raise RevisionConflict(f"the binding {self.key!r} was changed meanwhile; look at it again")
+        changed = replace(
+            there,
+            config=there.config if prepared.config is None else prepared.config,
+            hooks={**there.hooks, **(self.hooks or {})},
+            enabled=there.enabled if self.enabled is None else self.enabled,
+        )
+        if changed == there:
+            return there
+        changed = replace(
+            changed,
+            revision=there.revision + 1,
+            created_at=there.created_at or prepared.now,
+            updated_at=prepared.now,
+        )
+        transaction.put_binding(changed)
+        for kind, details in _changes(there, changed):
+            transaction.append_event(activity(prepared.core, prepared.grant, kind, self.key, details))
+        return changed
+
+    def kept(self, result: Binding) -> dict[str, Any]:
+        return {"key": result.key}
+
+    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Binding:
+        return _there(transaction, self.key)
+
+    def touched(self, result: Binding) -> int:
+        return 1
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteBinding(Write[tuple[datetime, Event], None]):
+    """With what was bound to it. Its operations stay. Whoever it served is served by what comes next, or by nothing."""
+
+    action: ClassVar[Action] = Action.MANAGE_BINDINGS
+    scope: Scope
+    key: str
+    idempotency_key: str | None = None
+
+    def __post_init__(self) -> None:
+        given.check_company(self.scope)
+        checked_key(self.key)
+
+    def attribution(self) -> Attribution:
+        return Attribution(binding=self.key)
+
+    async def prepare(self, core: Core, grant: Grant) -> tuple[datetime, Event]:
+        return core.clock.now(), activity(core, grant, EventKind.BINDING_DELETED, self.key)
+
+    def apply(self, transaction: Transaction, prepared: tuple[datetime, Event]) -> None:
+        at, event = prepared
+        _there(transaction, self.key)
+        transaction.remove_binding(self.key, at)
+        transaction.append_event(event)
+
+    def kept(self, result: None) -> dict[str, Any]:
+        return {}
+
+    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> None:
+        return None
+
+    def touched(self, result: None) -> int:
+        return 1
+
+
+@dataclass(frozen=True, slots=True)
+class SetTarget(Write[Event, Target]):
+    """Bind a whole company (`target_id` is its own), or one agent of it, to a binding."""
+
+    action: ClassVar[Action] = Action.MANAGE_BINDINGS
+    scope: Scope
+    kind: TargetKind
+    target_id: str
+    key: str
+    idempotency_key: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_target(self.scope, self.kind, self.target_id)
+        checked_key(self.key)
+
+    def attribution(self) -> Attribution:
+        return Attribution(binding=self.key)
+
+    async def prepare(self, core: Core, grant: Grant) -> Event:
+        kind = EventKind.DEFAULT_SET if self.kind is TargetKind.COMPANY else EventKind.AGENT_OVERRIDE_SET
+        return activity(core, grant, kind, self.key, {"target": self.target_id})
+
+    def apply(self, transaction: Transaction, prepared: Event) -> Target:
+        _there(transaction, self.key)
+        target = Target(self.kind, self.target_id, self.key)
+        if target not in transaction.targets():
+            transaction.set_target(target)
+            transaction.append_event(prepared)
+        return target
+
+    def kept(self, result: Target) -> dict[str, Any]:
+        return {}
+
+    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Target:
+        return Target(self.kind, self.target_id, self.key)
+
+    def touched(self, result: Target) -> int:
+        return 1
+
+
+@dataclass(frozen=True, slots=True)
+class ClearTarget(Write[tuple[Core, Grant], bool]):
+    """Whether there was something to clear. An agent is served by the company's binding then; a company by none."""
+
+    action: ClassVar[Action] = Action.MANAGE_BINDINGS
+    scope: Scope
+    kind: TargetKind
+    target_id: str
+    idempotency_key: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_target(self.scope, self.kind, self.target_id)
+
+    async def prepare(self, core: Core, grant: Grant) -> tuple[Core, Grant]:
+        return core, grant
+
+    def apply(self, transaction: Transaction, prepared: tuple[Core, Grant]) -> bool:
+        core, grant = prepared
+        bound = {(target.kind, target.target_id): target.binding_key for target in transaction.targets()}
+        key = bound.get((self.kind, self.target_id))
+        if key is None:
+            return False
+        transaction.clear_target(self.kind, self.target_id)
+        kind = EventKind.DEFAULT_CLEARED if self.kind is TargetKind.COMPANY else EventKind.AGENT_OVERRIDE_CLEARED
+        transaction.append_event(activity(core, grant, kind, key, {"target": self.target_id}))
+        return True
+
+    def kept(self, result: bool) -> dict[str, Any]:
+        return {"cleared": result}
+
+    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> bool:
+        return bool(kept["cleared"])
+
+    def touched(self, result: bool) -> int:
+        return int(result)
+
+
+@dataclass(frozen=True, slots=True)
+class ListBindings(Read[None, BindingList]):
+    """With their configurations, in which secrets are references."""
+
+    action: ClassVar[Action] = Action.READ_BINDINGS
+    scope: Scope
+
+    def __post_init__(self) -> None:
+        given.check_company(self.scope)
+
+    async def prepare(self, core: Core, grant: Grant) -> None:
+        return None
+
+    def apply(self, reader: Reader, prepared: None) -> BindingList:
+        return BindingList(tuple(reader.bindings()), tuple(reader.targets()))
+
+    def touched(self, result: BindingList) -> int:
+        return len(result.items)
+
+
+@dataclass(frozen=True, slots=True)
+class GetBinding(Read[None, Binding]):
+    action: ClassVar[Action] = Action.READ_BINDINGS
+    scope: Scope
+    key: str
+
+    def __post_init__(self) -> None:
+        given.check_company(self.scope)
+        checked_key(self.key)
+
+    def attribution(self) -> Attribution:
+        return Attribution(binding=self.key)
+
+    async def prepare(self, core: Core, grant: Grant) -> None:
+        return None
+
+    def apply(self, reader: Reader, prepared: None) -> Binding:
+        return _there(reader, self.key)
+
+    def touched(self, result: Binding) -> int:
+        return 1
+
+
+@dataclass(frozen=True, slots=True)
+class ListTargets(Read[None, tuple[Target, ...]]):
+    action: ClassVar[Action] = Action.READ_BINDINGS
+    scope: Scope
+
+    def __post_init__(self) -> None:
+        given.check_company(self.scope)
+
+    async def prepare(self, core: Core, grant: Grant) -> None:
+        return None
+
+    def apply(self, reader: Reader, prepared: None) -> tuple[Target, ...]:
+        return tuple(reader.targets())
+
+    def touched(self, result: tuple[Target, ...]) -> int:
+        return len(result)
+
+
+@dataclass(frozen=True, slots=True)
+class ResolveBinding(Read[Core, Resolved]):
+    """Which memory would serve this scope: for whoever may act in it. A disabled one is told as such."""
+
+    action: ClassVar[Action] = Action.RESOLVE_BINDING
+    scope: Scope
+    key: str | None = None
+
+    def __post_init__(self) -> None:
+        given.check_one_company(self.scope)
+        given.check_binding_key(self.key)
+
+    async def prepare(self, core: Core, grant: Grant) -> Core:
+        return core
+
+    def apply(self, reader: Reader, prepared: Core) -> Resolved:
+        found = resolution_of(reader, self.scope, self.key)
+        if found.binding is None:
+            return Resolved(found.source, found.checked)
+        return Resolved(
+            found.source,
+            found.checked,
+            found.binding.key,
+            found.binding.provider,
+            found.binding.enabled,
+            _capabilities(prepared, found.binding),
+        )
+
+    def touched(self, result: Resolved) -> int:
+        return int(result.binding_key is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class ListProviders(Read[tuple[ProviderInfo, ...], tuple[ProviderInfo, ...]]):
+    """What is installed here, with the schema of its configuration."""
+
+    action: ClassVar[Action] = Action.READ_BINDINGS
+    scope: Scope
+
+    def __post_init__(self) -> None:
+        given.check_company(self.scope)
+
+    async def prepare(self, core: Core, grant: Grant) -> tuple[ProviderInfo, ...]:
+        return tuple(
+            ProviderInfo(each.key, each.description, each.outside, each.capabilities, each.schema())
+            for each in providers_of(core).known()
+        )
+
+    def apply(self, reader: Reader, prepared: tuple[ProviderInfo, ...]) -> tuple[ProviderInfo, ...]:
+        return prepared
+
+    def touched(self, result: tuple[ProviderInfo, ...]) -> int:
+        return len(result)
+
+
+def _there(reader: Reader, key: str) -> Binding:
+    for binding in reader.bindings():
+        if binding.key == key:
+            return binding
+    raise BindingNotFound(f"there is no binding {key!r:.80} in this company; list its bindings")
+
+
+def _capabilities(core: Core, binding: Binding) -> Capabilities | None:
+    """None if what is bound is not installed here."""
+    try:
+        return providers_of(core).get(binding.provider).capabilities
+    except UnknownProvider:
+        return None
+
+
+def _check_may_configure(grant: Grant, provider: Provider) -> None:
+    if provider.outside and grant.actor.space is not None:
+        raise AccessDenied(
+            f"{grant.actor.kind} {grant.actor.id!r} may not configure {provider.key!r:.80}, which reaches outside: its"
+            " configuration makes the service call an address with a secret; ask whoever operates the service"
+        )
+
+
+def _checked(provider: Provider, config: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration as its provider wants it, with defaults."""
+    return dict(provider.check(config))
+
+
+def _check_hooks(hooks: object) -> None:
+    if not isinstance(hooks, Mapping):
+        raise InvalidInput("hooks", f"expected an object, got {type(hooks).__name__}")
+    for kind, on in hooks.items():
+        given.check_enum(kind, HookKind, "hooks")
+        checked_flag(on, f"hooks.{kind}")
+
+
+def _check_target(scope: Scope, kind: TargetKind, target_id: str) -> None:
+    given.check_company(scope)
+    given.check_enum(kind, TargetKind, "kind")
+    check_part("target_id", target_id)
+    if kind is TargetKind.COMPANY and target_id != scope.space:
+        raise InvalidScope("target_id", "is another company's; a company is bound by its own id")
+
+
+def _changes(before: Binding, after: Binding) -> list[tuple[EventKind, dict[str, str | int | None]]]:
+    """What was changed, by name."""
+    names = [f"config.{name}" for name in _differing(before.config, after.config)]
+    names += [f"hooks.{name}" for name in _differing(before.hooks, after.hooks)]
+    found: list[tuple[EventKind, dict[str, str | int | None]]] = []
+    if names:
+        changed = ", ".join(names)[:_MAX_NAMES_CHARS]
+        found.append((EventKind.BINDING_UPDATED, {"changed": changed, "revision": after.revision}))
+    if before.enabled != after.enabled:
+        kind = EventKind.BINDING_ENABLED if after.enabled else EventKind.BINDING_DISABLED
+        found.append((kind, {"revision": after.revision}))
+    return found
+
+
+def _differing(before: Mapping[Any, Any], after: Mapping[Any, Any]) -> list[str]:
+    missing = object()
+    return sorted(str(name) for name in {*before, *after} if before.get(name, missing) != after.get(name, missing))

@@ -1,0 +1,458 @@
+"""What is asked of memory, whoever keeps it: the contract's verbs, each served by the binding that serves its caller.
+
+One call leaves one operation row, which names the binding. What a provider outside gives is checked before anybody sees
+it; our own store is asked beneath the gate, in the same call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, cast
+
+from holdfast.control import checking, given
+from holdfast.control.asking import ask
+from holdfast.control.checking import Told
+from holdfast.control.resolving import serving
+from holdfast.domain.access import Action
+from holdfast.domain.bindings import Binding
+from holdfast.domain.contract import (
+    DEFAULT_PAGE,
+    DEFAULT_TOP_K,
+    MAX_CONTENT_CHARS,
+    MAX_PAGE,
+    MAX_QUERY_CHARS,
+    MAX_TOP_K,
+    CaptureMode,
+    CaptureRequest,
+    CaptureResult,
+    ContextBundle,
+    CorrectResult,
+    ForgetResult,
+    HookContext,
+    Intent,
+    JobPage,
+    ListPage,
+    ListRequest,
+    NewRecord,
+    ProfileResult,
+    QueryRequest,
+    RecordHandle,
+    RecordWriteRequest,
+    Snippet,
+    SourcePayload,
+    SourceRef,
+    TraceResult,
+    WriteResult,
+)
+from holdfast.domain.control import Answered
+from holdfast.domain.numbers import checked_whole
+from holdfast.domain.operations import Attribution
+from holdfast.domain.scope import Scope
+from holdfast.domain.text import checked_text
+from holdfast.errors import NotFound
+from holdfast.ports.provider import CorrectingAdapter, ExplainingAdapter, ExtractingAdapter, ProfilingAdapter
+from holdfast.runtime.perform import Call, Composed, Core
+
+_MAX_REASON_CHARS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Capture(Composed[Answered[CaptureResult]]):
+    """Give memory what happened, or something to be kept as it is. A provider decides what it makes of it."""
+
+    action: ClassVar[Action] = Action.CAPTURE
+    scope: Scope
+    source: SourceRef
+    payload: SourcePayload
+    binding_key: str | None = None
+    hook: HookContext | None = None
+    mode: CaptureMode = CaptureMode.RESIDUE
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    idempotency_key: str | None = None
+
+    def __post_init__(self) -> None:
+        given.check_one_company(self.scope)
+        if self.source is None:
+            raise given.missing("source")
+        given.check_source(self.source, self.scope)
+        given.check_payload(self.payload)
+        given.check_binding_key(self.binding_key)
+        given.check_hook(self.hook)
+        given.check_enum(self.mode, CaptureMode, "mode")
+        given.check_data(self.metadata, "metadata")
+
+    def attribution(self) -> Attribution:
+        return Attribution(source=self.source, hook=self.hook)
+
+    async def carry_out(self, core: Core, call: Call) -> Answered[CaptureResult]:
+        binding = await serving(call, self.binding_key)
+        request = self.request(binding)
+        return await ask(core, call, binding, lambda adapter: adapter.capture(request), checking.captured)
+
+    def request(self, binding: Binding) -> CaptureRequest:
+        again = self.idempotency_key or (None if self.hook is None else self.hook.hook_id)
+        return CaptureRequest(
+            binding.key, self.scope, self.source, self.payload, self.hook, self.mode, self.metadata, again
+        )
+
+    def kept(self, outcome: Told[CaptureResult]) -> dict[str, Any]:
+        return _named(outcome.value.records)
+
+    def replayed(self, kept: dict[str, Any]) -> Told[CaptureResult]:
+        return Told(CaptureResult(_handles(kept)))
+
+    def touched(self, result: Answered[CaptureResult]) -> int:
+        return len(result.result.records)
+
+
+@dataclass(frozen=True, slots=True)
+class UpsertRecords(Composed[Answered[WriteResult]]):
+    """Keep these as they are. One whose metadata has a `key` takes the place of the one of that key."""
+
+    action: ClassVar[Action] = Action.RECORD_UPSERT
+    scope: Scope
+    records: tuple[NewRecord, ...]
+    source: SourceRef | None = None
+    binding_key: str | None = None
+    idempotency_key: str | None = None
+
+    def __post_init__(self) -> None:
+        given.check_one_company(self.scope)
+        given.check_records(self.records)
+        given.check_source(self.source, self.scope)
+        given.check_binding_key(self.binding_key)
+
+    def attribution(self) -> Attribution:
+        return Attribution(source=self.source)
+
+    async def carry_out(self, core: Core, call: Call) -> Answered[WriteResult]:
+        binding = await serving(call, self.binding_key)
+        request = RecordWriteRequest(binding.key, self.scope, self.records, self.source, self.idempotency_key)
+        return await ask(core, call, binding, lambda adapter: adapter.upsert_records(request), checking.written)
+
+    def kept(self, outcome: Told[WriteResult]) -> dict[str, Any]:
+        return _named(outcome.value.records)
+
+    def replayed(self, kept: dict[str, Any]) -> Told[WriteResult]:
+        return Told(WriteResult(_handles(kept)))
+
+    def touched(self, result: Answered[WriteResult]) -> int:
+        return len(result.result.records)
+
+
+@dataclass(frozen=True, slots=True)
+class Query(Composed[Answered[ContextBundle]]):
+    """What memory has for a question. `timeout_seconds` is the most that whoever asks can wait."""
+
+    action: ClassVar[Action] = Action.QUERY
+    scope: Scope
+    query: str
+    top_k: int = DEFAULT_TOP_K
+    intent: Intent = Intent.ANSWER
+    metadata_filter: Mapping[str, Any] = field(default_factory=dict)
+    binding_key: str | None = None
+    hook: HookContext | None = None
+    timeout_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_query(self.scope, self.query, self.top_k, self.intent, self.metadata_filter, self.binding_key)
+        given.check_hook(self.hook)
+        given.check_seconds(self.timeout_seconds)
+
+    def attribution(self) -> Attribution | None:
+        return None if self.hook is None else Attribution(hook=self.hook)
+
+    async def carry_out(self, core: Core, call: Call) -> Answered[ContextBundle]:
+        binding = await serving(call, self.binding_key)
+        return await queried(core, call, binding, self.request(binding), self.timeout_seconds)
+
+    def request(self, binding: Binding) -> QueryRequest:
+        return QueryRequest(binding.key, self.scope, self.query, self.top_k, self.intent, self.metadata_filter)
+
+    def touched(self, result: Answered[ContextBundle]) -> int:
+        return len(result.result.snippets)
+
+
+async def queried(
+    core: Core, call: Call, binding: Binding, request: QueryRequest, timeout_seconds: float | None = None
+) -> Answered[ContextBundle]:
+    """For whoever has found the binding already."""
+    check = checking.bundle(request.top_k)
+    return await ask(
+        core, call, binding, lambda adapter: adapter.query(request), check, timeout_seconds=timeout_seconds
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainQuery(Composed[Answered[TraceResult]]):
+    """How a query comes to its result, where the provider can say so."""
+
+    action: ClassVar[Action] = Action.EXPLAIN
+    scope: Scope
+    query: str
+    top_k: int = DEFAULT_TOP_K
+    intent: Intent = Intent.ANSWER
+    metadata_filter: Mapping[str, Any] = field(default_factory=dict)
+    binding_key: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_query(self.scope, self.query, self.top_k, self.intent, self.metadata_filter, self.binding_key)
+
+    async def carry_out(self, core: Core, call: Call) -> Answered[TraceResult]:
+        binding = await serving(call, self.binding_key)
+        request = QueryRequest(binding.key, self.scope, self.query, self.top_k, self.intent, self.metadata_filter)
+        return await ask(
+            core,
+            call,
+            binding,
+            lambda adapter: cast(ExplainingAdapter, adapter).explain(request),
+            checking.trace,
+            needs="explanation",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ListRecords(Composed[Answered[ListPage]]):
+    """Page by page what there is in exactly this scope; a cursor is the provider's own."""
+
+    action: ClassVar[Action] = Action.LIST
+    scope: Scope
+    cursor: str | None = None
+    limit: int = DEFAULT_PAGE
+    metadata_filter: Mapping[str, Any] = field(default_factory=dict)
+    binding_key: str | None = None
+
+    def __post_init__(self) -> None:
+        given.check_one_company(self.scope)
+        given.check_cursor(self.cursor)
+        checked_whole(self.limit, "limit", 1, MAX_PAGE)
+        given.check_filter(self.metadata_filter)
+        given.check_binding_key(self.binding_key)
+
+    async def carry_out(self, core: Core, call: Call) -> Answered[ListPage]:
+        binding = await serving(call, self.binding_key)
+        request = ListRequest(binding.key, self.scope, self.cursor, self.limit, self.metadata_filter)
+        check = checking.page(self.limit, self.scope)
+        return await ask(core, call, binding, lambda adapter: adapter.list(request), check)
+
+    def touched(self, result: Answered[ListPage]) -> int:
+        return len(result.result.items)
+
+
+@dataclass(frozen=True, slots=True)
+class GetRecord(Composed[Answered[Snippet]]):
+    action: ClassVar[Action] = Action.GET
+    scope: Scope
+    handle: RecordHandle
+    binding_key: str | None = None
+
+    def __post_init__(self) -> None:
+        given.check_one_company(self.scope)
+        given.check_handle(self.handle)
+        given.check_binding_key(self.binding_key)
+
+    async def carry_out(self, core: Core, call: Call) -> Answered[Snippet]:
+        binding = await serving(call, self.binding_key)
+        _check_provider(binding, self.handle)
+        answer = await ask(
+            core, call, binding, lambda adapter: adapter.get(self.handle, self.scope), checking.snippet(self.handle)
+        )
+        if answer.result is None:
+            raise _nowhere(self.handle)
+        return Answered(answer.binding, answer.provider, answer.operation_id, answer.result, answer.dropped)
+
+    def touched(self, result: Answered[Snippet]) -> int:
+        return 1
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetRecords(Composed[Answered[ForgetResult]]):
+    """Those that are not there, or out of reach, are told as missing."""
+
+    action: ClassVar[Action] = Action.FORGET
+    scope: Scope
+    handles: tuple[RecordHandle, ...]
+    binding_key: str | None = None
+    idempotency_key: str | None = None
+
+    def __post_init__(self) -> None:
+        given.check_one_company(self.scope)
+        given.check_handles(self.handles)
+        given.check_binding_key(self.binding_key)
+
+    async def carry_out(self, core: Core, call: Call) -> Answered[ForgetResult]:
+        binding = await serving(call, self.binding_key)
+        for at, handle in enumerate(self.handles):
+            _check_provider(binding, handle, f"handles[{at}]")
+        check = checking.forgotten(self.handles)
+        return await ask(core, call, binding, lambda adapter: adapter.forget(self.handles, self.scope), check)
+
+    def kept(self, outcome: Told[ForgetResult]) -> dict[str, Any]:
+        return {**_named(outcome.value.forgotten), "missing": [each.record_id for each in outcome.value.missing]}
+
+    def replayed(self, kept: dict[str, Any]) -> Told[ForgetResult]:
+        missing = tuple(RecordHandle(kept["provider"], each) for each in kept["missing"])
+        return Told(ForgetResult(_handles(kept), missing))
+
+    def touched(self, result: Answered[ForgetResult]) -> int:
+        return len(result.result.forgotten)
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectRecord(Composed[Answered[CorrectResult]]):
+    action: ClassVar[Action] = Action.CORRECT
+    scope: Scope
+    handle: RecordHandle
+    text: str
+    reason: str | None = None
+    binding_key: str | None = None
+    idempotency_key: str | None = None
+
+    def __post_init__(self) -> None:
+        given.check_one_company(self.scope)
+        given.check_handle(self.handle)
+        checked_text(self.text, "text", max_chars=MAX_CONTENT_CHARS)
+        if self.reason is not None:
+            checked_text(self.reason, "reason", max_chars=_MAX_REASON_CHARS)
+        given.check_binding_key(self.binding_key)
+
+    async def carry_out(self, core: Core, call: Call) -> Answered[CorrectResult]:
+        binding = await serving(call, self.binding_key)
+        _check_provider(binding, self.handle)
+        return await ask(
+            core,
+            call,
+            binding,
+            lambda adapter: cast(CorrectingAdapter, adapter).correct(self.handle, self.text, self.scope, self.reason),
+            checking.corrected,
+            needs="correction",
+        )
+
+    def kept(self, outcome: Told[CorrectResult]) -> dict[str, Any]:
+        superseded = outcome.value.superseded
+        return {
+            **_named((outcome.value.record,)),
+            "superseded": None if superseded is None else superseded.record_id,
+        }
+
+    def replayed(self, kept: dict[str, Any]) -> Told[CorrectResult]:
+        gone = kept["superseded"]
+        superseded = None if gone is None else RecordHandle(kept["provider"], gone)
+        return Told(CorrectResult(_handles(kept)[0], superseded))
+
+    def touched(self, result: Answered[CorrectResult]) -> int:
+        return 1
+
+
+@dataclass(frozen=True, slots=True)
+class Profile(Composed[Answered[ProfileResult]]):
+    """What is always true of whoever the scope names, in few words."""
+
+    action: ClassVar[Action] = Action.PROFILE
+    scope: Scope
+    binding_key: str | None = None
+
+    def __post_init__(self) -> None:
+        given.check_one_company(self.scope)
+        given.check_binding_key(self.binding_key)
+
+    async def carry_out(self, core: Core, call: Call) -> Answered[ProfileResult]:
+        binding = await serving(call, self.binding_key)
+        return await ask(
+            core,
+            call,
+            binding,
+            lambda adapter: cast(ProfilingAdapter, adapter).profile(self.scope),
+            checking.profile,
+            needs="profile",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ListProviderJobs(Composed[Answered[JobPage]]):
+    """What a provider is still making of what it was given, as it tells it."""
+
+    action: ClassVar[Action] = Action.JOBS
+    scope: Scope
+    cursor: str | None = None
+    binding_key: str | None = None
+
+    def __post_init__(self) -> None:
+        given.check_one_company(self.scope)
+        given.check_cursor(self.cursor)
+        given.check_binding_key(self.binding_key)
+
+    async def carry_out(self, core: Core, call: Call) -> Answered[JobPage]:
+        binding = await serving(call, self.binding_key)
+        return await ask(
+            core,
+            call,
+            binding,
+            lambda adapter: cast(ExtractingAdapter, adapter).list_extraction_jobs(self.scope, self.cursor),
+            checking.jobs,
+            needs="extraction_jobs",
+        )
+
+    def touched(self, result: Answered[JobPage]) -> int:
+        return len(result.result.items)
+
+
+@dataclass(frozen=True, slots=True)
+class RetryProviderJob(Composed[Answered[CaptureResult]]):
+    action: ClassVar[Action] = Action.MANAGE_JOBS
+    scope: Scope
+    job_id: str
+    binding_key: str | None = None
+
+    def __post_init__(self) -> None:
+        given.check_one_company(self.scope)
+        checked_text(self.job_id, "job_id", max_chars=given.MAX_NAME_CHARS)
+        given.check_binding_key(self.binding_key)
+
+    async def carry_out(self, core: Core, call: Call) -> Answered[CaptureResult]:
+        binding = await serving(call, self.binding_key)
+        return await ask(
+            core,
+            call,
+            binding,
+            lambda adapter: cast(ExtractingAdapter, adapter).retry_extraction_job(self.job_id, self.scope),
+            checking.captured,
+            needs="extraction_retry",
+        )
+
+    def touched(self, result: Answered[CaptureResult]) -> int:
+        return 1
+
+
+def _check_query(
+    scope: Scope, query: str, top_k: int, intent: Intent, metadata_filter: object, binding_key: str | None
+) -> None:
+    given.check_one_company(scope)
+    checked_text(query, "query", max_chars=MAX_QUERY_CHARS)
+    checked_whole(top_k, "top_k", 1, MAX_TOP_K)
+    given.check_enum(intent, Intent, "intent")
+    given.check_filter(metadata_filter)
+    given.check_binding_key(binding_key)
+
+
+def _check_provider(binding: Binding, handle: RecordHandle, field_name: str = "handle") -> None:
+    if handle.provider_key != binding.provider:
+        raise NotFound(
+            f"{field_name}: is of the provider {handle.provider_key!r:.80}, and the binding {binding.key!r} is served"
+            f" by {binding.provider!r:.80}; name the binding that it came from"
+        )
+
+
+def _nowhere(handle: RecordHandle) -> NotFound:
+    return NotFound(f"there is no record {handle.record_id!r:.80} in this scope")
+
+
+def _named(records: tuple[RecordHandle, ...]) -> dict[str, Any]:
+    """Records as they may be kept: by their ids."""
+    provider = records[0].provider_key if records else None
+    return {"provider": provider, "records": [each.record_id for each in records]}
+
+
+def _handles(kept: dict[str, Any]) -> tuple[RecordHandle, ...]:
+    return tuple(RecordHandle(kept["provider"], each) for each in kept["records"])

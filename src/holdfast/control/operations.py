@@ -1,0 +1,122 @@
+"""The explorer of the trail: what was done, by whom, for what, and how it ended. Texts do not stand in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from typing import Any, ClassVar
+
+from holdfast.control import given
+from holdfast.domain.access import Action, Grant
+from holdfast.domain.bindings import checked_key
+from holdfast.domain.contract import DEFAULT_PAGE, MAX_PAGE, SourceKind
+from holdfast.domain.ids import checked_id
+from holdfast.domain.numbers import checked_whole
+from holdfast.domain.operations import (
+    MemoryMetrics,
+    Operation,
+    OperationFilter,
+    OperationPage,
+    OperationType,
+    Outcome,
+)
+from holdfast.domain.scope import Scope, check_part
+from holdfast.errors import InvalidInput, NotFound
+from holdfast.ports import Reader
+from holdfast.runtime.cursors import cursor_after, place_of
+from holdfast.runtime.idempotency import digest_of
+from holdfast.runtime.perform import Core, Read
+
+_KINDS: dict[str, Any] = {"source_kind": SourceKind, "type": OperationType, "action": Action, "outcome": Outcome}
+
+
+@dataclass(frozen=True, slots=True)
+class ListOperations(Read[None, OperationPage]):
+    """Newest first. What is wanted is part of the cursor: it goes on with the same filter only."""
+
+    action: ClassVar[Action] = Action.READ_OPERATIONS
+    scope: Scope
+    filter: OperationFilter = field(default_factory=OperationFilter)
+    cursor: str | None = None
+    limit: int = DEFAULT_PAGE
+
+    def __post_init__(self) -> None:
+        given.check_one_company(self.scope)
+        _check_filter(self.filter)
+        checked_whole(self.limit, "limit", 1, MAX_PAGE)
+        if self.cursor is not None:
+            place_of(self.cursor, self._query())
+
+    async def prepare(self, core: Core, grant: Grant) -> None:
+        return None
+
+    def apply(self, reader: Reader, prepared: None) -> OperationPage:
+        before = None if self.cursor is None else place_of(self.cursor, self._query())
+        found = tuple(reader.operations_page(self.filter, before, self.limit + 1))
+        items = found[: self.limit]
+        more = len(found) > self.limit
+        return OperationPage(items, cursor_after(self._query(), items[-1].id) if more else None)
+
+    def _query(self) -> str:
+        wanted = [str(getattr(self.filter, each.name)) for each in fields(self.filter)]
+        return digest_of("operations", self.scope.given(), wanted)[:16]
+
+    def touched(self, result: OperationPage) -> int:
+        return len(result.items)
+
+
+@dataclass(frozen=True, slots=True)
+class GetOperation(Read[None, Operation]):
+    action: ClassVar[Action] = Action.READ_OPERATIONS
+    scope: Scope
+    operation_id: str
+
+    def __post_init__(self) -> None:
+        given.check_one_company(self.scope)
+        checked_id(self.operation_id, "operation_id")
+
+    async def prepare(self, core: Core, grant: Grant) -> None:
+        return None
+
+    def apply(self, reader: Reader, prepared: None) -> Operation:
+        found = reader.operation(self.operation_id)
+        if found is None:
+            raise NotFound(f"there is no operation {self.operation_id!r:.80} in this company")
+        return found
+
+    def touched(self, result: Operation) -> int:
+        return 1
+
+
+@dataclass(frozen=True, slots=True)
+class GetMetrics(Read[None, MemoryMetrics]):
+    """How well memory serves the company in a time."""
+
+    action: ClassVar[Action] = Action.READ_OPERATIONS
+    scope: Scope
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def __post_init__(self) -> None:
+        given.check_company(self.scope)
+        given.check_span(self.since, self.until)
+
+    async def prepare(self, core: Core, grant: Grant) -> None:
+        return None
+
+    def apply(self, reader: Reader, prepared: None) -> MemoryMetrics:
+        return reader.metrics(self.since, self.until)
+
+
+def _check_filter(wanted: OperationFilter) -> None:
+    if not isinstance(wanted, OperationFilter):
+        raise InvalidInput("filter", f"expected an OperationFilter, got {type(wanted).__name__}")
+    for name in ("agent", "project", "issue", "run"):
+        if (value := getattr(wanted, name)) is not None:
+            check_part(name, value)
+    if wanted.binding is not None:
+        checked_key(wanted.binding, "binding")
+    for name, kind in _KINDS.items():
+        if (value := getattr(wanted, name)) is not None:
+            given.check_enum(value, kind, name)
+    given.check_span(wanted.since, wanted.until)

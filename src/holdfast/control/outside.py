@@ -1,0 +1,310 @@
+"""Running other people's adapters so that none of them can hold up, break or betray anything else.
+
+Each open adapter lives on an event loop in a thread of its own: it may block, hang, raise or exit, and nobody but its
+own callers notices. They get an answer or a `ProviderError` in time, whatever it does. A thread that does not come back
+is given up, and a new one is begun for the next call; a binding that has lost too many is refused at once until some
+of them come back.
+
+What an adapter raises may hold a key in its text, in its cause or in its frames. Of a foreign exception only the name
+of its class is told; of our own, its text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextlib
+import inspect
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from holdfast import errors
+from holdfast.domain.bindings import Binding
+from holdfast.errors import (
+    CapabilityUnavailable,
+    Conflict,
+    HoldfastError,
+    InvalidInput,
+    NotFound,
+    ProviderError,
+    ProviderMalformed,
+    ProviderTimeout,
+    ProviderUnavailable,
+    SecretUnavailable,
+)
+from holdfast.loops import running
+from holdfast.ports.provider import Adapter, Providers
+
+T = TypeVar("T")
+log = logging.getLogger("holdfast")
+
+MAX_LOST = 4  # threads of one binding that did not come back
+MAX_UNDER_WAY = 64  # calls of one binding at once
+MAX_DEAF = 8  # calls of one adapter that would not be cancelled
+MAX_OPEN = 128  # adapters
+CLOSE_SECONDS = 2.0
+RETIRE_SECONDS = 60.0  # what is under way when a binding changes may still end
+HEARS_WITHIN_SECONDS = 0.2
+# What an adapter of its own accord may say to a caller, in our words.
+_PASSED_ON = (ProviderError, SecretUnavailable, CapabilityUnavailable, NotFound, Conflict, InvalidInput)
+
+
+@dataclass(frozen=True, slots=True)
+class _Raised:
+    """How a piece of work failed, without anything that it held."""
+
+    error: HoldfastError
+
+
+class _Room:
+    """One adapter in its thread. Opened there by the first call, since that may block too."""
+
+    def __init__(self, name: str, revision: tuple[object, int], make: Callable[[], Adapter]) -> None:
+        self.revision = revision
+        self.under_way = 0
+        self._make = make
+        self._adapter: Adapter | None = None
+        self._called: tuple[threading.Event, float] | None = None
+        self._deaf: set[asyncio.Task[Any]] = set()
+        self._loop = asyncio.new_event_loop()
+        self._loop.set_exception_handler(_of_itself)
+        self._thread = threading.Thread(target=self._live, name=f"holdfast-{name:.40}", daemon=True)
+        self._thread.start()
+
+    @property
+    def alive(self) -> bool:
+        return self._thread.is_alive()
+
+    @property
+    def lost(self) -> bool:
+        """Whether it has been called and does not answer: something in it blocks the thread."""
+        if self._called is None:
+            return not self.alive
+        heard, called = self._called
+        return not self.alive or (not heard.is_set() and time.monotonic() - called > HEARS_WITHIN_SECONDS)
+
+    @property
+    def deaf(self) -> bool:
+        """Whether too much in it goes on although it was told to stop."""
+        return len(self._deaf) >= MAX_DEAF
+
+    def _live(self) -> None:
+        try:
+            self._loop.run_forever()
+        except BaseException as error:  # noqa: BLE001 - an adapter that ends its thread ends nothing else
+            log.warning("a provider ended its own thread: %s", type(error).__name__)
+        finally:
+            # Whatever is still in it has nobody that waits for it.
+            with contextlib.suppress(RuntimeError):
+                self._loop.close()
+
+    def begin(self, work: Callable[[Adapter], Awaitable[Any]]) -> _Work:
+        """Start it, and say how to wait for it."""
+        begun = _Work()
+        self._loop.call_soon_threadsafe(self._start, begun, work)
+        return begun
+
+    def _start(self, begun: _Work, work: Callable[[Adapter], Awaitable[Any]]) -> None:
+        begun.task = self._loop.create_task(self._do(begun, work))
+        begun.task.add_done_callback(self._deaf.discard)
+
+    async def _do(self, begun: _Work, work: Callable[[Adapter], Awaitable[Any]]) -> None:
+        """Nothing leaves here but by the future: what is raised on the loop itself would end the thread."""
+        try:
+            if self._adapter is None:
+                self._adapter = self._make()
+            waited = work(self._adapter)
+            if not inspect.isawaitable(waited):
+                raise ProviderMalformed(
+                    f"the provider's verb gave {type(waited).__name__:.60} at once; it must be async"
+                )
+            outcome: Any = await waited
+        except GeneratorExit:
+            raise
+        except BaseException as error:  # noqa: BLE001 - told to whoever waits
+            outcome = _Raised(_told(error))
+        begun.answer(outcome)
+
+    def give_up(self, begun: _Work) -> None:
+        """Tell a piece of work to stop, and find out whether anything here still hears."""
+        heard = threading.Event()
+        self._called = heard, time.monotonic()
+
+        def stop() -> None:
+            heard.set()
+            if begun.task is not None and not begun.task.done():
+                self._deaf.add(begun.task)
+                begun.task.cancel()
+
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(stop)
+
+    def retire(self, patience_seconds: float) -> concurrent.futures.Future[Any]:
+        """Close the adapter and end the thread, when what is under way is over or out of patience."""
+        begun = _Work()
+
+        async def close() -> None:
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            try:
+                if others and patience_seconds:
+                    await asyncio.wait(others, timeout=patience_seconds)
+                for other in others:
+                    other.cancel()
+                if self._adapter is not None:
+                    waited: Any = self._adapter.close()
+                    if inspect.isawaitable(waited):
+                        await asyncio.wait_for(waited, CLOSE_SECONDS)
+            except BaseException as error:  # noqa: BLE001 - nobody can do anything about it
+                log.warning("a provider did not close: %s", type(error).__name__)
+            finally:
+                begun.answer(None)
+                self._loop.stop()
+
+        try:
+            self._loop.call_soon_threadsafe(lambda: self._loop.create_task(close()))
+        except RuntimeError:  # the loop has ended
+            begun.answer(None)
+        return begun.future
+
+
+class _Work:
+    """One piece of work in a room, and how to wait for it."""
+
+    def __init__(self) -> None:
+        self.future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        self.task: asyncio.Task[None] | None = None
+
+    def answer(self, outcome: object) -> None:
+        # Whoever waited may have gone.
+        with contextlib.suppress(concurrent.futures.InvalidStateError):
+            self.future.set_result(outcome)
+
+
+@dataclass(slots=True)
+class _Place:
+    """A binding: its open adapter, and the threads that it has lost."""
+
+    room: _Room | None = None
+    lost: list[_Room] = field(default_factory=list)
+
+
+class OutsideRunner:
+    """Implements `ports.provider.Outsiders`."""
+
+    def __init__(self, providers: Providers) -> None:
+        self._providers = providers
+        self._places: OrderedDict[tuple[str, str], _Place] = OrderedDict()
+        self._lock = threading.Lock()
+        self._closed = False
+
+    async def ask(self, binding: Binding, work: Callable[[Adapter], Awaitable[T]], timeout_seconds: float) -> T:
+        room = self._room(binding)
+        try:
+            begun = room.begin(work)
+        except RuntimeError:  # its loop ended in this very moment
+            with self._lock:
+                room.under_way -= 1
+            raise ProviderUnavailable(f"the binding {binding.key!r} is being closed; try again") from None
+        try:
+            outcome = await _waited(begun.future, timeout_seconds)
+        except (TimeoutError, concurrent.futures.TimeoutError):
+            outcome = _Raised(
+                ProviderTimeout(
+                    f"the binding {binding.key!r} ({binding.provider:.80}) did not answer within {timeout_seconds:g} s;"
+                    " whether it did what was asked is not known"
+                )
+            )
+        finally:
+            with self._lock:
+                room.under_way -= 1
+            if not begun.future.done() or begun.future.cancelled():
+                room.give_up(begun)
+        if isinstance(outcome, _Raised):
+            # Not from within the handler: nothing of what was caught may hang on to it.
+            raise outcome.error
+        return outcome  # type: ignore[no-any-return]
+
+    def _room(self, binding: Binding) -> _Room:
+        """The binding's adapter, opened anew if its configuration changed or its thread is lost."""
+        key, revision = (binding.space, binding.key), (binding.id, binding.revision)
+        with self._lock:
+            if self._closed:
+                raise ProviderUnavailable("the store is closed; open it again")
+            place = self._places.setdefault(key, _Place())
+            self._places.move_to_end(key)
+            place.lost = [room for room in place.lost if room.alive]
+            if place.room is not None and (place.room.lost or place.room.deaf):
+                place.room.retire(0)
+                place.lost.append(place.room)
+                place.room = None
+            elif place.room is not None and place.room.revision != revision:
+                place.room.retire(RETIRE_SECONDS)
+                place.room = None
+            if place.room is None:
+                if len(place.lost) >= MAX_LOST:
+                    raise ProviderUnavailable(
+                        f"the binding {binding.key!r} ({binding.provider:.80}) has stopped answering"
+                        f" {len(place.lost)} times, and is not asked again until it does; see to the provider"
+                    )
+                place.room = _Room(binding.key, revision, lambda: self._providers.adapter(binding))
+                self._make_place(key)
+            if place.room.under_way >= MAX_UNDER_WAY:
+                raise ProviderUnavailable(
+                    f"the binding {binding.key!r} ({binding.provider:.80}) has {MAX_UNDER_WAY} calls under way; try"
+                    " again later"
+                )
+            place.room.under_way += 1
+            return place.room
+
+    def _make_place(self, beside: tuple[str, str]) -> None:
+        """Close what nobody asked for the longest time, if too many are open."""
+        idle = [
+            key
+            for key, place in self._places.items()
+            if key != beside and not place.lost and (place.room is None or not place.room.under_way)
+        ]
+        for key in idle[: max(0, len(self._places) - MAX_OPEN)]:
+            place = self._places.pop(key)
+            if place.room is not None:
+                place.room.retire(0)
+
+    async def close(self) -> None:
+        """End every adapter; one that does not end is left behind, and does not keep the process from ending."""
+        with self._lock:
+            self._closed = True
+            rooms = [place.room for place in self._places.values() if place.room is not None]
+            self._places.clear()
+        ends = [room.retire(0) for room in rooms]
+        if not ends:
+            return
+        if running() is None:
+            concurrent.futures.wait(ends, CLOSE_SECONDS)
+        else:
+            await asyncio.wait([asyncio.wrap_future(end) for end in ends], timeout=CLOSE_SECONDS)
+
+
+async def _waited(future: concurrent.futures.Future[Any], seconds: float) -> Any:
+    if running() is None:
+        return future.result(seconds)
+    return await asyncio.wait_for(asyncio.wrap_future(future), seconds)
+
+
+def _of_itself(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What an adapter left behind on its loop failed. The usual message would tell all that it holds."""
+    log.warning("something that a provider left behind failed: %s", type(context.get("exception")).__name__)
+
+
+def _told(error: BaseException) -> HoldfastError:
+    """The same for a caller: one of ours as it is, bare of what it came from; of another only what kind it was."""
+    if isinstance(error, _PASSED_ON) and type(error).__module__ == errors.__name__:
+        if isinstance(error, InvalidInput):
+            return type(error)(error.field, error.problem)
+        return type(error)(str(error))
+    if isinstance(error, asyncio.CancelledError):
+        return ProviderTimeout("the provider was told to stop")
+    return ProviderError(f"the provider failed ({type(error).__name__:.80}); what it said is not repeated here")

@@ -1,0 +1,44 @@
+"""Which binding serves a call: one short read, every time. Nothing is remembered, so every process sees a change."""
+
+from __future__ import annotations
+
+from holdfast.domain.bindings import Binding, Resolution, resolve
+from holdfast.domain.scope import Scope
+from holdfast.errors import ProviderMisconfigured, UnknownProvider
+from holdfast.ports import Reader
+from holdfast.ports.provider import Outsiders, Provider, Providers
+from holdfast.runtime.perform import Call, Core
+
+
+def resolution_of(reader: Reader, scope: Scope, key: str | None) -> Resolution:
+    return resolve(reader.bindings(), reader.targets(), scope.space, key, scope.agent)
+
+
+async def serving(call: Call, key: str | None) -> Binding:
+    """The binding that serves the call, if it can be used. The call's row names it, also if it cannot."""
+    scope = call.grant.scope
+    found = await call.read(lambda reader: resolution_of(reader, scope, key))
+    if found.binding is not None:
+        call.attribute(binding=found.binding.key, provider=found.binding.provider)
+    return found.usable()
+
+
+def providers_of(core: Core) -> Providers:
+    if core.providers is None:
+        raise ProviderMisconfigured("no providers of memory are installed here; open the store with them")
+    return core.providers
+
+
+def outsiders_of(core: Core) -> Outsiders:
+    if core.outsiders is None:
+        raise ProviderMisconfigured("nothing here runs providers that reach outside; open the store with them")
+    return core.outsiders
+
+
+def provider_of(core: Core, binding: Binding) -> Provider:
+    """What was bound may have been uninstalled since: that is no mistake of whoever calls."""
+    try:
+        return providers_of(core).get(binding.provider)
+    except UnknownProvider:
+        named = f"the binding {binding.key!r} names the provider {binding.provider!r:.80}"
+    raise ProviderMisconfigured(f"{named}, which is not installed here; install it, or bind another")

@@ -1,0 +1,303 @@
+"""One call while it is under way: its operation row, and, for a composed one, the steps that it is made of."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from enum import Enum
+from typing import Any, TypeVar
+
+from holdfast.domain.access import Action, Actor, Grant, authorize, only_reads
+from holdfast.domain.ids import OperationId
+from holdfast.domain.operations import Attribution, Operation, Outcome
+from holdfast.domain.scope import Scope
+from holdfast.errors import AccessDenied, Conflict, HoldfastError, IdempotencyConflict, InvalidInput, NotFound
+from holdfast.failpoints import reach
+from holdfast.ports import Answer, Reader, Transaction, Verb
+from holdfast.ports.provider import Beneath
+from holdfast.runtime.idempotency import answer_key, check_key
+from holdfast.runtime.requests import Composed, Core, Read, Request, Write
+
+P = TypeVar("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+# The caller's doing, not ours.
+_REFUSALS = (AccessDenied, InvalidInput, NotFound, Conflict)
+# How many of the records that a call named its row names.
+NAMED = 20
+# Somebody did not want to wait any longer. A call without an event loop is interrupted in its own thread.
+CUT_OFF = (asyncio.CancelledError, KeyboardInterrupt)
+
+
+class Written(Enum):
+    """How much of a call's row is in the store."""
+
+    NOTHING = "nothing"
+    INTENT = "intent"  # as `unknown`, and somebody outside was asked
+    ANSWERED = "answered"  # still so, but they have answered
+    WHOLE = "whole"
+
+
+@dataclass(slots=True)
+class Entry:
+    """The operation row of one call, while it is under way."""
+
+    id: OperationId
+    actor: Actor
+    action: Action
+    scope: Scope
+    started_at: datetime
+    started: float
+    done_by: OperationId  # which call did it: this one, or the first with its idempotency key
+    attribution: Attribution | None = None
+    touched: int | None = None  # if it is known before the answer is made
+    written: Written = Written.NOTHING
+
+    def row(self, outcome: Outcome, touched: int = 0, error: BaseException | None = None) -> Operation:
+        return Operation(
+            id=self.id,
+            actor=self.actor,
+            action=self.action,
+            scope=self.scope,
+            outcome=outcome,
+            error_code=_code(error),
+            touched=touched,
+            started_at=self.started_at,
+            duration_micros=int((time.perf_counter() - self.started) * 1e6),
+            attribution=self.attribution,
+        )
+
+    def ended(self, error: BaseException) -> Operation:
+        return self.row(Outcome.REFUSED if isinstance(error, _REFUSALS) else Outcome.FAILED, error=error)
+
+
+class Call:
+    """One composed call while it is under way: the only hands that its verb has. Implements `ports.provider.Beneath`.
+
+    Whatever changes something commits together with the call's row, so only one step may.
+    """
+
+    def __init__(self, core: Core, verb: Composed[Any], entry: Entry, grant: Grant) -> None:
+        self._core = core
+        self._verb = verb
+        self._entry = entry
+        self.grant = grant
+
+    @property
+    def operation_id(self) -> OperationId:
+        return self._entry.id
+
+    @property
+    def attribution(self) -> Attribution:
+        return self._entry.attribution or Attribution()
+
+    def attribute(self, **changes: Any) -> None:
+        """Have the row say this too, also if the call fails. A transaction may run twice: what is said replaces."""
+        self._entry.attribution = replace(self.attribution, **changes)
+
+    def touch(self, records: int) -> None:
+        """Say how many records were touched, before the answer is made."""
+        self._entry.touched = records
+
+    async def read(self, work: Callable[[Reader], T]) -> T:
+        return await self._core.store.read(self.grant, work)
+
+    async def write(self, work: Callable[[Transaction], T]) -> T:
+        """Change something; the call's row commits with it."""
+
+        def whole(transaction: Transaction) -> T:
+            reach("write.before")
+            result = work(transaction)
+            transaction.record(self._entry.row(Outcome.SUCCEEDED, self._entry.touched or 0))
+            reach("write.after")
+            return result
+
+        self._begin()
+        result = await self._core.store.write(self.grant, whole)
+        self._entry.written = Written.WHOLE
+        return result
+
+    async def run(self, verb: Verb[T], also: Callable[[Transaction, T], None] | None = None) -> T:
+        """A verb of the runtime, beneath the gate: allowed what this call is, reaching what the verb itself would.
+
+        If it writes, the row commits with it, and so does what `also` does: also if the verb had been done before.
+        """
+        if not isinstance(verb, Request) or isinstance(verb, Composed):
+            raise TypeError(f"{type(verb).__name__} does not run beneath another call")
+        outer, inner = self.grant.scope, verb.scope
+        if (inner.space, inner.subject, inner.agent) != (outer.space, outer.subject, outer.agent):
+            raise TypeError(f"{type(verb).__name__} is about another memory than the call that it runs beneath")
+        if isinstance(verb, Write) and only_reads(self.grant.action):
+            raise TypeError(f"{type(verb).__name__} writes, beneath a call that only reads")
+        grant = authorize(self.grant.actor, self.grant.action, inner, beneath=verb.action)
+        prepared = await verb.prepare(self._core, grant)
+        if isinstance(verb, Write):
+            result = await self._written(grant, verb, prepared, also)
+        else:
+            result = await self._core.store.read(grant, lambda reader: seen(verb, reader, prepared))
+        return await verb.finish(self._core, result, self._entry.done_by)  # type: ignore[no-any-return]
+
+    def beneath(self, also: Callable[[Transaction, Any], None]) -> Beneath:
+        """The same, for a step that is run by somebody else: whatever it writes, `also` is done with it."""
+        return _Also(self, also)
+
+    async def outside(
+        self,
+        work: Callable[[], Awaitable[T]],
+        settle: Callable[[Transaction, T], None] | None = None,
+        also: Callable[[Transaction], None] | None = None,
+    ) -> T:
+        """Ask somebody outside, with the intent on record first; then `settle`, and what came of it, in one commit.
+
+        `also` is done with it too, and if the call had been made before.
+        """
+        self._begin()
+        known = await self._core.store.write(self.grant, lambda transaction: self._intend(transaction, also))
+        if known is not None:
+            self._entry.written = Written.WHOLE
+            return self._verb.replayed(known)  # type: ignore[no-any-return]
+        self._entry.written = Written.INTENT
+        reach("outside.before")
+        result = await work()
+        reach("outside.after")
+        # From here on the call was made, whatever becomes of its row.
+        self._entry.written = Written.ANSWERED
+        await self._core.store.write(self.grant, lambda transaction: self._settle(transaction, result, settle, also))
+        self._entry.written = Written.WHOLE
+        return result
+
+    def _begin(self) -> None:
+        if self._entry.written is not Written.NOTHING:
+            raise TypeError(f"{type(self._verb).__name__} changes something in more than one step")
+
+    async def _written(
+        self, grant: Grant, verb: Write[P, T], prepared: P, also: Callable[[Transaction, T], None] | None
+    ) -> T:
+        self._begin()
+        if (key := self._verb.idempotency_key) is not None and _may_be_keyed(verb):
+            verb = replace(verb, idempotency_key=key)  # type: ignore[type-var]
+        check_key(verb.idempotency_key)
+        digest = None if verb.idempotency_key is None else verb.digest()
+        result = await self._core.store.write(
+            grant, lambda transaction: applied(verb, transaction, prepared, self._entry, digest, also)
+        )
+        self._entry.written = Written.WHOLE
+        return result
+
+    def _intend(self, transaction: Transaction, also: Callable[[Transaction], None] | None) -> dict[str, Any] | None:
+        """Record the intent; or, if the call had been made before, what was kept of it."""
+        known = None
+        if (key := self._verb.idempotency_key) is not None:
+            scope = self._verb.scope
+            known = transaction.answer(scope.partition, answer_key(scope, key))
+        if known is None:
+            transaction.record(self._entry.row(Outcome.UNKNOWN))
+            return None
+        kept = _kept_of(known, self._verb.digest(), self._entry)
+        if also is not None:
+            also(transaction)
+        transaction.record(self._entry.row(Outcome.SUCCEEDED))
+        return kept
+
+    def _settle(
+        self,
+        transaction: Transaction,
+        result: T,
+        settle: Callable[[Transaction, T], None] | None,
+        also: Callable[[Transaction], None] | None,
+    ) -> None:
+        if settle is not None:
+            settle(transaction, result)
+        if also is not None:
+            also(transaction)
+        if (key := self._verb.idempotency_key) is not None:
+            scope, entry = self._verb.scope, self._entry
+            body = json.dumps({"operation_id": entry.id, **self._verb.kept(result)})
+            answer = Answer(self._verb.digest(), body)
+            transaction.keep_answer(scope.partition, answer_key(scope, key), answer, entry.started_at)
+        transaction.settle(self._entry.row(Outcome.SUCCEEDED, self._entry.touched or 0))
+
+
+def _may_be_keyed(verb: Write[Any, Any]) -> bool:
+    """Whether a verb can take the key of the call above it; one that cannot minds repeats by itself."""
+    return verb.idempotency_key is None and any(each.name == "idempotency_key" for each in fields(verb))  # type: ignore[arg-type]
+
+
+class _Also:
+    """Runs beneath a call, and does something besides in the commit of what is written."""
+
+    def __init__(self, call: Call, also: Callable[[Transaction, Any], None]) -> None:
+        self._call = call
+        self._also = also
+
+    @property
+    def operation_id(self) -> OperationId:
+        return self._call.operation_id
+
+    async def run(self, verb: Verb[T]) -> T:
+        return await self._call.run(verb, self._also)
+
+
+def applied(
+    verb: Write[P, R],
+    transaction: Transaction,
+    prepared: P,
+    entry: Entry,
+    digest: str | None,
+    also: Callable[[Transaction, R], None] | None = None,
+) -> R:
+    reach("write.before")
+    result, touched = _result(verb, transaction, prepared, entry, digest)
+    if entry.attribution is not None and (named := verb.named(result)):
+        entry.attribution = replace(entry.attribution, handles=tuple(named[:NAMED]))
+    if also is not None:
+        also(transaction, result)
+    transaction.record(entry.row(Outcome.SUCCEEDED, touched))
+    reach("write.after")
+    return result
+
+
+def _result(
+    verb: Write[P, R], transaction: Transaction, prepared: P, entry: Entry, digest: str | None
+) -> tuple[R, int]:
+    """What the verb answers, and how many records it touched: none, if it had been done before."""
+    if verb.idempotency_key is None or digest is None:
+        result = verb.apply(transaction, prepared)
+        return result, verb.touched(result)
+    partition, key = verb.scope.partition, answer_key(verb.scope, verb.idempotency_key)
+    known = transaction.answer(partition, key)
+    if known is None:
+        result = verb.apply(transaction, prepared)
+        body = json.dumps({"operation_id": entry.id, **verb.kept(result)})
+        transaction.keep_answer(partition, key, Answer(digest, body), entry.started_at)
+        entry.done_by = entry.id
+        return result, verb.touched(result)
+    return verb.replayed(transaction, _kept_of(known, digest, entry)), 0
+
+
+def _kept_of(known: Answer, digest: str, entry: Entry) -> dict[str, Any]:
+    if known.digest != digest:
+        raise IdempotencyConflict("idempotency_key: was used for another call; use a new key for each new call")
+    kept: dict[str, Any] = json.loads(known.body)
+    entry.done_by = kept.get("operation_id", entry.id)
+    return kept
+
+
+def seen(verb: Request[P, R], reader: Reader, prepared: P) -> R:
+    if not isinstance(verb, Read):
+        raise TypeError(f"{type(verb).__name__} neither reads nor writes")
+    result: R = verb.apply(reader, prepared)
+    return result
+
+
+def _code(error: BaseException | None) -> str | None:
+    if error is None:
+        return None
+    if isinstance(error, CUT_OFF):
+        return "cancelled"
+    return error.code if isinstance(error, HoldfastError) else "internal_error"

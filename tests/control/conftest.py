@@ -1,0 +1,39 @@
+"""What the control plane promises, it promises on each store: these tests are run on both."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from desk import Desk
+from hostile import HostileProvider
+
+STORES = ("sqlite", "postgres")
+
+
+@pytest.fixture(params=STORES)
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where an empty store may be made."""
+    if request.param == "sqlite":
+        return str(tmp_path / "memory.db")
+    url: str = request.getfixturevalue("postgres_url")
+    return url
+
+
+@pytest.fixture
+def hostile() -> HostileProvider:
+    return HostileProvider()
+
+
+@pytest.fixture
+def desk(location: str, hostile: HostileProvider, runner: asyncio.Runner) -> Iterator[Desk]:
+    """A control plane on an empty store, with the engine's own provider and a hostile one."""
+    opened = runner.run(Desk.opened(location, hostile))
+    yield opened
+    runner.run(opened.close())

@@ -1,0 +1,118 @@
+"""Where tests sit: an engine, the verbs that are performed on it, and the trail that they leave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from hostile import HostileProvider
+
+from holdfast.app import Engine, open_engine
+from holdfast.control.activity import ListActivity
+from holdfast.control.bindings import CreateBinding, SetTarget
+from holdfast.control.operations import ListOperations
+from holdfast.domain.access import LOCAL_OPERATOR, Actor, ActorKind
+from holdfast.domain.bindings import Binding, TargetKind
+from holdfast.domain.contract import SourceKind, SourcePayload, SourceRef
+from holdfast.domain.control import Activity
+from holdfast.domain.operations import Operation, OperationFilter
+from holdfast.domain.scope import Scope
+from holdfast.errors import UnknownProvider
+from holdfast.ports.provider import Adapter, Provider
+from holdfast.runtime.worker import storewide
+from holdfast.settings import Settings
+
+ACME, OTHER = "acme", "globex"
+WHOLE = Scope(space=ACME)
+BOT = Scope(space=ACME, agent="bot")
+AGENT = Actor(ActorKind.AGENT, "bot", ACME)
+OPERATOR = Actor(ActorKind.OPERATOR, "boss", ACME)
+NOTE = SourceRef(SourceKind.MANUAL_NOTE, ACME)
+
+
+def text(words: str) -> SourcePayload:
+    return SourcePayload(text=words)
+
+
+@dataclass(frozen=True)
+class Installed:
+    """Implements `ports.Providers`: these, and no others."""
+
+    providers: Sequence[Provider]
+
+    def known(self) -> Sequence[Provider]:
+        return sorted(self.providers, key=lambda each: each.key)
+
+    def get(self, name: str) -> Provider:
+        for each in self.providers:
+            if each.key == name:
+                return each
+        raise UnknownProvider("provider", f"there is no provider {name!r}")
+
+    def adapter(self, binding: Binding) -> Adapter:
+        return self.get(binding.provider).open(binding.config, {}, None)
+
+
+def local() -> Provider:
+    from holdfast.providers.local import LocalProvider
+
+    return LocalProvider()
+
+
+@dataclass
+class Desk:
+    engine: Engine
+    hostile: HostileProvider
+
+    @classmethod
+    async def opened(cls, location: str, hostile: HostileProvider, **options: Any) -> Desk:
+        providers = Installed([local(), hostile])
+        engine = await open_engine(location, Settings(), embedder="fake", work=False, providers=providers, **options)
+        return cls(engine, hostile)
+
+    async def close(self) -> None:
+        self.hostile.let_go()
+        await self.engine.close()
+
+    async def do(self, verb: Any, actor: Actor = LOCAL_OPERATOR) -> Any:
+        return await self.make(lambda: verb, type(verb), actor)
+
+    async def make(self, make: Callable[[], Any], kind: Any, actor: Actor = LOCAL_OPERATOR) -> Any:
+        """For a verb that may not even be made."""
+        return await self.engine.perform(actor, kind.action, make, space=actor.space or ACME)
+
+    async def rows(self) -> Sequence[Operation]:
+        """Every operation, oldest first."""
+        store = self.engine._core.store
+        await store.write(storewide(), lambda transaction: None)
+        found = await store.read(storewide(), lambda reader: reader.operations(limit=1_000_000))
+        return found[::-1]
+
+    async def listed(self, **wanted: Any) -> Sequence[Operation]:
+        """As an operator sees them, newest first."""
+        await self.rows()
+        page = await self.do(ListOperations(WHOLE, OperationFilter(**wanted)))
+        found: Sequence[Operation] = page.items
+        return found
+
+    async def activity(self) -> Sequence[Activity]:
+        page = await self.do(ListActivity(WHOLE))
+        found: Sequence[Activity] = page.items
+        return found
+
+    async def bind_outside(self, **config: Any) -> Binding:
+        """Have the hostile provider serve the company."""
+        made: Binding = await self.do(CreateBinding(WHOLE, "elsewhere", "hostile", config))
+        await self.do(SetTarget(WHOLE, TargetKind.COMPANY, ACME, "elsewhere"))
+        return made
+
+
+@contextmanager
+def rows_of(desk: Desk, run: Callable[[Any], Any]) -> Iterator[list[Operation]]:
+    """The rows that what happens within leaves."""
+    before = len(run(desk.rows()))
+    found: list[Operation] = []
+    yield found
+    found += run(desk.rows())[before:]
