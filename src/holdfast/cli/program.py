@@ -9,6 +9,7 @@ import typer
 import holdfast
 from holdfast.cli.add import add
 from holdfast.cli.agent import app as agent
+from holdfast.cli.credential import app as credential
 from holdfast.cli.demo import demo
 from holdfast.cli.doctor import doctor
 from holdfast.cli.forget import forget
@@ -52,6 +53,7 @@ groups = {
     "agent": agent,
     "resource": resource,
     "user": user,
+    "credential": credential,
     "store": store,
     "space": space,
     "transcript": transcript,

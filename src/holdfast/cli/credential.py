@@ -1,0 +1,199 @@
+"""`credential`: keys for the agents, users and operators of a company. A key is printed once, alone on stdout."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import Annotated
+
+import typer
+
+import holdfast
+from holdfast.cli.exits import ExitCode, Usage
+from holdfast.cli.machine import print_json
+from holdfast.cli.opening import opened
+from holdfast.cli.options import Json, Most, OnlyText, StoreOptions, Yes, unfolded
+from holdfast.cli.paging import every, print_each
+from holdfast.cli.safety import on_one_line, typed
+from holdfast.cli.words import moment
+from holdfast.domain.access import ActorKind
+from holdfast.domain.users import ROLES, Issued, User
+from holdfast.errors import OutcomeUnknown, UserExists
+from holdfast.inputs import Credential, Where
+
+app = typer.Typer(
+    help="Give agents, users and operators of a company keys with roles, and take them away.", rich_markup_mode=None
+)
+log = logging.getLogger("holdfast.cli")
+
+Name = Annotated[str, typer.Argument(metavar="NAME", hidden=True)]
+Company = Annotated[
+    OnlyText, typer.Option("--company", metavar="NAME", help="The company.  [env: HOLDFAST_SPACE; default: default]")
+]
+Kind = Annotated[str, typer.Option("--kind", metavar="KIND", help="agent, user or operator.")]
+AnyKind = Annotated[
+    OnlyText, typer.Option("--kind", metavar="KIND", help="agent, user or operator.  [default: all of them]")
+]
+Role = Annotated[
+    OnlyText,
+    typer.Option(
+        "--role",
+        metavar="ROLE",
+        help="member, curator or reader (agents); member or reader (users); admin or auditor (operators).",
+    ),
+]
+Subjects = Annotated[
+    list[str] | None,
+    typer.Option("--subject", metavar="NAME", help="Whom an agent may speak for besides itself; repeatable."),
+]
+
+
+@app.callback(invoke_without_command=True)
+def credential(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command()
+@unfolded
+def create(
+    name: Name,
+    chosen: StoreOptions,
+    kind: Kind = ActorKind.AGENT.value,
+    role: Role = None,
+    subject: Subjects = None,
+    company: Company = None,
+    as_json: Json = False,
+) -> None:
+    """Let an agent, a user or an operator in, and print its key: once, and alone on stdout.
+
+    NAME is the agent's id, the subject that a user speaks for, or what an operator is called. An agent or a user is a
+    member unless --role says otherwise, an operator an admin.
+    """
+    given = _given(kind, company, role, subject)
+    with opened(chosen, create=True) as memory:
+        _show(_asked(memory, name, given, rotate=False), as_json)
+
+
+@app.command()
+@unfolded
+def rotate(
+    name: Name,
+    chosen: StoreOptions,
+    kind: Kind = ActorKind.AGENT.value,
+    role: Role = None,
+    subject: Subjects = None,
+    company: Company = None,
+    as_json: Json = False,
+) -> None:
+    """Give one a new key, and print it as `create` does. The old one opens nothing from then on.
+
+    With --role or --subject, the new key is for those. It lets in again who was revoked.
+    """
+    given = _given(kind, company, role, subject)
+    with opened(chosen) as memory:
+        _show(_asked(memory, name, given, rotate=True), as_json)
+
+
+@app.command()
+@unfolded
+def revoke(
+    name: Name,
+    chosen: StoreOptions,
+    kind: Kind = ActorKind.AGENT.value,
+    company: Company = None,
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Let one in no longer. It asks first; without a terminal to ask on, it needs --yes."""
+    if not (yes or sys.stdin.isatty()):
+        raise Usage("there is no terminal to ask on; add --yes")
+    with opened(chosen) as memory:
+        question = f"Shall the key of the {on_one_line(kind)} {on_one_line(name)} open nothing from now on?"
+        sure = yes or typer.confirm(question, err=True)
+        revoked = memory.revoke_user(name, kind=kind, **_where(company)) if sure else None
+    if as_json:
+        print_json({"credential": revoked})
+    elif revoked is None:
+        print("Nothing was changed.")
+    else:
+        print(f"Revoked the {kind} {on_one_line(name)}. `{_again(name, kind)}` lets it in again.")
+    if revoked is None:
+        raise typer.Exit(ExitCode.PROBLEM)
+
+
+@app.command(name="list")
+@unfolded
+def list_(
+    chosen: StoreOptions, kind: AnyKind = None, company: Company = None, limit: Most = None, as_json: Json = False
+) -> None:
+    """Show who has a key: kind, name, role, whom an agent speaks for, and since when. Never a key."""
+    where = _where(company)
+    kinds = [kind] if kind is not None else sorted(ROLES)
+    with opened(chosen) as memory:
+        found = islice(chain.from_iterable(_listed(memory, each, where) for each in kinds), limit)
+        if as_json:
+            print_json({"credentials": list(found)})
+        else:
+            print_each(map(_line, found), "Nobody has a key; `holdfast credential create NAME` lets somebody in.")
+
+
+def _listed(memory: holdfast.Memory, kind: str, where: Where) -> Iterator[User]:
+    return every(lambda limit, cursor: memory.users(limit=limit, cursor=cursor, kind=kind, **where), None)
+
+
+def _where(company: str | None) -> Where:
+    return {} if company is None else {"space": company}
+
+
+def _given(kind: str, company: str | None, role: str | None, subjects: list[str] | None) -> Credential:
+    given: Credential = {"kind": kind, "role": role, "subjects": subjects or None}
+    if company is not None:
+        given["space"] = company
+    return given
+
+
+def _again(name: str, kind: str) -> str:
+    return f"holdfast credential rotate {typed(name)} --kind {kind}"
+
+
+def _asked(memory: holdfast.Memory, name: str, given: Credential, *, rotate: bool) -> Issued:
+    kind = given["kind"]
+    try:
+        return memory.rotate_user(name, **given) if rotate else memory.create_user(name, **given)
+    except UserExists:
+        problem = f"there is such a {kind} already, or one who was revoked; `{_again(name, kind)}` gives it a new key"
+    except OutcomeUnknown:
+        log.warning("if it was done, nobody knows the key; `%s` makes another", _again(name, kind))
+        raise
+    raise UserExists(problem)
+
+
+def _show(issued: Issued, as_json: bool) -> None:
+    """The key is nowhere else, so whoever cannot be told must know it."""
+    one = issued.user
+    try:
+        if as_json:
+            print_json({"credential": one, "key": issued.key, "created": issued.created, "rotated": issued.rotated})
+        else:
+            done = "Created" if issued.created else "There is a new key for"
+            what = f"the {one.kind} {on_one_line(one.id)} ({one.role or 'no role'}) of {on_one_line(one.space)}"
+            print(f"{done} {what}. The key is shown this once; keep it:", file=sys.stderr, flush=True)
+            print(issued.key)
+        sys.stdout.flush()
+    except OSError:
+        log.warning("the key could not be printed and is lost; `%s` makes another", _again(one.id, one.kind))
+        raise
+
+
+def _line(one: User) -> str:
+    told = [f"{moment(one.created_at)}  {one.kind:<8}  {on_one_line(one.id)}  {one.role or '-'}"]
+    if one.subjects:
+        told.append(f"speaks for {', '.join(on_one_line(subject) for subject in sorted(one.subjects))}")
+    if one.rotated_at is not None:
+        told.append(f"new key {moment(one.rotated_at)}")
+    if one.revoked_at is not None:
+        told.append(f"revoked {moment(one.revoked_at)}")
+    return "  ".join(told)

@@ -1,0 +1,108 @@
+"""`holdfast credential`: keys for agents, users and operators of a company, printed once and alone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from holdfast.app import open_engine
+from holdfast.domain.access import Actor, ActorKind, Role
+from holdfast.settings import Settings
+
+from .conftest import Holdfast
+
+
+async def owner(location: str, key: str) -> Actor | None:
+    """Whom a store lets in for this key."""
+    engine = await open_engine(location, Settings(), embedder="fake", work=False)
+    try:
+        return await engine.actor_of(key)
+    finally:
+        await engine.close()
+
+
+def key_of(out: str, prefix: str) -> str:
+    """The key, which must be all that was printed."""
+    key = out.removesuffix("\n")
+    assert key.startswith(prefix)
+    assert out == f"{key}\n"
+    return key
+
+
+def test_an_agent_comes_gets_another_role_goes_and_comes_again(holdfast: Holdfast, tmp_path: Path) -> None:
+    made = holdfast("credential", "create", "writer", "--subject", "ana", "--subject", "ben", "--company", "acme")
+    assert made.code == 0, made.err
+    first = key_of(made.out, "ak_")
+    assert "Created the agent writer (member) of acme" in made.err
+    subjects = frozenset({"ana", "ben"})
+    assert asyncio.run(owner("memory.db", first)) == Actor(ActorKind.AGENT, "writer", "acme", subjects, Role.MEMBER)
+
+    rotated = holdfast("credential", "rotate", "writer", "--role", "curator", "--company", "acme")
+    second = key_of(rotated.out, "ak_")
+    assert asyncio.run(owner("memory.db", first)) is None
+    assert asyncio.run(owner("memory.db", second)) == Actor(ActorKind.AGENT, "writer", "acme", subjects, Role.CURATOR)
+
+    revoked = holdfast("credential", "revoke", "writer", "--company", "acme", "--yes")
+    assert (revoked.code, revoked.err) == (0, "")
+    assert "holdfast credential rotate writer --kind agent" in revoked.out
+    assert asyncio.run(owner("memory.db", second)) is None
+    shown = holdfast("credential", "list", "--company", "acme")
+    assert "agent     writer  curator  speaks for ana, ben  new key " in shown.out
+    assert "  revoked " in shown.out
+    for key in (first, second):
+        assert key not in made.err + rotated.err + revoked.out + shown.out
+        for file in tmp_path.iterdir():
+            assert key.encode() not in file.read_bytes()
+
+
+def test_all_kinds_are_listed_each_with_its_role(holdfast: Holdfast) -> None:
+    for kind in ("operator", "agent", "user"):
+        assert holdfast("credential", "create", f"one {kind}", "--kind", kind).code == 0
+    listed = holdfast("credential", "list", "--json").json["credentials"]
+    assert [(one["kind"], one["id"], one["role"], one["subjects"]) for one in listed] == [
+        ("agent", "one agent", "member", []),
+        ("operator", "one operator", "admin", []),
+        ("user", "one user", None, []),
+    ]
+    assert [one["kind"] for one in holdfast("credential", "list", "--kind", "user", "--json").json["credentials"]] == [
+        "user"
+    ]
+    assert len(holdfast("credential", "list", "--limit", "2", "--json").json["credentials"]) == 2
+    assert "Nobody has a key" in holdfast("credential", "list", "--company", "other").out
+    assert "key" not in json.dumps(listed)
+
+
+def test_one_that_is_there_is_not_created_again(holdfast: Holdfast) -> None:
+    key = key_of(holdfast("credential", "create", "o'hara", "--kind", "operator").out, "ok_")
+    again = holdfast("credential", "create", "o'hara", "--kind", "operator")
+    assert (again.code, again.out) == (5, "")
+    assert "holdfast credential rotate 'o'\"'\"'hara' --kind operator" in again.err
+    assert key not in again.err
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--kind", "robot"], "robot"),
+        (["--kind", "device"], "kind"),
+        (["--role", "admin"], "agents are one of member, curator, reader"),
+        (["--kind", "user", "--subject", "ana"], "subjects"),
+        (["--company", "*"], "belongs to one space"),
+    ],
+    ids=str,
+)
+def test_what_makes_no_sense_is_refused(holdfast: Holdfast, given: list[str], said: str) -> None:
+    ran = holdfast("credential", "create", "x", *given)
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err
+
+
+def test_revoking_asks_first(holdfast: Holdfast) -> None:
+    assert holdfast("credential", "create", "writer").code == 0
+    unasked = holdfast("credential", "revoke", "writer")
+    assert unasked.code == 2
+    assert "--yes" in unasked.err
+    assert holdfast("credential", "revoke", "nobody", "--yes").code == 3
