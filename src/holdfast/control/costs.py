@@ -1,0 +1,304 @@
+"""What memory cost a company: summaries, the ledger of metered calls, flat fees, and the prices of tokens.
+
+Calls write the ledger themselves (`runtime/charging.py`); here it is read. Fees and prices are the operators' to keep,
+and each change of them is an event.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar, NamedTuple
+
+from holdfast.control import given
+from holdfast.control.activity import activity
+from holdfast.domain import ids
+from holdfast.domain.access import Action, Grant
+from holdfast.domain.bindings import checked_key
+from holdfast.domain.contract import DEFAULT_PAGE, MAX_PAGE
+from holdfast.domain.costs import (
+    ANY_MODEL,
+    MAX_FEE_MICROS,
+    CostEventPage,
+    CostGroup,
+    CostSummary,
+    FinanceEvent,
+    FinanceEventPage,
+    FinanceKind,
+    Price,
+    checked_currency,
+)
+from holdfast.domain.events import Event, EventKind
+from holdfast.domain.ids import FinanceEventId
+from holdfast.domain.numbers import checked_flag, checked_whole
+from holdfast.domain.scope import Scope, check_part
+from holdfast.domain.text import checked_text
+from holdfast.domain.times import from_micros, to_micros
+from holdfast.domain.usage import DEFAULT_CURRENCY
+from holdfast.errors import NotFound
+from holdfast.ports import Reader, Transaction
+from holdfast.runtime.cursors import cursor_after, place_of
+from holdfast.runtime.idempotency import digest_of
+from holdfast.runtime.perform import Core, Read, Write
+
+MAX_DESCRIPTION_CHARS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class SummarizeCosts(Read[None, CostSummary]):
+    """What calls cost by binding, agent, provider, model or day (of UTC), and the flat fees of the same time."""
+
+    action: ClassVar[Action] = Action.READ_COSTS
+    scope: Scope
+    group: CostGroup = CostGroup.BINDING
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def __post_init__(self) -> None:
+        given.check_company(self.scope)
+        given.check_enum(self.group, CostGroup, "group")
+        given.check_span(self.since, self.until)
+
+    async def prepare(self, core: Core, grant: Grant) -> None:
+        return None
+
+    def apply(self, reader: Reader, prepared: None) -> CostSummary:
+        lines = reader.cost_summary(self.group, self.since, self.until)
+        fees = reader.finance_summary(self.since, self.until)
+        return CostSummary(self.group, self.since, self.until, tuple(lines), tuple(fees))
+
+    def touched(self, result: CostSummary) -> int:
+        return len(result.lines) + len(result.fees)
+
+
+@dataclass(frozen=True, slots=True)
+class ListCostEvents(Read[None, CostEventPage]):
+    """The ledger of metered calls, newest first."""
+
+    action: ClassVar[Action] = Action.READ_COSTS
+    scope: Scope
+    cursor: str | None = None
+    limit: int = DEFAULT_PAGE
+
+    def __post_init__(self) -> None:
+        _check_page(self.scope, self.cursor, self.limit, "cost_events")
+
+    async def prepare(self, core: Core, grant: Grant) -> None:
+        return None
+
+    def apply(self, reader: Reader, prepared: None) -> CostEventPage:
+        query = _query(self.scope, "cost_events")
+        found = reader.cost_events_page(_before(self.cursor, query), self.limit + 1)
+        items = tuple(found[: self.limit])
+        return CostEventPage(items, cursor_after(query, items[-1].id) if len(found) > self.limit else None)
+
+    def touched(self, result: CostEventPage) -> int:
+        return len(result.items)
+
+
+@dataclass(frozen=True, slots=True)
+class ListFinanceEvents(Read[None, FinanceEventPage]):
+    """Flat fees and invoices, newest first: as they were written down, whenever they were due."""
+
+    action: ClassVar[Action] = Action.READ_COSTS
+    scope: Scope
+    cursor: str | None = None
+    limit: int = DEFAULT_PAGE
+
+    def __post_init__(self) -> None:
+        _check_page(self.scope, self.cursor, self.limit, "finance_events")
+
+    async def prepare(self, core: Core, grant: Grant) -> None:
+        return None
+
+    def apply(self, reader: Reader, prepared: None) -> FinanceEventPage:
+        query = _query(self.scope, "finance_events")
+        found = reader.finance_events_page(_before(self.cursor, query), self.limit + 1)
+        items = tuple(found[: self.limit])
+        return FinanceEventPage(items, cursor_after(query, items[-1].id) if len(found) > self.limit else None)
+
+    def touched(self, result: FinanceEventPage) -> int:
+        return len(result.items)
+
+
+class _Fee(NamedTuple):
+    id: FinanceEventId
+    at: datetime
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class AddFinanceEvent(Write[_Fee, FinanceEvent]):
+    """Write down a flat fee or an invoice; a credit is negative. Without `occurred_at` it is of now."""
+
+    action: ClassVar[Action] = Action.MANAGE_COSTS
+    scope: Scope
+    kind: FinanceKind
+    description: str
+    amount_micros: int
+    currency: str = DEFAULT_CURRENCY
+    occurred_at: datetime | None = None
+    binding: str | None = None
+    provider: str | None = None
+    external_invoice_id: str | None = None
+    estimated: bool = False
+    idempotency_key: str | None = None
+
+    def __post_init__(self) -> None:
+        given.check_company(self.scope)
+        given.check_enum(self.kind, FinanceKind, "kind")
+        checked_text(self.description, "description", max_chars=MAX_DESCRIPTION_CHARS)
+        checked_whole(self.amount_micros, "amount_micros", -MAX_FEE_MICROS, MAX_FEE_MICROS)
+        checked_currency(self.currency)
+        given.check_moment(self.occurred_at, "occurred_at")
+        if self.binding is not None:
+            checked_key(self.binding, "binding")
+        for name in ("provider", "external_invoice_id"):
+            if (value := getattr(self, name)) is not None:
+                check_part(name, value)
+        checked_flag(self.estimated, "estimated")
+
+    async def prepare(self, core: Core, grant: Grant) -> _Fee:
+        fee_id = FinanceEventId(core.ids.new(ids.FINANCE_EVENT))
+        details = {"kind": self.kind, "provider": self.provider, "binding": self.binding}
+        event = activity(core, grant, EventKind.FINANCE_ADDED, fee_id, details)
+        return _Fee(fee_id, self.occurred_at or core.clock.now(), event)
+
+    def apply(self, transaction: Transaction, prepared: _Fee) -> FinanceEvent:
+        made = self._made(prepared.id, prepared.at)
+        transaction.add_finance(made)
+        transaction.append_event(prepared.event)
+        return made
+
+    def _made(self, fee_id: FinanceEventId, at: datetime) -> FinanceEvent:
+        return FinanceEvent(
+            id=fee_id,
+            space=self.scope.space,
+            kind=self.kind,
+            description=self.description,
+            amount_micros=self.amount_micros,
+            currency=self.currency,
+            occurred_at=at,
+            binding=self.binding,
+            provider=self.provider,
+            external_invoice_id=self.external_invoice_id,
+            estimated=self.estimated,
+        )
+
+    def kept(self, result: FinanceEvent) -> dict[str, Any]:
+        return {"id": result.id, "at": to_micros(result.occurred_at)}
+
+    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> FinanceEvent:
+        """The digest says that it was the same request, so what it said stands in this one."""
+        return self._made(FinanceEventId(kept["id"]), from_micros(kept["at"]))
+
+    def touched(self, result: FinanceEvent) -> int:
+        return 1
+
+
+@dataclass(frozen=True, slots=True)
+class ListPrices(Read[None, tuple[Price, ...]]):
+    action: ClassVar[Action] = Action.READ_COSTS
+    scope: Scope
+
+    def __post_init__(self) -> None:
+        given.check_company(self.scope)
+
+    async def prepare(self, core: Core, grant: Grant) -> None:
+        return None
+
+    def apply(self, reader: Reader, prepared: None) -> tuple[Price, ...]:
+        return tuple(reader.prices())
+
+    def touched(self, result: tuple[Price, ...]) -> int:
+        return len(result)
+
+
+@dataclass(frozen=True, slots=True)
+class SetPrice(Write[Event, Price]):
+    """What a provider's model costs from now on. What was reckoned before stays as it is."""
+
+    action: ClassVar[Action] = Action.MANAGE_COSTS
+    scope: Scope
+    price: Price
+    idempotency_key: str | None = None
+
+    def __post_init__(self) -> None:
+        given.check_company(self.scope)
+        if not isinstance(self.price, Price):
+            raise given.missing("price")
+
+    async def prepare(self, core: Core, grant: Grant) -> Event:
+        price = self.price
+        about = {"provider": price.provider, "model": price.model, "currency": price.currency}
+        return activity(core, grant, EventKind.PRICE_SET, _named(price.provider, price.model), about)
+
+    def apply(self, transaction: Transaction, prepared: Event) -> Price:
+        if self.price not in transaction.prices():
+            transaction.put_price(self.price)
+            transaction.append_event(prepared)
+        return self.price
+
+    def kept(self, result: Price) -> dict[str, Any]:
+        return {}
+
+    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Price:
+        return self.price
+
+    def touched(self, result: Price) -> int:
+        return 1
+
+
+@dataclass(frozen=True, slots=True)
+class RemovePrice(Write[Event, bool]):
+    """Have no price for a provider's model any more; `NotFound` if there was none."""
+
+    action: ClassVar[Action] = Action.MANAGE_COSTS
+    scope: Scope
+    provider: str
+    model: str = ANY_MODEL
+    idempotency_key: str | None = None
+
+    def __post_init__(self) -> None:
+        given.check_company(self.scope)
+        check_part("provider", self.provider)
+        check_part("model", self.model)
+
+    async def prepare(self, core: Core, grant: Grant) -> Event:
+        about = {"provider": self.provider, "model": self.model}
+        return activity(core, grant, EventKind.PRICE_REMOVED, _named(self.provider, self.model), about)
+
+    def apply(self, transaction: Transaction, prepared: Event) -> bool:
+        if not transaction.remove_price(self.provider, self.model):
+            raise NotFound(
+                f"there is no price for {_named(self.provider, self.model)!r:.120} in this company; list its prices"
+            )
+        transaction.append_event(prepared)
+        return True
+
+    def kept(self, result: bool) -> dict[str, Any]:
+        return {}
+
+    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> bool:
+        return True
+
+    def touched(self, result: bool) -> int:
+        return 1
+
+
+def _named(provider: str, model: str) -> str:
+    return f"{provider}/{model}"
+
+
+def _check_page(scope: Scope, cursor: str | None, limit: int, of: str) -> None:
+    given.check_company(scope)
+    checked_whole(limit, "limit", 1, MAX_PAGE)
+    _before(cursor, _query(scope, of))
+
+
+def _query(scope: Scope, of: str) -> str:
+    return digest_of(of, scope.space)[:16]
+
+
+def _before(cursor: str | None, query: str) -> str | None:
+    return None if cursor is None else place_of(cursor, query)
