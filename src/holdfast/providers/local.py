@@ -26,6 +26,7 @@ from holdfast.domain.contract import (
     ExtractionStatus,
     ForgetResult,
     Intent,
+    JobPage,
     ListPage,
     ListRequest,
     ProfileResult,
@@ -38,7 +39,7 @@ from holdfast.domain.contract import (
     WriteResult,
 )
 from holdfast.domain.ids import MAX_ID_CHARS
-from holdfast.domain.jobs import Cause
+from holdfast.domain.jobs import Cause, Job
 from holdfast.domain.memory import GUARDED_PLANES, Status
 from holdfast.domain.results import Explanation, Hit, Record
 from holdfast.domain.scope import Scope
@@ -67,10 +68,12 @@ from holdfast.runtime.sources import (
     ForgetRecords,
     KeepResidue,
     Kept,
+    PageJobs,
     PageRecords,
     PutRecord,
     PutRecords,
     ReadProfile,
+    RetryExtraction,
 )
 
 Filter = Literal["project", "namespace", "session_key", "issue", "run"]
@@ -103,6 +106,8 @@ class LocalProvider(ConfiguredProvider[LocalConfiguration]):
         correction=True,
         provider_managed_extraction=True,
         async_extraction=True,
+        extraction_jobs=True,
+        extraction_retry=True,
         explanation=True,
     )
     configuration = LocalConfiguration
@@ -230,6 +235,15 @@ class LocalAdapter:
     def _reading(self, scope: Scope) -> Scope:
         return replace(scope, **self._dropped)
 
+    # --- extraction ---
+
+    async def list_extraction_jobs(self, scope: Scope, cursor: str | None) -> JobPage:
+        page = await self._beneath.run(PageJobs(scope, cursor))
+        return JobPage(tuple(map(_job, page.items)), page.next_cursor)
+
+    async def retry_extraction_job(self, job_id: str, scope: Scope) -> CaptureResult:
+        return CaptureResult(jobs=(_job(await self._beneath.run(RetryExtraction(scope, job_id))),))
+
     async def close(self) -> None:
         """There is nothing to let go of: the engine is the service's own."""
 
@@ -325,3 +339,17 @@ def _trace(found: Explanation) -> dict[str, Any]:
             for hit in found.hits
         ],
     }
+
+
+def _job(job: Job) -> ExtractionJob:
+    cause = job.cause or Cause()
+    return ExtractionJob(
+        provider_job_id=job.id,
+        status=ExtractionStatus(job.status.value),
+        hook_kind=None if cause.hook is None else cause.hook.kind,
+        source=cause.source,
+        error=job.error,
+        submitted_at=job.created_at,
+        started_at=job.started_at,
+        finished_at=job.finished_at,
+    )

@@ -16,14 +16,14 @@ from holdfast.domain.access import Action, Grant
 from holdfast.domain.contract import MAX_PAGE
 from holdfast.domain.forgetting import ForgetReceipt, ForgetTarget
 from holdfast.domain.ids import JobId, MemoryId, OperationId
-from holdfast.domain.jobs import Cause, JobKind, NewJob
+from holdfast.domain.jobs import Cause, Job, JobFilter, JobKind, JobPage, NewJob
 from holdfast.domain.memory import OPEN_PLANES, Memory, Plane, Status
 from holdfast.domain.numbers import checked_whole
 from holdfast.domain.results import HitKind, Page, Record
 from holdfast.domain.scope import Scope
 from holdfast.domain.sourced import matches, noted_in
 from holdfast.domain.transcript import Draft
-from holdfast.errors import IdempotencyConflict, InvalidInput
+from holdfast.errors import Conflict, IdempotencyConflict, InvalidInput, NotFound
 from holdfast.ports import ListFilter, NewRevision, Reader, Transaction
 from holdfast.runtime.add import Add
 from holdfast.runtime.cursors import cursor_after, place_of
@@ -278,3 +278,71 @@ class ReadProfile(Read[Core, tuple[Memory, ...]]):
 
     def touched(self, result: tuple[Memory, ...]) -> int:
         return len(result)
+
+
+# --- extraction ---
+
+
+@dataclass(frozen=True, slots=True)
+class PageJobs(Read[Core, JobPage]):
+    """Attempts at learning something from what was captured in the scope, newest first."""
+
+    action: ClassVar[Action] = Action.JOBS
+    scope: Scope
+    cursor: str | None = None
+    limit: int = 50
+
+    def __post_init__(self) -> None:
+        checked_whole(self.limit, "limit", 1, MAX_PAGE)
+        if self.cursor is not None:
+            place_of(self.cursor, self._query())
+
+    async def prepare(self, core: Core, grant: Grant) -> Core:
+        return core
+
+    def apply(self, reader: Reader, prepared: Core) -> JobPage:
+        before = None if self.cursor is None else place_of(self.cursor, self._query())
+        found = reader.jobs_page(JobFilter(kinds=_LEARNING), prepared.clock.now(), before, self.limit + 1)
+        items = tuple(found[: self.limit])
+        more = len(found) > self.limit
+        return JobPage(items, cursor_after(self._query(), items[-1].id) if more else None)
+
+    def _query(self) -> str:
+        return digest_of("jobs", self.scope.given())[:16]
+
+    def touched(self, result: JobPage) -> int:
+        return len(result.items)
+
+
+@dataclass(frozen=True, slots=True)
+class RetryExtraction(Write[Core, Job]):
+    """A new attempt at what failed or was cancelled, due at once."""
+
+    action: ClassVar[Action] = Action.MANAGE_JOBS
+    scope: Scope
+    job_id: str
+
+    def __post_init__(self) -> None:
+        ids.checked_id(self.job_id, "job_id")
+
+    async def prepare(self, core: Core, grant: Grant) -> Core:
+        return core
+
+    def apply(self, transaction: Transaction, prepared: Core) -> Job:
+        found = transaction.job(self.job_id)
+        if found is None or found.kind not in _LEARNING:
+            raise NotFound(f"there is no extraction job {self.job_id!r:.80} in this scope")
+        again = transaction.retry_job(found.id, prepared.clock.now())
+        if again is None:
+            raise Conflict(f"{found.id} is {found.status}; only one that failed or was cancelled is tried again, once")
+        return again
+
+    async def finish(self, core: Core, result: Job, operation_id: OperationId) -> Job:
+        core.wake()
+        return result
+
+    def touched(self, result: Job) -> int:
+        return 1
+
+
+_LEARNING = frozenset({JobKind.EXTRACT, JobKind.MAINTAIN})
