@@ -168,3 +168,25 @@ def test_a_refused_body_never_comes_back_in_the_answer(gateway: Gateway, visitor
     answer = gateway.http.post("/memories/add", json=body)
     assert answer.status_code == 422
     assert "canary" not in answer.text
+
+
+def test_what_is_noted_of_a_message_is_kept_and_told_with_it(visitor: Visitor) -> None:
+    message = {
+        "sender_id": visitor.user_id,
+        "role": "user",
+        "timestamp": MOMENT,
+        "content": "The crane is called Heron.",
+        "metadata": {"team": "harbour"},
+    }
+    payload = {**visitor.signed, "session_id": "chat:one", "messages": [message]}
+    added = visitor.http.post("/memories/add", json=payload)
+    assert added.status_code == 200, added.text
+    (record_id,) = added.json()["message_ids"]
+    told = visitor.http.get(f"/memories/{record_id}", headers=visitor.headers).json()
+    assert told["metadata"] == {"team": "harbour"}
+    raw = visitor.search("What is the crane called?").json()["results"][0]["raw"]
+    assert (raw["metadata"], raw["app_id"], raw["project_id"]) == ({"team": "harbour"}, "default", "default")
+    payload["messages"][0]["metadata"] = {"team": 3}
+    refused = visitor.http.post("/memories/add", json=payload)
+    assert refused.status_code == 422
+    assert "messages" in refused.text

@@ -76,13 +76,14 @@ def bound(provider: str, **config: Any) -> Binding:
 
 
 def test_ours_are_there_without_being_installed() -> None:
-    assert [provider.key for provider in registry().known()] == ["local"]
+    assert [provider.key for provider in registry().known()] == ["gateway", "local"]
     assert not registry().get("local").outside
+    assert registry().get("gateway").outside
 
 
 def test_what_is_installed_is_known_beside_ours() -> None:
     found = registry(point("keyed", "Keyed"))
-    assert [provider.key for provider in found.known()] == ["keyed", "local"]
+    assert [provider.key for provider in found.known()] == ["gateway", "keyed", "local"]
     assert found.get("keyed") is found.get("keyed")
     assert not found.broken()
 
@@ -108,11 +109,12 @@ def test_one_that_is_really_installed_is_found(tmp_path: Path, monkeypatch: pyte
         ("beneathling", "Beneathling", "beneath the gate"),
         ("Bad Name", "Keyed", "lowercase"),
         ("local", "Keyed", "Holdfast's own"),
+        ("gateway", "Keyed", "Holdfast's own"),
     ],
 )
 def test_one_that_is_broken_is_told_and_harms_nobody(name: str, what: str, problem: str) -> None:
     found = registry(point(name, what), point("keyed", "Keyed"))
-    assert [provider.key for provider in found.known()] == ["keyed", "local"]
+    assert [provider.key for provider in found.known()] == ["gateway", "keyed", "local"]
     (broken,) = found.broken()
     assert (broken.name, broken.where) == (name, f"{__name__}:{what}")
     assert problem in broken.problem
@@ -136,7 +138,7 @@ def test_two_of_one_name_leave_the_first() -> None:
 
 
 def test_a_name_that_nobody_has_is_told_with_those_that_there_are() -> None:
-    with pytest.raises(UnknownProvider, match="local") as told:
+    with pytest.raises(UnknownProvider, match="gateway, local") as told:
         registry().get("mem0")
     assert told.value.field == "provider"
 
@@ -212,5 +214,7 @@ def test_capabilities_are_said() -> None:
         correction=True,
         provider_managed_extraction=True,
         async_extraction=True,
+        extraction_jobs=True,
+        extraction_retry=True,
         explanation=True,
     )

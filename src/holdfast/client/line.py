@@ -10,7 +10,7 @@ import asyncio
 import os
 import ssl
 import threading
-from collections.abc import AsyncIterator, Callable, Generator
+from collections.abc import AsyncIterator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -131,7 +131,13 @@ class Line:
         raise TypeError("a line to a server holds connections and a key; open it again at the other end")
 
     async def call(
-        self, method: str, path: str, body: bytes | Body | None = None, *, timeout_seconds: float | None = None
+        self,
+        method: str,
+        path: str,
+        body: bytes | Body | None = None,
+        *,
+        timeout_seconds: float | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Reply:
         """The answer, or `Lost`. What went wrong is told anew: what was caught may hold the request, key and all."""
         seconds = timeout_seconds or self.timeout_seconds
@@ -141,7 +147,7 @@ class Line:
         async with self._pool().call() as client:
             try:
                 async with asyncio.timeout_at(until):
-                    return await self._answered(client, method, path, body, sent)
+                    return await self._answered(client, method, path, body, sent, headers)
             except TimeoutError:
                 reason = f"did not answer within {seconds:g} s"
             except (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL, UnicodeError, OSError) as error:
@@ -149,7 +155,13 @@ class Line:
         raise Lost(reason, sent=sent.begun)
 
     async def _answered(
-        self, client: httpx2.AsyncClient, method: str, path: str, body: bytes | Body | None, sent: _Sent
+        self,
+        client: httpx2.AsyncClient,
+        method: str,
+        path: str,
+        body: bytes | Body | None,
+        sent: _Sent,
+        headers: Mapping[str, str] | None,
     ) -> Reply:
         if not await self._name.found():
             raise httpx2.ConnectError("there is no host of this name")
@@ -157,15 +169,15 @@ class Line:
             method,
             self.url + path,
             content=_pieces(body, self._sending) if isinstance(body, bytes) and self._sending else body,
-            headers=None if body is None else {"Content-Type": "application/json", "Content-Length": str(len(body))},
+            headers={**_of_body(body), **(headers or {})},
             auth=self._auth,
             extensions={"trace": sent.note},
         )
         async with asked as response:
-            headers = response.headers
-            media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+            answered = response.headers
+            media_type = answered.get("content-type", "").partition(";")[0].strip().lower()
             found = await _read(response, self._max_answer_bytes)
-            return Reply(response.status_code, media_type, found, headers.get("retry-after"))
+            return Reply(response.status_code, media_type, found, answered.get("retry-after"))
 
     def _pool(self) -> _Pool:
         loop = asyncio.get_running_loop()
@@ -194,6 +206,10 @@ class Line:
                 await pool.close()
             elif loop.is_running():
                 await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(pool.close(), loop))
+
+
+def _of_body(body: bytes | Body | None) -> dict[str, str]:
+    return {} if body is None else {"Content-Type": "application/json", "Content-Length": str(len(body))}
 
 
 async def _read(response: httpx2.Response, most: int | None) -> bytes:

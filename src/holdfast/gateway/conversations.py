@@ -87,7 +87,13 @@ _DRAFTED = {"text": "content", "sender": "sender_id"}
 
 def _draft(index: int, said: MessageGiven) -> Draft:
     try:
-        return Draft(said.content, said.sender_id, Role(said.role), from_micros(said.timestamp * 1_000))
+        return Draft(
+            said.content,
+            said.sender_id,
+            Role(said.role),
+            from_micros(said.timestamp * 1_000),
+            metadata=said.metadata or {},
+        )
     except InvalidInput as error:
         field = f"messages[{index}].{_DRAFTED.get(error.field, error.field)}"
         raise type(error)(field, error.problem) from None

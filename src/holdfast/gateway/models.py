@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from fastapi import UploadFile
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from holdfast.domain.metadata import MAX_METADATA_ENTRIES
 from holdfast.domain.scope import MAX_PART_CHARS
 
 CHAT = "chat:"
@@ -134,6 +135,9 @@ class MessageGiven(Given):
     role: SenderRole
     timestamp: Millis = Field(description="When it was said, in milliseconds since 1970, UTC.")
     content: Annotated[str, StringConstraints(min_length=1)]
+    metadata: Annotated[dict[str, str], Field(max_length=MAX_METADATA_ENTRIES)] | None = Field(
+        default=None, description="Texts by name, kept with the message and told with it."
+    )
 
 
 class AddGiven(Signed):
@@ -228,6 +232,7 @@ class MemoryTold(Told):
     evidence: list[str]
     app_id: str | None
     project_id: str | None
+    metadata: dict[str, str]
 
 
 class MemoryList(Told):

@@ -79,6 +79,8 @@ def _raw(hit: Hit) -> dict[str, Any]:
         "revision": hit.revision,
         "evidence": [link.message_id for link in hit.evidence],
         "metadata": dict(hit.metadata),
+        "app_id": hit.scope.app,
+        "project_id": hit.scope.project,
     }
 
 
@@ -106,6 +108,7 @@ def memory(found: Record) -> MemoryTold:
         evidence=[],
         app_id=found.scope.app,
         project_id=found.scope.project,
+        metadata=dict(found.metadata),
     )
 
 
@@ -131,6 +134,7 @@ def _revision(found: Memory) -> MemoryTold:
         evidence=[link.message_id for link in found.evidence],
         app_id=found.scope.app,
         project_id=found.scope.project,
+        metadata=dict(found.metadata),
     )
 
 

@@ -25,6 +25,7 @@ from holdfast.providers.configured import secret_properties
 GROUP = "holdfast.providers"
 # By name, so that what speaks HTTP is loaded only where it is bound.
 BUILT_IN: Mapping[str, str] = {
+    "gateway": "holdfast.providers.gateway:GatewayProvider",
     "local": "holdfast.providers.local:LocalProvider",
 }
 _NEEDED = ("schema", "check", "open")

@@ -1,0 +1,187 @@
+"""EverOS's four routes, `/api/v2/memory/{add,flush,search,get}`: what they can do of what a provider must.
+
+They have no ids but those of what was made of the messages, no way to read one by its id, and none to delete one. So a
+record is known by its time and id, and looked for by its time. Forgetting takes `DELETE /memories/{id}`, which a
+Holdfast that speaks EverOS's interface has; a service that has not is not said to have forgotten anything.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from holdfast.domain.times import to_micros
+from holdfast.errors import CapabilityUnavailable, InvalidCursor, ProviderMalformed
+from holdfast.providers.gateway.service import (
+    NOT_FOUND,
+    Found,
+    NewMessage,
+    Wire,
+    moment_in,
+    optional_text,
+    rows,
+    score_in,
+    text_in,
+    told,
+    was_made_before,
+)
+
+PREFIX = "/api/v2/memory"
+_MOST_ASKED = 100
+_MOST_PAGES = 20
+_NOT_THERE = (NOT_FOUND, 405, 501)
+
+
+class EverosRoutes:
+    """Implements `Service`."""
+
+    corrects = False
+    keeps_metadata = False
+    seals_records = True
+
+    def __init__(self, wire: Wire, user_id: str, project: str) -> None:
+        self._wire = wire
+        self._user_id = user_id
+        self._project = project
+
+    def _where(self, app: str) -> dict[str, str]:
+        return {"app_id": app, "project_id": self._project}
+
+    async def add(self, app: str, session: str, messages: list[NewMessage], key: str | None) -> list[str | None] | None:
+        """What became of the messages is looked for by their times: the route tells no ids."""
+        said = [
+            {"sender_id": self._user_id, "role": "user", "timestamp": each.millis, "content": each.text}
+            for each in messages
+        ]
+        payload = {**self._where(app), "session_id": session, "messages": said}
+        reply = await self._wire.post(f"{PREFIX}/add", payload, key)
+        if was_made_before(reply):
+            return None
+        _data(told(reply))
+        first, last = messages[0].millis, messages[-1].millis
+        found = await self._all(app, {"session_id": session, "timestamp": {"gte": first, "lte": last}})
+        known = {(_millis(each), each.text): each.id for each in found}
+        return [known.get((each.millis, each.text)) for each in messages]
+
+    async def flush(self, app: str, session: str) -> None:
+        _data(told(await self._wire.post(f"{PREFIX}/flush", {**self._where(app), "session_id": session})))
+
+    async def search(self, app: str, query: str, top_k: int) -> list[Found]:
+        asked = {"user_id": self._user_id, "query": query, "top_k": min(top_k, _MOST_ASKED)}
+        answer = _data(told(await self._wire.post(f"{PREFIX}/search", {**self._where(app), **asked})))
+        return [_episode(row) for row in rows(answer, "episodes")]
+
+    async def page(
+        self, app: str, session: str | None, cursor: str | None, limit: int
+    ) -> tuple[list[Found], str | None]:
+        """By time, and not by number: what comes meanwhile moves no page."""
+        before, seen = (None, frozenset[str]()) if cursor is None else _place(cursor)
+        filters: dict[str, Any] = {} if session is None else {"session_id": session}
+        if before is not None:
+            filters["timestamp"] = {"lte": before}
+        found: list[Found] = []
+        for number in range(1, _MOST_PAGES + 1):
+            asked = min(limit + len(seen) + 1, _MOST_ASKED)
+            page = await self._page(app, filters, number, asked)
+            found += [each for each in page if each.id not in seen]
+            if len(found) > limit or len(page) < asked:
+                break
+        return found[:limit], _cursor(found[:limit], seen, before) if len(found) > limit else None
+
+    async def _all(self, app: str, filters: Mapping[str, Any]) -> list[Found]:
+        found: list[Found] = []
+        for number in range(1, _MOST_PAGES + 1):
+            page = await self._page(app, filters, number, _MOST_ASKED)
+            found += page
+            if len(page) < _MOST_ASKED:
+                break
+        return found
+
+    async def _page(self, app: str, filters: Mapping[str, Any], number: int, size: int) -> list[Found]:
+        asked: dict[str, Any] = {
+            **self._where(app),
+            "user_id": self._user_id,
+            "memory_type": "episode",
+            "page": number,
+            "page_size": size,
+            "sort_by": "timestamp",
+            "sort_order": "desc",
+        }
+        if filters:
+            asked["filters"] = dict(filters)
+        answer = _data(told(await self._wire.post(f"{PREFIX}/get", asked)))
+        return [_episode(row) for row in rows(answer, "episodes")]
+
+    async def find(self, app: str, record_id: str) -> Found | None:
+        millis, _, own = record_id.partition(".")
+        if not millis.isdecimal() or len(millis) > 14 or int(millis) < 1 or not own:
+            return None
+        found = await self._all(app, {"timestamp": {"eq": int(millis)}})
+        return next((each for each in found if each.id == record_id), None)
+
+    async def forget(self, app: str, record_id: str) -> bool:
+        if await self.find(app, record_id) is None:
+            return False
+        own = record_id.partition(".")[2]
+        reply = await self._wire.delete(f"/memories/{quote(own, safe='')}", self._where(app))
+        if reply.status not in _NOT_THERE:
+            told(reply)
+            return True
+        if await self.find(app, record_id) is None:
+            # Somebody else was faster.
+            return False
+        raise CapabilityUnavailable(
+            "this service has no way to forget a record: EverOS's interface has none, and DELETE /memories/{id} is not"
+            " there; nothing was forgotten"
+        )
+
+    async def correct(self, app: str, record_id: str, text: str, reason: str | None) -> Found:
+        raise CapabilityUnavailable("EverOS's interface has no way to correct a record; write another, and forget this")
+
+    async def close(self) -> None:
+        await self._wire.close()
+
+
+def _data(answer: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(data := answer.get("data"), dict):
+        raise ProviderMalformed("the service's answer has no data")
+    return data
+
+
+def _episode(row: Mapping[str, Any]) -> Found:
+    at = moment_in(row.get("timestamp"))
+    if at is None:
+        raise ProviderMalformed("the service answered an episode without its time")
+    return Found(
+        id=f"{to_micros(at) // 1_000}.{text_in(row, 'id')}",
+        text=text_in(row, "episode"),
+        session=optional_text(row, "session_id"),
+        app=optional_text(row, "app_id"),
+        at=at,
+        score=score_in(row.get("score")),
+    )
+
+
+def _millis(found: Found) -> int:
+    return int(found.id.partition(".")[0])
+
+
+def _cursor(page: Sequence[Found], seen: frozenset[str], before: int | None) -> str:
+    """The time of the last one, and all of that time that were told."""
+    last = _millis(page[-1])
+    told_then = [each.id for each in page if _millis(each) == last]
+    if last == before:
+        told_then += seen
+    return base64.urlsafe_b64encode(json.dumps([last, sorted(told_then)]).encode()).decode()
+
+
+def _place(cursor: str) -> tuple[int, frozenset[str]]:
+    try:
+        before, seen = json.loads(base64.urlsafe_b64decode(cursor))
+        return int(before), frozenset(map(str, seen))
+    except (ValueError, TypeError, binascii.Error):
+        raise InvalidCursor("cursor", "is malformed; pass on the `next_cursor` of a page unchanged") from None

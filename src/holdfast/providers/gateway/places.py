@@ -1,0 +1,207 @@
+"""Where our records are kept in somebody else's service, and how they are known again.
+
+One key is one user there, whoever asks here. So each of our memories (a company's subject, agent, or shared one, and a
+namespace in it) is an app of its own there: its name is a digest, which nobody can write so that two become one. A
+session's name says the same, and of the other parts of a scope as much as filtering needs. A handle carries its place,
+so that one of another memory is not even asked for.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.domain.access import readable
+from holdfast.domain.contract import SourceKind, SourceRef
+from holdfast.domain.scope import SCOPE_PARTS, Partition, PartitionKind, Scope
+from holdfast.domain.sourced import Noted, conversation_of
+from holdfast.errors import InvalidCursor, InvalidInput, InvalidScope
+
+_TAG_CHARS = 32
+_MARK = "hf"
+_ABSENT = "-"
+# What a session's name says of a scope, in this order. The rest is the place's.
+_TOLD = ("project", "conversation", "run", "issue")
+_TOLD_CHARS = 10
+_CAPTURES, _RECORDS, _KEYED = "c", "r", "k"
+# The engine behind the gateway keeps entries of at most this many characters, and few of them.
+_PIECE_CHARS, _MOST_PIECES = 4_000, 16
+_ENTRY = "bound."
+
+
+def digest(*parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One of our memories, as it is known there."""
+
+    partition: Partition
+    namespace: str | None
+    tag: str
+
+    @property
+    def scope(self) -> Scope:
+        """What is known of every record here."""
+        owner: dict[str, Any] = {}
+        if self.partition.kind is not PartitionKind.SHARED:
+            owner = {self.partition.kind.value: self.partition.owner}
+        return Scope(self.partition.space, namespace=self.namespace, **owner)
+
+
+def place_of(partition: Partition, namespace: str | None) -> Place:
+    tag = digest(partition.space, partition.kind.value, partition.owner, namespace)[:_TAG_CHARS]
+    return Place(partition, namespace, tag)
+
+
+def own_place(scope: Scope) -> Place:
+    """Where a record of the scope is written."""
+    return place_of(scope.partition, scope.namespace)
+
+
+def places_read(scope: Scope) -> tuple[Place, ...]:
+    """What a read in the scope is about: whoever it names first, then what is shared."""
+    order = (PartitionKind.SUBJECT, PartitionKind.AGENT, PartitionKind.SHARED)
+    return tuple(
+        place_of(partition, scope.namespace)
+        for partition in sorted(readable(scope), key=lambda each: order.index(each.kind))
+    )
+
+
+# --- sessions ---
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A session of ours, read off its name."""
+
+    tag: str
+    told: tuple[str, ...]
+
+    def within(self, scope: Scope) -> bool:
+        """Whether each part of the scope that a session tells of is the same here, or was not asked for."""
+        asked = zip(_TOLD, self.told, strict=True)
+        return all(getattr(scope, part) is None or _told(getattr(scope, part)) == told for part, told in asked)
+
+
+def session_of(place: Place, scope: Scope, kind: str) -> str:
+    return ".".join((_MARK, place.tag, *(_told(getattr(scope, part)) for part in _TOLD), kind))
+
+
+def for_captures(place: Place, scope: Scope) -> str:
+    return session_of(place, scope, f"{_CAPTURES}{digest(conversation_of(scope))[:_TOLD_CHARS]}")
+
+
+def for_records(place: Place, scope: Scope) -> str:
+    return session_of(place, scope, _RECORDS)
+
+
+def for_key(place: Place, scope: Scope, key: str) -> str:
+    return session_of(place, scope, f"{_KEYED}{digest(key)[:_TAG_CHARS]}")
+
+
+def session_from(name: str | None) -> Session | None:
+    """None if it is no session of ours."""
+    parts = (name or "").removeprefix("chat:").split(".")
+    if len(parts) != len(_TOLD) + 3 or parts[0] != _MARK:
+        return None
+    return Session(parts[1], tuple(parts[2:-1]))
+
+
+def _told(part: str | None) -> str:
+    return _ABSENT if part is None else digest(part)[:_TOLD_CHARS]
+
+
+# --- handles ---
+
+
+def handle_id(place: Place, *own: object) -> str:
+    return ".".join((place.tag, *map(str, own)))
+
+
+def parts_of(record_id: object, places: tuple[Place, ...]) -> tuple[Place, str] | None:
+    """Whose record it is, and what its service knows it by; None if it could be nobody's here."""
+    if not isinstance(record_id, str) or not record_id.isascii() or not record_id.isprintable():
+        return None
+    tag, _, own = record_id.partition(".")
+    found = [place for place in places if place.tag == tag]
+    return (found[0], own) if found and own and "/" not in own else None
+
+
+# --- cursors ---
+
+
+def cursor_for(query: str, place: int, there: str | None) -> str:
+    return base64.urlsafe_b64encode(json.dumps([query, place, there]).encode()).decode().rstrip("=")
+
+
+def cursor_from(cursor: str, query: str, places: int) -> tuple[int, str | None]:
+    try:
+        padded = (cursor + "=" * (-len(cursor) % 4)).encode("ascii")
+        of, place, there = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+        readable_ = isinstance(place, int) and 0 <= place < places and (there is None or isinstance(there, str))
+    except (ValueError, TypeError, binascii.Error, RecursionError):
+        readable_ = False
+    if not readable_:
+        raise InvalidCursor("cursor", "is malformed; pass on the `next_cursor` of a page unchanged")
+    if of != query:
+        raise InvalidCursor("cursor", "belongs to another list; start that one from its first page")
+    return place, there
+
+
+def query_of(scope: Scope, noted: Any) -> str:
+    try:
+        return digest(scope.given(), dict(noted))[:16]
+    except (TypeError, ValueError):
+        raise InvalidInput("metadata_filter", "holds something that cannot be written as JSON") from None
+
+
+# --- what stands beside a text ---
+
+
+def enveloped(scope: Scope, noted: Noted) -> dict[str, str]:
+    """As entries of metadata, for a service that keeps them."""
+    source = None if noted.source is None else _plain(noted.source)
+    try:
+        whole = json.dumps(
+            {"scope": scope.given(), "source": source, "summary": noted.summary, "metadata": dict(noted.metadata)},
+            ensure_ascii=True,
+            allow_nan=False,
+            separators=(",", ":"),
+        )
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidInput("metadata", "holds something that cannot be written as JSON") from None
+    if len(whole) > _PIECE_CHARS * _MOST_PIECES:
+        raise InvalidInput("metadata", f"takes {len(whole):,} characters; at most {_PIECE_CHARS * _MOST_PIECES:,} fit")
+    pieces = [whole[start : start + _PIECE_CHARS] for start in range(0, len(whole), _PIECE_CHARS)]
+    return {f"{_ENTRY}{number}": piece for number, piece in enumerate(pieces)}
+
+
+def _plain(source: SourceRef) -> dict[str, str]:
+    return {name: str(value) for name in SourceRef.__slots__ if (value := getattr(source, name)) is not None}
+
+
+def opened(metadata: object) -> tuple[Scope | None, Noted]:
+    """What was enveloped. It comes from outside: what cannot be read is nothing."""
+    if not isinstance(metadata, dict):
+        return None, Noted()
+    pieces: list[str] = []
+    while isinstance(piece := metadata.get(f"{_ENTRY}{len(pieces)}"), str) and len(pieces) < _MOST_PIECES:
+        pieces.append(piece)
+    try:
+        whole = json.loads("".join(pieces))
+        scope = Scope(**{part: whole["scope"][part] for part in SCOPE_PARTS if part in whole["scope"]})
+        source = whole["source"]
+        if source is not None:
+            source = SourceRef(SourceKind(source.pop("kind")), **source)
+        summary, noted = whole["summary"], whole["metadata"]
+    except (ValueError, TypeError, KeyError, AttributeError, InvalidScope, RecursionError):
+        return None, Noted()
+    if not isinstance(noted, dict) or not isinstance(summary, str | None):
+        return None, Noted()
+    return scope, Noted(source, summary, noted)

@@ -1,0 +1,140 @@
+"""The gateway's own routes: `/memories`, as seed 000 has them, and what reads, overrides and deletes one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from holdfast.domain.secret import Secret
+from holdfast.errors import NotFound, ProviderMalformed
+from holdfast.providers.gateway.service import (
+    NOT_FOUND,
+    Found,
+    NewMessage,
+    Wire,
+    moment_in,
+    optional_text,
+    rows,
+    score_in,
+    text_in,
+    told,
+    was_made_before,
+)
+
+_CHAT = "chat:"
+_MOST_ASKED = 100
+
+
+class GatewayRoutes:
+    """Implements `Service`."""
+
+    corrects = True
+    seals_records = False
+
+    def __init__(self, wire: Wire, user_id: str, key: Secret | None, project: str, *, keeps_metadata: bool) -> None:
+        self._wire = wire
+        self._user_id = user_id
+        self._key = key
+        self._project = project
+        self.keeps_metadata = keeps_metadata
+
+    def _signed(self, app: str) -> dict[str, Any]:
+        """The contract has the key in the body."""
+        key = {} if self._key is None else {"user_key": self._key.revealed()}
+        return {"user_id": self._user_id, **key, "app_id": app, "project_id": self._project}
+
+    def _where(self, app: str) -> dict[str, str]:
+        return {"app_id": app, "project_id": self._project}
+
+    async def add(self, app: str, session: str, messages: list[NewMessage], key: str | None) -> list[str | None] | None:
+        payload = {
+            **self._signed(app),
+            "session_id": f"{_CHAT}{session}",
+            "messages": [self._message(message) for message in messages],
+        }
+        reply = await self._wire.post("/memories/add", payload, key)
+        if was_made_before(reply):
+            return None
+        ids = told(reply).get("message_ids")
+        if not isinstance(ids, list) or len(ids) != len(messages):
+            raise ProviderMalformed("the service does not say what it calls the messages that were added")
+        return [found if isinstance(found, str) else None for found in ids]
+
+    def _message(self, message: NewMessage) -> dict[str, Any]:
+        said = {
+            "sender_id": message.sender,
+            "role": message.role,
+            "timestamp": message.millis,
+            "content": message.text,
+        }
+        return {**said, "metadata": dict(message.metadata)} if self.keeps_metadata and message.metadata else said
+
+    async def flush(self, app: str, session: str) -> None:
+        told(await self._wire.post("/memories/flush", {**self._signed(app), "session_id": f"{_CHAT}{session}"}))
+
+    async def search(self, app: str, query: str, top_k: int) -> list[Found]:
+        asked = {"query": query, "scope": ["all_user_memory"], "top_k": min(top_k, _MOST_ASKED)}
+        answer = told(await self._wire.post("/memories/search", {**self._signed(app), **asked}))
+        return [_result(row) for row in rows(answer, "results")]
+
+    async def page(
+        self, app: str, session: str | None, cursor: str | None, limit: int
+    ) -> tuple[list[Found], str | None]:
+        asked = {**self._where(app), "limit": str(min(limit, _MOST_ASKED))}
+        if session is not None:
+            asked["session_id"] = f"{_CHAT}{session}"
+        if cursor is not None:
+            asked["cursor"] = cursor
+        answer = told(await self._wire.get("/memories", asked))
+        return [_memory(row) for row in rows(answer, "memories")], optional_text(answer, "next_cursor")
+
+    async def find(self, app: str, record_id: str) -> Found | None:
+        reply = await self._wire.get(f"/memories/{quote(record_id, safe='')}", self._where(app))
+        if reply.status == NOT_FOUND:
+            return None
+        row = told(reply)
+        # Another one took its place.
+        return None if row.get("superseded_at") is not None else _memory(row)
+
+    async def forget(self, app: str, record_id: str) -> bool:
+        reply = await self._wire.delete(f"/memories/{quote(record_id, safe='')}", self._where(app))
+        if reply.status == NOT_FOUND:
+            return False
+        told(reply)
+        return True
+
+    async def correct(self, app: str, record_id: str, text: str, reason: str | None) -> Found:
+        asked = {"text": text} if reason is None else {"text": text, "reason": reason}
+        reply = await self._wire.patch(f"/memories/{quote(record_id, safe='')}", self._where(app), asked)
+        if reply.status == NOT_FOUND:
+            raise NotFound("there is no such record in this scope")
+        return _memory(told(reply))
+
+    async def close(self) -> None:
+        await self._wire.close()
+
+
+def _result(row: Mapping[str, Any]) -> Found:
+    raw = row.get("raw")
+    more: Mapping[str, Any] = raw if isinstance(raw, dict) else {}
+    return Found(
+        id=text_in(row, "id"),
+        text=text_in(row, "text"),
+        session=optional_text(row, "session_id"),
+        app=optional_text(more, "app_id"),
+        at=moment_in(more.get("timestamp")),
+        score=score_in(row.get("score")),
+        metadata=more.get("metadata"),
+    )
+
+
+def _memory(row: Mapping[str, Any]) -> Found:
+    return Found(
+        id=text_in(row, "id"),
+        text=text_in(row, "text"),
+        session=optional_text(row, "session_id"),
+        app=optional_text(row, "app_id"),
+        at=moment_in(row.get("recorded_at")),
+        metadata=row.get("metadata"),
+    )

@@ -1,0 +1,208 @@
+"""The service there: one call after the other over one line, each with its deadline, and every failure in our words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+from urllib.parse import urlencode
+
+from holdfast.client.line import Body, Line, Lost, Reply
+from holdfast.domain.secret import Secret
+from holdfast.domain.times import checked_time, from_micros
+from holdfast.errors import (
+    Conflict,
+    IdempotencyConflict,
+    InvalidInput,
+    ProviderError,
+    ProviderMalformed,
+    ProviderMisconfigured,
+    ProviderTimeout,
+    ProviderUnavailable,
+)
+
+# Some pages of the longest texts there may be. Whatever is larger is no answer to what was asked.
+_MAX_ANSWER_BYTES = 16_000_000
+# Reading a million empty lists would take longer than some deadlines.
+_MAX_ANSWER_PARTS = 400_000
+NOT_FOUND, CONFLICT = 404, 409
+_WAITED = "did not answer within"
+_LATEST_MILLIS = 253_402_300_799_999
+
+
+@dataclass(frozen=True, slots=True)
+class NewMessage:
+    text: str
+    sender: str
+    role: str
+    millis: int
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A record there. `id` is what it is known by, with all that is needed to find it again."""
+
+    id: str
+    text: str
+    session: str | None
+    app: str | None
+    at: datetime | None
+    score: float | None = None
+    metadata: Any = None
+
+
+class Service(Protocol):
+    """What both interfaces can do, in one app there."""
+
+    @property
+    def corrects(self) -> bool: ...
+
+    @property
+    def keeps_metadata(self) -> bool: ...
+
+    @property
+    def seals_records(self) -> bool:
+        """Whether what was added is found only after its session was flushed."""
+
+    async def add(self, app: str, session: str, messages: list[NewMessage], key: str | None) -> list[str | None] | None:
+        """The ids of the messages, None for one that was forgotten; None if that key was used before."""
+
+    async def flush(self, app: str, session: str) -> None: ...
+
+    async def search(self, app: str, query: str, top_k: int) -> list[Found]: ...
+
+    async def page(
+        self, app: str, session: str | None, cursor: str | None, limit: int
+    ) -> tuple[list[Found], str | None]: ...
+
+    async def find(self, app: str, record_id: str) -> Found | None: ...
+
+    async def forget(self, app: str, record_id: str) -> bool:
+        """Whether there was such a record; now there is none."""
+
+    async def correct(self, app: str, record_id: str, text: str, reason: str | None) -> Found: ...
+
+    async def close(self) -> None: ...
+
+
+class Wire:
+    """The line, what is sent on it, and what its answers mean."""
+
+    def __init__(self, url: str, key: Secret | None, timeout_seconds: float) -> None:
+        self._line = Line(url, key, timeout_seconds, max_answer_bytes=_MAX_ANSWER_BYTES)
+
+    async def post(self, path: str, payload: Mapping[str, Any], idempotency_key: str | None = None) -> Reply:
+        return await self._called("POST", path, payload, idempotency_key)
+
+    async def patch(self, path: str, query: Mapping[str, str], payload: Mapping[str, Any]) -> Reply:
+        return await self._called("PATCH", f"{path}?{urlencode(query)}", payload)
+
+    async def get(self, path: str, query: Mapping[str, str]) -> Reply:
+        return await self._called("GET", f"{path}?{urlencode(query)}")
+
+    async def delete(self, path: str, query: Mapping[str, str]) -> Reply:
+        return await self._called("DELETE", f"{path}?{urlencode(query)}")
+
+    async def close(self) -> None:
+        await self._line.close()
+
+    async def _called(
+        self, method: str, path: str, payload: Mapping[str, Any] | None = None, idempotency_key: str | None = None
+    ) -> Reply:
+        body = None if payload is None else _body(payload)
+        headers = None if idempotency_key is None else {"Idempotency-Key": idempotency_key}
+        try:
+            return await self._line.call(method, path, body, headers=headers)
+        except Lost as lost:
+            if lost.reason.startswith(_WAITED):
+                failure: ProviderError = ProviderTimeout(f"the service {lost.reason}")
+            else:
+                after = "; whether it was done is not known" if lost.sent and method != "GET" else ""
+                failure = ProviderUnavailable(f"the service {lost.reason}{after}")
+        # Raised apart from what was caught: nothing of the request is left in the chain.
+        raise failure
+
+
+def _body(payload: Mapping[str, Any]) -> Body:
+    try:
+        return Body(json.dumps(payload, allow_nan=False).encode())
+    except (TypeError, ValueError):
+        problem = "holds something that cannot be written as JSON"
+    raise InvalidInput("request", problem)
+
+
+def told(reply: Reply) -> dict[str, Any]:
+    """The object that was answered; what else came is an error that quotes nothing of it."""
+    status = reply.status
+    if not 200 <= status < 300:
+        raise _refusal(status)
+    if sum(map(reply.body.count, (b"[", b"{", b","))) <= _MAX_ANSWER_PARTS:
+        try:
+            found = json.loads(reply.body)
+        except (ValueError, RecursionError):
+            found = None
+        if isinstance(found, dict):
+            return found
+    raise ProviderMalformed("the service answered something that cannot be understood")
+
+
+def was_made_before(reply: Reply) -> bool:
+    """Whether it was refused because its idempotency key had been used: then for the same, at another time of ours."""
+    if reply.status not in (CONFLICT, 422):
+        return False
+    try:
+        body = json.loads(reply.body)
+        if "code" in body:
+            return bool(body["code"] == IdempotencyConflict.code)
+        # Under EverOS's prefix every 422 has one code.
+        return str(body["error"]["message"]).startswith("idempotency_key:")
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return False
+
+
+def _refusal(status: int) -> ProviderError | Conflict:
+    if status in (401, 403):
+        return ProviderMisconfigured(f"the service refuses the key or the user of this binding (status {status})")
+    if status == CONFLICT:
+        return Conflict("the service holds something else under this id")
+    if status == 429 or status >= 500:
+        return ProviderUnavailable(f"the service cannot do it now (status {status})")
+    return ProviderError(f"the service refused what was asked (status {status})")
+
+
+# --- reading what comes from outside ---
+
+
+def rows(answer: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    found = answer.get(name)
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise ProviderMalformed(f"the service's answer has no list of {name}")
+    return found
+
+
+def text_in(row: Mapping[str, Any], name: str) -> str:
+    if not isinstance(found := row.get(name), str):
+        raise ProviderMalformed(f"the service answered a record without its {name}")
+    return found
+
+
+def optional_text(row: Mapping[str, Any], name: str) -> str | None:
+    return found if isinstance(found := row.get(name), str) else None
+
+
+def moment_in(value: object) -> datetime | None:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _LATEST_MILLIS:
+        return from_micros(value * 1_000)
+    try:
+        return checked_time(value, "timestamp") if isinstance(value, str) else None
+    except InvalidInput:
+        return None
+
+
+def score_in(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value)
