@@ -13,7 +13,9 @@ from typing import Any, TypeVar, cast
 
 import uuid_utils
 
+from holdfast.control.delivering import delivering
 from holdfast.control.outside import OutsideRunner
+from holdfast.control.subscribers import HookRegistry
 from holdfast.documents.reader import DocumentReader
 from holdfast.domain import ids
 from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor
@@ -79,6 +81,13 @@ class Engine:
     async def perform(self, actor: Actor, action: Action, make: Callable[[], Verb[T]], *, space: str) -> T:
         return await perform(self._core, actor, action, cast(Callable[[], Request[Any, T]], make), space=space)
 
+    @property
+    def hooks(self) -> HookRegistry:
+        """Where a host program subscribes to hooks."""
+        found = self._core.subscribers
+        assert isinstance(found, HookRegistry)
+        return found
+
     async def actor_of(self, key: str) -> Actor | None:
         digest = key_digest(key)
         found = await self._core.store.read(storewide(), lambda reader: reader.user_with_key(digest))
@@ -137,6 +146,7 @@ async def open_engine(
         return 0 if crew is None else await crew.drain()
 
     installed = providers or _providers(settings)
+    hooks = HookRegistry()
     analyzer, cache = TextAnalyzer(), ViewCache(settings.cache_bytes)
     core = Core(
         store=store,
@@ -153,8 +163,11 @@ async def open_engine(
         curator=curator,
         providers=installed,
         outsiders=OutsideRunner(installed),
+        subscribers=hooks,
     )
-    crew = Crew(core, jobs=jobs, lease=timedelta(seconds=settings.job_lease_seconds), kinds=kinds)
+    handlers = {JobKind.DELIVER: delivering()}
+    lease = timedelta(seconds=settings.job_lease_seconds)
+    crew = Crew(core, handlers, jobs=jobs, lease=lease, kinds=kinds)
     try:
         await _bring_up_to_date(core)
     except BaseException:

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from holdfast.domain.contract import HookContext, HookKind, SourceKind, SourcePayload, SourceRef
+from holdfast.domain.bindings import Binding
+from holdfast.domain.contract import CaptureMode, HookContext, HookKind, Snippet, SourceKind, SourcePayload, SourceRef
 from holdfast.domain.ids import DeliveryId, OperationId
 from holdfast.domain.scope import Scope
+
+# What is asked of memory rather than given to it.
+ANSWERED = frozenset({HookKind.PRE_RUN_HYDRATE})
+CAPTURED = frozenset(HookKind) - ANSWERED
+# What somebody notes by hand is to be kept as it is; the rest is evidence, to be learned from.
+MODES: Mapping[HookKind, CaptureMode] = {
+    kind: CaptureMode.RECORD if kind is HookKind.MANUAL_CAPTURE else CaptureMode.RESIDUE for kind in CAPTURED
+}
+NOWHERE = "binding"  # the place of a hook that no binding serves
+_TO_BINDING, _TO_SUBSCRIBER = "binding:", "subscriber:"
 
 
 class DeliveryStatus(StrEnum):
@@ -25,6 +37,32 @@ class SkipReason(StrEnum):
     NO_BINDING = "no_binding"
     BINDING_DISABLED = "binding_disabled"
     HOOK_DISABLED = "hook_disabled"
+
+
+def to_binding(key: str) -> str:
+    return f"{_TO_BINDING}{key}"
+
+
+def to_subscriber(name: str) -> str:
+    return f"{_TO_SUBSCRIBER}{name}"
+
+
+def binding_of(to: str) -> str | None:
+    """The key of the binding that a place is, if it is one."""
+    return to.removeprefix(_TO_BINDING) if to.startswith(_TO_BINDING) else None
+
+
+def subscriber_of(to: str) -> str | None:
+    return to.removeprefix(_TO_SUBSCRIBER) if to.startswith(_TO_SUBSCRIBER) else None
+
+
+def why_not(binding: Binding | None, kind: HookKind) -> SkipReason | None:
+    """What keeps a hook from a binding."""
+    if binding is None:
+        return SkipReason.NO_BINDING
+    if not binding.enabled:
+        return SkipReason.BINDING_DISABLED
+    return None if binding.delivers(kind) else SkipReason.HOOK_DISABLED
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +107,38 @@ class DeliveryFilter:
 class DeliveryPage:
     items: tuple[Delivery, ...]
     next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class HookEvent:
+    """What a subscriber is given: at least once, and in no order. `idempotency_id` is the same each time."""
+
+    hook: HookContext
+    scope: Scope
+    source: SourceRef
+    payload: SourcePayload
+    idempotency_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """Where a hook went: to what serves its scope, and to each subscriber. `repeated` if it had been emitted before."""
+
+    operation_id: OperationId
+    deliveries: tuple[Delivery, ...]
+    repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Hydrated:
+    """What a run is given of memory before it begins: a bounded text, or an empty one with the reason.
+
+    The reason is a `SkipReason`, `nothing_found`, or the code of what went wrong on the way.
+    """
+
+    operation_id: OperationId
+    preamble: str = ""
+    snippets: tuple[Snippet, ...] = ()
+    binding: str | None = None
+    reason: str | None = None
+    dropped: int = 0

@@ -36,6 +36,7 @@ class OperationType(StrEnum):
 
 TYPE_OF: Mapping[Action, OperationType] = {
     Action.CAPTURE: OperationType.CAPTURE,
+    Action.DELIVER_HOOK: OperationType.CAPTURE,
     Action.ADD: OperationType.CAPTURE,
     Action.ADD_RESOURCE: OperationType.CAPTURE,
     Action.COMMIT_TRANSCRIPT: OperationType.CAPTURE,

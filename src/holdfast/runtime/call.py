@@ -57,6 +57,7 @@ class Entry:
     attribution: Attribution | None = None
     touched: int | None = None  # if it is known before the answer is made
     written: Written = Written.NOTHING
+    failure: BaseException | None = None  # if it failed, and its caller has an answer all the same
 
     def row(self, outcome: Outcome, touched: int = 0, error: BaseException | None = None) -> Operation:
         return Operation(
@@ -103,6 +104,10 @@ class Call:
     def touch(self, records: int) -> None:
         """Say how many records were touched, before the answer is made."""
         self._entry.touched = records
+
+    def fail(self, error: BaseException) -> None:
+        """Have the row say that the call failed, though whoever made it gets an answer."""
+        self._entry.failure = error
 
     async def read(self, work: Callable[[Reader], T]) -> T:
         return await self._core.store.read(self.grant, work)

@@ -68,7 +68,9 @@ async def perform(core: Core, actor: Actor, action: Action, make: Callable[[], R
 
 async def _carried_out(core: Core, grant: Grant, verb: Composed[R], entry: Entry) -> R:
     result = await verb.carry_out(core, Call(core, verb, entry, grant))
-    if entry.written is Written.NOTHING:
+    if entry.failure is not None:
+        await _told(core, entry, entry.failure)
+    elif entry.written is Written.NOTHING:
         touched = verb.touched(result) if entry.touched is None else entry.touched
         await core.store.audit(entry.row(Outcome.SUCCEEDED, touched))
     return result

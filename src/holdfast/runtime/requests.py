@@ -29,6 +29,7 @@ from holdfast.ports import (
     Store,
     Transaction,
 )
+from holdfast.ports.hooks import Subscribers
 from holdfast.ports.provider import Outsiders, Providers
 from holdfast.runtime.idempotency import digest_of_fields
 
@@ -44,7 +45,7 @@ class Core:
     """Everything the verbs need from outside. `wake` tells the worker that there is something to do; `drain` has it do
     what is due, and waits. Partitions of `approximate_from` records and more get an approximate index; 0 is never.
     Without a `curator` no model is asked, and `maintain` is refused. `providers` are the memories that bindings can
-    name, and `outsiders` runs those of them that reach beyond the store.
+    name, and `outsiders` runs those of them that reach beyond the store. `subscribers` hear of hooks besides.
     """
 
     store: Store
@@ -61,6 +62,7 @@ class Core:
     curator: Curator | None = None
     providers: Providers | None = None
     outsiders: Outsiders | None = None
+    subscribers: Subscribers | None = None
 
 
 class Request(ABC, Generic[P, R]):

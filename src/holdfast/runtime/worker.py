@@ -15,7 +15,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 from holdfast.domain import ids
@@ -49,16 +49,40 @@ log = logging.getLogger("holdfast.worker")
 Effect = Callable[[Transaction], None]
 
 
+class AttemptFailed(Exception):
+    """What a handler raises to say more of a failure than its error. If it is `final`, no other attempt follows."""
+
+    def __init__(self, error: HoldfastError, about: object = None, *, final: bool = False) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.about = about
+        self.final = final
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """How an attempt came to nothing. Without a code, one worker after the other was lost over it."""
+
+    code: str | None
+    about: object
+    last: bool
+    at: datetime
+
+
+def _nothing(transaction: Transaction, job: Job, failure: Failure) -> None:
+    """Most kinds have nothing to say about a failure that their job does not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Handler:
     """How jobs of one kind are done: slow work first, then an effect that commits with the job's end.
 
-    `failed` is what is to be written with the end of an attempt that came to nothing: it hears of the error, which is
-    None if one worker after the other was lost over it, and whether the attempt was the last.
+    Without an effect, the work has ended the job itself. `failed` writes what is to be on record of a failure, in the
+    commit that ends the attempt.
     """
 
-    do: Callable[[Core, Job], Awaitable[Effect]]
-    failed: Callable[[Transaction, Job, Exception | None, bool], None] = lambda transaction, job, error, last: None
+    do: Callable[[Core, Job], Awaitable[Effect | None]]
+    failed: Callable[[Transaction, Job, Failure], None] = _nothing
 
 
 Handlers = Mapping[JobKind, Handler]
@@ -104,7 +128,7 @@ class Worker:
         self._handlers = {kind: each for kind, each in known.items() if kinds is None or kind in kinds}
 
     def _own(self) -> dict[JobKind, Handler]:
-        found: dict[JobKind, Callable[[Core, Job], Awaitable[Effect]]] = {
+        found: dict[JobKind, Callable[[Core, Job], Awaitable[Effect | None]]] = {
             JobKind.INDEX: _index,
             JobKind.REEMBED: self._reembed,
             JobKind.EXTRACT: extracted,
@@ -209,7 +233,7 @@ class Worker:
     async def _do(self, job: Job) -> None:
         self._reached, self._ending = (job.done, job.total), False
         if job.token > MAX_CLAIMS:
-            await self._failed(job, None, f"its worker was lost {job.token - 1} times")
+            await self._failed(job, None, f"its worker was lost {job.token - 1} times", last=True)
         else:
             await self._attempt(job)
         self._current = None
@@ -234,16 +258,21 @@ class Worker:
             log.debug("job %s of kind %s succeeded in %.3f s", job.id, job.kind, time.monotonic() - started)
         elif isinstance(error, LeaseLost):
             log.warning("%s", error)
+        elif isinstance(error, AttemptFailed):
+            told = f"{error.error.code}: {error.error}"
+            await self._failed(job, error.error.code, told, error.about, last=error.final)
         elif isinstance(error, HoldfastError):
-            await self._failed(job, error, f"{error.code}: {error}")
+            await self._failed(job, error.code, f"{error.code}: {error}")
         elif isinstance(error, Exception):
             log.error("job %s of kind %s failed", job.id, job.kind, exc_info=error)
-            await self._failed(job, error, f"internal_error: {type(error).__name__}")
+            await self._failed(job, "internal_error", f"internal_error: {type(error).__name__}")
         else:
             raise error
 
     async def _carried_out(self, job: Job) -> None:
         effect = await self._handlers[job.kind].do(self._core, job)
+        if effect is None:
+            return
         self._ending = True
         await self._core.store.write(storewide(), lambda transaction: self._ended(transaction, job, effect))
 
@@ -253,14 +282,14 @@ class Worker:
         transaction.finish(job, JobStatus.SUCCEEDED, self._core.clock.now())
         reach("job.finish.after")
 
-    async def _failed(self, job: Job, error: Exception | None, told: str) -> None:
+    async def _failed(self, job: Job, code: str | None, told: str, about: object = None, *, last: bool = False) -> None:
         now = self._core.clock.now()
-        last = error is None or gives_up(job)
+        last = last or gives_up(job)
         self.failures += 1
         log.info("job %s of kind %s failed, attempt %d: %s", job.id, job.kind, job.attempt, told)
 
         def end(transaction: Transaction) -> None:
-            self._handlers[job.kind].failed(transaction, job, error, last)
+            self._handlers[job.kind].failed(transaction, job, Failure(code, about, last, now))
             if last:
                 transaction.finish(job, JobStatus.FAILED, now, told)
             else:

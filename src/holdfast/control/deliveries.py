@@ -1,0 +1,174 @@
+"""What became of hooks: looked at, and acted on where nobody delivers them any more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import ClassVar
+
+from holdfast.control import given
+from holdfast.control.activity import activity
+from holdfast.domain import ids
+from holdfast.domain.access import Action, Grant
+from holdfast.domain.contract import DEFAULT_PAGE, MAX_PAGE, HookKind, SourceKind
+from holdfast.domain.events import EventKind
+from holdfast.domain.hooks import Delivery, DeliveryFilter, DeliveryPage, DeliveryStatus, binding_of
+from holdfast.domain.ids import DeliveryId, JobId, OperationId, checked_id
+from holdfast.domain.jobs import Cause, JobKind, NewJob
+from holdfast.domain.numbers import checked_whole
+from holdfast.domain.scope import Scope
+from holdfast.domain.text import checked_text
+from holdfast.errors import Conflict, InvalidInput, NotFound
+from holdfast.ports import Reader, Transaction
+from holdfast.runtime.cursors import cursor_after, place_of
+from holdfast.runtime.idempotency import digest_of
+from holdfast.runtime.perform import Core, Read, Write
+
+_DROPPED = "dropped_by_operator"
+_Prepared = tuple[Core, Grant]
+
+
+@dataclass(frozen=True, slots=True)
+class ListDeliveries(Read[None, DeliveryPage]):
+    """Newest first. What is wanted is part of the cursor."""
+
+    action: ClassVar[Action] = Action.READ_DELIVERIES
+    scope: Scope
+    filter: DeliveryFilter = field(default_factory=DeliveryFilter)
+    cursor: str | None = None
+    limit: int = DEFAULT_PAGE
+
+    def __post_init__(self) -> None:
+        given.check_one_company(self.scope)
+        _check_filter(self.filter)
+        checked_whole(self.limit, "limit", 1, MAX_PAGE)
+        if self.cursor is not None:
+            place_of(self.cursor, self._query())
+
+    async def prepare(self, core: Core, grant: Grant) -> None:
+        return None
+
+    def apply(self, reader: Reader, prepared: None) -> DeliveryPage:
+        before = None if self.cursor is None else place_of(self.cursor, self._query())
+        found = tuple(reader.deliveries_page(self.filter, before, self.limit + 1))
+        items = found[: self.limit]
+        more = len(found) > self.limit
+        return DeliveryPage(items, cursor_after(self._query(), items[-1].id) if more else None)
+
+    def _query(self) -> str:
+        wanted = [str(getattr(self.filter, each.name)) for each in fields(self.filter)]
+        return digest_of("deliveries", self.scope.given(), wanted)[:16]
+
+    def touched(self, result: DeliveryPage) -> int:
+        return len(result.items)
+
+
+@dataclass(frozen=True, slots=True)
+class GetDelivery(Read[None, Delivery]):
+    action: ClassVar[Action] = Action.READ_DELIVERIES
+    scope: Scope
+    delivery_id: str
+
+    def __post_init__(self) -> None:
+        given.check_one_company(self.scope)
+        checked_id(self.delivery_id, "delivery_id")
+
+    async def prepare(self, core: Core, grant: Grant) -> None:
+        return None
+
+    def apply(self, reader: Reader, prepared: None) -> Delivery:
+        return _there(reader, self.delivery_id)
+
+    def touched(self, result: Delivery) -> int:
+        return 1
+
+
+@dataclass(frozen=True, slots=True)
+class RetryDelivery(Write[_Prepared, Delivery]):
+    """Try again what is dead, from its first attempt on."""
+
+    action: ClassVar[Action] = Action.MANAGE_DELIVERIES
+    scope: Scope
+    delivery_id: str
+
+    def __post_init__(self) -> None:
+        given.check_one_company(self.scope)
+        checked_id(self.delivery_id, "delivery_id")
+
+    async def prepare(self, core: Core, grant: Grant) -> _Prepared:
+        return core, grant
+
+    def apply(self, transaction: Transaction, prepared: _Prepared) -> Delivery:
+        core, grant = prepared
+        found = _there(transaction, self.delivery_id)
+        if not revived(core, grant, transaction, found):
+            raise Conflict(f"the delivery {found.id} is {found.status}; only a dead one can be tried again")
+        queue(core, transaction, found)
+        return _there(transaction, self.delivery_id)
+
+    async def finish(self, core: Core, result: Delivery, operation_id: OperationId) -> Delivery:
+        core.wake()
+        return result
+
+    def touched(self, result: Delivery) -> int:
+        return 1
+
+
+@dataclass(frozen=True, slots=True)
+class DropDelivery(Write[_Prepared, Delivery]):
+    """Give up what is dead or on its way; what it carries goes at once."""
+
+    action: ClassVar[Action] = Action.MANAGE_DELIVERIES
+    scope: Scope
+    delivery_id: str
+
+    def __post_init__(self) -> None:
+        given.check_one_company(self.scope)
+        checked_id(self.delivery_id, "delivery_id")
+
+    async def prepare(self, core: Core, grant: Grant) -> _Prepared:
+        return core, grant
+
+    def apply(self, transaction: Transaction, prepared: _Prepared) -> Delivery:
+        core, grant = prepared
+        found = _there(transaction, self.delivery_id)
+        if found.status not in (DeliveryStatus.PENDING, DeliveryStatus.DEAD):
+            raise Conflict(f"the delivery {found.id} is {found.status}; there is nothing left to drop")
+        transaction.end_delivery(found.id, DeliveryStatus.DROPPED, core.clock.now(), _DROPPED, None)
+        transaction.append_event(activity(core, grant, EventKind.DELIVERY_DROPPED, found.id, {"to": found.to}))
+        return _there(transaction, self.delivery_id)
+
+    def touched(self, result: Delivery) -> int:
+        return 1
+
+
+def revived(core: Core, grant: Grant, transaction: Transaction, delivery: Delivery) -> bool:
+    """Make a dead one pending again; False if it is not dead."""
+    if not transaction.revive_delivery(delivery.id, core.clock.now()):
+        return False
+    transaction.append_event(activity(core, grant, EventKind.DELIVERY_RETRIED, delivery.id, {"to": delivery.to}))
+    return True
+
+
+def queue(core: Core, transaction: Transaction, delivery: Delivery, operation_id: OperationId | None = None) -> None:
+    """Have a worker deliver it."""
+    cause = Cause(operation_id, binding_of(delivery.to), delivery.hook, delivery.source)
+    job = NewJob(JobKind.DELIVER, delivery.scope, (delivery.id,), cause)
+    transaction.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
+
+
+def _there(reader: Reader, delivery_id: str) -> Delivery:
+    found = reader.delivery(DeliveryId(delivery_id))
+    if found is None:
+        raise NotFound(f"there is no delivery {delivery_id!r:.80} in this company")
+    return found
+
+
+def _check_filter(wanted: DeliveryFilter) -> None:
+    if not isinstance(wanted, DeliveryFilter):
+        raise InvalidInput("filter", f"expected a DeliveryFilter, got {type(wanted).__name__}")
+    kinds = {"status": DeliveryStatus, "kind": HookKind, "source_kind": SourceKind}
+    for name, kind in kinds.items():
+        if (value := getattr(wanted, name)) is not None:
+            given.check_enum(value, kind, name)
+    if wanted.to is not None:
+        checked_text(wanted.to, "to", max_chars=given.MAX_NAME_CHARS)

@@ -1,0 +1,188 @@
+"""What a worker does with a delivery: one attempt, through the gate, with a row of its own.
+
+What came of the attempt, the delivery's end and the job's end are one commit, under the job's fencing token. Whoever
+dies before it has made a call of which the trail says that its outcome is unknown; and the next worker makes it again,
+with the same id for the provider to tell it by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from holdfast.control import checking
+from holdfast.control.asking import ask
+from holdfast.control.resolving import resolution_of
+from holdfast.control.subscribers import tell
+from holdfast.domain.access import SYSTEM, Action, authorize
+from holdfast.domain.bindings import Binding
+from holdfast.domain.contract import CaptureRequest, SourcePayload
+from holdfast.domain.hooks import (
+    MODES,
+    Delivery,
+    DeliveryStatus,
+    HookEvent,
+    SkipReason,
+    binding_of,
+    subscriber_of,
+    why_not,
+)
+from holdfast.domain.ids import DeliveryId, OperationId
+from holdfast.domain.jobs import Job, JobStatus
+from holdfast.domain.operations import Attribution
+from holdfast.domain.scope import Scope
+from holdfast.errors import BindingDisabled, BindingNotFound, HoldfastError, LeaseLost, ProviderMisconfigured
+from holdfast.ports import Reader, Transaction
+from holdfast.runtime.perform import Call, Composed, Core, perform
+from holdfast.runtime.worker import AttemptFailed, Effect, Failure, Handler
+
+_FORGOTTEN = "forgotten"
+_LOST = "worker_lost"
+
+
+@dataclass(slots=True)
+class _Noted:
+    """What is learned of an attempt while it is under way."""
+
+    operation_id: OperationId | None = None
+    reason: SkipReason | None = None  # why nobody wants it any more
+
+
+def delivering() -> Handler:
+    """How a worker does jobs of the kind `deliver`."""
+    return Handler(_deliver, _failed)
+
+
+async def _deliver(core: Core, job: Job) -> Effect | None:
+    grant = authorize(SYSTEM, Action.WORK, Scope(space=job.scope.space))
+    found = await core.store.read(grant, lambda reader: _carried(reader, job))
+    if found is None:
+        return lambda transaction: None
+    delivery, payload = found
+    if payload is None:
+        return lambda transaction: transaction.end_delivery(
+            delivery.id, DeliveryStatus.DROPPED, core.clock.now(), _FORGOTTEN, None
+        )
+    noted = _Noted()
+    verb = _verb(delivery, payload, job, noted)
+    try:
+        await perform(core, SYSTEM, verb.action, lambda: verb, space=delivery.scope.space)
+    except LeaseLost:
+        raise
+    except HoldfastError as error:
+        failed = AttemptFailed(error, noted, final=noted.reason is not None)
+    else:
+        return None
+    # Raised apart from what was caught: of an adapter's own doing nothing is to be carried along.
+    raise failed
+
+
+def _failed(transaction: Transaction, job: Job, failure: Failure) -> None:
+    noted = failure.about if isinstance(failure.about, _Noted) else _Noted()
+    for delivery_id in map(DeliveryId, job.record_ids):
+        reason = noted.reason or failure.code or _LOST
+        if failure.last:
+            transaction.end_delivery(delivery_id, DeliveryStatus.DEAD, failure.at, reason, noted.operation_id)
+        else:
+            transaction.note_attempt(delivery_id, failure.at, reason, noted.operation_id)
+
+
+def _carried(reader: Reader, job: Job) -> tuple[Delivery, SourcePayload | None] | None:
+    """What is to be delivered; None if it has ended meanwhile."""
+    delivery = reader.delivery(job.record_ids[0]) if job.record_ids else None
+    if delivery is None or delivery.status is not DeliveryStatus.PENDING:
+        return None
+    return delivery, reader.payload_of(delivery.id)
+
+
+def _verb(delivery: Delivery, payload: SourcePayload, job: Job, noted: _Noted) -> _Attempt:
+    made = _ToBinding if subscriber_of(delivery.to) is None else _ToSubscriber
+    return made(delivery.scope, delivery, payload, job, noted)
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt(Composed[None]):
+    scope: Scope
+    delivery: Delivery
+    payload: SourcePayload
+    job: Job
+    noted: _Noted
+
+    def attribution(self) -> Attribution:
+        return Attribution(source=self.delivery.source, hook=self.delivery.hook)
+
+    def arrived(self, core: Core, call: Call) -> Callable[[Transaction], None]:
+        """Written down with what came of the call; or not at all, if the job is somebody else's by now."""
+
+        def end(transaction: Transaction) -> None:
+            now = core.clock.now()
+            transaction.end_delivery(self.delivery.id, DeliveryStatus.DELIVERED, now, None, call.operation_id)
+            transaction.finish(self.job, JobStatus.SUCCEEDED, now)
+
+        return end
+
+
+@dataclass(frozen=True, slots=True)
+class _ToBinding(_Attempt):
+    """To the binding that was chosen when the hook was emitted, as it is by now."""
+
+    action: ClassVar[Action] = Action.CAPTURE
+
+    async def carry_out(self, core: Core, call: Call) -> None:
+        self.noted.operation_id = call.operation_id
+        binding = await self._binding(call)
+        request = capture_of(binding, self.delivery, self.payload)
+        await ask(
+            core,
+            call,
+            binding,
+            lambda adapter: adapter.capture(request),
+            checking.captured,
+            also=self.arrived(core, call),
+        )
+
+    async def _binding(self, call: Call) -> Binding:
+        key, kind = binding_of(self.delivery.to), self.delivery.hook.kind
+        try:
+            found = await call.read(lambda reader: resolution_of(reader, self.scope, key))
+        except BindingNotFound:
+            self.noted.reason = SkipReason.NO_BINDING
+            raise
+        if found.binding is not None:
+            call.attribute(binding=found.binding.key, provider=found.binding.provider)
+        self.noted.reason = why_not(found.binding, kind)
+        binding = found.usable()
+        if self.noted.reason is not None:
+            raise BindingDisabled(f"the binding {binding.key!r} does not take {kind}; switch that on, and try again")
+        return binding
+
+    def touched(self, result: None) -> int:
+        return 1
+
+
+@dataclass(frozen=True, slots=True)
+class _ToSubscriber(_Attempt):
+    action: ClassVar[Action] = Action.DELIVER_HOOK
+
+    async def carry_out(self, core: Core, call: Call) -> None:
+        self.noted.operation_id = call.operation_id
+        name = subscriber_of(self.delivery.to) or ""
+        handler = None if core.subscribers is None else core.subscribers.handler(name)
+        if handler is None:
+            raise ProviderMisconfigured(f"nobody subscribed as {name!r} where this worker runs; install it there")
+        given = self.delivery
+        event = HookEvent(given.hook, given.scope, given.source, self.payload, given.hook.hook_id)
+        await call.outside(lambda: tell(name, handler, event), also=self.arrived(core, call))
+
+
+def capture_of(binding: Binding, delivery: Delivery, payload: SourcePayload) -> CaptureRequest:
+    return CaptureRequest(
+        binding.key,
+        delivery.scope,
+        delivery.source,
+        payload,
+        delivery.hook,
+        MODES[delivery.hook.kind],
+        idempotency_id=delivery.hook.hook_id,
+    )

@@ -1,0 +1,186 @@
+"""Hooks: what happens elsewhere is given to the memory that serves it, once; and a run asks for what it should know.
+
+A hook goes to the binding that serves its scope, and to each subscriber: a delivery each, on record in the commit of
+the call. What our own store keeps is captured in that commit; what goes outside is done by workers (`delivering`), at
+least once, with the hook's id to tell a repetition by. A hook of the same id goes to the same place once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import ClassVar
+
+from holdfast.control import checking, given
+from holdfast.control.asking import ask
+from holdfast.control.deliveries import DropDelivery, GetDelivery, ListDeliveries, RetryDelivery, queue
+from holdfast.control.delivering import capture_of
+from holdfast.control.hydrating import Hydrate
+from holdfast.control.resolving import providers_of, resolution_of
+from holdfast.domain import ids
+from holdfast.domain.access import Action
+from holdfast.domain.bindings import Binding, Resolution
+from holdfast.domain.contract import HookContext, HookKind, SourcePayload, SourceRef
+from holdfast.domain.hooks import (
+    ANSWERED,
+    NOWHERE,
+    Delivery,
+    DeliveryStatus,
+    Emitted,
+    NewDelivery,
+    SkipReason,
+    to_binding,
+    to_subscriber,
+    why_not,
+)
+from holdfast.domain.ids import DeliveryId, checked_id
+from holdfast.domain.operations import Attribution
+from holdfast.domain.scope import Scope
+from holdfast.errors import IdempotencyConflict, InvalidInput, UnknownProvider
+from holdfast.ports import Transaction
+from holdfast.runtime.idempotency import digest_of
+from holdfast.runtime.perform import Call, Composed, Core
+
+__all__ = ["DropDelivery", "EmitHook", "GetDelivery", "Hydrate", "ListDeliveries", "RetryDelivery"]
+
+
+@dataclass(frozen=True, slots=True)
+class EmitHook(Composed[Emitted]):
+    """Something happened. Where it goes is decided now; what is not wanted there is on record as skipped.
+
+    `hook_id` is the event's own: whoever is not sure that it was emitted emits it again. Another payload under the same
+    id is a conflict.
+    """
+
+    action: ClassVar[Action] = Action.DELIVER_HOOK
+    scope: Scope
+    kind: HookKind
+    hook_id: str
+    source: SourceRef
+    payload: SourcePayload
+    binding_key: str | None = None
+    triggered_at: datetime | None = None
+    actor_agent_id: str | None = None
+    run_id: str | None = None
+
+    def __post_init__(self) -> None:
+        given.check_one_company(self.scope)
+        given.check_enum(self.kind, HookKind, "kind")
+        if self.kind in ANSWERED:
+            raise InvalidInput("kind", f"{self.kind} gives memory nothing; ask for its preamble with hydrate")
+        if self.source is None:
+            raise given.missing("source")
+        given.check_source(self.source, self.scope)
+        given.check_payload(self.payload)
+        given.check_binding_key(self.binding_key)
+        given.check_moment(self.triggered_at, "triggered_at")
+        checked_id(self.hook_id, "hook_id")
+        for name in ("actor_agent_id", "run_id"):
+            if (value := getattr(self, name)) is not None:
+                checked_id(value, name)
+
+    def attribution(self) -> Attribution:
+        return Attribution(source=self.source)
+
+    async def carry_out(self, core: Core, call: Call) -> Emitted:
+        at = self.triggered_at or core.clock.now()
+        hook = HookContext(self.kind, self.hook_id, at, self.actor_agent_id, self.run_id)
+        call.attribute(hook=hook)
+        found = await call.read(lambda reader: resolution_of(reader, self.scope, self.binding_key))
+        if found.binding is not None:
+            call.attribute(binding=found.binding.key, provider=found.binding.provider)
+        wanted = self._deliveries(core, hook, found)
+        there = await call.read(lambda reader: [reader.delivery_of(each.delivery.to, self.hook_id) for each in wanted])
+        for each, known in zip(wanted, there, strict=True):
+            _check_same(each.delivery, known)
+        new = [each for each, known in zip(wanted, there, strict=True) if known is None]
+        if not new:
+            return Emitted(call.operation_id, tuple(each for each in there if each is not None), repeated=True)
+        made = await self._delivered(core, call, found.binding, hook, new)
+        return Emitted(call.operation_id, (*made, *(each for each in there if each is not None)))
+
+    async def _delivered(
+        self, core: Core, call: Call, binding: Binding | None, hook: HookContext, new: Sequence[NewDelivery]
+    ) -> Sequence[Delivery]:
+        made: list[Delivery] = []
+
+        def also(transaction: Transaction) -> None:
+            made[:] = [self._put(core, call, transaction, each) for each in new]
+
+        here = [each for each in new if each.delivery.status is DeliveryStatus.DELIVERED]
+        if here and binding is not None:
+            request = capture_of(binding, here[0].delivery, self.payload)
+            await ask(core, call, binding, lambda adapter: adapter.capture(request), checking.captured, also=also)
+        else:
+            await call.write(also)
+        if any(each.status is DeliveryStatus.PENDING for each in made):
+            core.wake()
+        return made
+
+    def _deliveries(self, core: Core, hook: HookContext, found: Resolution) -> list[NewDelivery]:
+        """One for the binding that serves the scope, and one for each subscriber."""
+        to, status, reason = _place(core, found, self.kind)
+        places = [(to, status, reason)]
+        if core.subscribers is not None:
+            names = core.subscribers.of(self.kind)
+            places += [(to_subscriber(name), DeliveryStatus.PENDING, None) for name in names]
+        return [self._new(core, hook, *place) for place in places]
+
+    def _new(
+        self, core: Core, hook: HookContext, to: str, status: DeliveryStatus, reason: SkipReason | None
+    ) -> NewDelivery:
+        now = core.clock.now()
+        delivery = Delivery(
+            id=DeliveryId(core.ids.new(ids.DELIVERY)),
+            to=to,
+            hook=hook,
+            scope=self.scope,
+            source=self.source,
+            status=status,
+            created_at=now,
+            attempts=int(status is DeliveryStatus.DELIVERED),
+            reason=reason,
+            digest=digest_of(self.kind, self.scope.given(), _plain(self.source), _plain(self.payload)),
+        )
+        return NewDelivery(delivery, self.payload if status is DeliveryStatus.PENDING else None)
+
+    def _put(self, core: Core, call: Call, transaction: Transaction, new: NewDelivery) -> Delivery:
+        ended = new.delivery.status is DeliveryStatus.DELIVERED
+        own = replace(new.delivery, operation_id=call.operation_id if ended else None)
+        put = transaction.add_delivery(NewDelivery(own, new.payload))
+        if put.id != own.id:  # somebody was faster
+            _check_same(own, put)
+        elif own.status is DeliveryStatus.PENDING:
+            queue(core, transaction, own, call.operation_id)
+        return put
+
+
+def _place(core: Core, found: Resolution, kind: HookKind) -> tuple[str, DeliveryStatus, SkipReason | None]:
+    """Where it goes, and what becomes of it in this call: what our own store keeps is captured at once."""
+    binding = found.binding
+    reason = why_not(binding, kind)
+    to = NOWHERE if binding is None else to_binding(binding.key)
+    if binding is None or reason is not None:
+        return to, DeliveryStatus.SKIPPED, reason
+    return to, DeliveryStatus.PENDING if _is_outside(core, binding) else DeliveryStatus.DELIVERED, None
+
+
+def _is_outside(core: Core, binding: Binding) -> bool:
+    try:
+        return providers_of(core).get(binding.provider).outside
+    except UnknownProvider:
+        # Whoever delivers may have it; and if nobody does, that is on record.
+        return True
+
+
+def _check_same(own: Delivery, known: Delivery | None) -> None:
+    # Of what was forgotten nothing is known that could be compared.
+    if known is not None and known.digest and known.digest != own.digest:
+        raise IdempotencyConflict(
+            "hook_id: a hook of this id was emitted with something else in it; give each event an id of its own"
+        )
+
+
+def _plain(value: SourceRef | SourcePayload) -> list[object]:
+    return [getattr(value, name) for name in value.__slots__]

@@ -1,0 +1,133 @@
+"""What a run is told of memory before it begins: in time, or nothing with the reason. It never stops the run."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from holdfast.control import given
+from holdfast.control.memory import queried
+from holdfast.control.resolving import resolution_of
+from holdfast.domain.access import Action
+from holdfast.domain.bindings import Binding
+from holdfast.domain.contract import MAX_QUERY_CHARS, ContextBundle, HookContext, HookKind, Intent, QueryRequest
+from holdfast.domain.control import Answered
+from holdfast.domain.hooks import Hydrated, why_not
+from holdfast.domain.hydration import (
+    DEFAULT_BUDGET_MS,
+    DEFAULT_CHARS,
+    DEFAULT_SNIPPETS,
+    LEAST_BUDGET_MS,
+    LEAST_CHARS,
+    MOST_BUDGET_MS,
+    MOST_CHARS,
+    MOST_SNIPPETS,
+    preamble,
+)
+from holdfast.domain.ids import checked_id
+from holdfast.domain.numbers import checked_whole
+from holdfast.domain.scope import Scope
+from holdfast.domain.text import checked_text
+from holdfast.errors import AccessDenied, HoldfastError, InvalidInput, ProviderTimeout
+from holdfast.loops import running
+from holdfast.runtime.perform import Call, Composed, Core
+
+NOTHING_FOUND = "nothing_found"
+# The part of its time that is left to write down what came of it.
+_FOR_THE_TRAIL = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Hydrate(Composed[Hydrated]):
+    """Ask what serves the scope for what a run should know. Only what is the caller's mistake is raised."""
+
+    action: ClassVar[Action] = Action.QUERY
+    scope: Scope
+    query: str
+    hook_id: str | None = None
+    top_k: int = DEFAULT_SNIPPETS
+    max_chars: int = DEFAULT_CHARS
+    budget_ms: int = DEFAULT_BUDGET_MS
+    binding_key: str | None = None
+    triggered_at: datetime | None = None
+    actor_agent_id: str | None = None
+    run_id: str | None = None
+
+    def __post_init__(self) -> None:
+        given.check_one_company(self.scope)
+        checked_text(self.query, "query", max_chars=MAX_QUERY_CHARS)
+        checked_whole(self.top_k, "top_k", 1, MOST_SNIPPETS)
+        checked_whole(self.max_chars, "max_chars", LEAST_CHARS, MOST_CHARS)
+        checked_whole(self.budget_ms, "budget_ms", LEAST_BUDGET_MS, MOST_BUDGET_MS)
+        given.check_binding_key(self.binding_key)
+        given.check_moment(self.triggered_at, "triggered_at")
+        for name in ("hook_id", "actor_agent_id", "run_id"):
+            if (value := getattr(self, name)) is not None:
+                checked_id(value, name)
+
+    async def carry_out(self, core: Core, call: Call) -> Hydrated:
+        hook = HookContext(
+            HookKind.PRE_RUN_HYDRATE,
+            self.hook_id or call.operation_id,
+            self.triggered_at or core.clock.now(),
+            self.actor_agent_id,
+            self.run_id,
+        )
+        call.attribute(hook=hook)
+        binding: Binding | None = None
+        try:
+            async with _within(self.budget_ms / 1000):
+                found = await call.read(lambda reader: resolution_of(reader, self.scope, self.binding_key))
+                binding = found.binding
+                if binding is not None:
+                    call.attribute(binding=binding.key, provider=binding.provider)
+                reason = why_not(binding, HookKind.PRE_RUN_HYDRATE)
+                if binding is None or reason is not None:
+                    key = None if binding is None else binding.key
+                    return Hydrated(call.operation_id, binding=key, reason=reason)
+                answer = await self._asked(core, call, binding)
+        except (AccessDenied, InvalidInput):
+            raise
+        except TimeoutError:
+            failure: HoldfastError = ProviderTimeout(f"memory did not answer within {self.budget_ms} ms")
+        except HoldfastError as error:
+            if binding is None:  # there is no binding of the key that was asked for
+                raise
+            failure = error
+        else:
+            return self._told(call, answer)
+        call.fail(failure)
+        return Hydrated(call.operation_id, binding=None if binding is None else binding.key, reason=failure.code)
+
+    async def _asked(self, core: Core, call: Call, binding: Binding) -> Answered[ContextBundle]:
+        request = QueryRequest(binding.key, self.scope, self.query, self.top_k, Intent.AGENT_PREAMBLE)
+        seconds = self.budget_ms / 1000 * (1 - _FOR_THE_TRAIL)
+        return await queried(core, call, binding, request, seconds)
+
+    def _told(self, call: Call, answer: Answered[ContextBundle]) -> Hydrated:
+        shown, text = preamble(answer.result.snippets, self.max_chars)
+        return Hydrated(
+            call.operation_id,
+            text,
+            shown,
+            answer.binding,
+            None if shown else NOTHING_FOUND,
+            answer.dropped,
+        )
+
+    def touched(self, result: Hydrated) -> int:
+        return len(result.snippets)
+
+
+@contextlib.asynccontextmanager
+async def _within(seconds: float) -> AsyncIterator[None]:
+    """Where there is no loop, nobody could interrupt; nor is anybody outside asked there."""
+    if not running():
+        yield
+        return
+    async with asyncio.timeout(seconds):
+        yield
