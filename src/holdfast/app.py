@@ -146,7 +146,6 @@ async def open_engine(
         return 0 if crew is None else await crew.drain()
 
     installed = providers or _providers(settings)
-    hooks = HookRegistry()
     analyzer, cache = TextAnalyzer(), ViewCache(settings.cache_bytes)
     core = Core(
         store=store,
@@ -163,11 +162,10 @@ async def open_engine(
         curator=curator,
         providers=installed,
         outsiders=OutsideRunner(installed),
-        subscribers=hooks,
+        subscribers=HookRegistry(),
     )
-    handlers = {JobKind.DELIVER: delivering()}
     lease = timedelta(seconds=settings.job_lease_seconds)
-    crew = Crew(core, handlers, jobs=jobs, lease=lease, kinds=kinds)
+    crew = Crew(core, {JobKind.DELIVER: delivering()}, jobs=jobs, lease=lease, kinds=kinds)
     try:
         await _bring_up_to_date(core)
     except BaseException:

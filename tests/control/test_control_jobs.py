@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from desk import ACME, AGENT, BOT, OPERATOR, OTHER, WHOLE, Desk, text
-from hostile import HostileProvider, soon
+from hostile import HostileProvider
 
 from holdfast.control.hooks import EmitHook, GetDelivery
 from holdfast.control.jobs import CancelJob, GetJob, ListControlJobs, RetryJob
@@ -26,7 +26,7 @@ from holdfast.runtime.worker import Effect, Handler, Worker, storewide
 from probes import SteppingClock
 
 Run = Callable[[Any], Any]
-RUN = SourceRef(SourceKind.RUN, ACME, run_id="r1")
+RUN = SourceRef(SourceKind.RUN, ACME, run_id="r1", issue_id="i1")
 
 
 @pytest.fixture
@@ -49,8 +49,8 @@ def emitted(desk: Desk, run: Run, hook_id: str = "run:r1", **more: Any) -> Deliv
     return delivery
 
 
-def listed(desk: Desk, run: Run, scope: Scope = WHOLE, **wanted: Any) -> list[Job]:
-    return list(run(desk.do(ListControlJobs(scope, JobFilter(**wanted)))).items)
+def listed(desk: Desk, do: Run, scope: Scope = WHOLE, /, **wanted: Any) -> list[Job]:
+    return list(do(desk.do(ListControlJobs(scope, JobFilter(**wanted)))).items)
 
 
 async def refused(*_: Any) -> None:
@@ -58,7 +58,7 @@ async def refused(*_: Any) -> None:
 
 
 def test_a_job_tells_which_hook_source_and_call_caused_it(desk: Desk, run: Run) -> None:
-    delivery = emitted(desk, run, scope=replace(BOT, run="r1", issue="i1", project="p1"))
+    delivery = emitted(desk, run, scope=replace(BOT, project="p1"))
     (job,) = listed(desk, run, kinds=frozenset({JobKind.EXTRACT}))
     seen = run(desk.do(GetJob(WHOLE, job.id), OPERATOR))
     assert seen == job

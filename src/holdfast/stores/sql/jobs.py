@@ -28,6 +28,16 @@ def _caused(cause: Cause | None) -> tuple[str | None, str | None, str | None]:
     return cause.binding, None if cause.hook is None else cause.hook.kind, cause_json(cause)
 
 
+def _for(job: NewJob | Job) -> tuple[str | None, str | None]:
+    """The issue and the run that it is for: those of its scope, else of what it goes back to."""
+    issue, run, cause = job.scope.issue, job.scope.run, job.cause
+    if cause is not None and cause.source is not None:
+        issue, run = issue or cause.source.issue_id, run or cause.source.run_id
+    if cause is not None and cause.hook is not None:
+        run = run or cause.hook.run_id
+    return issue, run
+
+
 class JobTable(SqlReader):
     """The part of `ports.Transaction` that is about jobs."""
 
@@ -61,8 +71,7 @@ class JobTable(SqlReader):
             (
                 job_id, job.kind, job.scope.space, self._number_of(job.scope.partition),
                 rows.scope_json(job.scope), json.dumps(job.record_ids), attempt, retry_of, to_micros(created_at),
-                to_micros(due), total, job.scope.agent, job.scope.project, job.scope.issue, job.scope.run,
-                *_caused(job.cause),
+                to_micros(due), total, job.scope.agent, job.scope.project, *_for(job), *_caused(job.cause),
             ),
         )  # fmt: skip
 
@@ -101,7 +110,8 @@ class JobTable(SqlReader):
         self._queue_again(job, now, run_after)
 
     def _queue_again(self, job: Job, now: datetime, run_after: datetime) -> JobId:
-        again = JobId(f"{job.id.split('.')[0]}.{job.attempt + 1}")
+        # Padded, so that ids sort as attempts do.
+        again = JobId(f"{job.id.split('.')[0]}.{job.attempt + 1:02}")
         self._queue(again, job, job.attempt + 1, now, run_after, job.id)
         return again
 
