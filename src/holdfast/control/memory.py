@@ -7,7 +7,7 @@ it; our own store is asked beneath the gate, in the same call.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, cast
 
 from holdfast.control import checking, given
@@ -17,6 +17,7 @@ from holdfast.control.resolving import serving
 from holdfast.domain.access import Action
 from holdfast.domain.bindings import Binding
 from holdfast.domain.contract import (
+    ANY_PROVIDER,
     DEFAULT_PAGE,
     DEFAULT_TOP_K,
     MAX_CONTENT_CHARS,
@@ -254,9 +255,9 @@ class GetRecord(Composed[Answered[Snippet]]):
 
     async def carry_out(self, core: Core, call: Call) -> Answered[Snippet]:
         binding = await serving(call, self.binding_key)
-        _check_provider(binding, self.handle)
+        handle = _of(binding, self.handle)
         answer = await ask(
-            core, call, binding, lambda adapter: adapter.get(self.handle, self.scope), checking.snippet(self.handle)
+            core, call, binding, lambda adapter: adapter.get(handle, self.scope), checking.snippet(handle)
         )
         if answer.result is None:
             raise _nowhere(self.handle)
@@ -283,10 +284,9 @@ class ForgetRecords(Composed[Answered[ForgetResult]]):
 
     async def carry_out(self, core: Core, call: Call) -> Answered[ForgetResult]:
         binding = await serving(call, self.binding_key)
-        for at, handle in enumerate(self.handles):
-            _check_provider(binding, handle, f"handles[{at}]")
-        check = checking.forgotten(self.handles)
-        return await ask(core, call, binding, lambda adapter: adapter.forget(self.handles, self.scope), check)
+        handles = tuple(_of(binding, each, f"handles[{at}]") for at, each in enumerate(self.handles))
+        check = checking.forgotten(handles)
+        return await ask(core, call, binding, lambda adapter: adapter.forget(handles, self.scope), check)
 
     def kept(self, outcome: Told[ForgetResult]) -> dict[str, Any]:
         return {**_named(outcome.value.forgotten), "missing": [each.record_id for each in outcome.value.missing]}
@@ -319,12 +319,12 @@ class CorrectRecord(Composed[Answered[CorrectResult]]):
 
     async def carry_out(self, core: Core, call: Call) -> Answered[CorrectResult]:
         binding = await serving(call, self.binding_key)
-        _check_provider(binding, self.handle)
+        handle = _of(binding, self.handle)
         return await ask(
             core,
             call,
             binding,
-            lambda adapter: cast(CorrectingAdapter, adapter).correct(self.handle, self.text, self.scope, self.reason),
+            lambda adapter: cast(CorrectingAdapter, adapter).correct(handle, self.text, self.scope, self.reason),
             checking.corrected,
             needs="correction",
         )
@@ -436,12 +436,16 @@ def _check_query(
     given.check_binding_key(binding_key)
 
 
-def _check_provider(binding: Binding, handle: RecordHandle, field_name: str = "handle") -> None:
+def _of(binding: Binding, handle: RecordHandle, field_name: str = "handle") -> RecordHandle:
+    """The handle as the binding's provider knows it. One of another provider names nothing here."""
+    if handle.provider_key == ANY_PROVIDER:
+        return replace(handle, provider_key=binding.provider)
     if handle.provider_key != binding.provider:
         raise NotFound(
             f"{field_name}: is of the provider {handle.provider_key!r:.80}, and the binding {binding.key!r} is served"
             f" by {binding.provider!r:.80}; name the binding that it came from"
         )
+    return handle
 
 
 def _nowhere(handle: RecordHandle) -> NotFound:

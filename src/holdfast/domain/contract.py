@@ -25,6 +25,7 @@ MAX_HANDLES = 100
 MAX_RECORDS = 100
 MAX_PAGE = 200
 DEFAULT_PAGE = 50
+ANY_PROVIDER = "*"  # in a handle: of whoever serves the call
 
 
 @dataclass(frozen=True, slots=True)
