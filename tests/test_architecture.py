@@ -46,7 +46,8 @@ ALLOWED: dict[str, set[str]] = {
     "sync": {"library", "portal"},
     "client": {*CORE, "ports", "runtime", "library", "portal", "wire", "settings"},
     "opening": {*CORE, "ports", "app", "client", "library", "settings", "sync"},
-    "gateway": {*CORE, "holdfast", "library", "ports", "inputs", "runtime", "wire", "settings"},
+    "plane": {*CORE, "ports", "control", "inputs", "opening", "portal"},
+    "gateway": {*CORE, "control", "holdfast", "library", "plane", "ports", "inputs", "runtime", "wire", "settings"},
     "agent": {*CORE, "app", "client", "settings"},
     "cli": {
         *CORE,
@@ -271,11 +272,11 @@ def test_nothing_swallows_every_exception() -> None:
 # --- the public face ------------------------------------------------------------------------------------------------
 
 PUBLIC = [
-    "Absence", "Actor", "ActorKind", "Added", "AllOf", "AnyOf", "AsyncMemory", "Browsed", "Compare", "Component",
-    "Copied", "Draft", "Evidence", "Explanation", "Flushed", "ForgetPreview", "ForgetReceipt", "Hit", "HitKind",
-    "HoldfastError", "Issued", "Memory", "MemoryRecord", "Message", "Not", "Page", "Plane", "Recall", "Resource",
-    "ResourceAdded", "ResourcePage", "Role", "Scope", "Stats", "Status", "Trust", "User", "UserPage", "Validity", "Way",
-    "Weights", "copy", "errors", "open", "open_async",
+    "Absence", "Actor", "ActorKind", "Added", "AllOf", "AnyOf", "AsyncControlPlane", "AsyncMemory", "Browsed",
+    "Compare", "Component", "ControlPlane", "Copied", "Draft", "Evidence", "Explanation", "Flushed", "ForgetPreview",
+    "ForgetReceipt", "Hit", "HitKind", "HoldfastError", "Issued", "Memory", "MemoryRecord", "Message", "Not", "Page",
+    "Plane", "Recall", "Resource", "ResourceAdded", "ResourcePage", "Role", "Scope", "Stats", "Status", "Trust", "User",
+    "UserPage", "Validity", "Way", "Weights", "copy", "errors", "open", "open_async",
 ]  # fmt: skip
 
 

@@ -37,6 +37,7 @@ from holdfast.domain.users import Issued, User, UserPage
 from holdfast.errors import HoldfastError
 from holdfast.library import AsyncMemory
 from holdfast.opening import copy, open, open_async  # noqa: A004 - like codecs.open: always called as holdfast.open
+from holdfast.plane import AsyncControlPlane, ControlPlane
 from holdfast.sync import Memory
 
 __version__ = "0.1.0"
@@ -48,10 +49,12 @@ __all__ = [
     "Added",
     "AllOf",
     "AnyOf",
+    "AsyncControlPlane",
     "AsyncMemory",
     "Browsed",
     "Compare",
     "Component",
+    "ControlPlane",
     "Copied",
     "Draft",
     "Evidence",

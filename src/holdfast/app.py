@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib.util
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,13 +14,18 @@ from typing import Any, TypeVar, cast
 
 import uuid_utils
 
+from holdfast.control.asking import deadline_of
+from holdfast.control.bindings import provider_info
 from holdfast.control.delivering import delivering
 from holdfast.control.outside import OutsideRunner
 from holdfast.control.subscribers import HookRegistry
 from holdfast.documents.reader import DocumentReader
 from holdfast.domain import ids
 from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor
-from holdfast.domain.ids import JobId
+from holdfast.domain.bindings import Binding
+from holdfast.domain.contract import QueryRequest
+from holdfast.domain.control import ProviderChecked, ProviderInfo
+from holdfast.domain.ids import BindingId, JobId
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.location import shown
 from holdfast.domain.papers import StoreRepair
@@ -193,6 +199,31 @@ async def _bring_up_to_date(core: Core) -> None:
             transaction.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
 
     await core.store.write(storewide(), queue)
+
+
+def known_providers(settings: Settings) -> tuple[ProviderInfo, ...]:
+    """What can be bound here, without opening a store."""
+    return tuple(map(provider_info, _providers(settings).known()))
+
+
+async def check_provider(
+    name: str, config: Mapping[str, Any], settings: Settings, *, connect: bool = False
+) -> ProviderChecked:
+    """Whether a provider can be bound so; with `connect`, also whether it answers. Nothing is kept of it anywhere."""
+    providers = _providers(settings)
+    provider = providers.get(name)
+    checked = provider.check(config)
+    if not (connect and provider.outside):
+        return ProviderChecked(name, provider.outside, checked)
+    binding = Binding(BindingId("bnd_check"), settings.space, "check", name, checked)
+    seconds = deadline_of(binding)
+    request = QueryRequest(binding.key, Scope(settings.space), "holdfast", top_k=1)
+    outsiders, begun = OutsideRunner(providers), time.perf_counter()
+    try:
+        found = await outsiders.ask(binding, lambda adapter: adapter.query(request), seconds)
+    finally:
+        await outsiders.close()
+    return ProviderChecked(name, True, checked, time.perf_counter() - begun, len(found.snippets))
 
 
 def copy_store(

@@ -17,7 +17,7 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.secret import Secret
 from holdfast.errors import InvalidInput
 from holdfast.library import AsyncMemory
-from holdfast.ports import Clock, Embedder, Ids
+from holdfast.ports import Clock, Embedder, Ids, Service
 from holdfast.settings import Settings, read_settings
 from holdfast.sync import Memory
 
@@ -74,6 +74,12 @@ class Opening:
         return AsyncMemory(service, actor=caller, space=space, subject=subject)
 
     async def _embedded(self, settings: Settings) -> AsyncMemory:
+        service, actor, space = await self.store(settings)
+        return AsyncMemory(service, actor=actor, space=space)
+
+    async def store(self, settings: Settings | None = None) -> tuple[Service, Actor, str]:
+        """The store itself, who is calling, and in which space: for whoever makes something else of it."""
+        settings = settings or self._options.get("settings") or read_settings()
         options = self._options
         engine = await open_engine(
             self._location,
@@ -84,8 +90,7 @@ class Opening:
             new_ids=options.get("new_ids"),
             work=options.get("work", True),
         )
-        space = options.get("space") or settings.space
-        return AsyncMemory(engine, actor=options.get("actor", LOCAL_OPERATOR), space=space)
+        return engine, options.get("actor", LOCAL_OPERATOR), options.get("space") or settings.space
 
     def __await__(self) -> Generator[Any, None, AsyncMemory]:
         return self.opened().__await__()

@@ -399,16 +399,17 @@ class ListProviders(Read[tuple[ProviderInfo, ...], tuple[ProviderInfo, ...]]):
         given.check_company(self.scope)
 
     async def prepare(self, core: Core, grant: Grant) -> tuple[ProviderInfo, ...]:
-        return tuple(
-            ProviderInfo(each.key, each.description, each.outside, each.capabilities, each.schema())
-            for each in providers_of(core).known()
-        )
+        return tuple(map(provider_info, providers_of(core).known()))
 
     def apply(self, reader: Reader, prepared: tuple[ProviderInfo, ...]) -> tuple[ProviderInfo, ...]:
         return prepared
 
     def touched(self, result: tuple[ProviderInfo, ...]) -> int:
         return len(result)
+
+
+def provider_info(provider: Provider) -> ProviderInfo:
+    return ProviderInfo(provider.key, provider.description, provider.outside, provider.capabilities, provider.schema())
 
 
 def _there(reader: Reader, key: str) -> Binding:

@@ -53,6 +53,20 @@ class ProviderInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class ProviderChecked:
+    """A provider with the configuration that it would be bound with, defaults filled in.
+
+    If it was asked: how long it took, and how many records it gave.
+    """
+
+    provider: str
+    outside: bool
+    config: Mapping[str, Any]
+    seconds: float | None = None
+    snippets: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class BindingList:
     """All bindings of a company, and what they are bound to."""
 

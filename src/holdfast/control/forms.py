@@ -1,0 +1,322 @@
+"""What the control plane speaks of, as JSON: one form for tools, for HTTP, and for whatever comes after them.
+
+Scopes are written with the names of their ids (`agent_id`, `session_key`, …); the company is the space. What is asked
+refuses fields that it does not know and guesses no types; what is told holds no secret and no configuration.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from holdfast.domain.bindings import MAX_KEY_CHARS
+from holdfast.domain.contract import (
+    MAX_CONTENT_CHARS,
+    MAX_SUMMARY_CHARS,
+    HookContext,
+    HookKind,
+    NewRecord,
+    Snippet,
+    SourceKind,
+    SourceRef,
+    Usage,
+)
+from holdfast.domain.ids import MAX_ID_CHARS
+from holdfast.domain.jobs import Job, JobState
+from holdfast.domain.scope import MAX_PART_CHARS, Scope
+
+MAX_FIELDS = 100
+MAX_METADATA = 32
+
+# What a scope's parts are called in JSON, and what they are called here.
+PARTS: Mapping[str, str] = {
+    "agent_id": "agent",
+    "project_id": "project",
+    "issue_id": "issue",
+    "run_id": "run",
+    "subject_id": "subject",
+    "session_key": "conversation",
+    "namespace": "namespace",
+}
+# The other way round, for problems that name a field of ours.
+_NAMES: Mapping[str, str] = {ours: theirs for theirs, ours in PARTS.items()} | {
+    "space": "company_id",
+    "binding": "binding_key",
+    "target_id": "agent_id",
+    "handle.record_id": "record_id",
+}
+_OF_SEVERAL = re.compile(r"handles\[(\d+)\]\.record_id")
+
+Part = Annotated[str, StringConstraints(min_length=1, max_length=MAX_PART_CHARS)]
+Key = Annotated[str, StringConstraints(min_length=1, max_length=MAX_KEY_CHARS, pattern="^[a-z0-9][a-z0-9_-]*$")]
+RecordId = Annotated[str, StringConstraints(min_length=1, max_length=MAX_ID_CHARS)]
+Scalar = str | int | float | bool
+Filter = Annotated[dict[Part, Scalar], Field(max_length=MAX_METADATA)]
+Metadata = Annotated[dict[Part, Any], Field(max_length=MAX_METADATA)]
+
+
+class Asked(BaseModel):
+    """What somebody gives."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_fields(cls, given: Any) -> Any:
+        """Each unknown field is a problem of its own, and a hundred thousand of them take seconds to put together."""
+        if isinstance(given, dict) and len(given) > MAX_FIELDS:
+            raise ValueError(f"has {len(given):,} fields; no request has more than {MAX_FIELDS}")
+        return given
+
+
+class Answer(BaseModel):
+    """What is told."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Placed(Asked):
+    """Where in a company's memory, and which memory, if not the one that is bound there."""
+
+    agent_id: Part | None = Field(default=None, description="The agent whose memory it is.")
+    subject_id: Part | None = Field(default=None, description="Whom it is about: a user, a customer, a person.")
+    project_id: Part | None = Field(default=None, description="The project it belongs to.")
+    issue_id: Part | None = Field(default=None, description="The issue it belongs to.")
+    run_id: Part | None = Field(default=None, description="The run it belongs to.")
+    session_key: Part | None = Field(default=None, description="The conversation it belongs to.")
+    namespace: Part | None = Field(default=None, description="A partition of your own.")
+    binding_key: Key | None = Field(
+        default=None, description="Use this binding; without it, the agent's, else the company's."
+    )
+
+    def where(self) -> dict[str, Any]:
+        """The parts of a scope, as our calls take them."""
+        return where_of({name: getattr(self, name) for name in PARTS})
+
+
+def where_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {PARTS[name]: value for name, value in given.items() if name in PARTS and value is not None}
+
+
+def named(field: str) -> str:
+    """What whoever wrote JSON calls a field of ours."""
+    if found := _OF_SEVERAL.fullmatch(field):
+        return f"record_ids[{found.group(1)}]"
+    return "record_ids" if field == "handles" else _NAMES.get(field, field)
+
+
+# --- sources, hooks, scopes -----------------------------------------------------------------------------------------
+
+
+class SourceGiven(Asked):
+    """Where a memory comes from."""
+
+    kind: SourceKind = Field(strict=False)
+    issue_id: RecordId | None = None
+    comment_id: RecordId | None = None
+    document_key: RecordId | None = None
+    run_id: RecordId | None = None
+    activity_id: RecordId | None = None
+    external_ref: Annotated[str, StringConstraints(min_length=1, max_length=2_000)] | None = None
+
+    def source(self, space: str) -> SourceRef:
+        return SourceRef(
+            self.kind,
+            space,
+            self.issue_id,
+            self.comment_id,
+            self.document_key,
+            self.run_id,
+            self.activity_id,
+            self.external_ref,
+        )
+
+
+class SourceTold(Answer):
+    kind: SourceKind
+    issue_id: str | None = None
+    comment_id: str | None = None
+    document_key: str | None = None
+    run_id: str | None = None
+    activity_id: str | None = None
+    external_ref: str | None = None
+
+    @classmethod
+    def of(cls, found: SourceRef) -> SourceTold:
+        return cls(
+            kind=found.kind,
+            issue_id=found.issue_id,
+            comment_id=found.comment_id,
+            document_key=found.document_key,
+            run_id=found.run_id,
+            activity_id=found.activity_id,
+            external_ref=found.external_ref,
+        )
+
+
+class HookTold(Answer):
+    """What set something off."""
+
+    kind: HookKind
+    hook_id: str
+    triggered_at: str
+    actor_agent_id: str | None = None
+    run_id: str | None = None
+
+    @classmethod
+    def of(cls, found: HookContext) -> HookTold:
+        return cls(
+            kind=found.kind,
+            hook_id=found.hook_id,
+            triggered_at=found.triggered_at.isoformat(),
+            actor_agent_id=found.actor_agent_id,
+            run_id=found.run_id,
+        )
+
+
+class ScopeTold(Answer):
+    company_id: str
+    agent_id: str | None = None
+    subject_id: str | None = None
+    project_id: str | None = None
+    issue_id: str | None = None
+    run_id: str | None = None
+    session_key: str | None = None
+    namespace: str | None = None
+
+    @classmethod
+    def of(cls, found: Scope) -> ScopeTold:
+        return cls(company_id=found.space, **{theirs: getattr(found, ours) for theirs, ours in PARTS.items()})
+
+
+class UsageTold(Answer):
+    """What one call took, as its provider told it. Cents are a decimal number in a text."""
+
+    provider: str
+    biller: str | None
+    model: str | None
+    billing_type: str
+    attribution_mode: str
+    input_tokens: int
+    cached_input_tokens: int
+    output_tokens: int
+    embedding_tokens: int
+    cost_cents: str | None
+    currency: str
+    latency_ms: float | None
+
+    @classmethod
+    def of(cls, found: Usage) -> UsageTold:
+        return cls(
+            provider=found.provider,
+            biller=found.biller,
+            model=found.model,
+            billing_type=found.billing_type,
+            attribution_mode=found.attribution_mode,
+            input_tokens=found.input_tokens,
+            cached_input_tokens=found.cached_input_tokens,
+            output_tokens=found.output_tokens,
+            embedding_tokens=found.embedding_tokens,
+            cost_cents=None if found.cost_cents is None else format(found.cost_cents, "f"),
+            currency=found.currency,
+            latency_ms=found.latency_ms,
+        )
+
+
+# --- records ----------------------------------------------------------------------------------------------------------
+
+
+class RecordGiven(Asked):
+    """A fact, preference or decision to be kept as it is."""
+
+    text: Annotated[str, StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARS)]
+    summary: Annotated[str, StringConstraints(min_length=1, max_length=MAX_SUMMARY_CHARS)] | None = None
+    metadata: Metadata = Field(default_factory=dict)
+
+    def record(self) -> NewRecord:
+        return NewRecord(self.text, self.summary, self.metadata)
+
+
+class SnippetTold(Answer):
+    """A record: `text` is what somebody stored, and data, whatever it says."""
+
+    record_id: str
+    provider_key: str
+    text: str
+    summary: str | None = None
+    score: float | None = None
+    source: SourceTold | None = None
+    scope: ScopeTold | None = None
+    recorded_at: str | None = None
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+    @classmethod
+    def of(cls, found: Snippet) -> SnippetTold:
+        return cls(
+            record_id=found.handle.record_id,
+            provider_key=found.handle.provider_key,
+            text=found.text,
+            summary=found.summary,
+            score=found.score,
+            source=None if found.source is None else SourceTold.of(found.source),
+            scope=None if found.scope is None else ScopeTold.of(found.scope),
+            recorded_at=iso(found.recorded_at),
+            metadata=dict(found.metadata),
+        )
+
+
+# --- jobs -------------------------------------------------------------------------------------------------------------
+
+
+class JobTold(Answer):
+    """One attempt at background work. `state` is `stuck` if nobody has been heard of since its lease ran out."""
+
+    job_id: str
+    kind: str
+    state: JobState
+    attempt: int
+    retry_of: str | None
+    retry_available: bool
+    done: int
+    total: int
+    error: str | None
+    scope: ScopeTold
+    binding_key: str | None
+    operation_id: str | None
+    hook: HookTold | None
+    source: SourceTold | None
+    submitted_at: str
+    started_at: str | None
+    finished_at: str | None
+
+    @classmethod
+    def of(cls, found: Job, now: datetime) -> JobTold:
+        cause = found.cause
+        state = JobState.STUCK if found.stuck(now) else JobState(found.status)
+        return cls(
+            job_id=found.id,
+            kind=found.kind,
+            state=state,
+            attempt=found.attempt,
+            retry_of=found.retry_of,
+            retry_available=state in (JobState.FAILED, JobState.CANCELLED),
+            done=found.done,
+            total=found.total,
+            error=found.error,
+            scope=ScopeTold.of(found.scope),
+            binding_key=None if cause is None else cause.binding,
+            operation_id=None if cause is None else cause.operation_id,
+            hook=None if cause is None or cause.hook is None else HookTold.of(cause.hook),
+            source=None if cause is None or cause.source is None else SourceTold.of(cause.source),
+            submitted_at=found.created_at.isoformat(),
+            started_at=iso(found.started_at),
+            finished_at=iso(found.finished_at),
+        )
+
+
+def iso(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()

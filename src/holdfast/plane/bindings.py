@@ -1,0 +1,137 @@
+"""Which memory serves whom: bindings, what they are bound to, the providers that there are, and who changed what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Unpack
+
+from holdfast.control.activity import ListActivity
+from holdfast.control.bindings import (
+    ClearTarget,
+    CreateBinding,
+    DeleteBinding,
+    GetBinding,
+    ListBindings,
+    ListProviders,
+    ListTargets,
+    ResolveBinding,
+    SetTarget,
+    UpdateBinding,
+)
+from holdfast.domain.access import Action
+from holdfast.domain.bindings import Binding, Target, TargetKind
+from holdfast.domain.contract import HookKind
+from holdfast.domain.control import ActivityPage, ProviderInfo, Resolved
+from holdfast.errors import InvalidInput
+from holdfast.inputs import Where, chosen
+from holdfast.plane.calling import Calls
+
+Hooks = Mapping[HookKind, bool] | Mapping[str, bool]
+
+
+class BindingCalls(Calls):
+    async def providers(self) -> tuple[ProviderInfo, ...]:
+        """The memories that a binding can name, with what each can do and the schema of its configuration."""
+        return await self._perform(Action.READ_BINDINGS, lambda: ListProviders(self._company()))
+
+    async def bindings(self) -> tuple[Binding, ...]:
+        """All bindings of the company, by key. One that never had any has `default`, which is `local`."""
+        return (await self._perform(Action.READ_BINDINGS, lambda: ListBindings(self._company()))).items
+
+    async def binding(self, key: str) -> Binding:
+        """One binding by its key."""
+        return await self._perform(Action.READ_BINDINGS, lambda: GetBinding(self._company(), key))
+
+    async def create_binding(
+        self,
+        key: str,
+        provider: str,
+        *,
+        config: Mapping[str, Any] | None = None,
+        hooks: Hooks | None = None,
+        enabled: bool = True,
+        idempotency_key: str | None = None,
+    ) -> Binding:
+        """Name a provider and its configuration. A secret is given as a reference: `env://NAME` or `file://PATH`."""
+
+        def make() -> CreateBinding:
+            return CreateBinding(
+                self._company(), key, provider, dict(config or {}), _hooks(hooks or {}), enabled, idempotency_key
+            )
+
+        return await self._perform(Action.MANAGE_BINDINGS, make)
+
+    async def update_binding(
+        self,
+        key: str,
+        *,
+        config: Mapping[str, Any] | None = None,
+        hooks: Hooks | None = None,
+        enabled: bool | None = None,
+        expected_revision: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Binding:
+        """Change what is given. `config` replaces the whole configuration; `hooks` switches those that it names."""
+
+        def make() -> UpdateBinding:
+            return UpdateBinding(
+                self._company(),
+                key,
+                None if config is None else dict(config),
+                None if hooks is None else _hooks(hooks),
+                enabled,
+                expected_revision,
+                idempotency_key,
+            )
+
+        return await self._perform(Action.MANAGE_BINDINGS, make)
+
+    async def delete_binding(self, key: str, *, idempotency_key: str | None = None) -> None:
+        """Take a binding away, with what was bound to it. Its operations stay, and what it keeps outside does too."""
+        await self._perform(Action.MANAGE_BINDINGS, lambda: DeleteBinding(self._company(), key, idempotency_key))
+
+    async def targets(self) -> tuple[Target, ...]:
+        """What is bound to what: the company, then agents."""
+        return await self._perform(Action.READ_BINDINGS, lambda: ListTargets(self._company()))
+
+    async def set_default(self, key: str, *, idempotency_key: str | None = None) -> Target:
+        """Have this binding serve whoever has none of its own."""
+        return await self._bind(TargetKind.COMPANY, self.space, key, idempotency_key)
+
+    async def clear_default(self, *, idempotency_key: str | None = None) -> bool:
+        """From then on whoever has no binding of its own has none; False if there was no default."""
+        return await self._unbind(TargetKind.COMPANY, self.space, idempotency_key)
+
+    async def set_override(self, agent: str, key: str, *, idempotency_key: str | None = None) -> Target:
+        """Have this binding serve that agent."""
+        return await self._bind(TargetKind.AGENT, agent, key, idempotency_key)
+
+    async def clear_override(self, agent: str, *, idempotency_key: str | None = None) -> bool:
+        """Have that agent served by the company's default again; False if it was."""
+        return await self._unbind(TargetKind.AGENT, agent, idempotency_key)
+
+    async def resolve(self, key: str | None = None, **where: Unpack[Where]) -> Resolved:
+        """Which binding serves there, by what it was chosen, and what was looked at."""
+        return await self._perform(Action.RESOLVE_BINDING, lambda: ResolveBinding(self._scope(where), key))
+
+    async def activity(self, *, cursor: str | None = None, limit: int = 50) -> ActivityPage:
+        """Who changed what, newest first."""
+        return await self._perform(Action.READ_BINDINGS, lambda: ListActivity(self._company(), cursor, limit))
+
+    async def _bind(self, kind: TargetKind, target: str, key: str, idempotency_key: str | None) -> Target:
+        return await self._perform(
+            Action.MANAGE_BINDINGS,
+            lambda: SetTarget(self._company(), kind, target, key, idempotency_key=idempotency_key),
+        )
+
+    async def _unbind(self, kind: TargetKind, target: str, idempotency_key: str | None) -> bool:
+        return await self._perform(
+            Action.MANAGE_BINDINGS,
+            lambda: ClearTarget(self._company(), kind, target, idempotency_key=idempotency_key),
+        )
+
+
+def _hooks(given: Hooks) -> dict[HookKind, bool]:
+    if not isinstance(given, Mapping):
+        raise InvalidInput("hooks", f"expected a dictionary of true or false, got {type(given).__name__}")
+    return {chosen(HookKind, name, "hooks"): wanted for name, wanted in given.items()}

@@ -1,0 +1,249 @@
+"""Memory itself, through whichever provider serves the caller: every call is one row in the trail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Unpack
+
+from holdfast.control.memory import (
+    Capture,
+    CorrectRecord,
+    ExplainQuery,
+    ForgetRecords,
+    GetRecord,
+    ListProviderJobs,
+    ListRecords,
+    Profile,
+    Query,
+    RetryProviderJob,
+    UpsertRecords,
+)
+from holdfast.domain.access import Action
+from holdfast.domain.contract import (
+    ANY_PROVIDER,
+    DEFAULT_PAGE,
+    DEFAULT_TOP_K,
+    CaptureMode,
+    CaptureResult,
+    ContextBundle,
+    CorrectResult,
+    ForgetResult,
+    Intent,
+    JobPage,
+    ListPage,
+    ProfileResult,
+    RecordHandle,
+    Snippet,
+    TraceResult,
+    WriteResult,
+)
+from holdfast.domain.control import Answered
+from holdfast.inputs import Where, chosen, several
+from holdfast.plane.calling import Calls
+from holdfast.plane.reading import Payload, Record, Source, needed_source, payload_from, records_from, source_from
+
+
+class MemoryCalls(Calls):
+    async def capture(
+        self,
+        payload: Payload,
+        *,
+        source: Source,
+        mode: CaptureMode | str = CaptureMode.RESIDUE,
+        metadata: Mapping[str, Any] | None = None,
+        binding_key: str | None = None,
+        idempotency_key: str | None = None,
+        **where: Unpack[Where],
+    ) -> Answered[CaptureResult]:
+        """Hand over what happened: a text, or a dictionary with `text`, `mime_type`, `metadata` and `object`.
+
+        With the mode `capture_residue` it is evidence to be learned from; with `capture_record` it is kept as it is.
+        """
+
+        def make() -> Capture:
+            return Capture(
+                scope=self._scope(where),
+                source=needed_source(source, self.space),
+                payload=payload_from(payload),
+                binding_key=binding_key,
+                mode=chosen(CaptureMode, mode, "mode"),
+                metadata=dict(metadata or {}),
+                idempotency_key=idempotency_key,
+            )
+
+        return await self._perform(Action.CAPTURE, make)
+
+    async def upsert(
+        self,
+        records: Record | Iterable[Record],
+        *,
+        source: Source | None = None,
+        binding_key: str | None = None,
+        idempotency_key: str | None = None,
+        **where: Unpack[Where],
+    ) -> Answered[WriteResult]:
+        """Keep facts as they are: texts, or dictionaries with `text`, `summary` and `metadata`.
+
+        One whose metadata has a `key` takes the place of the record of that key in the same scope.
+        """
+
+        def make() -> UpsertRecords:
+            return UpsertRecords(
+                scope=self._scope(where),
+                records=records_from(records),
+                source=source_from(source, self.space),
+                binding_key=binding_key,
+                idempotency_key=idempotency_key,
+            )
+
+        return await self._perform(Action.RECORD_UPSERT, make)
+
+    async def query(
+        self,
+        query: str,
+        *,
+        top_k: int = DEFAULT_TOP_K,
+        intent: Intent | str = Intent.ANSWER,
+        metadata_filter: Mapping[str, Any] | None = None,
+        binding_key: str | None = None,
+        **where: Unpack[Where],
+    ) -> Answered[ContextBundle]:
+        """What matches, best first. What comes back is data, and from whoever is bound here."""
+        return await self._perform(
+            Action.QUERY,
+            lambda: Query(
+                scope=self._scope(where),
+                query=query,
+                top_k=top_k,
+                intent=chosen(Intent, intent, "intent"),
+                metadata_filter=dict(metadata_filter or {}),
+                binding_key=binding_key,
+            ),
+        )
+
+    async def explain(
+        self,
+        query: str,
+        *,
+        top_k: int = DEFAULT_TOP_K,
+        metadata_filter: Mapping[str, Any] | None = None,
+        binding_key: str | None = None,
+        **where: Unpack[Where],
+    ) -> Answered[TraceResult]:
+        """How a query comes to its result, in the provider's own terms, if it can tell."""
+        return await self._perform(
+            Action.EXPLAIN,
+            lambda: ExplainQuery(
+                scope=self._scope(where),
+                query=query,
+                top_k=top_k,
+                metadata_filter=dict(metadata_filter or {}),
+                binding_key=binding_key,
+            ),
+        )
+
+    async def list(
+        self,
+        *,
+        limit: int = DEFAULT_PAGE,
+        cursor: str | None = None,
+        metadata_filter: Mapping[str, Any] | None = None,
+        binding_key: str | None = None,
+        **where: Unpack[Where],
+    ) -> Answered[ListPage]:
+        """Records, newest first, page by page. Every part of the scope that is given must match."""
+        return await self._perform(
+            Action.LIST,
+            lambda: ListRecords(
+                scope=self._scope(where),
+                cursor=cursor,
+                limit=limit,
+                metadata_filter=dict(metadata_filter or {}),
+                binding_key=binding_key,
+            ),
+        )
+
+    async def get(
+        self, record_id: str | RecordHandle, *, binding_key: str | None = None, **where: Unpack[Where]
+    ) -> Answered[Snippet]:
+        """One record by its provider's id."""
+        return await self._perform(
+            Action.GET,
+            lambda: GetRecord(scope=self._scope(where), handle=_handle(record_id), binding_key=binding_key),
+        )
+
+    async def forget(
+        self,
+        record_ids: str | RecordHandle | Iterable[str | RecordHandle],
+        *,
+        binding_key: str | None = None,
+        idempotency_key: str | None = None,
+        **where: Unpack[Where],
+    ) -> Answered[ForgetResult]:
+        """Forget records for good, by their ids; the answer says which went, and which were not there."""
+
+        def make() -> ForgetRecords:
+            return ForgetRecords(
+                scope=self._scope(where),
+                handles=_handles(record_ids),
+                binding_key=binding_key,
+                idempotency_key=idempotency_key,
+            )
+
+        return await self._perform(Action.FORGET, make)
+
+    async def correct(
+        self,
+        record_id: str | RecordHandle,
+        text: str,
+        *,
+        reason: str | None = None,
+        binding_key: str | None = None,
+        idempotency_key: str | None = None,
+        **where: Unpack[Where],
+    ) -> Answered[CorrectResult]:
+        """Put another text in a record's place, if the provider can."""
+        return await self._perform(
+            Action.CORRECT,
+            lambda: CorrectRecord(
+                scope=self._scope(where),
+                handle=_handle(record_id),
+                text=text,
+                reason=reason,
+                binding_key=binding_key,
+                idempotency_key=idempotency_key,
+            ),
+        )
+
+    async def profile(self, *, binding_key: str | None = None, **where: Unpack[Where]) -> Answered[ProfileResult]:
+        """What is known of somebody in a few words, if the provider can tell."""
+        return await self._perform(Action.PROFILE, lambda: Profile(scope=self._scope(where), binding_key=binding_key))
+
+    async def provider_jobs(
+        self, *, cursor: str | None = None, binding_key: str | None = None, **where: Unpack[Where]
+    ) -> Answered[JobPage]:
+        """The extraction jobs of the provider's own, if it has any to tell of."""
+        return await self._perform(
+            Action.JOBS,
+            lambda: ListProviderJobs(scope=self._scope(where), cursor=cursor, binding_key=binding_key),
+        )
+
+    async def retry_provider_job(
+        self, job_id: str, *, binding_key: str | None = None, **where: Unpack[Where]
+    ) -> Answered[CaptureResult]:
+        """Have the provider try one of its jobs again."""
+        return await self._perform(
+            Action.MANAGE_JOBS,
+            lambda: RetryProviderJob(scope=self._scope(where), job_id=job_id, binding_key=binding_key),
+        )
+
+
+def _handle(given: str | RecordHandle) -> RecordHandle:
+    """An id alone is of whoever serves the call."""
+    return given if isinstance(given, RecordHandle) else RecordHandle(ANY_PROVIDER, given)
+
+
+def _handles(given: str | RecordHandle | Iterable[str | RecordHandle]) -> tuple[RecordHandle, ...]:
+    if isinstance(given, RecordHandle):
+        return (given,)
+    return tuple(_handle(each) for each in several(given, "record_ids"))

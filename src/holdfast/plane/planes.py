@@ -1,0 +1,92 @@
+"""`AsyncControlPlane`, every call as a method, and `ControlPlane`, its blocking face. Nothing is written twice."""
+
+from __future__ import annotations
+
+import os
+from types import TracebackType
+from typing import Self, Unpack
+
+from holdfast.plane.bindings import BindingCalls
+from holdfast.plane.memory import MemoryCalls
+from holdfast.plane.opening import PlaneOptions, opened
+from holdfast.plane.trail import TrailCalls
+from holdfast.portal import Face, blocking
+
+
+class AsyncControlPlane(BindingCalls, MemoryCalls, TrailCalls):
+    """A company's memory as it is looked after. Every call leaves one operation row, however it ends.
+
+    Where something belongs is given by keywords: agent, subject, project, issue, run, conversation, namespace.
+    """
+
+    @classmethod
+    async def open(
+        cls, location: str | os.PathLike[str] = "memory.db", **options: Unpack[PlaneOptions]
+    ) -> AsyncControlPlane:
+        """Open or create a store, as `holdfast.open_async` does, and look after the memory of one company in it.
+
+        `space` is the company, `actor` who is calling. The rest is as for a memory: `embedder`, `settings`, `work`, …
+        """
+        return cls(**await opened(location, options))
+
+    @property
+    def _loopless(self) -> bool:
+        return self._service.loopless
+
+    async def close(self) -> None:
+        """Finish what was accepted, and let go of the store."""
+        await self._service.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+class ControlPlane(Face[AsyncControlPlane]):
+    """A company's control plane, for code that is not asynchronous. `AsyncControlPlane` says what each method does."""
+
+    @classmethod
+    def open(cls, location: str | os.PathLike[str] = "memory.db", **options: Unpack[PlaneOptions]) -> ControlPlane:
+        """Open or create a store, and look after the memory of one company in it."""
+        return cls(lambda: AsyncControlPlane.open(location, **options))
+
+    @property
+    def space(self) -> str:
+        """The company whose memory this is."""
+        return self._behind.space
+
+    providers = blocking(AsyncControlPlane.providers)
+    bindings = blocking(AsyncControlPlane.bindings)
+    binding = blocking(AsyncControlPlane.binding)
+    create_binding = blocking(AsyncControlPlane.create_binding)
+    update_binding = blocking(AsyncControlPlane.update_binding)
+    delete_binding = blocking(AsyncControlPlane.delete_binding)
+    targets = blocking(AsyncControlPlane.targets)
+    set_default = blocking(AsyncControlPlane.set_default)
+    clear_default = blocking(AsyncControlPlane.clear_default)
+    set_override = blocking(AsyncControlPlane.set_override)
+    clear_override = blocking(AsyncControlPlane.clear_override)
+    resolve = blocking(AsyncControlPlane.resolve)
+    activity = blocking(AsyncControlPlane.activity)
+    capture = blocking(AsyncControlPlane.capture)
+    upsert = blocking(AsyncControlPlane.upsert)
+    query = blocking(AsyncControlPlane.query)
+    explain = blocking(AsyncControlPlane.explain)
+    list = blocking(AsyncControlPlane.list)
+    get = blocking(AsyncControlPlane.get)
+    forget = blocking(AsyncControlPlane.forget)
+    correct = blocking(AsyncControlPlane.correct)
+    profile = blocking(AsyncControlPlane.profile)
+    provider_jobs = blocking(AsyncControlPlane.provider_jobs)
+    retry_provider_job = blocking(AsyncControlPlane.retry_provider_job)
+    operations = blocking(AsyncControlPlane.operations)
+    operation = blocking(AsyncControlPlane.operation)
+    metrics = blocking(AsyncControlPlane.metrics)
+
+    def close(self) -> None:
+        """Finish what was accepted, and let go of the store."""
+        self._end()

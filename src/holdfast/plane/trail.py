@@ -1,0 +1,67 @@
+"""What memory did: operations, and how well they went."""
+
+from __future__ import annotations
+
+from holdfast.control.operations import GetMetrics, GetOperation, ListOperations
+from holdfast.domain.access import Action
+from holdfast.domain.contract import DEFAULT_PAGE, SourceKind
+from holdfast.domain.operations import (
+    MemoryMetrics,
+    Operation,
+    OperationFilter,
+    OperationPage,
+    OperationType,
+    Outcome,
+)
+from holdfast.inputs import Moment, chosen, moment_from
+from holdfast.plane.calling import Calls
+
+
+class TrailCalls(Calls):
+    async def operations(
+        self,
+        *,
+        agent: str | None = None,
+        project: str | None = None,
+        issue: str | None = None,
+        run: str | None = None,
+        binding_key: str | None = None,
+        source_kind: str | None = None,
+        type: str | None = None,  # noqa: A002 - what the seed calls it
+        action: str | None = None,
+        outcome: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        cursor: str | None = None,
+        limit: int = DEFAULT_PAGE,
+    ) -> OperationPage:
+        """What was done, newest first. Each filter that is given must match; `until` is the first moment too late."""
+
+        def make() -> ListOperations:
+            wanted = OperationFilter(
+                agent=agent,
+                project=project,
+                issue=issue,
+                run=run,
+                binding=binding_key,
+                source_kind=None if source_kind is None else chosen(SourceKind, source_kind, "source_kind"),
+                type=None if type is None else chosen(OperationType, type, "type"),
+                action=None if action is None else chosen(Action, action, "action"),
+                outcome=None if outcome is None else chosen(Outcome, outcome, "outcome"),
+                since=moment_from(since, "since"),
+                until=moment_from(until, "until"),
+            )
+            return ListOperations(self._company(), wanted, cursor, limit)
+
+        return await self._perform(Action.READ_OPERATIONS, make)
+
+    async def operation(self, operation_id: str) -> Operation:
+        """One operation by its id."""
+        return await self._perform(Action.READ_OPERATIONS, lambda: GetOperation(self._company(), operation_id))
+
+    async def metrics(self, *, since: Moment | None = None, until: Moment | None = None) -> MemoryMetrics:
+        """How well memory served the company in a time."""
+        return await self._perform(
+            Action.READ_OPERATIONS,
+            lambda: GetMetrics(self._company(), moment_from(since, "since"), moment_from(until, "until")),
+        )

@@ -1,0 +1,133 @@
+"""The control plane's two faces, and how they are opened and closed."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from holdfast import Actor, ActorKind, AsyncControlPlane, ControlPlane
+from holdfast.errors import AccessDenied, InvalidInput, NotFound, StoreClosed
+
+METHODS = [
+    "activity", "binding", "bindings", "capture", "clear_default", "clear_override", "close",
+    "correct", "create_binding", "delete_binding",
+    "explain", "forget", "get", "list", "metrics",
+    "operation", "operations", "profile", "provider_jobs", "providers", "query", "resolve",
+    "retry_provider_job", "set_default", "set_override", "targets",
+    "update_binding", "upsert",
+]  # fmt: skip
+
+
+def methods(of: type) -> dict[str, object]:
+    return {name: found for name, found in inspect.getmembers(of, inspect.isfunction) if not name.startswith("_")}
+
+
+def test_the_calls_are_these() -> None:
+    assert sorted(methods(AsyncControlPlane)) == METHODS
+
+
+def test_the_blocking_face_has_every_method_with_the_same_signature() -> None:
+    blocking, core = methods(ControlPlane), methods(AsyncControlPlane)
+    assert set(blocking) == set(core)
+    for name in core:
+        assert inspect.signature(blocking[name]) == inspect.signature(core[name]), name  # type: ignore[arg-type]
+        assert inspect.iscoroutinefunction(core[name]), name
+        assert inspect.getdoc(blocking[name]) == inspect.getdoc(core[name]), name
+        assert inspect.getdoc(core[name]), name
+
+
+def test_a_new_company_is_served_by_our_own_store(tmp_path: Path) -> None:
+    with ControlPlane.open(tmp_path / "memory.db", space="acme", embedder="fake", work=False) as plane:
+        plane.upsert("Releases go out on Tuesdays.", agent="builder")
+        found = plane.query("When are releases?", agent="builder")
+        assert [each.text for each in found.result.snippets] == ["Releases go out on Tuesdays."]
+        assert (found.binding, found.provider) == ("default", "local")
+        (binding,) = plane.bindings()
+        assert (binding.key, binding.provider, binding.created_at) == ("default", "local", None)
+        kept = plane.upsert("Standups are at nine.", agent="builder")
+        operation = plane.operation(kept.operation_id)
+        assert operation.attribution is not None
+        assert operation.attribution.binding == "default"
+
+
+def test_companies_do_not_see_each_other(tmp_path: Path) -> None:
+    place = tmp_path / "memory.db"
+    with ControlPlane.open(place, space="acme", embedder="fake", work=False) as plane:
+        plane.upsert("Releases go out on Tuesdays.")
+        plane.create_binding("second", "local")
+    with ControlPlane.open(place, space="other", embedder="fake", work=False) as plane:
+        assert plane.query("releases").result.snippets == ()
+        assert [each.key for each in plane.bindings()] == ["default"]
+        assert all(each.scope.space == "other" for each in plane.operations().items)
+
+
+def test_it_opens_in_an_agents_name(tmp_path: Path) -> None:
+    agent = Actor(ActorKind.AGENT, "builder", "acme")
+    with ControlPlane.open(tmp_path / "memory.db", space="acme", actor=agent, embedder="fake", work=False) as plane:
+        plane.upsert("The build runs on two cores.")
+        (found,) = plane.list().result.items
+        assert found.scope is not None
+        assert found.scope.agent == "builder"
+        with pytest.raises(AccessDenied):
+            plane.bindings()
+        with pytest.raises(AccessDenied):
+            plane.query("cores", agent="tester")
+
+
+def test_it_opens_without_an_event_loop_of_its_own(tmp_path: Path) -> None:
+    async def work() -> int:
+        plane = await AsyncControlPlane.open(tmp_path / "memory.db", embedder="fake", work=False)
+        async with plane:
+            return len(await plane.bindings())
+
+    assert asyncio.run(work()) == 1
+
+
+def test_a_servers_address_is_refused_with_where_to_look() -> None:
+    with pytest.raises(InvalidInput, match=r"location: .*/companies/…/memory"):
+        ControlPlane.open("http://127.0.0.1:8010")
+
+
+def test_a_closed_one_says_so(tmp_path: Path) -> None:
+    plane = ControlPlane.open(tmp_path / "memory.db", embedder="fake", work=False)
+    plane.close()
+    plane.close()
+    with pytest.raises(StoreClosed):
+        plane.bindings()
+
+
+def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with ControlPlane.open(tmp_path / "memory.db", embedder="fake", work=False) as plane:
+        for field, call in {
+            "source.kind": lambda: plane.capture("x", source="gossip"),
+            "source": lambda: plane.capture("x", source={"kind": "run", "run": "r1"}),
+            "payload": lambda: plane.capture({"words": "x"}, source="run"),
+            "records[0]": lambda: plane.upsert([{"txt": "x"}]),
+            "records[0].text": lambda: plane.upsert([{"summary": "x"}]),
+            "records": lambda: plane.upsert(3),  # type: ignore[arg-type]
+            "mode": lambda: plane.capture("x", source="run", mode="whole"),
+            "intent": lambda: plane.query("x", intent="gossip"),
+            "hooks": lambda: plane.create_binding("a", "local", hooks={"after_lunch": True}),
+            "agnt": lambda: plane.query("x", agnt="builder"),
+            "since": lambda: plane.operations(since="yesterday"),
+            "outcome": lambda: plane.operations(outcome="fine"),
+        }.items():
+            with pytest.raises(InvalidInput) as caught:
+                call()
+            assert caught.value.field == field
+        with pytest.raises(NotFound):
+            plane.get("mem_none")
+
+
+def test_a_handle_of_another_provider_names_nothing_here(tmp_path: Path) -> None:
+    from holdfast.domain.contract import RecordHandle
+
+    with holdfast.ControlPlane.open(tmp_path / "memory.db", embedder="fake", work=False) as plane:
+        (record,) = plane.upsert("Releases go out on Tuesdays.").result.records
+        assert plane.get(record).result.text == plane.get(record.record_id).result.text
+        with pytest.raises(NotFound, match="'elsewhere'"):
+            plane.get(RecordHandle("elsewhere", record.record_id))
