@@ -11,7 +11,7 @@ from starlette.types import ASGIApp
 
 import holdfast
 from holdfast.domain.access import Action, Actor
-from holdfast.gateway import conversations, memories, problems, resources, users, verbs
+from holdfast.gateway import companies, conversations, memories, problems, resources, users, verbs
 from holdfast.gateway.access import Door, Rule, ruled, unruled
 from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.document import describe
@@ -51,6 +51,7 @@ def routed(service: Service, directory: Directory, config: GatewayConfig, metric
         resources.router(door, config),
         _verbs(door),
         everos.router(door),
+        *companies.routers(door),
     )
     for router in routers:
         app.include_router(router)

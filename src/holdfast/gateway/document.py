@@ -48,6 +48,8 @@ EVEROS_ERROR: dict[str, Any] = {
 }
 _KEYS = {
     "userKey": {"type": "http", "scheme": "bearer", "description": "A user's key, uk_…"},
+    "agentKey": {"type": "http", "scheme": "bearer", "description": "The key of an agent of one company, ak_…"},
+    "operatorKey": {"type": "http", "scheme": "bearer", "description": "The key of an operator of one company, ok_…"},
     "operatorToken": {"type": "http", "scheme": "bearer", "description": "The operator's token."},
 }
 _SECURITY: dict[Rule, list[dict[str, list[str]]]] = {
@@ -55,6 +57,7 @@ _SECURITY: dict[Rule, list[dict[str, list[str]]]] = {
     Rule.USER: [{"userKey": []}],
     Rule.OPERATOR: [{"operatorToken": []}],
     Rule.KNOWN: [{"userKey": []}, {"operatorToken": []}],
+    Rule.COMPANY: [{"operatorToken": []}, {"operatorKey": []}, {"agentKey": []}, {"userKey": []}, {}],
     Rule.SIGN_UP: [{"operatorToken": []}, {"userKey": []}, {}],
     Rule.METRICS: [{"operatorToken": []}, {}],
 }

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 from fastapi import Request
+from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.responses import Response
@@ -16,7 +17,7 @@ class StrictRoute(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
-        known = {parameter.alias for parameter in self.dependant.query_params}
+        known = set(_names(self.dependant))
 
         async def handled(request: Request) -> Response:
             if request.scope["query_string"] and (unknown := request.query_params.keys() - known):
@@ -26,3 +27,11 @@ class StrictRoute(APIRoute):
             return await handle(request)
 
         return handled
+
+
+def _names(dependant: Dependant) -> Iterator[str]:
+    """Of all query parameters of a route, also of those that it takes as one."""
+    for parameter in dependant.query_params:
+        yield parameter.alias
+    for part in dependant.dependencies:
+        yield from _names(part)

@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from holdfast import errors
+from holdfast.control.forms import named
 from holdfast.gateway.edge.refusals import phrase, problem_body
 
 log = logging.getLogger("holdfast.gateway")
@@ -93,9 +94,16 @@ async def _ours(request: Request, error: Exception) -> Response:
         headers["Retry-After"] = str(RETRY_SECONDS)
     fields: list[dict[str, str]] = []
     if isinstance(error, errors.InvalidInput):
-        field = error.field if request.url.path.startswith("/verbs/") else _HERE.get(error.field, error.field)
+        field = _field(request.url.path, error.field)
         detail, fields = f"{field}: {error.problem}", [{"field": field, "problem": error.problem}]
     return refusal(request, status, error.code, detail, headers, fields)
+
+
+def _field(path: str, field: str) -> str:
+    """What whoever called this route calls a field."""
+    if path.startswith("/verbs/"):
+        return field
+    return named(field) if path.startswith("/companies/") else _HERE.get(field, field)
 
 
 # What the library calls by another name than the routes do.

@@ -1,0 +1,12 @@
+"""The control plane over HTTP: `/companies/{company_id}/memory/…`, a module per group of routes."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from holdfast.gateway.access import Door
+from holdfast.gateway.companies import bindings, credentials, records, trail
+
+
+def routers(door: Door) -> tuple[APIRouter, ...]:
+    return tuple(module.router(door) for module in (bindings, records, trail, credentials))

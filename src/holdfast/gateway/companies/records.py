@@ -1,0 +1,295 @@
+"""Memory itself: capture, records, query, forget and correct, through whichever provider serves the caller."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request
+from pydantic import Field, StringConstraints
+
+from holdfast.control.forms import (
+    Asked,
+    Filter,
+    Metadata,
+    Placed,
+    RecordGiven,
+    RecordId,
+    SnippetTold,
+    SourceGiven,
+)
+from holdfast.domain.contract import (
+    DEFAULT_TOP_K,
+    MAX_CONTENT_CHARS,
+    MAX_HANDLES,
+    MAX_QUERY_CHARS,
+    MAX_RECORDS,
+    MAX_TOP_K,
+    CaptureMode,
+    Intent,
+    SourcePayload,
+)
+from holdfast.gateway.access import Door, Rule, ruled
+from holdfast.gateway.companies.calling import PAGE, ByKey, CompanyId, Cursor, Id, Limit, Where, plane_of, router_of
+from holdfast.gateway.companies.told import (
+    Bundle,
+    Captured,
+    Corrected,
+    Explained,
+    Forgotten,
+    ProfileTold,
+    ProviderJobList,
+    ProviderJobTold,
+    RecordList,
+    RecordTold,
+    Upserted,
+    served,
+)
+from holdfast.gateway.headers import IdempotencyKey
+from holdfast.gateway.problems import refusals
+
+Content = Annotated[str, StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARS)]
+# Of whoever is asked: it may be down, slow, or make no sense.
+_OUTSIDE = (502, 504)
+
+
+class PayloadGiven(Asked):
+    """What happened: a text, a structured object, or both."""
+
+    text: Content | None = None
+    mime_type: Annotated[str, StringConstraints(min_length=1, max_length=128)] | None = None
+    metadata: Metadata = Field(default_factory=dict)
+    object: dict[str, Any] | None = None
+
+    def payload(self) -> SourcePayload:
+        return SourcePayload(self.text, self.mime_type, self.metadata, self.object)
+
+
+class CaptureGiven(Placed):
+    source: SourceGiven
+    payload: PayloadGiven
+    mode: Annotated[CaptureMode, Field(strict=False)] = CaptureMode.RESIDUE
+    metadata: Metadata = Field(default_factory=dict)
+
+
+class UpsertGiven(Placed):
+    records: Annotated[list[RecordGiven], Field(min_length=1, max_length=MAX_RECORDS)]
+    source: SourceGiven | None = None
+
+
+class QueryGiven(Placed):
+    query: Annotated[str, StringConstraints(min_length=1, max_length=MAX_QUERY_CHARS)]
+    top_k: Annotated[int, Field(ge=1, le=MAX_TOP_K)] = DEFAULT_TOP_K
+    intent: Annotated[Intent, Field(strict=False)] = Intent.ANSWER
+    metadata_filter: Filter | None = None
+
+
+class ExplainGiven(Placed):
+    query: Annotated[str, StringConstraints(min_length=1, max_length=MAX_QUERY_CHARS)]
+    top_k: Annotated[int, Field(ge=1, le=MAX_TOP_K)] = DEFAULT_TOP_K
+    metadata_filter: Filter | None = None
+
+
+class ForgetGiven(Placed):
+    record_ids: Annotated[list[RecordId], Field(min_length=1, max_length=MAX_HANDLES)]
+
+
+class CorrectGiven(Placed):
+    text: Content
+    reason: Annotated[str, StringConstraints(min_length=1, max_length=1_000)] | None = None
+
+
+def router(door: Door) -> APIRouter:
+    routes = router_of("records")
+    _writing(routes, door)
+    _asking(routes, door)
+    _reading(routes, door)
+    _changing(routes, door)
+    _extracting(routes, door)
+    return routes
+
+
+def _writing(routes: APIRouter, door: Door) -> None:
+    @routes.post("/capture", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
+    async def capture(
+        request: Request, company_id: CompanyId, given: CaptureGiven, idempotency_key: IdempotencyKey = None
+    ) -> Captured:
+        """Hand over what happened: as evidence to be learned from, or to be kept as it is."""
+        plane = await plane_of(door, request, company_id)
+        found = await plane.capture(
+            given.payload.payload(),
+            source=given.source.source(company_id),
+            mode=given.mode,
+            metadata=given.metadata,
+            binding_key=given.binding_key,
+            idempotency_key=idempotency_key,
+            **given.where(),
+        )
+        return Captured(
+            **served(found),
+            record_ids=[each.record_id for each in found.result.records],
+            jobs=[ProviderJobTold.of(each) for each in found.result.jobs],
+        )
+
+    @routes.post("/records", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
+    async def upsert_records(
+        request: Request, company_id: CompanyId, given: UpsertGiven, idempotency_key: IdempotencyKey = None
+    ) -> Upserted:
+        """Keep facts as they are. One whose metadata has a `key` takes the place of the one of that key."""
+        plane = await plane_of(door, request, company_id)
+        found = await plane.upsert(
+            [each.record() for each in given.records],
+            source=None if given.source is None else given.source.source(company_id),
+            binding_key=given.binding_key,
+            idempotency_key=idempotency_key,
+            **given.where(),
+        )
+        return Upserted(**served(found), record_ids=[each.record_id for each in found.result.records])
+
+
+def _asking(routes: APIRouter, door: Door) -> None:
+    @routes.post("/query", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
+    async def query(request: Request, company_id: CompanyId, given: QueryGiven) -> Bundle:
+        """What matches, best first."""
+        plane = await plane_of(door, request, company_id)
+        found = await plane.query(
+            given.query,
+            top_k=given.top_k,
+            intent=given.intent,
+            metadata_filter=given.metadata_filter,
+            binding_key=given.binding_key,
+            **given.where(),
+        )
+        return Bundle(
+            **served(found),
+            snippets=[SnippetTold.of(each) for each in found.result.snippets],
+            profile_summary=found.result.profile_summary,
+        )
+
+    @routes.post("/explain", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
+    async def explain(request: Request, company_id: CompanyId, given: ExplainGiven) -> Explained:
+        """How a query comes to its result, in the provider's own terms."""
+        plane = await plane_of(door, request, company_id)
+        found = await plane.explain(
+            given.query,
+            top_k=given.top_k,
+            metadata_filter=given.metadata_filter,
+            binding_key=given.binding_key,
+            **given.where(),
+        )
+        return Explained(**served(found), trace=dict(found.result.trace))
+
+    @routes.get("/profile", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
+    async def profile(request: Request, company_id: CompanyId, where: Where, binding_key: ByKey = None) -> ProfileTold:
+        """What is known of somebody, in a few words."""
+        plane = await plane_of(door, request, company_id)
+        found = await plane.profile(binding_key=binding_key, **where)
+        return ProfileTold(**served(found), summary=found.result.summary)
+
+
+def _reading(routes: APIRouter, door: Door) -> None:
+    @routes.get("/records", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
+    async def list_records(
+        request: Request,
+        company_id: CompanyId,
+        where: Where,
+        binding_key: ByKey = None,
+        limit: Limit = PAGE,
+        cursor: Cursor = None,
+    ) -> RecordList:
+        """Records, newest first, page by page. Every part of the scope that is given must match."""
+        plane = await plane_of(door, request, company_id)
+        found = await plane.list(limit=limit, cursor=cursor, binding_key=binding_key, **where)
+        return RecordList(
+            **served(found),
+            records=[SnippetTold.of(each) for each in found.result.items],
+            next_cursor=found.result.next_cursor,
+        )
+
+    @routes.get(
+        "/records/{record_id:path}", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE)
+    )
+    async def get_record(
+        request: Request, company_id: CompanyId, record_id: Id, where: Where, binding_key: ByKey = None
+    ) -> RecordTold:
+        """One record by its provider's id."""
+        plane = await plane_of(door, request, company_id)
+        found = await plane.get(record_id, binding_key=binding_key, **where)
+        return RecordTold(**served(found), record=SnippetTold.of(found.result))
+
+
+def _changing(routes: APIRouter, door: Door) -> None:
+    @routes.post(
+        "/records/{record_id:path}/correct",
+        **ruled(Rule.COMPANY),
+        responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE),
+    )
+    async def correct_record(
+        request: Request,
+        company_id: CompanyId,
+        record_id: Id,
+        given: CorrectGiven,
+        idempotency_key: IdempotencyKey = None,
+    ) -> Corrected:
+        """Put another text in a record's place."""
+        plane = await plane_of(door, request, company_id)
+        found = await plane.correct(
+            record_id,
+            given.text,
+            reason=given.reason,
+            binding_key=given.binding_key,
+            idempotency_key=idempotency_key,
+            **given.where(),
+        )
+        before = found.result.superseded
+        return Corrected(
+            **served(found),
+            record_id=found.result.record.record_id,
+            superseded_id=None if before is None else before.record_id,
+        )
+
+    @routes.post("/forget", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
+    async def forget_records(
+        request: Request, company_id: CompanyId, given: ForgetGiven, idempotency_key: IdempotencyKey = None
+    ) -> Forgotten:
+        """Forget records for good, by their ids; the answer says which went."""
+        plane = await plane_of(door, request, company_id)
+        found = await plane.forget(
+            given.record_ids, binding_key=given.binding_key, idempotency_key=idempotency_key, **given.where()
+        )
+        return Forgotten(
+            **served(found),
+            forgotten=[each.record_id for each in found.result.forgotten],
+            missing=[each.record_id for each in found.result.missing],
+        )
+
+
+def _extracting(routes: APIRouter, door: Door) -> None:
+    @routes.get("/provider-jobs", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
+    async def list_provider_jobs(
+        request: Request, company_id: CompanyId, where: Where, binding_key: ByKey = None, cursor: Cursor = None
+    ) -> ProviderJobList:
+        """Extraction jobs of the provider's own, if it has any to tell of."""
+        plane = await plane_of(door, request, company_id)
+        found = await plane.provider_jobs(cursor=cursor, binding_key=binding_key, **where)
+        return ProviderJobList(
+            **served(found),
+            jobs=[ProviderJobTold.of(each) for each in found.result.items],
+            next_cursor=found.result.next_cursor,
+        )
+
+    @routes.post(
+        "/provider-jobs/{job_id}/retry",
+        **ruled(Rule.COMPANY),
+        responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE),
+    )
+    async def retry_provider_job(
+        request: Request, company_id: CompanyId, job_id: Id, where: Where, binding_key: ByKey = None
+    ) -> Captured:
+        """Have the provider try one of its jobs again."""
+        plane = await plane_of(door, request, company_id)
+        found = await plane.retry_provider_job(job_id, binding_key=binding_key, **where)
+        return Captured(
+            **served(found),
+            record_ids=[each.record_id for each in found.result.records],
+            jobs=[ProviderJobTold.of(each) for each in found.result.jobs],
+        )

@@ -1,0 +1,88 @@
+"""What memory did: operations with filters, and how well they went."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+
+from holdfast.control.forms import Part
+from holdfast.domain.access import Action
+from holdfast.domain.contract import SourceKind
+from holdfast.domain.operations import OperationType, Outcome
+from holdfast.gateway.access import Door, Rule, ruled
+from holdfast.gateway.companies.accounts import MetricsTold, OperationList, OperationTold
+from holdfast.gateway.companies.calling import (
+    PAGE,
+    ByKey,
+    CompanyId,
+    Cursor,
+    Id,
+    Limit,
+    Since,
+    Until,
+    plane_of,
+    router_of,
+)
+from holdfast.gateway.problems import refusals
+
+ByPart = Annotated[Part | None, Query()]
+
+
+def router(door: Door) -> APIRouter:
+    routes = router_of("operations")
+    _operations(routes, door)
+    return routes
+
+
+def _operations(routes: APIRouter, door: Door) -> None:
+    @routes.get("/operations", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
+    async def list_operations(
+        request: Request,
+        company_id: CompanyId,
+        agent_id: ByPart = None,
+        project_id: ByPart = None,
+        issue_id: ByPart = None,
+        run_id: ByPart = None,
+        binding_key: ByKey = None,
+        source_kind: SourceKind | None = None,
+        type: OperationType | None = None,  # noqa: A002 - what the seed calls it
+        action: Action | None = None,
+        outcome: Outcome | None = None,
+        since: Since = None,
+        until: Until = None,
+        limit: Limit = PAGE,
+        cursor: Cursor = None,
+    ) -> OperationList:
+        """What was done, newest first. Each filter that is given must match."""
+        plane = await plane_of(door, request, company_id)
+        page = await plane.operations(
+            agent=agent_id,
+            project=project_id,
+            issue=issue_id,
+            run=run_id,
+            binding_key=binding_key,
+            source_kind=source_kind,
+            type=type,
+            action=action,
+            outcome=outcome,
+            since=since,
+            until=until,
+            limit=limit,
+            cursor=cursor,
+        )
+        return OperationList(operations=[OperationTold.of(each) for each in page.items], next_cursor=page.next_cursor)
+
+    @routes.get("/operations/{operation_id}", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 422))
+    async def get_operation(request: Request, company_id: CompanyId, operation_id: Id) -> OperationTold:
+        """One operation, with what it was for and what it took."""
+        plane = await plane_of(door, request, company_id)
+        return OperationTold.of(await plane.operation(operation_id))
+
+    @routes.get("/metrics", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
+    async def get_memory_metrics(
+        request: Request, company_id: CompanyId, since: Since = None, until: Until = None
+    ) -> MetricsTold:
+        """How well memory served the company: hits, empty queries, corrections, failures, and each binding's counts."""
+        plane = await plane_of(door, request, company_id)
+        return MetricsTold.of(await plane.metrics(since=since, until=until))
