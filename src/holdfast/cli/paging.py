@@ -17,11 +17,11 @@ class Page(Protocol[T]):
     def next_cursor(self) -> str | None: ...
 
 
-def every(page: Callable[[int, str | None], Page[T]], most: int | None) -> Iterator[T]:
-    """All there is, or the first `most`; `page` gets how many are wanted, and the cursor."""
+def every(page: Callable[[int, str | None], Page[T]], most: int | None, largest: int = _PAGE) -> Iterator[T]:
+    """All there is, or the first `most`; `page` gets how many are wanted, at most `largest`, and the cursor."""
     cursor: str | None = None
     while True:
-        found = page(_PAGE if most is None else min(most, _PAGE), cursor)
+        found = page(largest if most is None else min(most, largest), cursor)
         yield from found.items
         cursor = found.next_cursor
         if most is not None:

@@ -9,11 +9,14 @@ import typer
 import holdfast
 from holdfast.cli.add import add
 from holdfast.cli.agent import app as agent
+from holdfast.cli.binding import app as binding
 from holdfast.cli.credential import app as credential
 from holdfast.cli.demo import demo
 from holdfast.cli.doctor import doctor
 from holdfast.cli.forget import forget
+from holdfast.cli.operations import app as operations
 from holdfast.cli.platform import app as platform
+from holdfast.cli.provider import app as provider
 from holdfast.cli.resource import app as resource
 from holdfast.cli.search import explain, search
 from holdfast.cli.serve import serve
@@ -54,6 +57,9 @@ groups = {
     "resource": resource,
     "user": user,
     "credential": credential,
+    "binding": binding,
+    "provider": provider,
+    "operations": operations,
     "store": store,
     "space": space,
     "transcript": transcript,

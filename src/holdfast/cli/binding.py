@@ -1,0 +1,255 @@
+"""`binding`: which memory serves whom."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from holdfast.cli.company import Company, asked_first, controlled, given_config, given_hooks, joined, show_table
+from holdfast.cli.exits import ExitCode, Usage
+from holdfast.cli.machine import print_json
+from holdfast.cli.options import Json, OnlyText, StoreOptions, Yes, unfolded
+from holdfast.cli.render import console, show_facts
+from holdfast.cli.safety import on_one_line, typed
+from holdfast.cli.words import moment
+from holdfast.domain.bindings import Binding, TargetKind
+from holdfast.domain.contract import HookKind
+
+app = typer.Typer(
+    help="Choose which memory serves a company, and which serves one of its agents.", rich_markup_mode=None
+)
+
+Key = Annotated[str, typer.Argument(metavar="KEY", hidden=True)]
+Config = Annotated[
+    OnlyText,
+    typer.Option("--config", metavar="JSON", help="What the provider's schema asks for, as JSON, or @FILE."),
+]
+Hooks = Annotated[
+    list[str] | None,
+    typer.Option("--hook", metavar="KIND=on|off", help="Switch a hook, such as issue_comment_capture=on; repeatable."),
+]
+
+
+@app.callback(invoke_without_command=True)
+def binding(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command(name="list")
+@unfolded
+def list_(chosen: StoreOptions, company: Company = None, as_json: Json = False) -> None:
+    """Show the bindings of a company, and whom each serves."""
+    with controlled(chosen, company) as plane:
+        found, targets = plane.bindings(), plane.targets()
+    if as_json:
+        print_json({"bindings": found, "targets": targets})
+        return
+    serves: dict[str, list[str]] = {}
+    for target in targets:
+        whom = "everybody else" if target.kind is TargetKind.COMPANY else f"agent {target.target_id}"
+        serves.setdefault(target.binding_key, []).append(whom)
+    show_table(
+        ("key", "provider", "enabled", "serves", "revision>"),
+        (
+            (one.key, one.provider, one.enabled, ", ".join(serves.get(one.key, [])) or None, one.revision)
+            for one in found
+        ),
+        "There are no bindings; `holdfast binding create KEY PROVIDER` makes one.",
+    )
+
+
+@app.command()
+@unfolded
+def show(key: Key, chosen: StoreOptions, company: Company = None, as_json: Json = False) -> None:
+    """Show one binding: its provider, configuration and hooks. Secrets are shown as what they refer to."""
+    with controlled(chosen, company) as plane:
+        _tell(plane.binding(key), as_json)
+
+
+@app.command()
+@unfolded
+def create(
+    key: Key,
+    provider: Annotated[str, typer.Argument(metavar="PROVIDER", hidden=True)],
+    chosen: StoreOptions,
+    company: Company = None,
+    config: Config = None,
+    hook: Hooks = None,
+    disabled: Annotated[bool, typer.Option("--disabled", help="Do not switch it on yet.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Bind a provider under a key. A secret is given as env://NAME or file://PATH, never itself.
+
+    It serves nobody until `holdfast binding default` or `override` says whom.
+    """
+    given, switched = given_config(config), given_hooks(hook)
+    with controlled(chosen, company, create=True) as plane:
+        _tell(plane.create_binding(key, provider, config=given, hooks=switched, enabled=not disabled), as_json)
+
+
+@app.command()
+@unfolded
+def update(
+    key: Key,
+    chosen: StoreOptions,
+    company: Company = None,
+    config: Config = None,
+    hook: Hooks = None,
+    revision: Annotated[
+        int | None, typer.Option("--revision", metavar="N", help="Only if it is still at this revision.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Change a binding: --config replaces its whole configuration, --hook switches single hooks."""
+    given, switched = given_config(config), given_hooks(hook)
+    if given is None and not switched:
+        raise Usage("there is nothing to change; give --config or --hook, or use `holdfast binding enable`")
+    with controlled(chosen, company) as plane:
+        _tell(plane.update_binding(key, config=given, hooks=switched or None, expected_revision=revision), as_json)
+
+
+@app.command()
+@unfolded
+def enable(key: Key, chosen: StoreOptions, company: Company = None, as_json: Json = False) -> None:
+    """Switch a binding on."""
+    with controlled(chosen, company) as plane:
+        _tell(plane.update_binding(key, enabled=True), as_json)
+
+
+@app.command()
+@unfolded
+def disable(key: Key, chosen: StoreOptions, company: Company = None, as_json: Json = False) -> None:
+    """Switch a binding off. Whoever it serves is refused until it is on again: nothing else steps in."""
+    with controlled(chosen, company) as plane:
+        _tell(plane.update_binding(key, enabled=False), as_json)
+
+
+@app.command()
+@unfolded
+def delete(key: Key, chosen: StoreOptions, company: Company = None, yes: Yes = False, as_json: Json = False) -> None:
+    """Take a binding away, with what was bound to it. It asks first; without a terminal to ask on, it needs --yes.
+
+    What it did stays in the trail, and what it remembers stays where it is.
+    """
+    question = f"Shall {on_one_line(key)} serve nobody any more, and be gone?"
+    agreed = asked_first(question, yes, is_terminal=sys.stdin.isatty)
+    if agreed:
+        with controlled(chosen, company) as plane:
+            plane.delete_binding(key)
+    if as_json:
+        print_json({"deleted": key if agreed else None})
+    else:
+        print(f"Deleted {on_one_line(key)}." if agreed else "Nothing was changed.")
+    if not agreed:
+        raise typer.Exit(ExitCode.PROBLEM)
+
+
+@app.command()
+@unfolded
+def default(
+    chosen: StoreOptions,
+    key: Annotated[OnlyText, typer.Argument(metavar="KEY", hidden=True)] = None,
+    company: Company = None,
+    clear: Annotated[
+        bool, typer.Option("--clear", help="Have none: whoever has no binding of its own is refused.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Have a binding serve everybody in the company who has none of their own; without KEY, show which does."""
+    _require_one(key, clear)
+    with controlled(chosen, company) as plane:
+        if key is not None:
+            plane.set_default(key)
+        elif clear:
+            plane.clear_default()
+        found = [each.binding_key for each in plane.targets() if each.kind is TargetKind.COMPANY]
+        name = plane.space
+    _tell_target(found[0] if found else None, f"the company {name}", as_json)
+
+
+@app.command()
+@unfolded
+def override(
+    agent: Annotated[str, typer.Argument(metavar="AGENT", hidden=True)],
+    chosen: StoreOptions,
+    key: Annotated[OnlyText, typer.Argument(metavar="KEY", hidden=True)] = None,
+    company: Company = None,
+    clear: Annotated[bool, typer.Option("--clear", help="Have the company's default serve it again.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Have a binding serve one agent; without KEY, show which does."""
+    _require_one(key, clear)
+    with controlled(chosen, company) as plane:
+        if key is not None:
+            plane.set_override(agent, key)
+        elif clear:
+            plane.clear_override(agent)
+        wanted = (TargetKind.AGENT, agent)
+        found = [each.binding_key for each in plane.targets() if (each.kind, each.target_id) == wanted]
+    _tell_target(found[0] if found else None, f"the agent {agent}", as_json)
+
+
+@app.command()
+@unfolded
+def resolve(
+    chosen: StoreOptions,
+    agent: Annotated[OnlyText, typer.Option("--agent", metavar="NAME", help="For this agent.")] = None,
+    key: Annotated[OnlyText, typer.Option("--key", metavar="KEY", help="As if this binding were asked for.")] = None,
+    company: Company = None,
+    as_json: Json = False,
+) -> None:
+    """Show which binding serves, by what it was chosen, and what was looked at."""
+    with controlled(chosen, company) as plane:
+        found = plane.resolve(key, agent=agent)
+    if as_json:
+        print_json(found)
+        return
+    screen = console()
+    show_facts(
+        screen,
+        {
+            "binding": found.binding_key or "none",
+            "provider": found.provider or "-",
+            "chosen by": found.source,
+            "looked at": ", ".join(found.checked),
+            "enabled": "yes" if found.enabled else "no",
+        },
+    )
+    if found.binding_key is None:
+        screen.print("Nothing serves here; `holdfast binding default KEY` changes that.")
+    elif not found.enabled:
+        screen.print(f"It is switched off; `holdfast binding enable {typed(found.binding_key)}` switches it on.")
+
+
+def _require_one(key: str | None, clear: bool) -> None:
+    if key is not None and clear:
+        raise Usage("give a KEY, or --clear, not both")
+
+
+def _tell(one: Binding, as_json: bool) -> None:
+    if as_json:
+        print_json(one)
+        return
+    facts = {
+        "key": one.key,
+        "provider": one.provider,
+        "enabled": "yes" if one.enabled else "no",
+        "revision": str(one.revision),
+        "config": joined(one.config),
+        "hooks on": ", ".join(kind for kind in HookKind if one.delivers(kind)) or "-",
+        "hooks off": ", ".join(kind for kind in HookKind if not one.delivers(kind)) or "-",
+        "changed": "never" if one.updated_at is None else moment(one.updated_at),
+    }
+    show_facts(console(), facts)
+
+
+def _tell_target(key: str | None, whom: str, as_json: bool) -> None:
+    if as_json:
+        print_json({"binding_key": key})
+    elif key is None:
+        print(f"No binding of its own serves {on_one_line(whom)}.")
+    else:
+        print(f"{on_one_line(key)} serves {on_one_line(whom)}.")

@@ -1,0 +1,112 @@
+"""`provider`: the memories that a binding can name, and whether one works as it would be configured."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import typer
+
+from holdfast.app import check_provider, known_providers
+from holdfast.cli.company import given_config, joined, show_table
+from holdfast.cli.machine import print_json
+from holdfast.cli.options import Json, OnlyText, unfolded
+from holdfast.cli.render import console, show_facts
+from holdfast.cli.safety import on_one_line, typed
+from holdfast.cli.words import counted
+from holdfast.domain.control import ProviderInfo
+from holdfast.errors import UnknownProvider
+from holdfast.settings import read_settings
+
+app = typer.Typer(help="See which memories can be bound, and try one before it is.", rich_markup_mode=None)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", hidden=True)]
+
+
+@app.callback(invoke_without_command=True)
+def provider(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command(name="list")
+@unfolded
+def list_(as_json: Json = False) -> None:
+    """Show the providers that are installed."""
+    found = known_providers(read_settings())
+    if as_json:
+        print_json({"providers": found})
+        return
+    show_table(
+        ("name", "reaches outside", "can besides", "what it is"),
+        ((each.key, each.outside, ", ".join(_abilities(each)) or None, each.description) for each in found),
+        "No providers are installed.",
+    )
+
+
+@app.command()
+@unfolded
+def show(name: Name, as_json: Json = False) -> None:
+    """Show what a provider can do, and what its configuration may hold."""
+    found = known_providers(read_settings())
+    one = next((each for each in found if each.key == name), None)
+    if one is None:
+        known = ", ".join(each.key for each in found)
+        raise UnknownProvider("NAME", f"there is no provider {name!r:.80}; there are {known}")
+    if as_json:
+        print_json(one)
+        return
+    facts = {
+        "name": one.key,
+        "what it is": one.description,
+        "reaches outside": "yes" if one.outside else "no",
+        "can besides": ", ".join(_abilities(one)) or "-",
+    }
+    show_facts(console(), facts)
+    needed = one.schema.get("required", ())
+    print()
+    show_table(
+        ("config", "needed", "default", "meaning"),
+        (
+            (property_, property_ in needed, about.get("default"), _meaning(about))
+            for property_, about in one.schema.get("properties", {}).items()
+        ),
+        "Its configuration holds nothing.",
+    )
+
+
+@app.command()
+@unfolded
+def check(
+    name: Name,
+    config: Annotated[
+        OnlyText, typer.Option("--config", metavar="JSON", help="The configuration as JSON, or @FILE.  [default: {}]")
+    ] = None,
+    connect: Annotated[bool, typer.Option("--connect", help="Resolve its secrets, and ask it something.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Check a configuration, as `holdfast binding create` would; with --connect, also that the provider answers.
+
+    Nothing is written, here or there.
+    """
+    found = asyncio.run(check_provider(name, given_config(config) or {}, read_settings(), connect=connect))
+    if as_json:
+        print_json(found)
+        return
+    show_facts(console(), {"provider": found.provider, "config": joined(found.config)})
+    if found.snippets is None:
+        print("The configuration can be used.", end="")
+        print("" if connect or not found.outside else " --connect asks the provider, too.")
+    else:
+        print(f"It answers, in {found.seconds:.2f} s, with {counted(found.snippets, 'record')}.")
+    if found.outside and found.snippets is not None:
+        print(f"`holdfast binding create KEY {typed(on_one_line(name))} --config …` binds it.")
+
+
+def _abilities(one: ProviderInfo) -> list[str]:
+    return [each for each in one.capabilities.__slots__ if getattr(one.capabilities, each)]
+
+
+def _meaning(about: dict[str, object]) -> str:
+    secret = "a reference to a secret: env://NAME or file://PATH" if about.get("secret") else None
+    return "; ".join(part for part in (str(about.get("description", "")), secret) if part) or "-"

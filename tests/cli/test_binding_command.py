@@ -1,0 +1,131 @@
+"""`binding` and `provider`: which memory serves whom, at a prompt; each command done right, and once wrongly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .conftest import Holdfast
+
+
+@pytest.fixture
+def acme(holdfast: Holdfast) -> Holdfast:
+    """With a store in which the company acme has a second binding."""
+    ran = holdfast("binding", "create", "second", "local", "--company", "acme")
+    assert ran.code == 0, ran.err
+
+    def run(*arguments: str) -> object:
+        return holdfast(*arguments, "--company", "acme")
+
+    return run  # type: ignore[return-value]
+
+
+def test_a_company_begins_with_our_own_store(holdfast: Holdfast) -> None:
+    holdfast("store", "init")
+    shown = holdfast("binding", "list")
+    assert shown.code == 0
+    assert "default" in shown.out
+    assert "everybody else" in shown.out
+    assert holdfast("binding", "list", "--json").json["targets"][0]["binding_key"] == "default"
+    resolved = holdfast("binding", "resolve", "--agent", "builder")
+    assert "company_default" in resolved.out
+    assert "agent_override, company_default" in resolved.out
+
+
+def test_a_binding_is_made_shown_changed_switched_and_taken_away(acme: Holdfast) -> None:
+    shown = acme("binding", "show", "second")
+    assert "filter_by ['namespace']" in shown.out
+    assert "issue_comment_capture" in shown.out.partition("hooks off")[2]
+    changed = acme(
+        "binding", "update", "second", "--hook", "issue_comment_capture=on", "--config", '{"filter_by": []}', "--json"
+    )
+    assert (changed.json["revision"], changed.json["config"]) == (2, {"filter_by": []})
+    assert changed.json["hooks"]["issue_comment_capture"] is True
+    late = acme("binding", "update", "second", "--hook", "manual_capture=off", "--revision", "1")
+    assert (late.code, "is at revision 2, not 1" in late.err) == (5, True)
+    assert "enabled    no" in acme("binding", "disable", "second").out
+    resolved = acme("binding", "resolve", "--key", "second")
+    assert "`holdfast binding enable second` switches it on." in resolved.out
+    assert "enabled    yes" in acme("binding", "enable", "second").out
+    declined = acme("binding", "delete", "second")
+    assert (declined.code, "add --yes" in declined.err) == (2, True)
+    assert acme("binding", "delete", "second", "--yes").out == "Deleted second.\n"
+    assert acme("binding", "show", "second").code == 3
+
+
+def test_whom_a_binding_serves_is_set_shown_and_cleared(acme: Holdfast) -> None:
+    assert acme("binding", "override", "builder", "second").out == "second serves the agent builder.\n"
+    assert acme("binding", "resolve", "--agent", "builder", "--json").json["source"] == "agent_override"
+    assert "agent builder" in acme("binding", "list").out
+    cleared = acme("binding", "override", "builder", "--clear")
+    assert cleared.out == "No binding of its own serves the agent builder.\n"
+    assert acme("binding", "default", "second").out == "second serves the company acme.\n"
+    assert acme("binding", "default", "--json").json == {"binding_key": "second"}
+    acme("binding", "default", "--clear")
+    assert "`holdfast binding default KEY` changes that" in acme("binding", "resolve").out
+
+
+def test_a_configuration_comes_from_a_file(acme: Holdfast, quiet_environment: Path) -> None:
+    (quiet_environment / "config.json").write_text('{"filter_by": ["project"]}')
+    made = acme("binding", "create", "third", "local", "--config", "@config.json", "--json")
+    assert made.json["config"]["filter_by"] == ["project"]
+
+
+WRONG = [
+    (("binding", "create", "second", "local"), 5, "'second'"),
+    (("binding", "create", "third", "nope"), 2, "there is no provider 'nope'; there are"),
+    (("binding", "create", "No Key", "local"), 2, "key: 'No Key' must be lowercase"),
+    (("binding", "create", "third", "local", "--config", "{"), 2, "--config is no JSON"),
+    (("binding", "create", "third", "local", "--config", "[]"), 2, "--config must be a JSON object"),
+    (("binding", "create", "third", "local", "--config", "@none.json"), 2, "none.json cannot be read"),
+    (("binding", "create", "third", "local", "--config", '{"x": 1}'), 2, "config.x"),
+    (("binding", "create", "third", "local", "--hook", "manual_capture"), 2, "write a hook and on or off"),
+    (("binding", "create", "third", "local", "--hook", "after_lunch=on"), 2, "there is no 'after_lunch'; use one of"),
+    (("binding", "create", "third"), 2, "PROVIDER"),
+    (("binding", "show", "none"), 3, "there is no binding 'none'"),
+    (("binding", "update", "second"), 2, "there is nothing to change"),
+    (("binding", "update", "none", "--hook", "manual_capture=on"), 3, "there is no binding 'none'"),
+    (("binding", "enable", "none"), 3, "there is no binding 'none'"),
+    (("binding", "disable", "none"), 3, "there is no binding 'none'"),
+    (("binding", "delete", "none", "--yes"), 3, "there is no binding 'none'"),
+    (("binding", "default", "none"), 3, "there is no binding 'none'"),
+    (("binding", "default", "second", "--clear"), 2, "not both"),
+    (("binding", "override", "builder", "none"), 3, "there is no binding 'none'"),
+    (("binding", "resolve", "--key", "none"), 3, "there is no binding 'none'"),
+    (("binding", "list", "--store", "none.db"), 6, "there is no store at none.db"),
+    (("binding", "list", "--store", "http://127.0.0.1:1"), 6, "/companies/…/memory"),
+]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    WRONG,
+    ids=lambda value: " ".join(value)[:60] if isinstance(value, tuple) else str(value)[:20],
+)
+def test_what_cannot_be_done_says_what_to_do(acme: Holdfast, arguments: tuple[str, ...], code: int, said: str) -> None:
+    ran = acme(*arguments)
+    assert (ran.code, ran.out) == (code, "")
+    assert said in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_providers_are_shown_with_what_they_can_do(holdfast: Holdfast) -> None:
+    assert "local" in holdfast("provider", "list").out
+    found = {each["key"]: each for each in holdfast("provider", "list", "--json").json["providers"]}
+    assert found["local"]["outside"] is False
+    shown = holdfast("provider", "show", "local")
+    assert "correction" in shown.out
+    assert "filter_by" in shown.out
+    unknown = holdfast("provider", "show", "nope")
+    assert (unknown.code, "there is no provider 'nope'; there are" in unknown.err) == (2, True)
+
+
+def test_a_configuration_is_checked_before_it_is_bound(holdfast: Holdfast) -> None:
+    checked = holdfast("provider", "check", "local", "--config", '{"filter_by": ["run"]}')
+    assert (checked.code, "The configuration can be used." in checked.out) == (0, True)
+    told = holdfast("provider", "check", "local", "--json").json
+    assert told["config"] == {"filter_by": ["namespace"]}
+    wrong = holdfast("provider", "check", "local", "--config", '{"filter_by": ["mood"]}')
+    assert (wrong.code, "config.filter_by" in wrong.err) == (2, True)
+    assert holdfast("provider", "check", "nope").code == 2

@@ -1,0 +1,93 @@
+"""`operations`: what memory did, at a prompt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast import ControlPlane
+from holdfast.errors import AccessDenied
+
+from .conftest import Holdfast
+
+
+@pytest.fixture
+def busy(holdfast: Holdfast, quiet_environment: Path) -> Holdfast:
+    """With a store in which the company acme has remembered and asked."""
+    with ControlPlane.open(quiet_environment / "memory.db", space="acme", embedder="fake", work=False) as plane:
+        plane.upsert("Releases go out on Tuesdays.", agent="builder", run="r1", source={"kind": "run", "run_id": "r1"})
+        plane.query("When are releases?", agent="builder", run="r2", intent="agent_preamble")
+        plane.query("Who is Ben?", agent="tester")
+    return holdfast
+
+
+def test_operations_are_listed_newest_first_and_by_filters(busy: Holdfast) -> None:
+    listed = busy("operations", "list", "--company", "acme")
+    lines = [line for line in listed.out.splitlines() if "op_" in line]
+    assert [line.split("UTC")[1].split()[0] for line in lines] == ["query", "query", "record_upsert"]
+    found = busy("operations", "list", "--company", "acme", "--agent", "builder", "--type", "query", "--json").json
+    (one,) = found["operations"]
+    assert (one["scope"]["run"], one["touched"], one["outcome"]) == ("r2", 1, "succeeded")
+    by = ("--run", "r1", "--source-kind", "run", "--binding", "default", "--outcome", "succeeded")
+    assert len(busy("operations", "list", "--company", "acme", *by, "--json").json["operations"]) == 1
+    later = busy("operations", "list", "--company", "acme", "--since", "2100-01-01")
+    assert later.out == "There are no such operations.\n"
+    assert len(busy("operations", "list", "--company", "acme", "--limit", "2", "--json").json["operations"]) == 2
+
+
+def test_one_operation_is_shown_whole(busy: Holdfast) -> None:
+    found = busy("operations", "list", "--company", "acme", "--type", "record_upsert", "--json").json["operations"][0]
+    shown = busy("operations", "show", found["id"], "--company", "acme")
+    for said in ("record_upsert", "space acme, agent builder, run r1", "default", "local", "operator:local"):
+        assert said in shown.out
+    assert "Tuesdays" not in shown.out
+    assert busy("operations", "show", found["id"], "--company", "acme", "--json").json["id"] == found["id"]
+
+
+def test_metrics_say_how_well_memory_serves(busy: Holdfast) -> None:
+    shown = busy("operations", "metrics", "--company", "acme")
+    assert "recall hit rate      -" in shown.out
+    assert "empty query rate     50.0% (1 of 2)" in shown.out
+    told = busy("operations", "metrics", "--company", "acme", "--json").json
+    assert told["metrics"]["bindings"][0]["succeeded"] == 3
+    assert told["empty_query_rate"] == 0.5
+
+
+def test_a_company_sees_its_own_alone(busy: Holdfast) -> None:
+    assert "record_upsert" not in busy("operations", "list", "--company", "other").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("list", "--type", "gossip"), 2, "type: there is no 'gossip'; use one of capture"),
+        (("list", "--outcome", "fine"), 2, "outcome"),
+        (("list", "--source-kind", "gossip"), 2, "source_kind"),
+        (("list", "--action", "gossip"), 2, "action"),
+        (("list", "--since", "yesterday"), 2, "since: is not an ISO 8601 time"),
+        (("list", "--limit", "0"), 2, "--limit"),
+        (("list", "--binding", "No Key"), 2, "binding"),
+        (("show", "op_none"), 3, "there is no operation 'op_none'"),
+        (("show",), 2, "ID"),
+        (("metrics", "--until", "never"), 2, "until"),
+        (("list", "--store", "none.db"), 6, "there is no store"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else str(value)[:20],
+)
+def test_what_cannot_be_shown_says_why(busy: Holdfast, arguments: tuple[str, ...], code: int, said: str) -> None:
+    ran = busy("operations", *arguments)
+    assert (ran.code, ran.out) == (code, "")
+    assert said in ran.err
+
+
+def test_a_refusal_is_in_the_trail(holdfast: Holdfast, quiet_environment: Path) -> None:
+    from holdfast import Actor, ActorKind
+
+    agent = Actor(ActorKind.AGENT, "tester", "acme")
+    with ControlPlane.open(quiet_environment / "memory.db", space="acme", actor=agent, embedder="fake") as plane:
+        with pytest.raises(AccessDenied):
+            plane.query("secrets", agent="builder")
+    shown = holdfast("operations", "list", "--company", "acme", "--outcome", "refused")
+    assert "refused (access_denied)" in shown.out
+    assert "agent:tester" in shown.out
