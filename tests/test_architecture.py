@@ -154,17 +154,6 @@ def test_the_rooms_of_implementations_do_not_see_each_other() -> None:
     assert not offences
 
 
-def test_of_the_providers_only_the_engines_own_sees_the_runtime() -> None:
-    offences = [
-        f"{name}.py:{line}"
-        for name in MODULES
-        if room(name) == "providers" and name != "providers/local"
-        for found, line in imports(name)
-        if found == "runtime"
-    ]
-    assert not offences
-
-
 def test_only_settings_reads_the_environment() -> None:
     forbidden = {"os.environ", "os.getenv", "os.environb", "environ", "getenv"}
     offences = [

@@ -52,7 +52,7 @@ def test_every_python_snippet_of_a_page_runs_in_order(
         names: dict[str, object] = {"__name__": "__snippet__"}
         for number, snippet in enumerate(_PYTHON.findall(text)):
             with contextlib.redirect_stdout(io.StringIO()):
-                exec(compile(snippet, f"{page.name}[{number}]", "exec"), names)
+                exec(compile(snippet, f"{page.name}[{number}]", "exec", dont_inherit=True), names)
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if _SHELL.search(page.read_text("utf-8"))], ids=_named)
