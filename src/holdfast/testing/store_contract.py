@@ -21,6 +21,10 @@ import asyncio
 
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message
+from holdfast.testing.contract.control_bindings import ControlBindingContract
+from holdfast.testing.contract.control_costs import ControlCostContract
+from holdfast.testing.contract.control_deliveries import ControlDeliveryContract
+from holdfast.testing.contract.control_walls import ControlWallsContract
 from holdfast.testing.contract.forgetting import ForgettingContract
 from holdfast.testing.contract.grants import GrantContract
 from holdfast.testing.contract.indexes import IndexContract
@@ -62,6 +66,10 @@ class StoreContract(
     PapersContract,
     TranscriptContract,
     LifecycleContract,
+    ControlWallsContract,
+    ControlBindingContract,
+    ControlDeliveryContract,
+    ControlCostContract,
 ):
     """What every store promises. Subclass it and supply a `store` fixture: a factory of fresh stores."""
 

@@ -19,7 +19,7 @@ from holdfast.domain.operations import (
     Outcome,
 )
 from holdfast.domain.times import to_micros
-from holdfast.errors import RevisionConflict
+from holdfast.errors import AccessDenied, RevisionConflict
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.audit import settle_operation
 from holdfast.stores.sql.pages import Asked, Lead, Pages
@@ -113,6 +113,8 @@ class TrailWriter(TrailReader):
     """The part of `ports.Transaction` that is about operations, besides `record`."""
 
     def settle(self, operation: Operation) -> None:
+        if not (self._grant.everywhere or operation.scope.space == self._grant.scope.space):
+            raise AccessDenied("the grant does not reach the operations of this space")
         if settle_operation(self._db, operation) != 1:
             raise RevisionConflict(
                 f"{operation.id} is not waiting for its outcome: it was settled already, or never recorded"

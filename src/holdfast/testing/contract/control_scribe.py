@@ -42,7 +42,11 @@ class ControlScribe:
 
     space: str = "default"
     clock: FixedClock = field(default_factory=FixedClock)
-    _counter: Any = field(default_factory=lambda: count(1))
+    _counter: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Ids are given once, whatever the space.
+        self._counter = count(sum(self.space.encode()) << 32)
 
     def id(self, prefix: str) -> str:
         return f"{prefix}_{to_micros(self.clock.now()) // 1_000:012x}{next(self._counter):020x}"
@@ -74,7 +78,7 @@ class ControlScribe:
             "details": {"region": "eu"},
             **changes,
         }
-        return Usage(given.pop("provider", "vendor"), **given)
+        return Usage(given.pop("provider", f"vendor-of-{self.space}"), **given)
 
     def attribution(self, **changes: Any) -> Attribution:
         given: dict[str, Any] = {
@@ -139,7 +143,7 @@ class ControlScribe:
             "amount_micros": 20_000_000,
             "currency": "USD",
             "occurred_at": self.now(),
-            "provider": "vendor",
+            "provider": f"vendor-of-{self.space}",
             **changes,
         }
         return FinanceEvent(FinanceEventId(self.id("fin")), self.space, **given)
@@ -155,24 +159,45 @@ class ControlScribe:
         }
         return JobId(self.id("job")), NewJob(**given)
 
-    def everything(self) -> Callable[[Transaction], None]:
+    def everything(self) -> Callable[[Transaction], Left]:
         """A write that leaves something in every table of the control plane."""
 
-        def write(transaction: Transaction) -> None:
+        def write(transaction: Transaction) -> Left:
             transaction.add_binding(self.binding())
             transaction.add_binding(self.binding("gone"))
             transaction.remove_binding("gone", self.now())
-            transaction.set_target(Target(TargetKind.AGENT, "agent-1", "other"))
+            transaction.set_target(Target(TargetKind.AGENT, f"agent-of-{self.space}", "other"))
             scope = self.scope(agent="agent-1", project="p", issue="i", run="r")
-            transaction.record(self.operation(scope=scope, attribution=self.attribution()))
-            transaction.record(self.operation(attribution=Attribution("other"), outcome=Outcome.UNKNOWN))
-            transaction.add_delivery(NewDelivery(self.delivery(), SourcePayload("on its way", object={"a": 1})))
+            done = self.operation(scope=scope, attribution=self.attribution())
+            open_one = self.operation(attribution=Attribution("other"), outcome=Outcome.UNKNOWN)
+            transaction.record(done)
+            transaction.record(open_one)
+            payload = SourcePayload(f"on its way in {self.space}", object={"a": 1})
+            pending = transaction.add_delivery(NewDelivery(self.delivery(), payload))
+            dead = transaction.add_delivery(NewDelivery(self.delivery(), payload))
+            transaction.end_delivery(dead.id, DeliveryStatus.DEAD, self.now(), "gave_up", None)
             arrived = transaction.add_delivery(NewDelivery(self.delivery(), SourcePayload("it arrived")))
             transaction.end_delivery(arrived.id, DeliveryStatus.DELIVERED, self.now(), None, OperationId("op_1"))
             transaction.add_cost(self.cost())
             transaction.add_finance(self.finance())
-            transaction.put_price(Price("vendor", "small", input_micros=150_000))
+            transaction.put_price(Price(f"vendor-of-{self.space}", "small", input_micros=150_000))
             job_id, job = self.job()
             transaction.enqueue(job_id, job, self.now())
+            failed_id, failed = self.job()
+            transaction.enqueue(failed_id, failed, self.now())
+            transaction.cancel_job(failed_id, self.now())
+            return Left(done, open_one, pending, dead, job_id, failed_id)
 
         return write
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What `everything` left, by which it can be asked for."""
+
+    done: Operation
+    unknown: Operation
+    pending: Delivery
+    dead: Delivery
+    job: JobId
+    cancelled: JobId
