@@ -24,6 +24,8 @@ from holdfast.domain.transcript import Message
 from holdfast.testing.contract.control_bindings import ControlBindingContract
 from holdfast.testing.contract.control_costs import ControlCostContract
 from holdfast.testing.contract.control_deliveries import ControlDeliveryContract
+from holdfast.testing.contract.control_jobs import ControlJobContract
+from holdfast.testing.contract.control_trail import ControlTrailContract
 from holdfast.testing.contract.control_walls import ControlWallsContract
 from holdfast.testing.contract.forgetting import ForgettingContract
 from holdfast.testing.contract.grants import GrantContract
@@ -70,6 +72,8 @@ class StoreContract(
     ControlBindingContract,
     ControlDeliveryContract,
     ControlCostContract,
+    ControlTrailContract,
+    ControlJobContract,
 ):
     """What every store promises. Subclass it and supply a `store` fixture: a factory of fresh stores."""
 

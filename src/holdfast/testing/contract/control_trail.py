@@ -1,0 +1,333 @@
+"""The trail and background work as they are asked: by whatever they were for, without gaps, and settled once."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor, ActorKind, authorize
+from holdfast.domain.contract import HookKind, SourceKind
+from holdfast.domain.ids import OperationId
+from holdfast.domain.operations import (
+    TYPE_OF,
+    Attribution,
+    BindingCounts,
+    MemoryMetrics,
+    Operation,
+    OperationFilter,
+    OperationType,
+    Outcome,
+)
+from holdfast.domain.scope import Scope
+from holdfast.errors import RevisionConflict
+from holdfast.ports import Store, Transaction
+from holdfast.testing.contract.control_scribe import ControlScribe, governing
+from holdfast.testing.contract.scribe import EVERYTHING, Scribe, add, scenario
+
+GRANT = governing()
+TICK = timedelta(microseconds=1)
+
+
+def matches(operation: Operation, wanted: OperationFilter) -> bool:
+    """What the filter means, said plainly."""
+    given = operation.attribution or Attribution()
+    source = None if given.source is None else given.source.kind
+    pairs = [
+        *((getattr(wanted, part), getattr(operation.scope, part)) for part in ("agent", "project", "issue", "run")),
+        (wanted.binding, given.binding),
+        (wanted.source_kind, source),
+        (wanted.type, TYPE_OF.get(operation.action)),
+        (wanted.action, operation.action),
+        (wanted.outcome, operation.outcome),
+    ]
+    return (
+        all(asked is None or asked == there for asked, there in pairs)
+        and (wanted.since is None or operation.started_at >= wanted.since)
+        and (wanted.until is None or operation.started_at < wanted.until)
+    )
+
+
+def some_operation(scribe: ControlScribe, chance: random.Random) -> Operation:
+    """Few values, so that any pair of them occurs."""
+
+    def maybe(*values: Any) -> Any:
+        return chance.choice((None, *values))
+
+    source = maybe(SourceKind.RUN, SourceKind.ISSUE_COMMENT)
+    attribution = Attribution(
+        binding=maybe("x", "y"),
+        source=None if source is None else scribe.source(source),
+        hook=maybe(scribe.hook()),
+    )
+    return scribe.operation(
+        action=chance.choice((Action.CAPTURE, Action.ADD, Action.QUERY, Action.SEARCH, Action.CORRECT, Action.JOBS)),
+        outcome=chance.choice((*Outcome, Outcome.SUCCEEDED, Outcome.SUCCEEDED)),
+        scope=scribe.scope(
+            **{
+                part: value
+                for part, value in (
+                    ("agent", maybe("a", "b")),
+                    ("project", maybe("p", "q")),
+                    ("issue", maybe("i")),
+                    ("run", maybe("r", "s")),
+                    ("subject", maybe("ana")),
+                )
+                if value is not None
+            }
+        ),
+        attribution=maybe(attribution, attribution),
+        started_at=scribe.clock.step(chance.choice((TICK, timedelta(0), timedelta(minutes=1), timedelta(hours=3)))),
+    )
+
+
+def some_filter(made: Sequence[Operation], chance: random.Random) -> OperationFilter:
+    def maybe(*values: Any) -> Any:
+        return chance.choice((*(None for _ in values), None, *values))
+
+    moments = [chance.choice(made).started_at + chance.choice((-TICK, 0 * TICK, TICK)) for _ in range(2)]
+    return OperationFilter(
+        agent=maybe("a", "never"),
+        project=maybe("p"),
+        issue=maybe("i"),
+        run=maybe("r"),
+        binding=maybe("x"),
+        source_kind=maybe(SourceKind.RUN, SourceKind.ISSUE),
+        type=maybe(OperationType.CAPTURE, OperationType.QUERY, OperationType.FORGET),
+        action=maybe(Action.SEARCH, Action.JOBS),
+        outcome=maybe(*Outcome),
+        since=maybe(moments[0]),
+        until=maybe(moments[1]),
+    )
+
+
+async def record_all(store: Store, operations: Sequence[Operation]) -> None:
+    def write(transaction: Transaction) -> None:
+        for operation in operations:
+            transaction.record(operation)
+
+    await store.write(GRANT, write)
+
+
+async def all_pages(store: Store, wanted: OperationFilter, limit: int) -> list[Operation]:
+    found: list[Operation] = []
+    before = None
+    while page := await store.read(GRANT, lambda r, b=before: list(r.operations_page(wanted, b, limit))):  # type: ignore[misc]
+        found += page
+        before = page[-1].id
+    return found
+
+
+class ControlTrailContract:
+    @scenario
+    async def test_an_operation_is_kept_with_all_that_it_was_for(self, store: Store) -> None:
+        scribe = ControlScribe()
+        made = [
+            scribe.operation(),
+            scribe.operation(attribution=Attribution()),
+            scribe.operation(attribution=Attribution("x")),
+            scribe.operation(attribution=scribe.attribution(), scope=scribe.scope(agent="a", run="ü", subject="ana")),
+            scribe.operation(attribution=scribe.attribution(usage=(), binding=None, hook=None), error_code="odd"),
+        ]
+        await record_all(store, made)
+        for each in made:
+            assert await store.read(GRANT, lambda r, each=each: r.operation(each.id)) == each  # type: ignore[misc]
+        assert await all_pages(store, OperationFilter(), 2) == made[::-1]
+        assert await store.read(GRANT, lambda r: list(r.operations())) == made[::-1]
+        assert await store.read(GRANT, lambda r: r.operation("op_never")) is None
+
+    @pytest.mark.parametrize("seed", range(3))
+    @scenario
+    async def test_pages_hold_what_a_plain_look_at_every_operation_finds(self, store: Store, seed: int) -> None:
+        chance, scribe = random.Random(seed), ControlScribe()  # noqa: S311 - nothing secret
+        made = [some_operation(scribe, chance) for _ in range(250)]
+        await record_all(store, made)
+        for _ in range(60):
+            wanted = some_filter(made, chance)
+            expected = [each for each in reversed(made) if matches(each, wanted)]
+            assert await all_pages(store, wanted, chance.choice((3, 50))) == expected, wanted
+
+    @scenario
+    async def test_times_count_where_ids_do_not_tell_them(self, store: Store) -> None:
+        """Somebody gave a clock of their own: ids are of today, times of another year."""
+        scribe = ControlScribe()
+        began = scribe.now()
+        made = [scribe.operation(started_at=began.replace(year=2001) + n * timedelta(days=1)) for n in range(10)]
+        await record_all(store, made)
+        for number in range(10):
+            since, until = made[number].started_at, made[min(number + 2, 9)].started_at
+            wanted = OperationFilter(since=since, until=until)
+            assert await all_pages(store, wanted, 5) == [each for each in made[::-1] if matches(each, wanted)]
+
+    @scenario
+    async def test_paging_misses_and_repeats_nothing_while_others_write(self, store: Store) -> None:
+        scribe = ControlScribe()
+        made = [scribe.operation(scope=scribe.scope(agent="ab"[n % 2])) for n in range(120)]
+        await record_all(store, made)
+        later = [scribe.operation(scope=scribe.scope(agent="ab"[n % 2])) for n in range(40)]
+
+        async def writing() -> None:
+            for each in later:
+                await record_all(store, [each])
+
+        async def paging(wanted: OperationFilter) -> list[Operation]:
+            return await all_pages(store, wanted, 7)
+
+        found, of_one, _ = await asyncio.gather(
+            paging(OperationFilter()), paging(OperationFilter(agent="a", type=OperationType.CAPTURE)), writing()
+        )
+        for read, expected in ((found, made), (of_one, made[::2])):
+            assert [each.id for each in read] == sorted((each.id for each in read), reverse=True)
+            assert [each for each in read if each in made] == expected[::-1]
+
+    # --- what came of it ---
+
+    @scenario
+    async def test_what_came_of_an_operation_is_written_down_once(self, store: Store) -> None:
+        scribe = ControlScribe()
+        intent = scribe.operation(
+            outcome=Outcome.UNKNOWN, attribution=Attribution("x"), touched=0, scope=scribe.scope(agent="a")
+        )
+        await record_all(store, [intent])
+        settled = replace(
+            intent, outcome=Outcome.SUCCEEDED, touched=3, duration_micros=77, attribution=scribe.attribution()
+        )
+        await store.write(GRANT, lambda t: t.settle(settled))
+        assert await store.read(GRANT, lambda r: r.operation(intent.id)) == settled
+        for outcome in Outcome:
+            with pytest.raises(RevisionConflict):
+                await store.write(GRANT, lambda t, o=outcome: t.settle(replace(settled, outcome=o)))  # type: ignore[misc]
+        assert await store.read(GRANT, lambda r: r.operation(intent.id)) == settled
+        assert await all_pages(store, OperationFilter(outcome=Outcome.UNKNOWN), 5) == []
+        assert await all_pages(store, OperationFilter(binding="other", source_kind=SourceKind.RUN), 5) == [settled]
+
+    @pytest.mark.parametrize("outcome", [Outcome.SUCCEEDED, Outcome.FAILED, Outcome.REFUSED])
+    @scenario
+    async def test_only_what_is_unknown_is_settled(self, store: Store, outcome: Outcome) -> None:
+        scribe = ControlScribe()
+        ended = scribe.operation(outcome=outcome)
+        await record_all(store, [ended])
+        for operation in (ended, scribe.operation()):
+            with pytest.raises(RevisionConflict):
+                await store.write(GRANT, lambda t, o=operation: t.settle(replace(o, touched=9)))  # type: ignore[misc]
+        assert await all_pages(store, OperationFilter(), 5) == [ended]
+
+    @scenario
+    async def test_of_many_who_settle_an_operation_one_does(self, store: Store) -> None:
+        scribe = ControlScribe()
+        intent = scribe.operation(outcome=Outcome.UNKNOWN)
+        await record_all(store, [intent])
+        offers = [replace(intent, outcome=Outcome.FAILED, touched=number) for number in range(10)]
+        ends = await asyncio.gather(
+            *(store.write(GRANT, lambda t, o=o: t.settle(o)) for o in offers),  # type: ignore[misc]
+            return_exceptions=True,
+        )
+        (winner,) = [offer for offer, end in zip(offers, ends, strict=True) if end is None]
+        assert await store.read(GRANT, lambda r: r.operation(intent.id)) == winner
+
+    @scenario
+    async def test_an_audit_row_that_comes_late_does_not_undo_what_is_known(self, store: Store) -> None:
+        scribe = ControlScribe()
+        ended = scribe.operation(attribution=scribe.attribution())
+        await record_all(store, [ended])
+        await store.audit(replace(ended, outcome=Outcome.FAILED, attribution=None))
+        later = scribe.operation(attribution=scribe.attribution())
+        await store.audit(later)
+        await record_all(store, [scribe.operation()])
+
+        async def there() -> bool:
+            return await store.read(GRANT, lambda r: r.operation(later.id)) is not None
+
+        for _ in range(500):
+            if await there():
+                break
+            await asyncio.sleep(0.01)
+        assert await store.read(GRANT, lambda r: r.operation(later.id)) == later
+        assert await store.read(GRANT, lambda r: r.operation(ended.id)) == ended
+
+    @scenario
+    async def test_a_narrower_grant_has_the_operations_of_its_own_partition(self, store: Store) -> None:
+        scribe, writer = ControlScribe(), Scribe()
+        for subject in ("ana", "bob"):
+            await add(store, writer.turn(Scope(subject=subject, conversation="chat"), "said"))
+        made = [scribe.operation(scope=scribe.scope(subject=who, run="r")) for who in ("ana", "bob") * 3]
+        await record_all(store, made)
+        ana = authorize(LOCAL_OPERATOR, Action.READ_OPERATIONS, Scope(subject="ana"))
+        for wanted in (
+            OperationFilter(),
+            OperationFilter(run="r"),
+            OperationFilter(type=OperationType.CAPTURE, run="r"),
+        ):
+            found = await store.read(ana, lambda r, w=wanted: list(r.operations_page(w, None, 10)))  # type: ignore[misc]
+            assert found == made[::2][::-1]
+        assert await store.read(ana, lambda r: r.operation(made[1].id)) is None
+
+    # --- how well memory serves ---
+
+    @scenario
+    async def test_metrics_count_what_they_say(self, store: Store) -> None:
+        scribe = ControlScribe()
+        agent = Actor(ActorKind.AGENT, "a", "default")
+        before = Attribution("x", hook=scribe.hook(HookKind.PRE_RUN_HYDRATE))
+        made = [
+            scribe.operation(action=Action.RECALL, touched=3),
+            scribe.operation(action=Action.PROJECT, touched=0),
+            scribe.operation(action=Action.QUERY, touched=0, attribution=Attribution("x")),
+            scribe.operation(action=Action.QUERY, touched=2, attribution=before),
+            scribe.operation(action=Action.QUERY, touched=2, actor=agent, attribution=Attribution("x")),
+            scribe.operation(action=Action.SEARCH, touched=1),
+            scribe.operation(action=Action.RECALL, touched=0, outcome=Outcome.FAILED),
+            scribe.operation(action=Action.CAPTURE, outcome=Outcome.UNKNOWN, attribution=Attribution("x")),
+            scribe.operation(action=Action.CORRECT),
+            scribe.operation(action=Action.CORRECT, outcome=Outcome.REFUSED, attribution=Attribution("y")),
+            scribe.operation(action=Action.JOBS),
+            scribe.operation(action=Action.STATS, outcome=Outcome.FAILED),
+        ]
+        await record_all(store, made)
+        found = await store.read(GRANT, lambda r: r.metrics(None, None))
+        assert found == MemoryMetrics(
+            recalls=4,
+            recall_hits=3,
+            queries=6,
+            empty_queries=2,
+            corrections=1,
+            extraction_failures=0,
+            bindings=(
+                BindingCounts("x", 3, 0, 0, 1),
+                BindingCounts("y", 0, 0, 1, 0),
+                BindingCounts(None, 4, 1, 0, 0),
+            ),
+        )
+        assert (found.recall_hit_rate, found.empty_query_rate) == (0.75, 2 / 6)
+
+    @scenario
+    async def test_metrics_are_of_a_time(self, store: Store) -> None:
+        scribe = ControlScribe()
+        made = [
+            scribe.operation(action=Action.SEARCH, started_at=scribe.clock.step(timedelta(hours=1))) for _ in range(9)
+        ]
+        await record_all(store, made)
+
+        async def queries(since: datetime | None, until: datetime | None) -> int:
+            return (await store.read(GRANT, lambda r: r.metrics(since, until))).queries
+
+        times = [each.started_at for each in made]
+        assert await queries(None, None) == 9
+        assert await queries(times[2], times[5]) == 3
+        assert await queries(times[2] + TICK, times[5] + TICK) == 3
+        assert await queries(times[8], None) == 1
+        assert await queries(times[8] + TICK, None) == await queries(None, times[0]) == 0
+        assert (await store.read(GRANT, lambda r: r.metrics(None, times[0]))).recall_hit_rate is None
+
+    @scenario
+    async def test_the_operations_of_a_store_are_those_of_all_spaces(self, store: Store) -> None:
+        scribes = [ControlScribe(space) for space in ("default", "other")]
+        made = [scribe.operation(scope=scribe.scope(agent="a")) for scribe in scribes]
+        await record_all(store, made)
+        found = await store.read(EVERYTHING, lambda r: r.operations_page(OperationFilter(agent="a"), None, 10))
+        assert {each.id for each in found} == {OperationId(each.id) for each in made}
