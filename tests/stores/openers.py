@@ -10,14 +10,23 @@ from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
+import pytest
+
 from holdfast import failpoints
 from holdfast.domain.access import SYSTEM, Action, authorize
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.stores.postgres import PostgresStore
 from holdfast.stores.postgres import schema as server_schema
 from holdfast.stores.sqlite import SqliteStore, schema
+from postgres import AnyServer, Server
 
 EVERYTHING = authorize(SYSTEM, Action.WORK, Scope(space=EVERYWHERE))
+
+
+def own(server: AnyServer) -> Server:
+    if not isinstance(server, Server):
+        pytest.skip("needs a server of the tests' own")
+    return server
 
 
 def opened(path: Path) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from openers import own
 
-from holdfast import failpoints
 from holdfast.domain.access import Action
 from holdfast.domain.forgetting import ForgetTarget
 from holdfast.domain.scope import Scope
@@ -32,30 +32,6 @@ from holdfast.testing.contract.scribe import (
     writing,
 )
 from postgres import PASSWORD, AnyServer, Cut, Proxy, Server, new_schema, schema_of
-
-
-def own(server: AnyServer) -> Server:
-    if not isinstance(server, Server):
-        pytest.skip("needs a server of the tests' own")
-    return server
-
-
-@pytest.fixture
-def proxy(postgres: AnyServer) -> Iterator[Proxy]:
-    with Proxy(own(postgres)) as opened:
-        yield opened
-
-
-@pytest.fixture
-def at_commit() -> Iterator[Callable[[Callable[[], None]], None]]:
-    """Does something, once, when the store is about to commit."""
-
-    def arm(act: Callable[[], None]) -> None:
-        todo = [act]
-        failpoints.arm(lambda point: todo.pop()() if point == "commit.before" and todo else None)
-
-    yield arm
-    failpoints.arm(None)
 
 
 def terminate(server: AnyServer) -> int:

@@ -13,12 +13,16 @@ import pytest
 from openers import opened
 
 from holdfast.domain.access import LOCAL_OPERATOR, Action, authorize
+from holdfast.domain.contract import HookKind, SourceKind, SourcePayload
 from holdfast.domain.forgetting import ForgetTarget
 from holdfast.domain.governed import TranscriptState
-from holdfast.domain.jobs import JobKind, NewJob
+from holdfast.domain.hooks import DeliveryFilter, DeliveryStatus, NewDelivery
+from holdfast.domain.jobs import JobFilter, JobKind, JobState, NewJob
+from holdfast.domain.operations import OperationFilter, OperationType, Outcome
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.ports import Indexed
 from holdfast.stores.sqlite.transaction import SqliteTransaction
+from holdfast.testing.contract.control_scribe import ControlScribe, governing
 from holdfast.testing.contract.scribe import ANALYZER, EMBEDDER, Scribe, vector
 
 ANA = Scope(subject="ana", app="app", conversation="c")
@@ -108,3 +112,105 @@ def test_a_page_of_a_transcript_is_sought_whatever_lies_before_it(watched: Watch
     # Neither by the conversation alone, which may be long: each step has a place in it, or a key.
     whole = [step for step in watched.steps if "(conversation_id=?)" in step]
     assert [step for step in whole if "ORDER BY" not in step and "max(" not in step] == []
+
+
+# --- what the control plane asks ----------------------------------------------------------------------------------
+
+NOW = ControlScribe().now()
+# What is asked for, and the columns that are sought for it.
+SOUGHT: list[tuple[OperationFilter | JobFilter | DeliveryFilter, str]] = [
+    (OperationFilter(), "space=?"),
+    (OperationFilter(agent="a"), "space=? AND agent=?"),
+    (OperationFilter(project="a"), "space=? AND project=?"),
+    (OperationFilter(issue="a"), "space=? AND issue=?"),
+    (OperationFilter(run="a"), "space=? AND run=?"),
+    (OperationFilter(binding="a"), "space=? AND binding=?"),
+    (OperationFilter(source_kind=SourceKind.RUN), "space=? AND source_kind=?"),
+    *((OperationFilter(type=kind), "space=? AND action=?") for kind in OperationType),
+    (OperationFilter(action=Action.JOBS), "space=? AND action=?"),
+    *(
+        (OperationFilter(outcome=outcome), "space=? AND outcome=?")
+        for outcome in Outcome
+        if outcome is not Outcome.SUCCEEDED
+    ),
+    (OperationFilter(outcome=Outcome.SUCCEEDED), "space=?"),
+    (OperationFilter(since=NOW, until=NOW), "space=? AND id>? AND id<?"),
+    (OperationFilter(agent="a", type=OperationType.QUERY), "space=? AND agent=? AND action=?"),
+    (OperationFilter(agent="a", outcome=Outcome.FAILED), "space=? AND agent=? AND outcome=?"),
+    (OperationFilter(agent="a", until=NOW), "space=? AND agent=? AND id<?"),
+    (OperationFilter(agent="agent-1", run="r", binding="other"), "space=? AND run=?"),
+    (JobFilter(), "space=?"),
+    (JobFilter(agent="a"), "space=? AND agent=?"),
+    (JobFilter(project="a"), "space=? AND project=?"),
+    (JobFilter(issue="a"), "space=? AND issue=?"),
+    (JobFilter(run="a"), "space=? AND run=?"),
+    (JobFilter(binding="a"), "space=? AND binding=?"),
+    (JobFilter(hook=HookKind.MANUAL_CAPTURE), "space=? AND hook=?"),
+    (JobFilter(state=JobState.FAILED), "space=? AND status=?"),
+    (JobFilter(state=JobState.CANCELLED), "space=? AND status=?"),
+    (JobFilter(state=JobState.QUEUED), "status=?"),  # of what is still to be done there is little
+    (JobFilter(state=JobState.STUCK), "status=?"),
+    (JobFilter(until=NOW), "space=? AND id<?"),
+    (DeliveryFilter(), "space=?"),
+    (DeliveryFilter(status=DeliveryStatus.DEAD), "space=? AND status=?"),
+    (DeliveryFilter(kind=HookKind.MANUAL_CAPTURE), "space=? AND kind=?"),
+    (DeliveryFilter(to="binding:other"), "space=? AND destination=?"),
+    (DeliveryFilter(source_kind=SourceKind.RUN), "space=? AND source_kind=?"),
+]
+
+
+def _page(
+    transaction: SqliteTransaction, wanted: OperationFilter | JobFilter | DeliveryFilter, before: str | None
+) -> object:
+    if isinstance(wanted, OperationFilter):
+        return transaction.operations_page(wanted, before, 50)
+    if isinstance(wanted, JobFilter):
+        return transaction.jobs_page(wanted, NOW, before, 50)
+    return transaction.deliveries_page(wanted, before, 50)
+
+
+@pytest.mark.parametrize("before", [None, "op_0"])
+@pytest.mark.parametrize(("wanted", "columns"), SOUGHT, ids=[str(number) for number in range(len(SOUGHT))])
+def test_a_page_is_read_off_an_index_in_its_order(
+    watched: Watched, wanted: OperationFilter | JobFilter | DeliveryFilter, columns: str, before: str | None
+) -> None:
+    transaction = SqliteTransaction(watched, governing())
+    ControlScribe().everything()(transaction)
+    watched.walks.clear()
+    watched.steps.clear()
+    _page(transaction, wanted, before)
+    (asked,) = {step.split(": ")[0] for step in watched.steps if "LIMIT ?" in step and "TEMP B-TREE" not in step}
+    assert asked.endswith((f"({columns})", f"({columns} AND id<?)"))
+    # A glance at each index counts what it found.
+    assert [walk for walk in watched.walks if not walk.startswith("SCAN found")] == []
+    # In order: nothing is sorted, but what is still to be done, of which there is little.
+    sorted_steps = [step for step in watched.steps if "TEMP B-TREE" in step]
+    assert not sorted_steps or columns == "status=?"
+
+
+def test_what_is_asked_by_its_id_or_changed_is_sought(watched: Watched) -> None:
+    transaction, scribe = SqliteTransaction(watched, governing()), ControlScribe()
+    left = scribe.everything()(transaction)
+    watched.walks.clear()
+    calls: list[Callable[[], object]] = [
+        lambda: transaction.bindings(),
+        lambda: transaction.targets(),
+        lambda: transaction.prices(),
+        lambda: transaction.operation(left.done.id),
+        lambda: transaction.job(left.job),
+        lambda: transaction.delivery(left.pending.id),
+        lambda: transaction.delivery_of(left.pending.to, left.pending.hook.hook_id),
+        lambda: transaction.payload_of(left.pending.id),
+        lambda: transaction.settle(replace(left.unknown, outcome=Outcome.FAILED)),
+        lambda: transaction.add_delivery(NewDelivery(scribe.delivery(), SourcePayload("new"))),
+        lambda: transaction.note_attempt(left.pending.id, scribe.now(), None, None),
+        lambda: transaction.end_delivery(left.pending.id, DeliveryStatus.DELIVERED, scribe.now(), None, None),
+        lambda: transaction.revive_delivery(left.dead.id, scribe.now()),
+        lambda: transaction.cancel_job(left.job, scribe.now()),
+        lambda: transaction.retry_job(left.cancelled, scribe.now()),
+        lambda: transaction.cost_events_page("cost_9", 5),
+        lambda: transaction.finance_events_page(None, 5),
+    ]
+    for call in calls:
+        call()
+    assert watched.walks == []

@@ -70,7 +70,7 @@ class Pages(Reach):
             return []
         if before is not None:
             asked.where("x.id < ?", before)
-        usable = [] if self._grant.everywhere else [each for each in leads if asked.equal.keys() >= set(each.columns)]
+        usable = [] if self._grant.everywhere else _narrowest(asked, leads)
         lead = self._lead(table, asked, usable)
         named = () if lead is None else lead.columns
         rest, values = self._unled({column: each for column, each in asked.equal.items() if column not in named})
@@ -143,6 +143,12 @@ class Pages(Reach):
             for order in ("", "DESC")
         ]
         return all(_agree(prefix, *row) for end in ends for row in end.fetchall())
+
+
+def _narrowest(asked: Asked, leads: Sequence[Lead]) -> list[Lead]:
+    """Those that lead to what is asked for, without any whose columns are among another's."""
+    usable = [lead for lead in leads if asked.equal.keys() >= set(lead.columns)]
+    return [lead for lead in usable if not any(set(lead.columns) < set(other.columns) for other in usable)]
 
 
 def _first_id(prefix: str, at: datetime) -> str:

@@ -1,0 +1,112 @@
+"""What a hook carried leaves no byte in any file once it was delivered, dropped or forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+
+import pytest
+from canaries import Canaries, assert_gone
+
+from holdfast.domain.access import LOCAL_OPERATOR, Action, authorize
+from holdfast.domain.contract import SourcePayload
+from holdfast.domain.forgetting import ForgetTarget
+from holdfast.domain.hooks import DeliveryStatus, NewDelivery
+from holdfast.domain.ids import DeliveryId
+from holdfast.domain.scope import Scope
+from holdfast.stores.sqlite import SqliteStore
+from holdfast.testing.contract.control_scribe import ControlScribe, governing
+from holdfast.testing.contract.scribe import EVERYTHING, Scribe, add
+
+GRANT = governing()
+
+
+class Carried:
+    """A store that is filled with hooks on their way, and emptied, at random; everything in them is a canary."""
+
+    def __init__(self, store: SqliteStore, seed: int) -> None:
+        self._store = store
+        self._chance = random.Random(seed)
+        self._canaries = Canaries(seed)
+        self._scribe = ControlScribe()
+        self._writer = Scribe()
+        self._live: dict[str, tuple[str, list[str]]] = {}
+        self.gone: list[str] = []
+        self.said: list[str] = []
+
+    @property
+    def kept(self) -> list[str]:
+        return [*self.said, *(value for _, values in self._live.values() for value in values)]
+
+    async def step(self) -> None:
+        choice = self._chance.random()
+        if choice < 0.5 or not self._live:
+            await self._emit()
+        elif choice < 0.65:
+            # Messages lie between them, and have to stay.
+            self.said.append(self._canaries.text())
+            await add(self._store, self._writer.turn(Scope(subject="ana", conversation="chat"), self.said[-1]))
+        elif choice < 0.95:
+            await self._end()
+        else:
+            await self._forget()
+
+    async def _emit(self) -> None:
+        subject, text, other = f"s{self._chance.randrange(5)}", self._canaries.text(), self._canaries.make(200)
+        payload = SourcePayload(text, metadata={"note": other}, object={"deep": {"er": other}})
+        made = self._scribe.delivery(scope=self._scribe.scope(subject=subject, run=f"r{len(self._live)}"))
+        await self._store.write(GRANT, lambda t: t.add_delivery(NewDelivery(made, payload)))
+        self._live[made.id] = (subject, [text, other])
+
+    async def _end(self) -> None:
+        for delivery_id in self._chance.sample(sorted(self._live), min(len(self._live), 3)):
+            status = self._chance.choice((DeliveryStatus.DELIVERED, DeliveryStatus.DROPPED, DeliveryStatus.DEAD))
+            await self._ended(DeliveryId(delivery_id), status)
+            if status is not DeliveryStatus.DEAD:
+                self.gone += self._live.pop(delivery_id)[1]
+
+    async def _ended(self, delivery_id: DeliveryId, status: DeliveryStatus) -> None:
+        at = self._scribe.now()
+        await self._store.write(GRANT, lambda t: t.end_delivery(delivery_id, status, at, None, None))
+
+    async def _forget(self) -> None:
+        subject = self._live[self._chance.choice(sorted(self._live))][0]
+        grant = authorize(LOCAL_OPERATOR, Action.FORGET, Scope(subject=subject))
+        target, at = ForgetTarget(subject=subject), self._scribe.now()
+        await self._store.write(grant, lambda t: t.forget(t.doomed(target), at))
+        for delivery_id, (of, values) in list(self._live.items()):
+            if of == subject:
+                del self._live[delivery_id]
+                self.gone += values
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_byte_of_what_a_hook_carried_is_left(tmp_path: Path, seed: int) -> None:
+    async def whole() -> Carried:
+        store = SqliteStore(str(tmp_path / "memory.db"))
+        carried = Carried(store, seed)
+        for _ in range(120):
+            await carried.step()
+        assert await store.scrub()
+        # While it is open: the log is still in use.
+        assert_gone(tmp_path, carried.gone, carried.kept)
+        assert (await store.read(EVERYTHING, lambda r: r.integrity("e")))[1] == []
+        await store.close()
+        return carried
+
+    carried = asyncio.run(whole())
+    assert len(carried.gone) > 20
+    assert_gone(tmp_path, carried.gone, carried.kept)
+
+
+def test_the_search_finds_what_a_hook_carries(tmp_path: Path) -> None:
+    async def whole() -> None:
+        store = SqliteStore(str(tmp_path / "memory.db"))
+        canary, scribe = Canaries(1).make(3_000), ControlScribe()
+        await store.write(GRANT, lambda t: t.add_delivery(NewDelivery(scribe.delivery(), SourcePayload(canary))))
+        with pytest.raises(AssertionError, match="pieces"):
+            assert_gone(tmp_path, [canary])
+        await store.close()
+
+    asyncio.run(whole())
