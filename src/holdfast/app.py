@@ -39,6 +39,7 @@ from holdfast.errors import CopyRefused, EmbedderMisconfigured, StoreError, Stor
 from holdfast.extract.rules import RuleExtractor
 from holdfast.ports import Clock, Curator, Embedder, Ids, Store, Transaction, Verb
 from holdfast.ports.provider import Providers
+from holdfast.ports.watching import Watcher
 from holdfast.providers.registry import ProviderRegistry
 from holdfast.providers.secrets import SecretResolver
 from holdfast.runtime.crew import Crew
@@ -137,12 +138,13 @@ async def open_engine(
     kinds: frozenset[JobKind] | None = None,
     providers: Providers | None = None,
     routed: bool = False,
+    watcher: Watcher | None = None,
 ) -> Engine:
     """Open or create the store at `location`, bring its indexes up to date in the background, and serve it.
 
     `jobs` is how many background jobs are worked on at once, `kinds` which (by default all). `providers` are those that
     bindings can name, by default all that are installed. If it is `routed`, verbs of the library are served by whatever
-    memory their space is bound to.
+    memory their space is bound to. A `watcher` hears of what was done.
     """
     chosen = _embedder(embedder, settings)
     store = await asyncio.to_thread(_store, location, settings)
@@ -169,6 +171,7 @@ async def open_engine(
         providers=installed,
         outsiders=OutsideRunner(installed),
         subscribers=HookRegistry(),
+        watcher=watcher,
     )
     lease = timedelta(seconds=settings.job_lease_seconds)
     crew = Crew(core, {JobKind.DELIVER: delivering()}, jobs=jobs, lease=lease, kinds=kinds)

@@ -17,6 +17,7 @@ import uvicorn
 from holdfast.app import open_engine
 from holdfast.gateway.app import create_app
 from holdfast.gateway.config import GatewayConfig
+from holdfast.gateway.edge.metrics import Metrics
 from holdfast.settings import Settings
 
 TOKEN = "operator-token-of-the-tests"
@@ -94,10 +95,11 @@ def serving(location: Path | str, *, token: str | None = None, **options: Any) -
     ready, servers = threading.Event(), list[uvicorn.Server]()
 
     async def run() -> None:
-        engine = await open_engine(str(location), Settings())
+        metrics = Metrics()
+        engine = await open_engine(str(location), Settings(), watcher=metrics.memory)
         engine.start_worker()
         try:
-            app = create_app(engine, engine, config.at(port))
+            app = create_app(engine, engine, config.at(port), metrics)
             server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off", loop="asyncio"))
             servers.append(server)
             ready.set()

@@ -122,9 +122,11 @@ async def _serving(
     from holdfast.gateway.edge.metrics import Metrics
     from holdfast.gateway.edge.spans import TracedService
 
-    engine = await open_engine(place, settings, embedder=chosen.embedder, work=work, jobs=settings.worker_jobs)
+    metrics = Metrics()
+    engine = await open_engine(
+        place, settings, embedder=chosen.embedder, work=work, jobs=settings.worker_jobs, watcher=metrics.memory
+    )
     try:
-        metrics = Metrics()
         app = create_app(TracedService(engine), engine, config, metrics)
         with serving.logging_as_json():
             await serving.serve(app, config, metrics, sockets, lambda at: _tell(at, place, as_json))

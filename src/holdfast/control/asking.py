@@ -78,8 +78,9 @@ async def _outside(
 
     def settle(transaction: Transaction, answer: Told[T]) -> None:
         named = call.attribution.binding
-        events = charged(transaction, core, call.operation_id, named, call.grant.scope, answer.usage, core.clock.now())
-        call.attribute(mode=mode_of(answer.usage), cost_events=events)
+        costs = charged(transaction, core, call.operation_id, named, call.grant.scope, answer.usage, core.clock.now())
+        call.attribute(mode=mode_of(answer.usage))
+        call.charge(costs)
 
     return _answered(call, binding, await call.outside(asked, settle, also))
 

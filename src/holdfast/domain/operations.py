@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from holdfast.domain.access import Action, Actor
-from holdfast.domain.contract import AttributionMode, HookContext, SourceKind, SourceRef, Usage
+from holdfast.domain.access import Action, Actor, ActorKind
+from holdfast.domain.contract import AttributionMode, HookContext, HookKind, SourceKind, SourceRef, Usage
 from holdfast.domain.ids import CostEventId, OperationId
 from holdfast.domain.scope import Scope
 
@@ -62,6 +62,12 @@ TYPE_OF: Mapping[Action, OperationType] = {
 }
 
 
+# Questions: what may find something, or nothing. A profile answers none, and who explains is not in want of an answer.
+QUESTIONS = frozenset({Action.QUERY, Action.SEARCH, Action.RECALL, Action.PROJECT})
+# Those whose answer goes to a model by itself; that of another does if an agent asks, or a hook before its run.
+FOR_MODELS = frozenset({Action.RECALL, Action.PROJECT})
+
+
 @dataclass(frozen=True, slots=True)
 class Attribution:
     """What a call through the control plane was for, and what it took. Ids and counts, never a payload.
@@ -94,6 +100,15 @@ class Operation:
     started_at: datetime
     duration_micros: int
     attribution: Attribution | None = None
+
+
+def is_recall(operation: Operation) -> bool:
+    """Whether it was a question whose answer goes to a model."""
+    if operation.action not in QUESTIONS:
+        return False
+    hook = None if operation.attribution is None else operation.attribution.hook
+    before_run = hook is not None and hook.kind is HookKind.PRE_RUN_HYDRATE
+    return operation.action in FOR_MODELS or before_run or operation.actor.kind is ActorKind.AGENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +151,9 @@ class BindingCounts:
 class MemoryMetrics:
     """How well memory serves a space in a time.
 
-    `recalls` are queries whose answer goes to a model; `recall_hits` those that gave something. `queries` are all,
-    `empty_queries` those that gave nothing. Both count what succeeded.
+    `recalls` are questions whose answer goes to a model; `recall_hits` those that gave something. `queries` are all,
+    `empty_queries` those that gave nothing. Both count what succeeded. `extraction_failures` are extractions, by rules
+    or by a model, that failed and were not tried again.
     """
 
     recalls: int

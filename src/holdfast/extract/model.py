@@ -18,6 +18,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
+from urllib.parse import urlsplit
 
 import httpx2
 
@@ -124,6 +125,11 @@ class ModelCurator:
     @property
     def name(self) -> str:
         return self._model
+
+    @property
+    def provider(self) -> str:
+        """Whom calls are paid to: the endpoint's host."""
+        return urlsplit(self._url).hostname or "model"
 
     async def close(self) -> None:
         await self._client.aclose()

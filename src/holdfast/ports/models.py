@@ -129,7 +129,10 @@ class Curated:
 
 
 class Curator(Protocol):
-    """Asks a model what of a conversation is worth remembering."""
+    """Asks a model what of a conversation is worth remembering.
+
+    If it has a `provider`, a text, that is whom its calls are paid to.
+    """
 
     @property
     def name(self) -> str: ...

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from holdfast.domain.access import Action, Actor, Grant, authorize, only_reads
+from holdfast.domain.costs import CostEvent
 from holdfast.domain.ids import OperationId
 from holdfast.domain.operations import Attribution, Operation, Outcome
 from holdfast.domain.scope import Scope
@@ -58,9 +59,11 @@ class Entry:
     touched: int | None = None  # if it is known before the answer is made
     written: Written = Written.NOTHING
     failure: BaseException | None = None  # if it failed, and its caller has an answer all the same
+    told: Operation | None = None  # the row, as it was last made
+    costs: tuple[CostEvent, ...] = ()  # what it wrote into the ledger
 
     def row(self, outcome: Outcome, touched: int = 0, error: BaseException | None = None) -> Operation:
-        return Operation(
+        self.told = Operation(
             id=self.id,
             actor=self.actor,
             action=self.action,
@@ -72,6 +75,7 @@ class Entry:
             duration_micros=int((time.perf_counter() - self.started) * 1e6),
             attribution=self.attribution,
         )
+        return self.told
 
     def ended(self, error: BaseException) -> Operation:
         return self.row(Outcome.REFUSED if isinstance(error, _REFUSALS) else Outcome.FAILED, error=error)
@@ -100,6 +104,11 @@ class Call:
     def attribute(self, **changes: Any) -> None:
         """Have the row say this too, also if the call fails. A transaction may run twice: what is said replaces."""
         self._entry.attribution = replace(self.attribution, **changes)
+
+    def charge(self, costs: tuple[CostEvent, ...]) -> None:
+        """Say what this call wrote into the ledger, in the transaction that does: what is said replaces."""
+        self._entry.costs = costs
+        self.attribute(cost_events=tuple(event.id for event in costs))
 
     def touch(self, records: int) -> None:
         """Say how many records were touched, before the answer is made."""

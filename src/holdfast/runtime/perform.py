@@ -17,6 +17,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -26,6 +27,7 @@ from holdfast.domain.ids import OperationId
 from holdfast.domain.operations import Outcome
 from holdfast.domain.scope import Scope
 from holdfast.errors import StoreError
+from holdfast.ports.watching import Watcher
 from holdfast.runtime.call import CUT_OFF, Call, Entry, Written, applied, seen
 from holdfast.runtime.idempotency import check_key
 from holdfast.runtime.requests import Composed, Core, Read, Request, Write
@@ -42,13 +44,24 @@ async def perform(core: Core, actor: Actor, action: Action, make: Callable[[], R
     scope = _whole(actor.space or space)
     operation_id = OperationId(core.ids.new(ids.OPERATION))
     entry = Entry(operation_id, actor, action, scope, core.clock.now(), time.perf_counter(), operation_id)
+    if core.watcher is None:
+        return await _performed(core, entry, make)
+    try:
+        return await _performed(core, entry, make)
+    finally:
+        _watched(core.watcher, entry)
+
+
+async def _performed(core: Core, entry: Entry, make: Callable[[], Request[Any, R]]) -> R:
     try:
         verb = make()
-        entry.scope = verb.scope
+        # Whoever knocks at another company's door leaves the trace in its own: nobody writes into another's trail.
+        if entry.actor.space in (None, verb.scope.space):
+            entry.scope = verb.scope
         entry.attribution = verb.attribution()
         if isinstance(verb, Write | Composed):
             check_key(verb.idempotency_key)
-        grant = authorize(actor, action, verb.scope)
+        grant = authorize(entry.actor, entry.action, verb.scope)
         if isinstance(verb, Composed):
             return await _carried_out(core, grant, verb, entry)
         prepared = await verb.prepare(core, grant)
@@ -64,6 +77,16 @@ async def perform(core: Core, actor: Actor, action: Action, make: Callable[[], R
         await _told(core, entry, error)
         raise
     return await verb.finish(core, result, entry.done_by)
+
+
+def _watched(watcher: Watcher, entry: Entry) -> None:
+    """Say how a call ended. What was answered outside and could not be kept is in the trail as `unknown`."""
+    if entry.told is None:
+        return
+    kept = entry.written is not Written.ANSWERED
+    watcher.operation(entry.told if kept else replace(entry.told, outcome=Outcome.UNKNOWN))
+    if kept and entry.costs:
+        watcher.cost(entry.costs)
 
 
 async def _carried_out(core: Core, grant: Grant, verb: Composed[R], entry: Entry) -> R:

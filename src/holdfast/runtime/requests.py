@@ -31,6 +31,7 @@ from holdfast.ports import (
 )
 from holdfast.ports.hooks import Subscribers
 from holdfast.ports.provider import Outsiders, Providers
+from holdfast.ports.watching import Watcher
 from holdfast.runtime.idempotency import digest_of_fields
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ class Core:
     """Everything the verbs need from outside. `wake` tells the worker that there is something to do; `drain` has it do
     what is due, and waits. Partitions of `approximate_from` records and more get an approximate index; 0 is never.
     Without a `curator` no model is asked, and `maintain` is refused. `providers` are the memories that bindings can
-    name, and `outsiders` runs those of them that reach beyond the store. `subscribers` hear of hooks besides.
+    name, and `outsiders` runs those of them that reach beyond the store. `subscribers` hear of hooks besides, and a
+    `watcher` of what was done.
     """
 
     store: Store
@@ -63,6 +65,7 @@ class Core:
     providers: Providers | None = None
     outsiders: Outsiders | None = None
     subscribers: Subscribers | None = None
+    watcher: Watcher | None = None
 
 
 class Request(ABC, Generic[P, R]):

@@ -13,13 +13,14 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
 from holdfast.domain import ids
 from holdfast.domain.access import SYSTEM, Action, Grant, authorize
+from holdfast.domain.costs import CostEvent
 from holdfast.domain.ids import JobId
 from holdfast.domain.jobs import (
     HEARTBEATS_PER_LEASE,
@@ -75,7 +76,8 @@ def _nothing(transaction: Transaction, job: Job, failure: Failure) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """How jobs of one kind are done: slow work first, then an effect that commits with the job's end.
+    """How jobs of one kind are done: slow work first, then an effect that commits with the job's end. One that wrote
+    something into the ledger says so by its `costs`.
 
     Without an effect, the work has ended the job itself. `failed` writes what is to be on record of a failure, in the
     commit that ends the attempt.
@@ -275,6 +277,9 @@ class Worker:
             return
         self._ending = True
         await self._core.store.write(storewide(), lambda transaction: self._ended(transaction, job, effect))
+        costs: Sequence[CostEvent] = getattr(effect, "costs", ())
+        if self._core.watcher is not None and costs:
+            self._core.watcher.cost(costs)
 
     def _ended(self, transaction: Transaction, job: Job, effect: Effect) -> None:
         reach("job.finish.before")
@@ -299,6 +304,9 @@ class Worker:
             await self._core.store.write(storewide(), end)
         except LeaseLost as lost:
             log.warning("%s", lost)
+            return
+        if self._core.watcher is not None:
+            self._core.watcher.job_failed(job, last=last)
 
     async def _heartbeat(self, job: Job, work: asyncio.Task[None]) -> None:
         while True:

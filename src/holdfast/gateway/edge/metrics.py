@@ -1,5 +1,6 @@
 """What the gateway counts, in a registry of its own. Labels are route templates, methods, statuses and reasons: never
-a path, an id or a user, so that their number is bounded and they tell nothing about anybody."""
+a path, an id or a user, so that their number is bounded and they tell nothing about anybody. What memory does is
+counted in `watching`."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, G
 from prometheus_client.exposition import generate_latest
 
 from holdfast.gateway.edge.exchange import Exchange
+from holdfast.gateway.edge.watching import MemoryCounters
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -14,7 +16,7 @@ GONE = 499  # the caller went away before there was an answer
 
 
 class Metrics:
-    """One per gateway."""
+    """One per gateway. `memory` is to be told what the engine does."""
 
     media_type = CONTENT_TYPE_LATEST
 
@@ -42,6 +44,7 @@ class Metrics:
             ("reason",),
             registry=self.registry,
         )
+        self.memory = MemoryCounters(self.registry)
         ProcessCollector(registry=self.registry)
         self._known: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
 

@@ -12,18 +12,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from holdfast.domain import ids
-from holdfast.domain.access import SYSTEM, Action, authorize
+from holdfast.domain.access import SYSTEM, Action, Grant, authorize
 from holdfast.domain.candidates import CandidatePrivacy, Verdict, accepts, learned_from
+from holdfast.domain.contract import BillingType, Usage
+from holdfast.domain.costs import CostEvent, Price
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.ids import EventId
-from holdfast.domain.jobs import Job
+from holdfast.domain.jobs import Cause, Job
 from holdfast.domain.memory import Plane, Trust
 from holdfast.domain.scope import Scope
 from holdfast.domain.surface.writing import CandidateVerdict, ModelUsage, SemanticGovernance
 from holdfast.domain.transcript import Message, Role
+from holdfast.domain.usage import checked_usage
 from holdfast.errors import ModelMisconfigured
 from holdfast.ports import Answer, Curated, Reader, Transaction
 from holdfast.runtime import indexing
+from holdfast.runtime.charging import Priced, charged
 from holdfast.runtime.extract import lasting
 from holdfast.runtime.governed.deciding import (
     Cited,
@@ -41,6 +45,7 @@ from holdfast.runtime.perform import Core
 
 # A model may misread what was stated.
 _CEILING = Trust.MODEST
+_PROVIDER = "model"  # whom calls are paid to where the curator does not say
 NOTHING_TO_LEARN = "nothing_to_learn_from"
 MAINTAINED = "maintained"
 
@@ -81,9 +86,9 @@ async def maintained(core: Core, job: Job) -> Callable[[Transaction], None]:
         return lambda transaction: None
     messages = await core.store.read(grant, lambda reader: _learnable(reader, job.scope, job.record_ids))
     curated = await core.curator.curate(messages) if messages else None
+    prices = tuple(await core.store.read(grant, lambda reader: reader.prices()))
     if curated is not None and curated.failure is not None:
-        event = _event(core, job, curated, SemanticGovernance())
-        await core.store.write(grant, lambda transaction: transaction.append_event(event))
+        await _note_failure(core, job, grant, curated, prices)
         raise curated.failure
     givens = _givens(job, curated, {message.id for message in messages})
     analyses = await indexing.analyzed(core, [given.content for given in givens])
@@ -93,13 +98,57 @@ async def maintained(core: Core, job: Job) -> Callable[[Transaction], None]:
         Ready(given, indexing.Entry(analysis, made))
         for given, analysis, made in zip(givens, analyses, vectors, strict=True)
     ]
+    return _Learning(core, job, curated, proposed, prices)
 
-    def effect(transaction: Transaction) -> None:
-        # Two jobs may have been at the same messages.
-        if learned(transaction, job.scope, job.record_ids) is None:
-            _commit(core, transaction, job, curated, proposed)
 
-    return effect
+@dataclass(slots=True)
+class _Learning:
+    """The effect of a job whose model has answered: what it learned, and what it took. Done again, it says it again."""
+
+    core: Core
+    job: Job
+    curated: Curated | None
+    proposed: Sequence[Ready]
+    prices: tuple[Price, ...]
+    costs: tuple[CostEvent, ...] = ()
+
+    def __call__(self, transaction: Transaction) -> None:
+        # What was asked was paid for, also if somebody else was at the same messages meanwhile.
+        self.costs = _charged(self.core, transaction, self.job, self.curated, self.prices)
+        if learned(transaction, self.job.scope, self.job.record_ids) is None:
+            _commit(self.core, transaction, self.job, self.curated, self.proposed)
+
+
+async def _note_failure(core: Core, job: Job, grant: Grant, curated: Curated, prices: tuple[Price, ...]) -> None:
+    """An attempt at which the model was no use, and was paid for all the same."""
+    event = _event(core, job, curated, SemanticGovernance())
+
+    def note(transaction: Transaction) -> tuple[CostEvent, ...]:
+        transaction.append_event(event)
+        return _charged(core, transaction, job, curated, prices)
+
+    costs = await core.store.write(grant, note)
+    if core.watcher is not None and costs:
+        core.watcher.cost(costs)
+
+
+def _charged(
+    core: Core, transaction: Transaction, job: Job, curated: Curated | None, prices: tuple[Price, ...]
+) -> tuple[CostEvent, ...]:
+    """What asking the model took, by our prices, put down to the call that the job goes back to."""
+    if curated is None or not curated.usage.requests:
+        return ()
+    took, cause = curated.usage, job.cause or Cause()
+    told = Usage(
+        getattr(core.curator, "provider", _PROVIDER),
+        model=took.model,
+        billing_type=BillingType.METERED_API,
+        input_tokens=took.input_tokens,
+        output_tokens=took.output_tokens,
+        details={"requests": took.requests, "job": job.id},
+    )
+    ledger, usage = Priced(transaction, prices), checked_usage((told,), _PROVIDER)
+    return charged(ledger, core, cause.operation_id, cause.binding, job.scope, usage, core.clock.now())
 
 
 def _learnable(reader: Reader, scope: Scope, message_ids: Sequence[str]) -> list[Message]:

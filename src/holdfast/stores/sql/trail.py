@@ -10,6 +10,8 @@ from holdfast.domain.access import Action
 from holdfast.domain.contract import HookKind
 from holdfast.domain.ids import OPERATION
 from holdfast.domain.operations import (
+    FOR_MODELS,
+    QUESTIONS,
     TYPE_OF,
     BindingCounts,
     MemoryMetrics,
@@ -41,8 +43,6 @@ _LEADS = (
 _OF_TYPE: Mapping[OperationType, frozenset[Action]] = {
     each: frozenset(action for action, of in TYPE_OF.items() if of is each) for each in OperationType
 }
-# Queries whose answer goes to a model by itself; any other does if an agent asks, or a hook before its run.
-_RECALLS = frozenset({Action.RECALL, Action.PROJECT})
 _METRICS = (
     "SELECT x.binding, x.outcome, x.action, x.touched > 0,"
     f" coalesce(x.hook, '') = '{HookKind.PRE_RUN_HYDRATE}' OR x.actor_kind = 'agent', count(*)"
@@ -101,7 +101,7 @@ class TrailReader(Pages):
                 own += f" AND {condition}"
                 values.append(to_micros(at))
         row = self._db.execute(
-            "SELECT count(*) FROM jobs j WHERE j.kind = 'extract' AND j.status = 'failed'"
+            "SELECT count(*) FROM jobs j WHERE j.kind IN ('extract', 'maintain') AND j.status = 'failed'"
             f" AND j.status IN ('failed', 'cancelled') AND {own}"
             " AND NOT EXISTS (SELECT 1 FROM jobs n WHERE n.retry_of = j.id)",
             values,
@@ -134,10 +134,10 @@ class _Tally:
         counts[outcome] += count
         if outcome is not Outcome.SUCCEEDED:
             return
-        if of_memory is OperationType.QUERY:
+        if action in QUESTIONS:
             self.queries += count
             self.empty += 0 if hit else count
-            if to_model or action in _RECALLS:
+            if to_model or action in FOR_MODELS:
                 self.recalls += count
                 self.hits += count if hit else 0
         elif of_memory is OperationType.CORRECT:

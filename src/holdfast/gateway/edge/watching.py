@@ -1,0 +1,103 @@
+"""What memory does, counted for `/metrics`: calls by binding, what questions found, failures, and what it cost.
+
+Labels are names of companies, bindings, providers and currencies, which operators chose: nothing that was said, asked
+or remembered. Past a number of label sets, whatever is new is counted under `other`, so that nobody can fill a
+monitoring system by naming things.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+from holdfast.domain.costs import CostEvent
+from holdfast.domain.jobs import Job, JobKind
+from holdfast.domain.operations import QUESTIONS, TYPE_OF, Operation, Outcome, is_recall
+
+MOST_LABEL_SETS = 1_000  # of each metric
+OTHER = "other"
+NO_BINDING = "none"
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+M = TypeVar("M")
+
+
+class _Capped(Generic[M]):
+    """A metric with at most so many label sets."""
+
+    def __init__(self, labelled: Callable[..., M], names: int) -> None:
+        self._labelled = labelled
+        self._other = (OTHER,) * names
+        self._known: dict[tuple[str, ...], M] = {}
+
+    def of(self, *labels: str) -> M:
+        found = self._known.get(labels)
+        if found is None:
+            chosen = labels if len(self._known) < MOST_LABEL_SETS else self._other
+            found = self._labelled(*chosen)
+            if chosen is labels:
+                self._known[labels] = found
+        return found
+
+
+class MemoryCounters:
+    """Implements `ports.watching.Watcher`."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def counter(name: str, told: str, *labels: str) -> _Capped[Counter]:
+            made = Counter(f"holdfast_memory_{name}", told, labels, registry=registry)
+            return _Capped(made.labels, len(labels))
+
+        self._operations = counter(
+            "operations",
+            "Calls on memory by what served them, what they were, and how they ended.",
+            *("company", "binding", "type", "outcome"),
+        )
+        self._queries = counter("queries", "Questions that were answered: with something, or not.", "company", "result")
+        self._recalls = counter("recalls", "Those of them whose answer goes to a model.", "company", "result")
+        self._failures = counter("extraction_failures", "Extractions that were given up after the last try.", "company")
+        self._dead = counter("dead_deliveries", "Hooks that could not be delivered after the last try.", "company")
+        self._cost = counter(
+            "cost_micros", "What metered calls cost, in millionths of the currency's unit.", "company", "currency"
+        )
+        self._seconds = _Capped(
+            Histogram(
+                "holdfast_memory_operation_seconds",
+                "How long calls on memory took, by who served them.",
+                ("provider", "type"),
+                buckets=_BUCKETS,
+                registry=registry,
+            ).labels,
+            2,
+        )
+
+    def operation(self, operation: Operation) -> None:
+        kind = TYPE_OF.get(operation.action)
+        if kind is None:
+            return
+        about, company = operation.attribution, operation.scope.space
+        # What was only named, and never found, is somebody's words.
+        served = about if about is not None and about.provider is not None else None
+        binding = NO_BINDING if served is None or served.binding is None else served.binding
+        self._operations.of(company, binding, kind.value, operation.outcome.value).inc()
+        if served is not None and served.provider is not None:
+            self._seconds.of(served.provider, kind.value).observe(operation.duration_micros / 1e6)
+        if operation.outcome is Outcome.SUCCEEDED and operation.action in QUESTIONS:
+            result = "hit" if operation.touched else "empty"
+            self._queries.of(company, result).inc()
+            if is_recall(operation):
+                self._recalls.of(company, result).inc()
+
+    def cost(self, events: Sequence[CostEvent]) -> None:
+        for event in events:
+            self._cost.of(event.scope.space, event.currency).inc(event.amount_micros)
+
+    def job_failed(self, job: Job, *, last: bool) -> None:
+        if not last:
+            return
+        if job.kind in (JobKind.EXTRACT, JobKind.MAINTAIN):
+            self._failures.of(job.scope.space).inc()
+        elif job.kind is JobKind.DELIVER:
+            self._dead.of(job.scope.space).inc()
