@@ -154,11 +154,11 @@ async def open_engine(
         return 0 if crew is None else await crew.drain()
 
     installed = providers or _providers(settings)
-    analyzer, cache = TextAnalyzer(), ViewCache(settings.cache_bytes)
+    cache = ViewCache(settings.cache_bytes)
     core = Core(
         store=store,
         embedder=chosen,
-        analyzer=analyzer,
+        analyzer=TextAnalyzer(),
         searcher=PartitionSearcher(cache, chosen.fingerprint, weights, settings.approximate_from),
         extractor=RuleExtractor(),
         documents=DocumentReader(),
@@ -175,11 +175,7 @@ async def open_engine(
     )
     lease = timedelta(seconds=settings.job_lease_seconds)
     crew = Crew(core, {JobKind.DELIVER: delivering()}, jobs=jobs, lease=lease, kinds=kinds)
-    try:
-        await _bring_up_to_date(core)
-    except BaseException:
-        await store.close()
-        raise
+    await _bring_up_to_date(core)
     # A clock or ids of somebody else's may not be meant for several threads.
     loopless = clock is None and new_ids is None and all(getattr(part, "loopless", False) for part in (store, chosen))
     engine = Engine(core, crew, loopless=loopless)
@@ -189,7 +185,15 @@ async def open_engine(
 
 
 async def _bring_up_to_date(core: Core) -> None:
-    """If the indexes were made by another embedder or analyzer, queue their making anew."""
+    """If the indexes were made by another embedder or analyzer, queue their making anew. If that fails, nobody gets it."""
+    try:
+        await _queue_reembedding(core)
+    except BaseException:
+        await core.store.close()
+        raise
+
+
+async def _queue_reembedding(core: Core) -> None:
     made_by = await core.store.read(storewide(), lambda reader: reader.fact(INDEXED_BY))
     if made_by == index_identity(core):
         return
