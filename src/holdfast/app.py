@@ -185,7 +185,7 @@ async def open_engine(
 
 
 async def _bring_up_to_date(core: Core) -> None:
-    """If the indexes were made by another embedder or analyzer, queue their making anew. If that fails, nobody gets it."""
+    """If the indexes were made by another embedder or analyzer, queue their making anew. A store that fails is closed."""
     try:
         await _queue_reembedding(core)
     except BaseException:
