@@ -87,7 +87,7 @@ def serving(app: Any) -> Iterator[str]:
 def served(location: str, embedder: str | Embedder = "fake") -> Iterator[Served]:
     """A memory at `location`, behind a server that does no background work of its own."""
     loop = asyncio.new_event_loop()
-    engine = loop.run_until_complete(open_engine(location, Settings(), embedder=embedder, work=False))
+    engine = loop.run_until_complete(open_engine(location, Settings(), embedder=embedder, work=False, routed=True))
     try:
         with serving(gateway(engine)) as url:
             yield Served(url, engine)

@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 
 import uuid_utils
 
+from holdfast.control import routing
 from holdfast.control.asking import deadline_of
 from holdfast.control.bindings import provider_info
 from holdfast.control.delivering import delivering
@@ -79,14 +80,18 @@ class TimeOrderedIds:
 class Engine:
     """Implements `ports.Service` and `ports.Directory` on a store: the runtime, and workers beside it."""
 
-    def __init__(self, core: Core, crew: Crew, *, loopless: bool = False) -> None:
+    def __init__(self, core: Core, crew: Crew, *, loopless: bool = False, routed: bool = False) -> None:
         self.loopless = loopless
         self.crew = crew
         self._core = core
+        self._routed = routed
         self._task: asyncio.Task[None] | None = None
 
     async def perform(self, actor: Actor, action: Action, make: Callable[[], Verb[T]], *, space: str) -> T:
-        return await perform(self._core, actor, action, cast(Callable[[], Request[Any, T]], make), space=space)
+        making = cast(Callable[[], Request[Any, T]], make)
+        if self._routed:
+            return await perform(self._core, actor, action, lambda: routing.routed(making()), space=space)
+        return await perform(self._core, actor, action, making, space=space)
 
     @property
     def hooks(self) -> HookRegistry:
@@ -178,7 +183,7 @@ async def open_engine(
     await _bring_up_to_date(core)
     # A clock or ids of somebody else's may not be meant for several threads.
     loopless = clock is None and new_ids is None and all(getattr(part, "loopless", False) for part in (store, chosen))
-    engine = Engine(core, crew, loopless=loopless)
+    engine = Engine(core, crew, loopless=loopless, routed=routed)
     if work:
         engine.start_worker()
     return engine

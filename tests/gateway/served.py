@@ -96,7 +96,7 @@ def serving(location: Path | str, *, token: str | None = None, **options: Any) -
 
     async def run() -> None:
         metrics = Metrics()
-        engine = await open_engine(str(location), Settings(), watcher=metrics.memory)
+        engine = await open_engine(str(location), Settings(), watcher=metrics.memory, routed=True)
         engine.start_worker()
         try:
             app = create_app(engine, engine, config.at(port), metrics)

@@ -231,6 +231,7 @@ def test_nothing_but_the_gate_writes_operations() -> None:
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr in ("audit", "record", "settle")
+        and node.args
     }
     assert writers == {
         "runtime/perform.py:audit",

@@ -124,7 +124,13 @@ async def _serving(
 
     metrics = Metrics()
     engine = await open_engine(
-        place, settings, embedder=chosen.embedder, work=work, jobs=settings.worker_jobs, watcher=metrics.memory
+        place,
+        settings,
+        embedder=chosen.embedder,
+        work=work,
+        jobs=settings.worker_jobs,
+        watcher=metrics.memory,
+        routed=True,
     )
     try:
         app = create_app(TracedService(engine), engine, config, metrics)

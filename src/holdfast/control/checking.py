@@ -129,7 +129,7 @@ def page(limit: int, scope: Scope) -> Callable[[object, Bounds], Told[ListPage]]
     def check(answer: object, bounds: Bounds) -> Told[ListPage]:
         given = _of(answer, ListPage, "an answer")
         found = _all(given.items, limit, "items", lambda each: _snippet(each, bounds))
-        own = tuple(each for each in found if _own(each, bounds) and _within(each, scope))
+        own = tuple(each for each in found if _own(each, bounds) and within(each, scope))
         cursor = _text(given.next_cursor, MAX_CURSOR_CHARS, "a cursor", optional=True)
         return _left(told(ListPage(own, cursor, checked_usage(given.usage, bounds.provider))), len(found) - len(own))
 
@@ -309,7 +309,8 @@ def _own(found: Snippet, bounds: Bounds) -> bool:
     return found.scope is None or (found.scope.space == space and bounds.grant.reaches(found.scope.partition))
 
 
-def _within(found: Snippet, scope: Scope) -> bool:
+def within(found: Snippet, scope: Scope) -> bool:
+    """Whether each part of the scope that was given holds for the record, as far as its provider tells."""
     if found.scope is None:
         return True
     parts = [(getattr(scope, name), getattr(found.scope, name)) for name in FILTER_PARTS]

@@ -85,22 +85,23 @@ class List(_Immediate, Read[None, Page]):
         checked_whole(self.limit, "limit", 1, MAX_PAGE)
         check_names(sender=self.wanted.sender, source=self.wanted.source)
         if self.cursor is not None:
-            place_of(self.cursor, self._query())
+            place_of(self.cursor, self.query_digest())
 
     def apply(self, reader: Reader, prepared: None) -> Page:
         wanted = self.wanted
         if wanted.planes is None:
             wanted = replace(wanted, planes=OPEN_PLANES)
-        before = None if self.cursor is None else place_of(self.cursor, self._query())
+        before = None if self.cursor is None else place_of(self.cursor, self.query_digest())
         found = reader.page(wanted, before, self.limit + 1)
         items = tuple(found[: self.limit])
         more = len(found) > self.limit
-        return Page(items, cursor_after(self._query(), items[-1].id.partition("_")[2]) if more else None)
+        return Page(items, cursor_after(self.query_digest(), items[-1].id.partition("_")[2]) if more else None)
 
     def touched(self, result: Page) -> int:
         return len(result.items)
 
-    def _query(self) -> str:
+    def query_digest(self) -> str:
+        """What its cursors belong to."""
         return digest_of(self.scope.given(), _shallow(self.wanted) | {"planes": sorted(self.wanted.planes or ())})[:16]
 
 

@@ -1,0 +1,79 @@
+"""The library's verbs, served by whatever memory their space is bound to.
+
+Where that is our own store, the verb runs beneath the gate as it is, and its row names the binding. Where somebody
+outside is, it is said in the contract's words (`translating`); what has no words there is refused, and never done in
+another place than the one that was bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from holdfast.control.asking import ask
+from holdfast.control.checking import Told
+from holdfast.control.resolving import provider_of, serving
+from holdfast.control.translating import TRANSLATIONS
+from holdfast.domain.bindings import Binding
+from holdfast.domain.results import Flushed
+from holdfast.domain.scope import EVERYWHERE, Scope
+from holdfast.errors import CapabilityUnavailable
+from holdfast.runtime.browse import Browse
+from holdfast.runtime.flush import Flush
+from holdfast.runtime.forget import PreviewForget
+from holdfast.runtime.lookup import History
+from holdfast.runtime.perform import Call, Composed, Core, Request, Write
+from holdfast.runtime.resources import AddResource, DeleteResource, GetResource, ListResources
+from holdfast.runtime.search import Explain
+
+R = TypeVar("R")
+
+# What is about memory, and what the contract has no words for.
+_OURS_ALONE = (Explain, Browse, History, PreviewForget, AddResource, ListResources, GetResource, DeleteResource)
+ROUTED = frozenset({*TRANSLATIONS, Flush, *_OURS_ALONE})
+
+
+def routed(verb: Request[Any, R]) -> Request[Any, R]:
+    """The same verb, to be served by what its space is bound to; one that is not about memory as it is."""
+    if type(verb) not in ROUTED or verb.scope.space == EVERYWHERE:
+        return verb
+    return cast(Request[Any, R], Routed(verb.scope, verb, getattr(verb, "idempotency_key", None)))
+
+
+@dataclass(frozen=True, slots=True)
+class Routed(Composed[Any]):
+    scope: Scope
+    verb: Request[Any, Any]
+    idempotency_key: str | None = None
+
+    async def carry_out(self, core: Core, call: Call) -> Any:
+        binding = await serving(call, None)
+        if not provider_of(core, binding).outside:
+            return await call.run(self.verb)
+        if isinstance(self.verb, Flush):
+            # Whoever serves it makes what it makes of what it was given, and when it likes.
+            return Flushed(self.scope.conversation or "", 0)
+        kind = TRANSLATIONS.get(type(self.verb))
+        if kind is None:
+            raise _refused(binding, f"{self.verb.action} has no words in what providers speak")
+        translation = kind(self.verb, binding, core.clock.now())
+        if (problem := translation.untold()) is not None:
+            raise _refused(binding, problem)
+        answer = await ask(core, call, binding, translation.ask, translation.check, needs=translation.needs)
+        return translation.answer(answer.result, call.operation_id)
+
+    def digest(self) -> str:
+        return self.verb.digest() if isinstance(self.verb, Write) else super().digest()
+
+    def kept(self, outcome: Told[Any]) -> dict[str, Any]:
+        return TRANSLATIONS[type(self.verb)].kept(outcome.value)
+
+    def replayed(self, kept: dict[str, Any]) -> Told[Any]:
+        return Told(TRANSLATIONS[type(self.verb)].replayed(kept))
+
+
+def _refused(binding: Binding, problem: str) -> CapabilityUnavailable:
+    return CapabilityUnavailable(
+        f"the binding {binding.key!r} is served by {binding.provider!r:.80}, and {problem}; bind the company to"
+        " 'local', or do without"
+    )

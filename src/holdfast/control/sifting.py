@@ -1,0 +1,107 @@
+"""What was asked of a search or a list, held against what a provider gave: providers know fewer filters than we do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from holdfast.domain.conditions import AllOf, AnyOf, Compare, Condition, Field, ForModel, Not, Op
+from holdfast.domain.memory import OPEN_PLANES, Plane, Status
+from holdfast.domain.results import Hit, HitKind
+from holdfast.domain.scope import Scope
+from holdfast.domain.searching import ListFilter, Method, Wanted
+
+
+def past_or_ranked(wanted: Wanted) -> str | None:
+    for name in ("as_of", "valid_at", "radius"):
+        if getattr(wanted, name) is not None:
+            return f"{name} cannot be asked of it"
+    return None if wanted.method is Method.HYBRID else f"the method {wanted.method} cannot be asked of it"
+
+
+def narrowed(scope: Scope, wanted: Wanted) -> Scope:
+    """With the conversation that a condition speaks of, if it is only one: a provider may look there."""
+    spoken = set(_conversations(wanted.condition))
+    if scope.conversation is None and len(spoken) == 1:
+        return replace(scope, conversation=spoken.pop())
+    return scope
+
+
+def _conversations(condition: Condition | None) -> Sequence[str]:
+    match condition:
+        case AllOf(parts) | AnyOf(parts):
+            return [found for part in parts for found in _conversations(part)]
+        case Compare(field=Field.CONVERSATION, op=Op.EQ, value=str(value)):
+            return [value]
+    return []
+
+
+def is_wanted(hit: Hit, wanted: Wanted) -> bool:
+    if wanted.kind not in (None, hit.kind) or wanted.role is not None:
+        return False
+    if hit.plane not in (OPEN_PLANES if wanted.planes is None else wanted.planes):
+        return False
+    if wanted.sender not in (None, hit.sender) or wanted.source not in (None, hit.source):
+        return False
+    if wanted.min_score is not None and hit.score < wanted.min_score:
+        return False
+    if wanted.said_from is not None and hit.recorded_at < wanted.said_from:
+        return False
+    if wanted.said_to is not None and hit.recorded_at >= wanted.said_to:
+        return False
+    return wanted.condition is None or _meets(hit, wanted.condition)
+
+
+def is_listed(plane: Plane, wanted: ListFilter) -> bool:
+    if wanted.kind not in (None, HitKind.MEMORY) or wanted.status not in (None, Status.ACCEPTED):
+        return False
+    return plane in (OPEN_PLANES if wanted.planes is None else wanted.planes)
+
+
+def _meets(hit: Hit, condition: Condition) -> bool:
+    match condition:
+        case AllOf(parts):
+            return all(_meets(hit, part) for part in parts)
+        case AnyOf(parts):
+            return any(_meets(hit, part) for part in parts)
+        case Not(part):
+            return not _meets(hit, part)
+        case ForModel():
+            return False
+        case Compare():
+            return _compares(_value(hit, condition.field), condition)
+
+
+def _value(hit: Hit, field: Field) -> Any:
+    match field:
+        case Field.CONVERSATION:
+            return hit.scope.conversation
+        case Field.CHANNEL:
+            return hit.scope.channel
+        case Field.SENDER:
+            return hit.sender
+        case Field.SOURCE:
+            return hit.source
+        case Field.PLANE:
+            return hit.plane
+        case Field.SAID_AT:
+            return hit.recorded_at
+
+
+def _compares(value: Any, condition: Compare) -> bool:
+    """Nothing equals what is not there, and it differs from everything."""
+    if condition.op is Op.NE:
+        return value is None or value != condition.value
+    if value is None:
+        return False
+    match condition.op:
+        case Op.GT:
+            return bool(value > condition.value)
+        case Op.GTE:
+            return bool(value >= condition.value)
+        case Op.LT:
+            return bool(value < condition.value)
+        case Op.LTE:
+            return bool(value <= condition.value)
+    return value in condition.values

@@ -1,0 +1,413 @@
+"""Verbs of the library in the contract's words, and a provider's answers as the library's.
+
+A record of somebody else's is a memory to us: what its provider does not tell about it stands as we would have it for
+something that came from outside. A filter is applied to what comes back, as far as that tells; what could not be
+honoured at all (a moment in the past, a way of ranking, a revision) is refused before anybody is asked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, ClassVar, Generic, TypeVar, cast
+
+from holdfast.control import checking, sifting
+from holdfast.control.checking import Bounds, Told, within
+from holdfast.domain.bindings import Binding
+from holdfast.domain.contract import (
+    MAX_CONTENT_CHARS,
+    MAX_HANDLES,
+    MAX_PAGE,
+    MAX_QUERY_CHARS,
+    MAX_TOP_K,
+    CaptureRequest,
+    ContextBundle,
+    CorrectResult,
+    ForgetResult,
+    Intent,
+    ListPage,
+    ListRequest,
+    NewRecord,
+    QueryRequest,
+    RecordHandle,
+    RecordWriteRequest,
+    Snippet,
+    SourceKind,
+    SourcePayload,
+    SourceRef,
+    WriteResult,
+)
+from holdfast.domain.forgetting import ForgetReceipt
+from holdfast.domain.ids import MemoryId, MessageId, OperationId
+from holdfast.domain.memory import ALWAYS, Memory, Plane, Status, Trust
+from holdfast.domain.projection import reference_message
+from holdfast.domain.results import Added, Hit, HitKind, Page, Recall, Remembered
+from holdfast.domain.scope import FILTER_PARTS, Scope
+from holdfast.domain.searching import Wanted
+from holdfast.domain.text import checked_text
+from holdfast.domain.transcript import Draft
+from holdfast.errors import NotFound, ProviderMalformed
+from holdfast.ports.provider import Adapter, CorrectingAdapter
+from holdfast.runtime.add import Add
+from holdfast.runtime.cursors import cursor_after, place_of
+from holdfast.runtime.forget import Forget
+from holdfast.runtime.lookup import Get, List
+from holdfast.runtime.recall import RecallMemory, choose
+from holdfast.runtime.remember import Correct, Remember
+from holdfast.runtime.search import Search
+
+V = TypeVar("V")
+T = TypeVar("T")
+
+
+class Translation(Generic[V, T]):
+    """One call of a verb that somebody outside serves."""
+
+    needs: ClassVar[str | None] = None
+
+    def __init__(self, verb: V, binding: Binding, now: datetime) -> None:
+        self.verb = verb
+        self.binding = binding
+        self.now = now
+
+    def untold(self) -> str | None:
+        """Why it cannot be said in the contract's words; None if it can. `InvalidText` if it is too long for them."""
+        return None
+
+    async def ask(self, adapter: Adapter) -> Any:
+        raise NotImplementedError
+
+    def check(self, answer: object, bounds: Bounds) -> Told[T]:
+        raise NotImplementedError
+
+    def answer(self, found: T, operation_id: OperationId) -> Any:
+        raise NotImplementedError
+
+    @staticmethod
+    def kept(found: Any) -> dict[str, Any]:
+        raise NotImplementedError
+
+    @staticmethod
+    def replayed(kept: dict[str, Any]) -> Any:
+        raise NotImplementedError
+
+    def handle(self, record_id: str) -> RecordHandle:
+        return RecordHandle(self.binding.provider, record_id)
+
+
+class Adding(Translation[Add, tuple[str | None, ...]]):
+    """Each message is a capture. Made again with its key, or its messages' ids, a provider can tell that it is."""
+
+    def untold(self) -> str | None:
+        for at, draft in enumerate(self.verb.drafts):
+            checked_text(draft.text, f"messages[{at}].text", max_chars=MAX_CONTENT_CHARS)
+        return None
+
+    async def ask(self, adapter: Adapter) -> list[object]:
+        return [await adapter.capture(self._request(at, draft)) for at, draft in enumerate(self.verb.drafts)]
+
+    def _request(self, at: int, draft: Draft) -> CaptureRequest:
+        scope = self.verb.scope
+        source = SourceRef(
+            kind=SourceKind.ACTIVITY,
+            space=scope.space,
+            issue_id=scope.issue,
+            run_id=scope.run,
+            activity_id=draft.external_id,
+            external_ref=self.verb.source,
+        )
+        said = {"role": draft.role.value, "sender": draft.sender or (scope.subject if draft.role == "user" else None)}
+        if draft.said_at is not None:
+            said["said_at"] = draft.said_at.isoformat()
+        told = {name: value for name, value in said.items() if value is not None}
+        again = None if self.verb.idempotency_key is None else f"{at}/{self.verb.idempotency_key}"
+        payload = SourcePayload(draft.text, metadata={**draft.metadata, **told})
+        return CaptureRequest(self.binding.key, scope, source, payload, idempotency_id=again or draft.external_id)
+
+    def check(self, answer: object, bounds: Bounds) -> Told[tuple[str | None, ...]]:
+        assert isinstance(answer, list)
+        found = [checking.captured(each, bounds) for each in answer]
+        ids = tuple(each.handles[0] if each.handles else None for each in found)
+        usage = tuple(usage for each in found for usage in each.usage)
+        named = tuple(each for each in ids if each is not None)[: checking.NAMED]
+        return Told(ids, len(found), named, usage)
+
+    def answer(self, found: tuple[str | None, ...], operation_id: OperationId) -> Added:
+        ids = tuple(None if each is None else MessageId(each) for each in found)
+        return Added(None, self.verb.scope.conversation or "", ids, len(ids))
+
+    @staticmethod
+    def kept(found: tuple[str | None, ...]) -> dict[str, Any]:
+        return {"ids": list(found)}
+
+    @staticmethod
+    def replayed(kept: dict[str, Any]) -> tuple[str | None, ...]:
+        return tuple(kept["ids"])
+
+
+class _Searching(Translation[V, ContextBundle]):
+    """What a query finds, as hits, of which those are left that were asked for."""
+
+    intent: ClassVar[Intent] = Intent.ANSWER
+
+    def asked(self) -> tuple[Scope, str, Wanted]:
+        raise NotImplementedError
+
+    def untold(self) -> str | None:
+        _, query, wanted = self.asked()
+        checked_text(query, "query", max_chars=MAX_QUERY_CHARS)
+        return sifting.past_or_ranked(wanted)
+
+    async def ask(self, adapter: Adapter) -> Any:
+        scope, query, wanted = self.asked()
+        request = QueryRequest(self.binding.key, sifting.narrowed(scope, wanted), query, MAX_TOP_K, self.intent)
+        return await adapter.query(request)
+
+    def check(self, answer: object, bounds: Bounds) -> Told[ContextBundle]:
+        return checking.bundle(MAX_TOP_K)(answer, bounds)
+
+    def hits(self, found: ContextBundle) -> list[Hit]:
+        scope, _, wanted = self.asked()
+        narrow = sifting.narrowed(scope, wanted)
+        hits = [_hit(each, narrow, self.now) for each in found.snippets if within(each, scope)]
+        return [each for each in hits if sifting.is_wanted(each, wanted)][: wanted.top_k]
+
+
+class Searching(_Searching[Search]):
+    def asked(self) -> tuple[Scope, str, Wanted]:
+        return self.verb.scope, self.verb.query, self.verb.wanted
+
+    def answer(self, found: ContextBundle, operation_id: OperationId) -> tuple[Hit, ...]:
+        return tuple(self.hits(found))
+
+
+class Recalling(_Searching[RecallMemory]):
+    intent = Intent.AGENT_PREAMBLE
+
+    def asked(self) -> tuple[Scope, str, Wanted]:
+        return self.verb.scope, self.verb.query, self.verb.wanted
+
+    def answer(self, found: ContextBundle, operation_id: OperationId) -> Recall:
+        chosen, omitted = choose(self.hits(found), self.verb.wanted.top_k)
+        kept, message = reference_message(chosen, self.verb.budget_chars)
+        if len(kept) < len(chosen):
+            omitted["budget"] = len(chosen) - len(kept)
+        return Recall(tuple(kept), message, omitted)
+
+
+class Getting(Translation[Get, Snippet | None]):
+    def untold(self) -> str | None:
+        return None if self.verb.as_of is None else "as_of cannot be asked of it"
+
+    async def ask(self, adapter: Adapter) -> Any:
+        return await adapter.get(self.handle(self.verb.record_id), self.verb.scope)
+
+    def check(self, answer: object, bounds: Bounds) -> Told[Snippet | None]:
+        return checking.snippet(self.handle(self.verb.record_id))(answer, bounds)
+
+    def answer(self, found: Snippet | None, operation_id: OperationId) -> Memory:
+        if found is None or not within(found, self.verb.scope):
+            raise NotFound(f"there is no memory or message {self.verb.record_id!r:.80} in this scope")
+        return _memory(found, self.verb.scope, self.now)
+
+
+class Listing(Translation[List, ListPage]):
+    def untold(self) -> str | None:
+        wanted = self.verb.wanted
+        for name in ("sender", "source", "as_of", "valid_at"):
+            if getattr(wanted, name) is not None:
+                return f"{name} cannot be asked of it"
+        return "unsealed cannot be asked of it" if wanted.unsealed else None
+
+    async def ask(self, adapter: Adapter) -> Any:
+        verb = self.verb
+        cursor = None if verb.cursor is None else place_of(verb.cursor, verb.query_digest())
+        limit = min(verb.limit, MAX_PAGE)
+        return await adapter.list(ListRequest(self.binding.key, verb.scope, cursor, limit))
+
+    def check(self, answer: object, bounds: Bounds) -> Told[ListPage]:
+        return checking.page(min(self.verb.limit, MAX_PAGE), self.verb.scope)(answer, bounds)
+
+    def answer(self, found: ListPage, operation_id: OperationId) -> Page:
+        items = tuple(
+            _memory(each, self.verb.scope, self.now)
+            for each in found.items
+            if sifting.is_listed(_plane_of(each), self.verb.wanted)
+        )
+        cursor = None if found.next_cursor is None else cursor_after(self.verb.query_digest(), found.next_cursor)
+        return Page(items, cursor)
+
+
+class Remembering(Translation[Remember, RecordHandle]):
+    def untold(self) -> str | None:
+        verb = self.verb
+        checked_text(verb.text, "text", max_chars=MAX_CONTENT_CHARS)
+        if verb.plane not in (Plane.LONG_TERM, Plane.SHARED_FACT):
+            return f"the plane {verb.plane} cannot be kept there"
+        for name, given in (("evidence", verb.evidence), ("quarantined", verb.quarantined)):
+            if given:
+                return f"{name} cannot be kept there"
+        return None if verb.validity == ALWAYS else "validity cannot be kept there"
+
+    async def ask(self, adapter: Adapter) -> Any:
+        verb = self.verb
+        record = NewRecord(verb.text, metadata=dict(verb.metadata))
+        source = None
+        if verb.source is not None:
+            source = SourceRef(SourceKind.EXTERNAL_DOCUMENT, verb.scope.space, external_ref=verb.source)
+        return await adapter.upsert_records(
+            RecordWriteRequest(self.binding.key, verb.scope, (record,), source, verb.idempotency_key)
+        )
+
+    def check(self, answer: object, bounds: Bounds) -> Told[RecordHandle]:
+        found: Told[WriteResult] = checking.written(answer, bounds)
+        if len(found.value.records) != 1:
+            raise ProviderMalformed("the provider did not say which record it wrote")
+        return Told(found.value.records[0], 1, found.handles, found.usage)
+
+    def answer(self, found: RecordHandle, operation_id: OperationId) -> Remembered:
+        kept = Snippet(found, self.verb.text, scope=self.verb.scope, metadata=dict(self.verb.metadata))
+        return Remembered(_memory(kept, self.verb.scope, self.now))
+
+    @staticmethod
+    def kept(found: RecordHandle) -> dict[str, Any]:
+        return {"provider": found.provider_key, "id": found.record_id}
+
+    @staticmethod
+    def replayed(kept: dict[str, Any]) -> RecordHandle:
+        return RecordHandle(kept["provider"], kept["id"])
+
+
+class Correcting(Translation[Correct, RecordHandle]):
+    needs = "correction"
+
+    def untold(self) -> str | None:
+        checked_text(self.verb.text, "text", max_chars=MAX_CONTENT_CHARS)
+        for name in ("expected_revision", "validity", "evidence"):
+            if getattr(self.verb, name) is not None:
+                return f"{name} cannot be asked of it"
+        return None
+
+    async def ask(self, adapter: Adapter) -> Any:
+        verb = self.verb
+        able = cast(CorrectingAdapter, adapter)
+        return await able.correct(self.handle(verb.memory_id), verb.text, verb.scope, verb.reason)
+
+    def check(self, answer: object, bounds: Bounds) -> Told[RecordHandle]:
+        found: Told[CorrectResult] = checking.corrected(answer, bounds)
+        return Told(found.value.record, 1, found.handles, found.usage)
+
+    def answer(self, found: RecordHandle, operation_id: OperationId) -> Remembered:
+        new = Snippet(found, self.verb.text, scope=self.verb.scope)
+        return Remembered(replace(_memory(new, self.verb.scope, self.now), reason=self.verb.reason))
+
+    kept = Remembering.kept
+    replayed = Remembering.replayed
+
+
+class Forgetting(Translation[Forget, ForgetResult]):
+    def untold(self) -> str | None:
+        verb = self.verb
+        if not verb.target.ids:
+            return "only records that are named by their ids can be forgotten there"
+        if len(verb.target.ids) > MAX_HANDLES:
+            return f"at most {MAX_HANDLES} records can be forgotten there at once"
+        for name in ("token", "expected_revision"):
+            if getattr(verb, name) is not None:
+                return f"{name} cannot be asked of it"
+        return None
+
+    def _handles(self) -> tuple[RecordHandle, ...]:
+        return tuple(self.handle(each) for each in dict.fromkeys(self.verb.target.ids))
+
+    async def ask(self, adapter: Adapter) -> Any:
+        return await adapter.forget(self._handles(), self.verb.scope)
+
+    def check(self, answer: object, bounds: Bounds) -> Told[ForgetResult]:
+        return checking.forgotten(self._handles())(answer, bounds)
+
+    def answer(self, found: ForgetResult, operation_id: OperationId) -> ForgetReceipt:
+        """That the bytes are gone, only whoever had them can prove."""
+        if not found.forgotten:
+            raise NotFound("there is nothing of it in this scope; nothing was forgotten")
+        gone = len(found.forgotten)
+        return ForgetReceipt(operation_id, 0, gone, 0, 0, 0, scrubbed=False, forgotten_at=self.now)
+
+    @staticmethod
+    def kept(found: ForgetResult) -> dict[str, Any]:
+        return {"handles": [[each.provider_key, each.record_id] for each in found.forgotten]}
+
+    @staticmethod
+    def replayed(kept: dict[str, Any]) -> ForgetResult:
+        return ForgetResult(tuple(RecordHandle(*each) for each in kept["handles"]))
+
+
+TRANSLATIONS: dict[type, type[Translation[Any, Any]]] = {
+    Add: Adding,
+    Search: Searching,
+    RecallMemory: Recalling,
+    Get: Getting,
+    List: Listing,
+    Remember: Remembering,
+    Correct: Correcting,
+    Forget: Forgetting,
+}
+
+
+# --- records ----------------------------------------------------------------------------------------------------------
+
+
+def _scope_of(found: Snippet, asked: Scope) -> Scope:
+    """What a provider does not say of a record is as it was asked for."""
+    if found.scope is None:
+        return asked
+    unsaid = {name: getattr(asked, name) for name in FILTER_PARTS if getattr(found.scope, name) is None}
+    return replace(found.scope, **unsaid)
+
+
+def _plane_of(found: Snippet) -> Plane:
+    outside = found.source is not None and found.source.kind is SourceKind.EXTERNAL_DOCUMENT
+    return Plane.RESOURCE if outside else Plane.LONG_TERM
+
+
+def _texts(found: Snippet) -> dict[str, str]:
+    return {name: value if isinstance(value, str) else str(value) for name, value in found.metadata.items()}
+
+
+def _hit(found: Snippet, asked: Scope, now: datetime) -> Hit:
+    return Hit(
+        id=found.handle.record_id,
+        kind=HitKind.MEMORY,
+        text=found.text,
+        score=found.score or 0.0,
+        scope=_scope_of(found, asked),
+        evidence=(),
+        recorded_at=found.recorded_at or now,
+        sender=_texts(found).get("sender"),
+        plane=_plane_of(found),
+        trust=Trust.LOW,
+        status=Status.ACCEPTED,
+        revision=1,
+        validity=ALWAYS,
+        source=None if found.source is None else found.source.external_ref,
+        metadata=_texts(found),
+    )
+
+
+def _memory(found: Snippet, asked: Scope, now: datetime) -> Memory:
+    return Memory(
+        id=MemoryId(found.handle.record_id),
+        revision=1,
+        scope=_scope_of(found, asked),
+        plane=_plane_of(found),
+        text=found.text,
+        trust=Trust.LOW,
+        status=Status.ACCEPTED,
+        validity=ALWAYS,
+        recorded_at=found.recorded_at or now,
+        superseded_at=None,
+        source=None if found.source is None else found.source.external_ref,
+        author=found.handle.provider_key,
+        reason=None,
+        metadata=_texts(found),
+    )
