@@ -190,7 +190,7 @@ async def open_engine(
 
 
 async def _bring_up_to_date(core: Core) -> None:
-    """If the indexes were made by another embedder or analyzer, queue their making anew. A store that fails is closed."""
+    """If the indexes were made by another embedder or analyzer, queue their making anew. If that fails, close."""
     try:
         await _queue_reembedding(core)
     except BaseException:
