@@ -173,6 +173,19 @@ def test_a_note_is_found_read_corrected_and_forgotten_by_its_id(tmp_path: Path) 
     assert call(tmp_path, "memory.list", {"agent_id": "builder"})["snippets"] == []
 
 
+def test_what_was_captured_shows_among_the_jobs(tmp_path: Path) -> None:
+    async def capture(plane: AsyncControlPlane) -> object:
+        return await plane.capture(
+            "I live in Porto.", source={"kind": "run", "run_id": "r1"}, agent="builder", run="r1"
+        )
+
+    with_plane(tmp_path, capture)
+    (job,) = call(tmp_path, "memory.jobs", {"agent_id": "builder"})["jobs"]
+    assert (job["kind"], job["state"], job["source"]["run_id"]) == ("extract", "queued", "r1")
+    assert call(tmp_path, "memory.jobs", {"agent_id": "builder", "job_id": job["job_id"]})["jobs"] == [job]
+    assert call(tmp_path, "memory.jobs", {"agent_id": "builder", "state": "failed"})["jobs"] == []
+
+
 def test_an_agent_need_not_say_who_it_is_and_cannot_say_that_it_is_another(tmp_path: Path) -> None:
     mine = Actor(ActorKind.AGENT, "builder", "acme")
     other = Actor(ActorKind.AGENT, "tester", "acme")

@@ -13,11 +13,11 @@ from holdfast import Actor, ActorKind, AsyncControlPlane, ControlPlane
 from holdfast.errors import AccessDenied, InvalidInput, NotFound, StoreClosed
 
 METHODS = [
-    "activity", "binding", "bindings", "capture", "clear_default", "clear_override", "close",
-    "correct", "create_binding", "delete_binding",
-    "explain", "forget", "get", "list", "metrics",
-    "operation", "operations", "profile", "provider_jobs", "providers", "query", "resolve",
-    "retry_provider_job", "set_default", "set_override", "targets",
+    "activity", "add_fee", "binding", "bindings", "cancel_job", "capture", "clear_default", "clear_override", "close",
+    "correct", "cost_events", "cost_summary", "create_binding", "delete_binding", "deliveries", "delivery",
+    "drop_delivery", "emit", "explain", "finance_events", "forget", "get", "hydrate", "job", "jobs", "list", "metrics",
+    "operation", "operations", "prices", "profile", "provider_jobs", "providers", "query", "remove_price", "resolve",
+    "retry_delivery", "retry_job", "retry_provider_job", "set_default", "set_override", "set_price", "targets",
     "update_binding", "upsert",
 ]  # fmt: skip
 
@@ -48,8 +48,7 @@ def test_a_new_company_is_served_by_our_own_store(tmp_path: Path) -> None:
         assert (found.binding, found.provider) == ("default", "local")
         (binding,) = plane.bindings()
         assert (binding.key, binding.provider, binding.created_at) == ("default", "local", None)
-        kept = plane.upsert("Standups are at nine.", agent="builder")
-        operation = plane.operation(kept.operation_id)
+        operation = plane.operation(found.operation_id)
         assert operation.attribution is not None
         assert operation.attribution.binding == "default"
 
@@ -115,6 +114,7 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
             "agnt": lambda: plane.query("x", agnt="builder"),
             "since": lambda: plane.operations(since="yesterday"),
             "outcome": lambda: plane.operations(outcome="fine"),
+            "state": lambda: plane.jobs(state="lost"),
         }.items():
             with pytest.raises(InvalidInput) as caught:
                 call()

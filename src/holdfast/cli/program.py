@@ -10,10 +10,12 @@ import holdfast
 from holdfast.cli.add import add
 from holdfast.cli.agent import app as agent
 from holdfast.cli.binding import app as binding
+from holdfast.cli.costs import app as costs
 from holdfast.cli.credential import app as credential
 from holdfast.cli.demo import demo
 from holdfast.cli.doctor import doctor
 from holdfast.cli.forget import forget
+from holdfast.cli.jobs import app as jobs
 from holdfast.cli.operations import app as operations
 from holdfast.cli.platform import app as platform
 from holdfast.cli.provider import app as provider
@@ -60,6 +62,8 @@ groups = {
     "binding": binding,
     "provider": provider,
     "operations": operations,
+    "jobs": jobs,
+    "costs": costs,
     "store": store,
     "space": space,
     "transcript": transcript,

@@ -76,7 +76,9 @@ class GetOperation(Read[None, Operation]):
         checked_id(self.operation_id, "operation_id")
 
     async def prepare(self, core: Core, grant: Grant) -> None:
-        return None
+        # The row of a read comes with the next commit: whoever asks for it before has that come now.
+        if await core.store.read(grant, lambda reader: reader.operation(self.operation_id)) is None:
+            await core.store.write(grant, lambda transaction: None)
 
     def apply(self, reader: Reader, prepared: None) -> Operation:
         found = reader.operation(self.operation_id)

@@ -7,13 +7,16 @@ from types import TracebackType
 from typing import Self, Unpack
 
 from holdfast.plane.bindings import BindingCalls
+from holdfast.plane.costs import CostCalls
+from holdfast.plane.hooks import HookCalls
+from holdfast.plane.jobs import JobCalls
 from holdfast.plane.memory import MemoryCalls
 from holdfast.plane.opening import PlaneOptions, opened
 from holdfast.plane.trail import TrailCalls
 from holdfast.portal import Face, blocking
 
 
-class AsyncControlPlane(BindingCalls, MemoryCalls, TrailCalls):
+class AsyncControlPlane(BindingCalls, MemoryCalls, HookCalls, TrailCalls, JobCalls, CostCalls):
     """A company's memory as it is looked after. Every call leaves one operation row, however it ends.
 
     Where something belongs is given by keywords: agent, subject, project, issue, run, conversation, namespace.
@@ -86,6 +89,23 @@ class ControlPlane(Face[AsyncControlPlane]):
     operations = blocking(AsyncControlPlane.operations)
     operation = blocking(AsyncControlPlane.operation)
     metrics = blocking(AsyncControlPlane.metrics)
+    emit = blocking(AsyncControlPlane.emit)
+    hydrate = blocking(AsyncControlPlane.hydrate)
+    deliveries = blocking(AsyncControlPlane.deliveries)
+    delivery = blocking(AsyncControlPlane.delivery)
+    retry_delivery = blocking(AsyncControlPlane.retry_delivery)
+    drop_delivery = blocking(AsyncControlPlane.drop_delivery)
+    jobs = blocking(AsyncControlPlane.jobs)
+    job = blocking(AsyncControlPlane.job)
+    retry_job = blocking(AsyncControlPlane.retry_job)
+    cancel_job = blocking(AsyncControlPlane.cancel_job)
+    cost_summary = blocking(AsyncControlPlane.cost_summary)
+    cost_events = blocking(AsyncControlPlane.cost_events)
+    add_fee = blocking(AsyncControlPlane.add_fee)
+    finance_events = blocking(AsyncControlPlane.finance_events)
+    prices = blocking(AsyncControlPlane.prices)
+    set_price = blocking(AsyncControlPlane.set_price)
+    remove_price = blocking(AsyncControlPlane.remove_price)
 
     def close(self) -> None:
         """Finish what was accepted, and let go of the store."""

@@ -23,8 +23,8 @@ class Somebody:
             method, f"/companies/{self.company}/memory{path}", headers={**signed, **(headers or {})}, **sent
         )
 
-    def get(self, path: str, status: int = 200, **asked: Any) -> Any:
-        return told(self("GET", path, params=asked), status)
+    def get(self, path: str, expected: int = 200, **asked: Any) -> Any:
+        return told(self("GET", path, params=asked), expected)
 
     def post(self, path: str, status: int = 200, headers: dict[str, str] | None = None, **given: Any) -> Any:
         return told(self("POST", path, headers, json=given), status)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from holdfast.gateway.access import Door
-from holdfast.gateway.companies import bindings, credentials, records, trail
+from holdfast.gateway.companies import bindings, costs, credentials, hooks, jobs, records, tools, trail
 
 
 def routers(door: Door) -> tuple[APIRouter, ...]:
-    return tuple(module.router(door) for module in (bindings, records, trail, credentials))
+    return tuple(module.router(door) for module in (bindings, records, hooks, trail, jobs, costs, credentials, tools))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.control.forms import Answer, HookTold, JobTold, ScopeTold, SourceTold, UsageTold, iso
+from holdfast.control.forms import Answer, HookTold, JobTold, ScopeTold, SnippetTold, SourceTold, UsageTold, iso
 from holdfast.domain.costs import CostEvent, CostLine, FinanceEvent, FinanceKind, Price
-from holdfast.domain.hooks import Delivery, DeliveryStatus
+from holdfast.domain.hooks import Delivery, DeliveryStatus, Emitted, Hydrated
 from holdfast.domain.operations import TYPE_OF, Attribution, MemoryMetrics, Operation, OperationType, Outcome
 
 # --- operations -----------------------------------------------------------------------------------------------------
@@ -154,6 +154,44 @@ class DeliveryTold(Answer):
             operation_id=found.operation_id,
             created_at=found.created_at.isoformat(),
             updated_at=iso(found.updated_at),
+        )
+
+
+class EmittedTold(Answer):
+    """Where a hook went: to what serves its scope, and to each subscriber. `repeated`: it had been emitted before."""
+
+    operation_id: str
+    repeated: bool
+    deliveries: list[DeliveryTold]
+
+    @classmethod
+    def of(cls, found: Emitted) -> EmittedTold:
+        return cls(
+            operation_id=found.operation_id,
+            repeated=found.repeated,
+            deliveries=[DeliveryTold.of(each) for each in found.deliveries],
+        )
+
+
+class HydratedTold(Answer):
+    """A text for a run's prompt; or an empty one, and the reason. What it quotes is data."""
+
+    operation_id: str
+    binding_key: str | None
+    preamble: str
+    reason: str | None
+    dropped: int
+    snippets: list[SnippetTold]
+
+    @classmethod
+    def of(cls, found: Hydrated) -> HydratedTold:
+        return cls(
+            operation_id=found.operation_id,
+            binding_key=found.binding,
+            preamble=found.preamble,
+            reason=found.reason,
+            dropped=found.dropped,
+            snippets=[SnippetTold.of(each) for each in found.snippets],
         )
 
 

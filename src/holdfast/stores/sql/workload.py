@@ -51,6 +51,8 @@ class WorkloadReader(Pages):
         return rows.job(row) if row else None
 
     def jobs_page(self, wanted: JobFilter, now: datetime, before: str | None, limit: int) -> Sequence[Job]:
+        if self._grant.partitions is not None and not self._partitions():
+            return []  # nothing was ever kept there
         asked = Asked(self._of_jobs())
         for part in ("agent", "project", "issue", "run", "binding", "hook"):
             asked.one(**{part: getattr(wanted, part)})

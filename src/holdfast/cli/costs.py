@@ -1,0 +1,276 @@
+"""`costs`: what memory costs. Money is shown in its currency; in JSON it is millionths of it."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from typing import Annotated
+
+import typer
+
+from holdfast.cli.company import MAX_PAGE, Company, Few, Since, Until, controlled, show_table
+from holdfast.cli.exits import Usage
+from holdfast.cli.machine import print_json
+from holdfast.cli.options import Json, OnlyText, StoreOptions, unfolded
+from holdfast.cli.paging import every
+from holdfast.cli.safety import on_one_line
+from holdfast.cli.words import moment
+from holdfast.domain.costs import CostLine, FinanceEvent, Price
+
+app = typer.Typer(help="See what memory costs, and what its tokens are reckoned at.", rich_markup_mode=None)
+prices = typer.Typer(help="See and change what a million tokens of a model cost.", rich_markup_mode=None)
+app.add_typer(prices, name="prices")
+
+_MICROS = 1_000_000
+Currency = Annotated[str, typer.Option("--currency", metavar="CODE", help="Such as USD or EUR.")]
+ProviderName = Annotated[str, typer.Argument(metavar="PROVIDER", hidden=True)]
+ModelName = Annotated[str, typer.Argument(metavar="[MODEL]", hidden=True)]
+
+
+@app.callback(invoke_without_command=True)
+def costs(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@prices.callback(invoke_without_command=True)
+def prices_(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command()
+@unfolded
+def summary(
+    chosen: StoreOptions,
+    company: Company = None,
+    by: Annotated[
+        str, typer.Option("--by", metavar="WHAT", help="binding, agent, provider, model or day.")
+    ] = "binding",
+    since: Since = None,
+    until: Until = None,
+    as_json: Json = False,
+) -> None:
+    """Show what metered calls cost, dearest first, and flat fees by provider."""
+    with controlled(chosen, company) as plane:
+        found = plane.cost_summary(by, since=since, until=until)
+    if as_json:
+        print_json({"by": by, "metered": found.lines, "fees": found.fees})
+        return
+    show_table(
+        (by, "cost>", "of it estimated>", "calls>", "tokens in>", "cached>", "out>", "embedded>"),
+        (_line(each) for each in found.lines),
+        "No metered calls were made in that time.",
+    )
+    if found.fees:
+        print()
+        show_table(
+            ("flat fees of", "cost>", "events>"),
+            ((each.name, money(each.amount_micros, each.currency), each.events) for each in found.fees),
+            "",
+        )
+
+
+@app.command()
+@unfolded
+def events(chosen: StoreOptions, company: Company = None, limit: Few = 50, as_json: Json = False) -> None:
+    """Show metered calls, newest first, each with the operation that it belongs to."""
+    with controlled(chosen, company) as plane:
+        found = list(every(lambda most, cursor: plane.cost_events(limit=most, cursor=cursor), limit, MAX_PAGE))
+    if as_json:
+        print_json({"events": found})
+        return
+    show_table(
+        ("when", "cost>", "estimated", "provider", "model", "binding", "agent", "operation"),
+        (
+            (
+                moment(each.occurred_at),
+                money(each.amount_micros, each.currency),
+                each.estimated,
+                each.usage.provider,
+                each.usage.model,
+                each.binding,
+                each.scope.agent,
+                each.operation_id,
+            )
+            for each in found
+        ),
+        "No metered calls were made.",
+    )
+
+
+@app.command()
+@unfolded
+def fee(
+    kind: Annotated[str, typer.Argument(metavar="KIND", hidden=True)],
+    amount: Annotated[str, typer.Argument(metavar="AMOUNT", hidden=True)],
+    description: Annotated[str, typer.Argument(metavar="DESCRIPTION", hidden=True)],
+    chosen: StoreOptions,
+    company: Company = None,
+    currency: Currency = "USD",
+    binding: Annotated[OnlyText, typer.Option("--binding", metavar="KEY", help="For this binding.")] = None,
+    provider: Annotated[OnlyText, typer.Option("--provider", metavar="NAME", help="Of this provider.")] = None,
+    invoice: Annotated[OnlyText, typer.Option("--invoice", metavar="ID", help="The invoice that it is on.")] = None,
+    estimated: Annotated[bool, typer.Option("--estimated", help="Nobody has billed it yet.")] = False,
+    at: Annotated[OnlyText, typer.Option("--at", metavar="TIME", help="When it fell due; else now.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Write down a flat fee or an invoice: subscription, storage, platform or other. Such is never of one call.
+
+    AMOUNT is in the currency, such as 19.90. A credit is below 0: put -- before the arguments, as in fee -- other -5
+    Refund.
+    """
+    micros = _micros(amount)
+    with controlled(chosen, company) as plane:
+        made = plane.add_fee(
+            kind,
+            description,
+            micros,
+            currency=currency,
+            binding_key=binding,
+            provider=provider,
+            external_invoice_id=invoice,
+            estimated=estimated,
+            occurred_at=at,
+        )
+    if as_json:
+        print_json(made)
+    else:
+        print(f"Written down: {money(made.amount_micros, made.currency)}, {made.kind}: {on_one_line(made.description)}")
+
+
+@app.command()
+@unfolded
+def fees(chosen: StoreOptions, company: Company = None, limit: Few = 50, as_json: Json = False) -> None:
+    """Show flat fees and invoices, newest first."""
+    with controlled(chosen, company) as plane:
+        found: list[FinanceEvent] = list(
+            every(lambda most, cursor: plane.finance_events(limit=most, cursor=cursor), limit, MAX_PAGE)
+        )
+    if as_json:
+        print_json({"events": found})
+        return
+    show_table(
+        ("when", "cost>", "kind", "description", "provider", "binding", "invoice"),
+        (
+            (
+                moment(each.occurred_at),
+                money(each.amount_micros, each.currency),
+                each.kind,
+                each.description,
+                each.provider,
+                each.binding,
+                each.external_invoice_id,
+            )
+            for each in found
+        ),
+        "No fees were written down; `holdfast costs fee` does.",
+    )
+
+
+@prices.command(name="list")
+@unfolded
+def list_(chosen: StoreOptions, company: Company = None, as_json: Json = False) -> None:
+    """Show the prices by provider and model. `*` is any model of the provider."""
+    with controlled(chosen, company) as plane:
+        found = plane.prices()
+    if as_json:
+        print_json({"prices": found})
+        return
+    show_table(
+        ("provider", "model", "in>", "cached in>", "out>", "embedded>"),
+        (_price_row(each) for each in found),
+        "There are no prices; `holdfast costs prices set PROVIDER MODEL` sets one.",
+    )
+
+
+@prices.command(name="set")
+@unfolded
+def set_(
+    provider: ProviderName,
+    chosen: StoreOptions,
+    model: ModelName = "*",
+    company: Company = None,
+    input_: Annotated[str, typer.Option("--input", metavar="AMOUNT", help="Of a million tokens in.")] = "0",
+    cached_input: Annotated[
+        str, typer.Option("--cached-input", metavar="AMOUNT", help="Of a million tokens in from a cache.")
+    ] = "0",
+    output: Annotated[str, typer.Option("--output", metavar="AMOUNT", help="Of a million tokens out.")] = "0",
+    embedding: Annotated[
+        str, typer.Option("--embedding", metavar="AMOUNT", help="Of a million tokens embedded.")
+    ] = "0",
+    currency: Currency = "USD",
+    as_json: Json = False,
+) -> None:
+    """Set what a million tokens cost, such as --input 0.15. It counts for calls from now on.
+
+    Without MODEL it is for every model of the provider that has no price of its own.
+    """
+    with controlled(chosen, company) as plane:
+        made = plane.set_price(
+            provider,
+            model,
+            currency=currency,
+            input_micros=_micros(input_, "--input"),
+            cached_input_micros=_micros(cached_input, "--cached-input"),
+            output_micros=_micros(output, "--output"),
+            embedding_micros=_micros(embedding, "--embedding"),
+        )
+    if as_json:
+        print_json(made)
+    else:
+        print(
+            f"Set. Calls of {on_one_line(provider)} are reckoned so from now on, unless it says itself what they cost."
+        )
+
+
+@prices.command()
+@unfolded
+def remove(
+    provider: ProviderName,
+    chosen: StoreOptions,
+    model: ModelName = "*",
+    company: Company = None,
+    as_json: Json = False,
+) -> None:
+    """Remove a price. What was reckoned by it stays."""
+    with controlled(chosen, company) as plane:
+        plane.remove_price(provider, model)
+    if as_json:
+        print_json({"removed": {"provider": provider, "model": model}})
+    else:
+        print(f"Removed the price of {on_one_line(provider)} {on_one_line(model)}.")
+
+
+def money(micros: int, currency: str) -> str:
+    """With as many digits as it needs, two at least: a call may cost a thousandth of a cent."""
+    exact = Decimal(micros) / _MICROS
+    short = exact.quantize(Decimal("0.01"))
+    return f"{short if short == exact else exact.normalize():,f} {on_one_line(currency)}"
+
+
+def _micros(amount: str, named: str = "AMOUNT") -> int:
+    try:
+        micros = Decimal(amount) * _MICROS
+        if micros == micros.to_integral_value() and abs(micros) <= 10**15:
+            return int(micros)
+    except (InvalidOperation, ValueError, OverflowError):
+        pass
+    raise Usage(f"{named} {on_one_line(amount)}: give an amount such as 19.90, with at most six digits after the point")
+
+
+def _line(each: CostLine) -> tuple[object, ...]:
+    return (
+        each.name,
+        money(each.amount_micros, each.currency),
+        money(each.estimated_micros, each.currency),
+        each.events,
+        each.input_tokens,
+        each.cached_input_tokens,
+        each.output_tokens,
+        each.embedding_tokens,
+    )
+
+
+def _price_row(each: Price) -> tuple[object, ...]:
+    amounts = (each.input_micros, each.cached_input_micros, each.output_micros, each.embedding_micros)
+    return (each.provider, each.model, *(money(micros, each.currency) for micros in amounts))

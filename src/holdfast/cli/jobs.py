@@ -1,0 +1,135 @@
+"""`jobs`: background work, one row per attempt."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from holdfast.cli.company import MAX_PAGE, Company, Few, Since, Until, controlled, show_table, without_none
+from holdfast.cli.machine import print_json
+from holdfast.cli.options import Json, OnlyText, StoreOptions, unfolded
+from holdfast.cli.paging import every
+from holdfast.cli.render import console, show_facts
+from holdfast.cli.safety import on_one_line, typed
+from holdfast.cli.words import moment
+from holdfast.domain.jobs import Job
+
+app = typer.Typer(help="See background work, try it again, or cancel it.", rich_markup_mode=None)
+
+JobId = Annotated[str, typer.Argument(metavar="ID", hidden=True)]
+
+
+@app.callback(invoke_without_command=True)
+def jobs(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command(name="list")
+@unfolded
+def list_(
+    chosen: StoreOptions,
+    company: Company = None,
+    state: Annotated[
+        OnlyText,
+        typer.Option("--state", metavar="STATE", help="queued, running, succeeded, failed, cancelled or stuck."),
+    ] = None,
+    kind: Annotated[
+        list[str] | None, typer.Option("--kind", metavar="KIND", help="Such as extract or deliver; repeatable.")
+    ] = None,
+    binding: Annotated[OnlyText, typer.Option("--binding", metavar="KEY", help="Through this binding.")] = None,
+    hook: Annotated[OnlyText, typer.Option("--hook", metavar="KIND", help="Set off by this hook.")] = None,
+    agent: Annotated[OnlyText, typer.Option("--agent", metavar="NAME", help="Of this agent.")] = None,
+    project: Annotated[OnlyText, typer.Option("--project", metavar="NAME", help="In this project.")] = None,
+    issue: Annotated[OnlyText, typer.Option("--issue", metavar="NAME", help="In this issue.")] = None,
+    run: Annotated[OnlyText, typer.Option("--run", metavar="NAME", help="In this run.")] = None,
+    since: Since = None,
+    until: Until = None,
+    limit: Few = 50,
+    as_json: Json = False,
+) -> None:
+    """Show jobs, newest first. stuck: running, and its worker has not been heard of since its lease ran out."""
+    wanted = without_none(
+        state=state,
+        kinds=kind or None,
+        binding_key=binding,
+        hook=hook,
+        agent=agent,
+        project=project,
+        issue=issue,
+        run=run,
+        since=since,
+        until=until,
+    )
+    with controlled(chosen, company) as plane:
+        found = list(every(lambda most, cursor: plane.jobs(limit=most, cursor=cursor, **wanted), limit, MAX_PAGE))
+    if as_json:
+        print_json({"jobs": found})
+        return
+    show_table(
+        ("queued", "kind", "state", "attempt>", "done", "caused by", "id"),
+        (
+            (moment(one.created_at), one.kind, _state(one), one.attempt, f"{one.done}/{one.total}", _cause(one), one.id)
+            for one in found
+        ),
+        "There are no such jobs.",
+    )
+
+
+@app.command()
+@unfolded
+def show(job_id: JobId, chosen: StoreOptions, company: Company = None, as_json: Json = False) -> None:
+    """Show one attempt: what caused it, how it went, and why it failed."""
+    with controlled(chosen, company) as plane:
+        _tell(plane.job(job_id), as_json)
+
+
+@app.command()
+@unfolded
+def retry(job_id: JobId, chosen: StoreOptions, company: Company = None, as_json: Json = False) -> None:
+    """Try again what failed or was cancelled: a new attempt, due at once. A worker does it."""
+    with controlled(chosen, company) as plane:
+        _tell(plane.retry_job(job_id), as_json)
+
+
+@app.command()
+@unfolded
+def cancel(job_id: JobId, chosen: StoreOptions, company: Company = None, as_json: Json = False) -> None:
+    """Cancel a job. Whoever is at work on it commits nothing from then on."""
+    with controlled(chosen, company) as plane:
+        _tell(plane.cancel_job(job_id), as_json)
+
+
+def _state(one: Job) -> str:
+    return "stuck" if one.stuck(datetime.now(UTC)) else one.status
+
+
+def _cause(one: Job) -> str | None:
+    if one.cause is None:
+        return None
+    hook = None if one.cause.hook is None else one.cause.hook.kind
+    source = None if one.cause.source is None else one.cause.source.kind
+    return " of ".join(part for part in (hook, source) if part) or one.cause.operation_id
+
+
+def _tell(one: Job, as_json: bool) -> None:
+    if as_json:
+        print_json(one)
+        return
+    facts = {
+        "id": one.id,
+        "kind": one.kind,
+        "state": _state(one),
+        "attempt": f"{one.attempt}{'' if one.retry_of is None else f', after {one.retry_of}'}",
+        "done": f"{one.done:,} of {one.total:,}",
+        "queued": moment(one.created_at),
+        "started": "-" if one.started_at is None else moment(one.started_at),
+        "finished": "-" if one.finished_at is None else moment(one.finished_at),
+        "caused by": _cause(one) or "-",
+        "error": one.error or "-",
+    }
+    show_facts(console(), facts)
+    if _state(one) in ("failed", "cancelled"):
+        print(f"`holdfast jobs retry {typed(on_one_line(one.id))}` tries again.")

@@ -1,0 +1,152 @@
+"""What a company's memory costs: metered calls, flat fees, and the prices that tokens are reckoned by."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from pydantic import Field, StringConstraints
+
+from holdfast.control.forms import Asked, Key
+from holdfast.domain.costs import MAX_FEE_MICROS, CostGroup, FinanceKind
+from holdfast.gateway.access import Door, Rule, ruled
+from holdfast.gateway.companies.accounts import (
+    CostEventList,
+    CostEventTold,
+    CostLineTold,
+    CostSummary,
+    FinanceList,
+    FinanceTold,
+    PriceList,
+    PriceTold,
+)
+from holdfast.gateway.companies.calling import PAGE, CompanyId, Cursor, Limit, Since, Until, plane_of, router_of
+from holdfast.gateway.headers import IdempotencyKey
+from holdfast.gateway.problems import refusals
+
+Named = Annotated[str, StringConstraints(min_length=1, max_length=128)]
+Currency = Annotated[str, StringConstraints(pattern="^[A-Z]{3}$")]
+Micros = Annotated[int, Field(ge=0, le=MAX_FEE_MICROS)]
+
+
+class FinanceGiven(Asked):
+    """A flat fee or an invoice. Money is in millionths of the currency's unit; a credit is negative."""
+
+    kind: Annotated[FinanceKind, Field(strict=False)]
+    description: Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
+    amount_micros: Annotated[int, Field(ge=-MAX_FEE_MICROS, le=MAX_FEE_MICROS)]
+    currency: Currency = "USD"
+    binding_key: Key | None = None
+    provider: Named | None = None
+    external_invoice_id: Annotated[str, StringConstraints(min_length=1, max_length=256)] | None = None
+    estimated: bool = False
+    occurred_at: Annotated[str, StringConstraints(max_length=64)] | None = Field(
+        default=None, description="ISO 8601; now if it is left out."
+    )
+
+
+class PriceGiven(Asked):
+    """Of a million tokens of each kind, in millionths of the currency's unit. `*` is any model of the provider."""
+
+    provider: Named
+    model: Named = "*"
+    currency: Currency = "USD"
+    input_micros: Micros = 0
+    cached_input_micros: Micros = 0
+    output_micros: Micros = 0
+    embedding_micros: Micros = 0
+
+
+def router(door: Door) -> APIRouter:
+    routes = router_of("costs")
+    _reading(routes, door)
+    _fees(routes, door)
+    _prices(routes, door)
+    return routes
+
+
+def _reading(routes: APIRouter, door: Door) -> None:
+    @routes.get("/costs/summary", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
+    async def summarize_costs(
+        request: Request,
+        company_id: CompanyId,
+        by: CostGroup = CostGroup.BINDING,
+        since: Since = None,
+        until: Until = None,
+    ) -> CostSummary:
+        """What calls cost, by binding, agent, provider, model or day; and flat fees, by provider."""
+        plane = await plane_of(door, request, company_id)
+        found = await plane.cost_summary(by, since=since, until=until)
+        return CostSummary(
+            by=by,
+            metered=[CostLineTold.of(each) for each in found.lines],
+            fees=[CostLineTold.of(each) for each in found.fees],
+        )
+
+    @routes.get("/costs/events", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
+    async def list_cost_events(
+        request: Request, company_id: CompanyId, limit: Limit = PAGE, cursor: Cursor = None
+    ) -> CostEventList:
+        """Every metered call, newest first, with the operation that it belongs to."""
+        plane = await plane_of(door, request, company_id)
+        page = await plane.cost_events(cursor=cursor, limit=limit)
+        return CostEventList(events=[CostEventTold.of(each) for each in page.items], next_cursor=page.next_cursor)
+
+
+def _fees(routes: APIRouter, door: Door) -> None:
+    @routes.get("/costs/finance", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
+    async def list_finance_events(
+        request: Request, company_id: CompanyId, limit: Limit = PAGE, cursor: Cursor = None
+    ) -> FinanceList:
+        """Flat fees and invoices, newest first."""
+        plane = await plane_of(door, request, company_id)
+        page = await plane.finance_events(cursor=cursor, limit=limit)
+        return FinanceList(events=[FinanceTold.of(each) for each in page.items], next_cursor=page.next_cursor)
+
+    @routes.post("/costs/finance", status_code=201, **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 422))
+    async def add_finance_event(
+        request: Request, company_id: CompanyId, given: FinanceGiven, idempotency_key: IdempotencyKey = None
+    ) -> FinanceTold:
+        """Write down a flat fee or an invoice: what belongs to no single call."""
+        plane = await plane_of(door, request, company_id)
+        made = await plane.add_fee(
+            given.kind,
+            given.description,
+            given.amount_micros,
+            currency=given.currency,
+            binding_key=given.binding_key,
+            provider=given.provider,
+            external_invoice_id=given.external_invoice_id,
+            estimated=given.estimated,
+            occurred_at=given.occurred_at,
+            idempotency_key=idempotency_key,
+        )
+        return FinanceTold.of(made)
+
+
+def _prices(routes: APIRouter, door: Door) -> None:
+    @routes.get("/costs/prices", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
+    async def list_prices(request: Request, company_id: CompanyId) -> PriceList:
+        """What a million tokens cost, by provider and model."""
+        plane = await plane_of(door, request, company_id)
+        return PriceList(prices=[PriceTold.of(each) for each in await plane.prices()])
+
+    @routes.put("/costs/prices", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
+    async def set_price(
+        request: Request, company_id: CompanyId, given: PriceGiven, idempotency_key: IdempotencyKey = None
+    ) -> PriceTold:
+        """Set what a model's tokens cost. It counts for calls from now on."""
+        plane = await plane_of(door, request, company_id)
+        return PriceTold.of(await plane.set_price(**given.model_dump(), idempotency_key=idempotency_key))
+
+    @routes.delete("/costs/prices", status_code=204, **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 422))
+    async def remove_price(
+        request: Request,
+        company_id: CompanyId,
+        provider: Annotated[Named, Query()],
+        model: Annotated[Named, Query()] = "*",
+        idempotency_key: IdempotencyKey = None,
+    ) -> None:
+        """From then on this model's tokens are not reckoned, unless `*` has a price."""
+        plane = await plane_of(door, request, company_id)
+        await plane.remove_price(provider, model, idempotency_key=idempotency_key)

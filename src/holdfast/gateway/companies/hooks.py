@@ -1,0 +1,132 @@
+"""Hooks over HTTP: something happened, a run is about to begin, and what became of each delivery."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request
+from pydantic import Field, StringConstraints
+
+from holdfast.control.forms import Placed, RecordId, SourceGiven
+from holdfast.domain.contract import MAX_QUERY_CHARS, HookKind, SourceKind
+from holdfast.domain.hooks import DeliveryStatus
+from holdfast.domain.hydration import (
+    DEFAULT_BUDGET_MS,
+    DEFAULT_CHARS,
+    DEFAULT_SNIPPETS,
+    LEAST_BUDGET_MS,
+    LEAST_CHARS,
+    MOST_BUDGET_MS,
+    MOST_CHARS,
+    MOST_SNIPPETS,
+)
+from holdfast.gateway.access import Door, Rule, ruled
+from holdfast.gateway.companies.accounts import DeliveryList, DeliveryTold, EmittedTold, HydratedTold
+from holdfast.gateway.companies.calling import PAGE, CompanyId, Cursor, Id, Limit, plane_of, router_of
+from holdfast.gateway.companies.records import PayloadGiven
+from holdfast.gateway.problems import refusals
+
+
+class HookGiven(Placed):
+    """`hook_id` is the event's own: sent again, it is delivered once."""
+
+    hook_id: RecordId
+    source: SourceGiven
+    payload: PayloadGiven
+    triggered_at: Annotated[str, StringConstraints(max_length=64)] | None = Field(
+        default=None, description="ISO 8601; now if it is left out."
+    )
+
+
+class HydrateGiven(Placed):
+    """What a run is about; the answer is a bounded text for its prompt, or none, and in time."""
+
+    query: Annotated[str, StringConstraints(min_length=1, max_length=MAX_QUERY_CHARS)]
+    hook_id: RecordId | None = None
+    budget_ms: Annotated[int, Field(ge=LEAST_BUDGET_MS, le=MOST_BUDGET_MS)] = DEFAULT_BUDGET_MS
+    max_chars: Annotated[int, Field(ge=LEAST_CHARS, le=MOST_CHARS)] = DEFAULT_CHARS
+    top_k: Annotated[int, Field(ge=1, le=MOST_SNIPPETS)] = DEFAULT_SNIPPETS
+
+
+def router(door: Door) -> APIRouter:
+    routes = router_of("hooks")
+    _emitting(routes, door)
+    _deliveries(routes, door)
+    _acting(routes, door)
+    return routes
+
+
+def _emitting(routes: APIRouter, door: Door) -> None:
+    @routes.post("/hooks/{kind}", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422))
+    async def emit_hook(
+        request: Request, company_id: CompanyId, kind: Annotated[HookKind, Path()], given: HookGiven
+    ) -> EmittedTold:
+        """Something happened: whatever serves the scope captures it where that hook is on, and subscribers hear."""
+        plane = await plane_of(door, request, company_id)
+        found = await plane.emit(
+            kind,
+            given.hook_id,
+            given.payload.payload(),
+            source=given.source.source(company_id),
+            triggered_at=given.triggered_at,
+            binding_key=given.binding_key,
+            **given.where(),
+        )
+        return EmittedTold.of(found)
+
+    @routes.post("/hydrate", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 422))
+    async def hydrate(request: Request, company_id: CompanyId, given: HydrateGiven) -> HydratedTold:
+        """What a run should know, as a bounded text, in time; or none, and why."""
+        plane = await plane_of(door, request, company_id)
+        found = await plane.hydrate(
+            given.query,
+            hook_id=given.hook_id,
+            top_k=given.top_k,
+            max_chars=given.max_chars,
+            budget_ms=given.budget_ms,
+            binding_key=given.binding_key,
+            **given.where(),
+        )
+        return HydratedTold.of(found)
+
+
+def _deliveries(routes: APIRouter, door: Door) -> None:
+    @routes.get("/deliveries", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
+    async def list_deliveries(
+        request: Request,
+        company_id: CompanyId,
+        status: DeliveryStatus | None = None,
+        kind: HookKind | None = None,
+        to: Annotated[
+            str | None, Query(min_length=1, max_length=256, description="Such as binding:default, or subscriber:crm.")
+        ] = None,
+        source_kind: SourceKind | None = None,
+        limit: Limit = PAGE,
+        cursor: Cursor = None,
+    ) -> DeliveryList:
+        """What became of hooks, newest first, each on its way to one place."""
+        plane = await plane_of(door, request, company_id)
+        page = await plane.deliveries(
+            status=status, kind=kind, to=to, source_kind=source_kind, limit=limit, cursor=cursor
+        )
+        return DeliveryList(deliveries=[DeliveryTold.of(each) for each in page.items], next_cursor=page.next_cursor)
+
+    @routes.get("/deliveries/{delivery_id}", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 422))
+    async def get_delivery(request: Request, company_id: CompanyId, delivery_id: Id) -> DeliveryTold:
+        """One delivery: where to, how often it was tried, and why it failed."""
+        plane = await plane_of(door, request, company_id)
+        return DeliveryTold.of(await plane.delivery(delivery_id))
+
+
+def _acting(routes: APIRouter, door: Door) -> None:
+    @routes.post("/deliveries/{delivery_id}/retry", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422))
+    async def retry_delivery(request: Request, company_id: CompanyId, delivery_id: Id) -> DeliveryTold:
+        """Try a dead one again."""
+        plane = await plane_of(door, request, company_id)
+        return DeliveryTold.of(await plane.retry_delivery(delivery_id))
+
+    @routes.post("/deliveries/{delivery_id}/drop", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422))
+    async def drop_delivery(request: Request, company_id: CompanyId, delivery_id: Id) -> DeliveryTold:
+        """Give up on one, with what it carries."""
+        plane = await plane_of(door, request, company_id)
+        return DeliveryTold.of(await plane.drop_delivery(delivery_id))

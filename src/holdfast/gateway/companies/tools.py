@@ -1,0 +1,62 @@
+"""The tools for agents over HTTP: what there are, and how one is called."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Path, Request
+
+from holdfast.control.forms import Answer
+from holdfast.control.tools import call_tool, tools
+from holdfast.gateway.access import Door, Rule, ruled
+from holdfast.gateway.companies.calling import CompanyId, plane_of, router_of
+from holdfast.gateway.problems import refusals
+
+
+class ToolTold(Answer):
+    """What a model is told of a tool. The schemas are JSON Schema 2020-12."""
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+    output_schema: dict[str, Any]
+    reads: bool
+    destroys: bool
+
+
+class ToolList(Answer):
+    tools: list[ToolTold]
+
+
+def router(door: Door) -> APIRouter:
+    routes = router_of("tools")
+
+    @routes.get("/tools", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
+    async def list_tools(request: Request, company_id: CompanyId) -> ToolList:
+        """The tools that an agent has for this memory."""
+        await plane_of(door, request, company_id)
+        return ToolList(
+            tools=[
+                ToolTold(
+                    name=each.name,
+                    description=each.description,
+                    input_schema=dict(each.input_schema),
+                    output_schema=dict(each.output_schema),
+                    reads=each.reads,
+                    destroys=each.destroys,
+                )
+                for each in tools()
+            ]
+        )
+
+    @routes.post("/tools/{name}", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422, 502, 504))
+    async def use_tool(
+        request: Request,
+        company_id: CompanyId,
+        name: Annotated[str, Path(min_length=1, max_length=64)],
+        arguments: Annotated[dict[str, Any], Body()],
+    ) -> dict[str, Any]:
+        """Call a tool with its arguments; the answer is as the tool's output schema says."""
+        return await call_tool(await plane_of(door, request, company_id), name, arguments)
+
+    return routes

@@ -1,0 +1,112 @@
+"""Hooks: telling memory that something happened, asking it before a run, and what became of each delivery."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+from holdfast.control.hooks import DropDelivery, EmitHook, GetDelivery, Hydrate, ListDeliveries, RetryDelivery
+from holdfast.domain.access import Action
+from holdfast.domain.contract import DEFAULT_PAGE, HookKind, SourceKind
+from holdfast.domain.hooks import Delivery, DeliveryFilter, DeliveryPage, DeliveryStatus, Emitted, Hydrated
+from holdfast.domain.hydration import DEFAULT_BUDGET_MS, DEFAULT_CHARS, DEFAULT_SNIPPETS
+from holdfast.inputs import Moment, Where, chosen, moment_from
+from holdfast.plane.calling import Calls
+from holdfast.plane.reading import Payload, Source, needed_source, payload_from
+
+
+class HookCalls(Calls):
+    async def emit(
+        self,
+        kind: HookKind | str,
+        hook_id: str,
+        payload: Payload,
+        *,
+        source: Source,
+        triggered_at: Moment | None = None,
+        binding_key: str | None = None,
+        **where: Unpack[Where],
+    ) -> Emitted:
+        """Tell memory that something happened: whatever serves the scope captures it, if that hook is on there.
+
+        `hook_id` is the event's own: emitted again, it is delivered once. Another payload under it is a conflict.
+        """
+
+        def make() -> EmitHook:
+            scope = self._scope(where)
+            return EmitHook(
+                scope=scope,
+                kind=chosen(HookKind, kind, "kind"),
+                hook_id=hook_id,
+                source=needed_source(source, self.space),
+                payload=payload_from(payload),
+                binding_key=binding_key,
+                triggered_at=moment_from(triggered_at, "triggered_at"),
+                actor_agent_id=scope.agent,
+                run_id=scope.run,
+            )
+
+        return await self._perform(Action.DELIVER_HOOK, make)
+
+    async def hydrate(
+        self,
+        query: str,
+        *,
+        hook_id: str | None = None,
+        top_k: int = DEFAULT_SNIPPETS,
+        max_chars: int = DEFAULT_CHARS,
+        budget_ms: int = DEFAULT_BUDGET_MS,
+        binding_key: str | None = None,
+        **where: Unpack[Where],
+    ) -> Hydrated:
+        """What a run should know, as a bounded text, within `budget_ms`; or none, and why. It never stops the run."""
+
+        def make() -> Hydrate:
+            scope = self._scope(where)
+            return Hydrate(
+                scope=scope,
+                query=query,
+                hook_id=hook_id,
+                top_k=top_k,
+                max_chars=max_chars,
+                budget_ms=budget_ms,
+                binding_key=binding_key,
+                actor_agent_id=scope.agent,
+                run_id=scope.run,
+            )
+
+        return await self._perform(Action.QUERY, make)
+
+    async def deliveries(
+        self,
+        *,
+        status: str | None = None,
+        kind: str | None = None,
+        to: str | None = None,
+        source_kind: str | None = None,
+        cursor: str | None = None,
+        limit: int = DEFAULT_PAGE,
+    ) -> DeliveryPage:
+        """What became of hooks, newest first: each on its way to one place. `dead` ones wait for somebody."""
+
+        def make() -> ListDeliveries:
+            wanted = DeliveryFilter(
+                status=None if status is None else chosen(DeliveryStatus, status, "status"),
+                kind=None if kind is None else chosen(HookKind, kind, "kind"),
+                to=to,
+                source_kind=None if source_kind is None else chosen(SourceKind, source_kind, "source_kind"),
+            )
+            return ListDeliveries(self._company(), wanted, cursor, limit)
+
+        return await self._perform(Action.READ_DELIVERIES, make)
+
+    async def delivery(self, delivery_id: str) -> Delivery:
+        """One delivery by its id."""
+        return await self._perform(Action.READ_DELIVERIES, lambda: GetDelivery(self._company(), delivery_id))
+
+    async def retry_delivery(self, delivery_id: str) -> Delivery:
+        """Try a dead one again."""
+        return await self._perform(Action.MANAGE_DELIVERIES, lambda: RetryDelivery(self._company(), delivery_id))
+
+    async def drop_delivery(self, delivery_id: str) -> Delivery:
+        """Give up on one, with what it carries."""
+        return await self._perform(Action.MANAGE_DELIVERIES, lambda: DropDelivery(self._company(), delivery_id))

@@ -1,0 +1,70 @@
+"""Background work, as it is seen from outside: one row per attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Unpack
+
+from holdfast.control.jobs import CancelJob, GetJob, ListControlJobs, RetryJob
+from holdfast.domain.access import Action, ActorKind
+from holdfast.domain.contract import DEFAULT_PAGE, HookKind
+from holdfast.domain.jobs import Job, JobFilter, JobKind, JobPage, JobState
+from holdfast.domain.scope import Scope
+from holdfast.inputs import Moment, Where, chosen, moment_from, several
+from holdfast.plane.calling import Calls
+
+_FILTERS = ("agent", "project", "issue", "run")
+
+
+class JobCalls(Calls):
+    async def jobs(
+        self,
+        *,
+        state: str | None = None,
+        kinds: str | Iterable[str] | None = None,
+        binding_key: str | None = None,
+        hook: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        cursor: str | None = None,
+        limit: int = DEFAULT_PAGE,
+        **where: Unpack[Where],
+    ) -> JobPage:
+        """Background work, one row per attempt, newest first. `stuck` is running without anybody at work on it."""
+
+        def make() -> ListControlJobs:
+            scope, named = self._seen(where), self._scope(where)
+            wanted = JobFilter(
+                state=None if state is None else chosen(JobState, state, "state"),
+                kinds=None if kinds is None else _kinds(kinds),
+                binding=binding_key,
+                hook=None if hook is None else chosen(HookKind, hook, "hook"),
+                since=moment_from(since, "since"),
+                until=moment_from(until, "until"),
+                **{name: getattr(named, name) for name in _FILTERS},
+            )
+            return ListControlJobs(scope, wanted, cursor, limit)
+
+        return await self._perform(Action.JOBS, make)
+
+    async def job(self, job_id: str, **where: Unpack[Where]) -> Job:
+        """One attempt by its id, with what caused it."""
+        return await self._perform(Action.JOBS, lambda: GetJob(self._seen(where), job_id))
+
+    async def retry_job(self, job_id: str) -> Job:
+        """A new attempt at what failed or was cancelled, due at once."""
+        return await self._perform(Action.MANAGE_JOBS, lambda: RetryJob(self._company(), job_id))
+
+    async def cancel_job(self, job_id: str) -> Job:
+        """Whoever is at work on it commits nothing from then on."""
+        return await self._perform(Action.MANAGE_JOBS, lambda: CancelJob(self._company(), job_id))
+
+    def _seen(self, where: Mapping[str, Any]) -> Scope:
+        """An operator looks over the whole company, whoever's the jobs are; everybody else at what is their own."""
+        if self.actor.kind is not ActorKind.OPERATOR:
+            return self._scope(where)
+        return self._scope({name: value for name, value in where.items() if name not in _FILTERS})
+
+
+def _kinds(given: str | Iterable[str]) -> frozenset[JobKind]:
+    return frozenset(chosen(JobKind, each, "kinds") for each in several(given, "kinds"))

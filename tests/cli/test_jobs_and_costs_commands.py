@@ -1,0 +1,90 @@
+"""`jobs` and `costs`: background work and money, at a prompt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from holdfast import ControlPlane
+
+from .conftest import Holdfast
+
+
+@pytest.fixture
+def busy(holdfast: Holdfast, quiet_environment: Path) -> Holdfast:
+    """With a store in which something was captured, and waits to be learned from."""
+    with ControlPlane.open(quiet_environment / "memory.db", embedder="fake", work=False) as plane:
+        source = {"kind": "run", "run_id": "r1"}
+        plane.emit("post_run_capture", "h1", "I live in Porto.", source=source, agent="builder", run="r1")
+    return holdfast
+
+
+def test_a_job_is_listed_shown_cancelled_and_tried_again(busy: Holdfast) -> None:
+    listed = busy("jobs", "list")
+    assert "extract" in listed.out
+    assert "post_run_capture of run" in listed.out
+    by = ("--agent", "builder", "--run", "r1", "--state", "queued", "--kind", "extract", "--hook", "post_run_capture")
+    (job,) = busy("jobs", "list", *by, "--json").json["jobs"]
+    assert "state      queued" in busy("jobs", "show", job["id"]).out
+    assert busy("jobs", "retry", job["id"]).code == 5
+    cancelled = busy("jobs", "cancel", job["id"])
+    assert "state      cancelled" in cancelled.out
+    assert f"`holdfast jobs retry {job['id']}` tries again." in cancelled.out
+    again = busy("jobs", "retry", job["id"], "--json").json
+    assert (again["retry_of"], again["status"]) == (job["id"], "queued")
+    assert busy("jobs", "cancel", job["id"]).code == 5
+    assert busy("jobs", "list", "--state", "stuck").out == "There are no such jobs.\n"
+
+
+def test_fees_and_prices_are_written_down_and_shown(busy: Holdfast) -> None:
+    made = busy("costs", "fee", "subscription", "19.90", "November", "--provider", "mem0", "--invoice", "i1")
+    assert made.out == "Written down: 19.90 USD, subscription: November\n"
+    assert "i1" in busy("costs", "fees").out
+    (fee,) = busy("costs", "fees", "--json").json["events"]
+    assert fee["amount_micros"] == 19_900_000
+    credit = busy("costs", "fee", "--currency", "EUR", "--", "other", "-5", "Refund")
+    assert credit.out == "Written down: -5.00 EUR, other: Refund\n"
+    summary = busy("costs", "summary", "--by", "model")
+    assert summary.out.startswith("No metered calls were made in that time.")
+    assert "19.90 USD" in summary.out
+    assert len(busy("costs", "summary", "--json").json["fees"]) == 2
+    assert busy("costs", "events").out == "No metered calls were made.\n"
+    busy("costs", "prices", "set", "mem0", "--input", "0.15", "--output", "0.6")
+    assert "0.15 USD" in busy("costs", "prices", "list").out
+    (price,) = busy("costs", "prices", "list", "--json").json["prices"]
+    assert (price["model"], price["input_micros"]) == ("*", 150_000)
+    assert busy("costs", "prices", "remove", "mem0").out == "Removed the price of mem0 *.\n"
+    assert "There are no prices" in busy("costs", "prices", "list").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("jobs", "list", "--state", "lost"), 2, "state: there is no 'lost'; use one of queued"),
+        (("jobs", "list", "--kind", "gossip"), 2, "kinds"),
+        (("jobs", "list", "--hook", "after_lunch"), 2, "hook"),
+        (("jobs", "list", "--since", "noon"), 2, "since"),
+        (("jobs", "show", "job_none"), 3, "there is no job 'job_none'"),
+        (("jobs", "retry", "job_none"), 3, "there is no job"),
+        (("jobs", "cancel", "job_none"), 3, "there is no job"),
+        (("jobs", "list", "--store", "none.db"), 6, "there is no store"),
+        (("costs", "summary", "--by", "mood"), 2, "by: there is no 'mood'; use one of binding"),
+        (("costs", "events", "--limit", "0"), 2, "--limit"),
+        (("costs", "fee", "gift", "1", "x"), 2, "kind: there is no 'gift'; use one of subscription"),
+        (("costs", "fee", "other", "a lot", "x"), 2, "give an amount such as 19.90"),
+        (("costs", "fee", "other", "0.0000001", "x"), 2, "at most six digits"),
+        (("costs", "fee", "other", "1", "x", "--currency", "dollars"), 2, "currency"),
+        (("costs", "fee", "other", "1", " "), 2, "description"),
+        (("costs", "fees", "--limit", "x"), 2, "--limit"),
+        (("costs", "prices", "set", "mem0", "--input", "-1"), 2, "input"),
+        (("costs", "prices", "set"), 2, "PROVIDER"),
+        (("costs", "prices", "remove", "none"), 3, "there is no price"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else str(value)[:20],
+)
+def test_what_cannot_be_done_says_why(busy: Holdfast, arguments: tuple[str, ...], code: int, said: str) -> None:
+    ran = busy(*arguments)
+    assert (ran.code, ran.out) == (code, "")
+    assert said in ran.err
+    assert "Traceback" not in ran.err
