@@ -18,19 +18,27 @@ from pathlib import Path
 from typing import Any
 
 from crews import PROGRAM, Workers, embeddings
+from hook_deaths import SPACE, WHOLE, Both, do, emit
+from ledgers import KEY, LedgerProvider, installed, ledger
 
 import holdfast
+from holdfast.app import open_engine
+from holdfast.control.bindings import CreateBinding, SetTarget
 from holdfast.domain import ids
+from holdfast.domain.access import LOCAL_OPERATOR
+from holdfast.domain.bindings import TargetKind
 from holdfast.domain.ids import JobId
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.scope import Scope
+from holdfast.library import AsyncMemory
 from holdfast.ports import Transaction
 from holdfast.runtime.worker import storewide
 from holdfast.settings import Settings
 from postgres import Server, schema_of
 
 KILLS = int(os.environ.get("HOLDFAST_WORKER_KILLS", "8"))
-JOBS = int(os.environ.get("HOLDFAST_WORKER_KILL_JOBS", str(38 * KILLS)))
+KINDS = ("index", "extract", "deliver")
+EACH = -(-int(os.environ.get("HOLDFAST_WORKER_KILL_JOBS", str(38 * KILLS))) // len(KINDS))  # jobs of each kind
 LEASE_SECONDS = 1
 WORKERS = 4
 PATIENCE_SECONDS = 120 + 5 * KILLS
@@ -38,14 +46,25 @@ PATIENCE_SECONDS = 120 + 5 * KILLS
 _WATCHED = """
 CREATE TABLE seen_jobs (tx xid8, id text, token bigint, was text, became text, lease bigint);
 CREATE TABLE seen_memories (tx xid8, id text, revision bigint);
+CREATE TABLE seen_vectors (tx xid8, number bigint);
+CREATE TABLE seen_deliveries (tx xid8, id text);
 CREATE FUNCTION see_job() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     INSERT INTO seen_jobs VALUES (pg_current_xact_id(), NEW.id, NEW.token, OLD.status, NEW.status, NEW.lease_until);
     RETURN NULL; END $$;
 CREATE FUNCTION see_memory() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     INSERT INTO seen_memories VALUES (pg_current_xact_id(), NEW.id, NEW.revision);
     RETURN NULL; END $$;
+CREATE FUNCTION see_vector() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    INSERT INTO seen_vectors VALUES (pg_current_xact_id(), NEW.number);
+    RETURN NULL; END $$;
+CREATE FUNCTION see_delivery() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    INSERT INTO seen_deliveries VALUES (pg_current_xact_id(), NEW.id);
+    RETURN NULL; END $$;
 CREATE TRIGGER see_job AFTER UPDATE ON jobs FOR EACH ROW EXECUTE FUNCTION see_job();
 CREATE TRIGGER see_memory AFTER INSERT ON records FOR EACH ROW EXECUTE FUNCTION see_memory();
+CREATE TRIGGER see_vector AFTER INSERT ON vectors FOR EACH ROW EXECUTE FUNCTION see_vector();
+CREATE TRIGGER see_delivery AFTER UPDATE ON deliveries FOR EACH ROW
+    WHEN (OLD.status <> 'delivered' AND NEW.status = 'delivered') EXECUTE FUNCTION see_delivery();
 """
 
 
@@ -56,21 +75,26 @@ def ask(server: Server, url: str, statement: str) -> list[Any]:
         return cursor.fetchall() if cursor.description else []
 
 
-async def queue(url: str, settings: Settings, extractions: int) -> None:
-    """As many index jobs as extractions: one message each, of a subject of its own."""
-    async with holdfast.open_async(url, embedder="openai:crash", settings=settings, work=False) as memory:
-        core = memory._service._core  # type: ignore[attr-defined]
-        added = await asyncio.gather(
-            *(memory.add("I live in Lisbon.", subject=f"s{number}") for number in range(extractions))
-        )
+async def queue(url: str, settings: Settings, each: int, path: Path) -> None:
+    """So many jobs of each kind: a message and what is learned from it, of a subject of its own; and a hook."""
+    engine = await open_engine(url, settings, embedder="openai:crash", work=False, providers=Both(LedgerProvider()))
+    memory = AsyncMemory(engine, actor=LOCAL_OPERATOR, space=SPACE)
+    core = engine._core
+    try:
+        added = await asyncio.gather(*(memory.add("I live in Lisbon.", subject=f"s{number}") for number in range(each)))
 
         def extract(transaction: Transaction) -> None:
-            for number, each in enumerate(added):
-                scope = Scope(space="default", subject=f"s{number}", conversation="default")
-                job = NewJob(JobKind.EXTRACT, scope, tuple(map(str, each.message_ids)))
+            for number, turn in enumerate(added):
+                scope = Scope(space=SPACE, subject=f"s{number}", conversation="default")
+                job = NewJob(JobKind.EXTRACT, scope, tuple(map(str, turn.message_ids)))
                 transaction.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
 
         await core.store.write(storewide(), extract)
+        await do(engine, CreateBinding(WHOLE, "elsewhere", KEY, {"path": str(path)}))
+        await do(engine, SetTarget(WHOLE, TargetKind.COMPANY, SPACE, "elsewhere"))
+        await asyncio.gather(*(emit(engine, f"h{number}") for number in range(each)))
+    finally:
+        await engine.close()
 
 
 def worked_off(server: Server, url: str, workers: Workers, jobs: int) -> int:
@@ -95,28 +119,39 @@ def worked_off(server: Server, url: str, workers: Workers, jobs: int) -> int:
 def test_every_job_ends_once_however_many_workers_are_killed(
     postgres: Server, postgres_url: str, tmp_path: Path
 ) -> None:
+    path = tmp_path / "ledger"
     with embeddings() as endpoint:
         settings = Settings(embedder_url=endpoint)
-        asyncio.run(queue(postgres_url, settings, JOBS // 2))
+        asyncio.run(queue(postgres_url, settings, EACH, path))
         ask(postgres, postgres_url, _WATCHED)
         environment = {
             "HOLDFAST_EMBEDDER": "openai:crash",
             "HOLDFAST_EMBEDDER_URL": endpoint,
             "HOLDFAST_JOB_LEASE_SECONDS": str(LEASE_SECONDS),
+            "PYTHONPATH": installed(tmp_path / "installed"),
         }
-        with Workers(postgres_url, "index,extract", WORKERS, tmp_path, **environment) as workers:
-            assert worked_off(postgres, postgres_url, workers, JOBS) == KILLS
+        with Workers(postgres_url, "index,extract,deliver", WORKERS, tmp_path, **environment) as workers:
+            assert worked_off(postgres, postgres_url, workers, len(KINDS) * EACH) == KILLS
         log = workers.log()
     jobs = ask(postgres, postgres_url, "SELECT id, kind, status, token, attempt, error FROM jobs")
     ended = Counter((kind, status) for _, kind, status, _, _, _ in jobs)
-    assert ended == {("index", "succeeded"): JOBS // 2, ("extract", "succeeded"): JOBS // 2}, (ended, log[-4000:])
+    assert ended == {(kind, "succeeded"): EACH for kind in KINDS}, (ended, log[-4000:])
     assert max(token for _, _, _, token, _, _ in jobs) > 1, "no job was ever taken over"
-    nothing_happened_twice(postgres, postgres_url, JOBS)
+    nothing_happened_twice(postgres, postgres_url, len(KINDS) * EACH)
+    entries = [entry["id"] for entry in ledger(path)]
+    assert set(entries) == {f"h{number}" for number in range(EACH)}
+    statuses = ask(postgres, postgres_url, "SELECT status, count(*) FROM deliveries GROUP BY status")
+    assert statuses == [("delivered", EACH)]
+    trail = "SELECT outcome, count(*) FROM operations WHERE action = 'capture' GROUP BY outcome"
+    outcomes = dict(ask(postgres, postgres_url, trail))
+    assert outcomes.pop("succeeded") == EACH
+    assert set(outcomes) <= {"unknown"}, "who was killed in the middle of a call leaves that, and nothing else"
     with holdfast.open(postgres_url, embedder="openai:crash", settings=settings, work=False) as memory:
-        assert memory.verify().ok
-        assert memory.stats().pending_vectors == 0
+        assert memory.verify(space="*").ok
+        assert memory.stats(space="*").pending_vectors == 0
     print(f"{KILLS} kills, {len(jobs)} jobs, {sum(token > 1 for _, _, _, token, _, _ in jobs)} taken over,"
-          f" {log.count('taken over by')} late commits refused")  # fmt: skip
+          f" {log.count('taken over by')} late commits refused,"
+          f" {len(entries)} calls outside for {EACH} hooks, {outcomes.get('unknown', 0)} of them unknown")  # fmt: skip
 
 
 _STALLS = """
@@ -177,9 +212,17 @@ def nothing_happened_twice(server: Server, url: str, jobs: int) -> None:
     # The token that a job ended under is the newest that it was ever claimed under.
     newest = dict(ask(server, url, "SELECT id, max(token) FROM seen_jobs GROUP BY id"))
     assert {job_id: token for _, job_id, token in ends} == newest
-    # An extraction makes one memory, in the transaction in which it ends.
-    extractions = dict(ask(server, url, "SELECT id, kind FROM jobs"))
-    by_end = Counter(tx for tx, job_id, _ in ends if extractions[job_id] == "extract")
-    by_effect = Counter(tx for (tx,) in ask(server, url, "SELECT tx FROM seen_memories"))
-    assert by_effect == by_end
+    # What a job does is done in the transaction in which it ends: an extraction makes one memory, a memory and an
+    # indexed message have one vector each, a delivery arrives once.
+    kinds = dict(ask(server, url, "SELECT id, kind FROM jobs"))
+
+    def ended_in(*named: str) -> Counter[str]:
+        return Counter(tx for tx, job_id, _ in ends if kinds[job_id] in named)
+
+    def seen(table: str) -> Counter[str]:
+        return Counter(tx for (tx,) in ask(server, url, f"SELECT tx FROM {table}"))
+
+    assert seen("seen_memories") == ended_in("extract")
+    assert seen("seen_vectors") == ended_in("extract", "index")
+    assert seen("seen_deliveries") == ended_in("deliver")
     assert ask(server, url, "SELECT max(revision) FROM seen_memories") == [(1,)]
