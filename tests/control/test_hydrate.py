@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from desk import ACME, AGENT, BOT, OTHER, WHOLE, Desk, rows_of, text
-from hostile import handle, snippet, soon
+from hostile import handle, raising, snippet, soon
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -76,8 +76,9 @@ async def _broken(*_: Any) -> None:
 MISDEEDS = {
     "hangs": (_forever, "provider_timeout"),
     "blocks its thread": (lambda *_: threading.Event().wait(20), "provider_timeout"),
-    "raises": (_broken, "provider_error"),
+    "raises": (_broken, "provider_unavailable"),
     "answers nonsense": (soon("nonsense"), "provider_malformed"),
+    "blames its caller": (raising(InvalidInput("query", "canary of its own")), "invalid_input"),
     "answers too much": (soon(ContextBundle((snippet("r", "x"),) * 6)), "provider_malformed"),
 }
 
@@ -95,9 +96,9 @@ def test_whatever_a_provider_does_the_run_goes_on_in_time_and_the_trail_says_why
     seconds = time.monotonic() - started
     assert (told.preamble, told.snippets, told.binding) == ("", (), "elsewhere")
     assert told.reason is not None
-    assert told.reason.startswith("provider_"), told
-    assert told.reason == reason or misdeed == "raises"
-    assert [(row.outcome, row.error_code) for row in rows] == [(Outcome.FAILED, told.reason)]
+    assert told.reason == reason
+    outcome = Outcome.REFUSED if reason == "invalid_input" else Outcome.FAILED
+    assert [(row.outcome, row.error_code) for row in rows] == [(outcome, told.reason)]
     assert "canary" not in repr(told) + repr(rows)
     assert seconds < 10, "far beyond its budget, for a busy machine; the provider would take for ever"
 

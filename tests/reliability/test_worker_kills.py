@@ -147,7 +147,7 @@ def test_every_job_ends_once_however_many_workers_are_killed(
     assert outcomes.pop("succeeded") == EACH
     assert set(outcomes) <= {"unknown"}, "who was killed in the middle of a call leaves that, and nothing else"
     with holdfast.open(postgres_url, embedder="openai:crash", settings=settings, work=False) as memory:
-        assert memory.verify(space="*").ok
+        assert memory.verify().ok
         assert memory.stats(space="*").pending_vectors == 0
     print(f"{KILLS} kills, {len(jobs)} jobs, {sum(token > 1 for _, _, _, token, _, _ in jobs)} taken over,"
           f" {log.count('taken over by')} late commits refused,"

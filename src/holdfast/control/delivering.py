@@ -112,6 +112,14 @@ class _Attempt(Composed[None]):
     def attribution(self) -> Attribution:
         return Attribution(source=self.delivery.source, hook=self.delivery.hook)
 
+    async def gone(self, core: Core, call: Call) -> bool:
+        """Whether nobody wants it any more, by now: what was dropped or forgotten is told to nobody."""
+        delivery = await call.read(lambda reader: reader.delivery(self.delivery.id))
+        if delivery is not None and delivery.status is DeliveryStatus.PENDING:
+            return False
+        await call.write(lambda transaction: transaction.finish(self.job, JobStatus.SUCCEEDED, core.clock.now()))
+        return True
+
     def arrived(self, core: Core, call: Call) -> Callable[[Transaction], None]:
         """Written down with what came of the call; or not at all, if the job is somebody else's by now."""
 
@@ -132,6 +140,8 @@ class _ToBinding(_Attempt):
     async def carry_out(self, core: Core, call: Call) -> None:
         self.noted.operation_id = call.operation_id
         binding = await self._binding(call)
+        if await self.gone(core, call):
+            return
         request = capture_of(binding, self.delivery, self.payload)
         await ask(
             core,
@@ -172,6 +182,8 @@ class _ToSubscriber(_Attempt):
         if handler is None:
             raise ProviderMisconfigured(f"nobody subscribed as {name!r} where this worker runs; install it there")
         given = self.delivery
+        if await self.gone(core, call):
+            return
         event = HookEvent(given.hook, given.scope, given.source, self.payload, given.hook.hook_id)
         await call.outside(lambda: tell(name, handler, event), also=self.arrived(core, call))
 

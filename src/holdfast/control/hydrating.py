@@ -32,7 +32,7 @@ from holdfast.domain.ids import checked_id
 from holdfast.domain.numbers import checked_whole
 from holdfast.domain.scope import Scope
 from holdfast.domain.text import checked_text
-from holdfast.errors import AccessDenied, HoldfastError, InvalidInput, ProviderTimeout
+from holdfast.errors import BindingNotFound, HoldfastError, ProviderTimeout
 from holdfast.loops import running
 from holdfast.runtime.perform import Call, Composed, Core
 
@@ -90,12 +90,10 @@ class Hydrate(Composed[Hydrated]):
                     key = None if binding is None else binding.key
                     return Hydrated(call.operation_id, binding=key, reason=reason)
                 answer = await self._asked(core, call, binding)
-        except (AccessDenied, InvalidInput):
-            raise
         except TimeoutError:
             failure: HoldfastError = ProviderTimeout(f"memory did not answer within {self.budget_ms} ms")
         except HoldfastError as error:
-            if binding is None:  # there is no binding of the key that was asked for
+            if binding is None and isinstance(error, BindingNotFound):  # of the key that was asked for
                 raise
             failure = error
         else:
