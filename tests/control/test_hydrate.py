@@ -76,7 +76,7 @@ async def _broken(*_: Any) -> None:
 MISDEEDS = {
     "hangs": (_forever, "provider_timeout"),
     "blocks its thread": (lambda *_: threading.Event().wait(20), "provider_timeout"),
-    "raises": (_broken, "provider_unavailable"),
+    "raises": (_broken, "provider_error"),
     "answers nonsense": (soon("nonsense"), "provider_malformed"),
     "blames its caller": (raising(InvalidInput("query", "canary of its own")), "invalid_input"),
     "answers too much": (soon(ContextBundle((snippet("r", "x"),) * 6)), "provider_malformed"),
