@@ -238,11 +238,11 @@ class LocalAdapter:
     # --- extraction ---
 
     async def list_extraction_jobs(self, scope: Scope, cursor: str | None) -> JobPage:
-        page = await self._beneath.run(PageJobs(scope, cursor))
+        page = await self._beneath.run(PageJobs(self._reading(scope), cursor))
         return JobPage(tuple(map(_job, page.items)), page.next_cursor)
 
     async def retry_extraction_job(self, job_id: str, scope: Scope) -> CaptureResult:
-        return CaptureResult(jobs=(_job(await self._beneath.run(RetryExtraction(scope, job_id))),))
+        return CaptureResult(jobs=(_job(await self._beneath.run(RetryExtraction(self._reading(scope), job_id))),))
 
     async def close(self) -> None:
         """There is nothing to let go of: the engine is the service's own."""

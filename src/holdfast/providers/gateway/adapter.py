@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+from weakref import WeakValueDictionary
 
 from holdfast.domain.contract import (
     Capabilities,
@@ -63,7 +63,7 @@ class GatewayAdapter:
         )
         self._last_millis = 0
         # Of a key, whoever writes it second waits: the one before must be there to be replaced.
-        self._keyed: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._keyed: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     # --- writing ---
 
@@ -97,9 +97,12 @@ class GatewayAdapter:
                 found[index] = known
         if plain and self._service.seals_records:
             await self._service.flush(self._app_of(place), session)
-        for index, key in enumerate(keys):
-            if key is not None:
-                found[index] = await self._replaced(place, places.for_key(place, request.scope, key), messages[index])
+        keyed = [
+            (index, places.for_key(place, request.scope, key)) for index, key in enumerate(keys) if key is not None
+        ]
+        put = await _few_at_once(self._replaced(place, session, messages[index]) for index, session in keyed)
+        for (index, _), known in zip(keyed, put, strict=True):
+            found[index] = known
         return WriteResult(_handles(place, found))
 
     async def _added(
@@ -120,7 +123,7 @@ class GatewayAdapter:
     async def _replaced(self, place: Place, session: str, message: NewMessage) -> str | None:
         """The record of a key: first the new one, then without those before, so that at no time there is none."""
         app = self._app_of(place)
-        async with self._keyed[session]:
+        async with self._keyed.setdefault(session, asyncio.Lock()):
             before, _ = await self._service.page(app, session, None, _LOOKED_AT)
             before = [each for each in before if self._is_of(each, place)]
             for same in before[:1]:

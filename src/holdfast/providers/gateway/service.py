@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from urllib.parse import urlencode
 
 from holdfast.client.line import Body, Line, Lost, Reply
+from holdfast.domain.numbers import checked_real
 from holdfast.domain.secret import Secret
 from holdfast.domain.times import checked_time, from_micros
 from holdfast.errors import (
@@ -203,6 +204,7 @@ def moment_in(value: object) -> datetime | None:
 
 
 def score_in(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    try:
+        return float(checked_real(value, "score"))
+    except InvalidInput:
         return None
-    return float(value)
