@@ -12,7 +12,7 @@ EVAL ?= $(or $(HOLDFAST_EVAL),../shared/eval)
 UV := $(shell command -v uv 2>/dev/null)
 INSTALL = $(if $(UV),$(UV) pip install --quiet --python $(1)/bin/python,$(1)/bin/python -m pip install --quiet --disable-pip-version-check)
 
-.PHONY: serve demo test check format bench bench-retrieval bench-engine bench-gateway bench-runtime soak lock clean
+.PHONY: serve demo test check format bench bench-retrieval bench-engine bench-gateway bench-runtime bench-control soak lock clean
 
 serve: $(VENV)/.installed
 	$(BIN)/holdfast serve
@@ -42,7 +42,7 @@ soak: $(VENV)/.tests
 	$(BIN)/python -m pytest tests/reliability tests/gateway tests/library/test_bad_input.py tests/control/test_hook_lives.py
 
 # Tables on standard output; results and logs in bench/results. `python -m bench.publish` puts them into the docs.
-bench: bench-retrieval bench-engine bench-gateway bench-runtime
+bench: bench-retrieval bench-engine bench-gateway bench-runtime bench-control
 
 bench-retrieval: $(BENCH)/.installed
 	HOLDFAST_EVAL=$(EVAL) $(BENCH)/bin/python -m bench.retrieval --embedder static
@@ -57,6 +57,10 @@ bench-gateway: $(BENCH)/.installed
 bench-runtime: $(BENCH)/.installed
 	$(BENCH)/bin/python -m bench.runtime.transcripts
 	$(BENCH)/bin/python -m bench.runtime.projection
+
+bench-control: $(BENCH)/.installed
+	$(BENCH)/bin/python -m bench.control.explorer
+	$(BENCH)/bin/python -m bench.control.gate
 
 # The locks name versions and hashes, never a host.
 lock:

@@ -119,7 +119,7 @@ def test_a_page_of_a_transcript_is_sought_whatever_lies_before_it(watched: Watch
 NOW = ControlScribe().now()
 # What is asked for, and the columns that are sought for it.
 SOUGHT: list[tuple[OperationFilter | JobFilter | DeliveryFilter, str]] = [
-    (OperationFilter(), "space=?"),
+    (OperationFilter(), "space=? AND action=?"),  # of each in turn
     (OperationFilter(agent="a"), "space=? AND agent=?"),
     (OperationFilter(project="a"), "space=? AND project=?"),
     (OperationFilter(issue="a"), "space=? AND issue=?"),
@@ -133,8 +133,8 @@ SOUGHT: list[tuple[OperationFilter | JobFilter | DeliveryFilter, str]] = [
         for outcome in Outcome
         if outcome is not Outcome.SUCCEEDED
     ),
-    (OperationFilter(outcome=Outcome.SUCCEEDED), "space=?"),
-    (OperationFilter(since=NOW, until=NOW), "space=? AND id>? AND id<?"),
+    (OperationFilter(outcome=Outcome.SUCCEEDED), "space=? AND action=?"),
+    (OperationFilter(since=NOW, until=NOW), "space=? AND action=? AND id>? AND id<?"),
     (OperationFilter(agent="a", type=OperationType.QUERY), "space=? AND agent=? AND action=?"),
     (OperationFilter(agent="a", outcome=Outcome.FAILED), "space=? AND agent=? AND outcome=?"),
     (OperationFilter(agent="a", until=NOW), "space=? AND agent=? AND id<?"),

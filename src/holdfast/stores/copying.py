@@ -105,11 +105,11 @@ TABLES = (
     Table(
         "operations",
         (
-            "space", "id", "scope", "partition_id", "actor_kind", "actor_id", "action", "outcome", "error_code",
+            "space", "action", "id", "scope", "partition_id", "actor_kind", "actor_id", "outcome", "error_code",
             "touched", "started_at", "duration_micros", "agent", "project", "issue", "run", "binding", "source_kind",
             "hook", "details",
         ),
-        keys=2,
+        keys=3,
     ),
     Table(
         "events",

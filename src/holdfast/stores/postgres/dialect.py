@@ -19,6 +19,7 @@ class PostgresDialect:
 
     chunk = 5_000
     skip_locked = " FOR UPDATE SKIP LOCKED"
+    trail_by_action = False
     blank_texts = "DELETE FROM texts"
     written = "TRUE"
 
@@ -30,7 +31,7 @@ class PostgresDialect:
     def part_of(self, column: str, part: str) -> str:
         return f"({column}::jsonb ->> '{part}')"
 
-    def by(self, index: str) -> str:
+    def by(self, index: str | None) -> str:
         return ""  # it has statistics, and reads a page off the index that is in its order
 
     def vector(self, raw: bytes) -> HalfVector:

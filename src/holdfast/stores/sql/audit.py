@@ -31,7 +31,7 @@ _UNLESS_THERE = {
 }
 _SETTLE = (
     "UPDATE operations SET outcome = ?, error_code = ?, touched = ?, duration_micros = ?, binding = ?,"
-    " source_kind = ?, hook = ?, details = ? WHERE space = ? AND id = ? AND outcome = 'unknown'"
+    " source_kind = ?, hook = ?, details = ? WHERE space = ? AND action = ? AND id = ? AND outcome = 'unknown'"
 )
 
 
@@ -69,7 +69,8 @@ def settle_operation(database: Database, operation: Operation) -> int:
         _SETTLE,
         (
             operation.outcome, operation.error_code, operation.touched, operation.duration_micros,
-            *((None,) * 4 if given is None else _attributed(given)), operation.scope.space, operation.id,
+            *((None,) * 4 if given is None else _attributed(given)), operation.scope.space, operation.action,
+            operation.id,
         ),
     ).rowcount  # fmt: skip
 

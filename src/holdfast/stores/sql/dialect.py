@@ -40,6 +40,8 @@ class NewRows(NamedTuple):
 class Dialect(Protocol):
     """`chunk` is how many values one statement may name; `skip_locked` follows a SELECT of rows that several take from.
 
+    `trail_by_action` says whether the trail is in order only within each kind of call.
+
     `blank_texts` is the head of the statement that takes the words of forgotten records away, and `written` the
     condition on a row of `texts` (as `t`) that still holds some.
     """
@@ -49,6 +51,9 @@ class Dialect(Protocol):
 
     @property
     def skip_locked(self) -> str: ...
+
+    @property
+    def trail_by_action(self) -> bool: ...
 
     @property
     def blank_texts(self) -> str: ...
@@ -62,7 +67,7 @@ class Dialect(Protocol):
     def part_of(self, column: str, part: str) -> str:
         """One part of a scope that is kept as JSON."""
 
-    def by(self, index: str) -> str:
+    def by(self, index: str | None) -> str:
         """What follows a table's name where its rows are to be found by that index."""
 
     def vector(self, raw: bytes) -> Any:

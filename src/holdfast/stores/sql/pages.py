@@ -26,9 +26,12 @@ _SLACK = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """An index: a space, these columns, the id. With its own condition, if that does not follow from the columns."""
+    """An index: a space, these columns, the id. With its own condition, if that does not follow from the columns.
 
-    index: str
+    Without a name it is the primary key.
+    """
+
+    index: str | None
     columns: tuple[str, ...]
     also: str = ""
 
@@ -38,6 +41,8 @@ class Asked:
     """What rows `x` of a table must have: within reach, for each column one of some values, and further conditions."""
 
     reach: tuple[str, list[Any]]
+    from_id: str | None = None  # the first that counts
+    below_id: str | None = None  # the first that does not: where both a page and a time end, the earlier
     equal: dict[str, Sequence[Any]] = field(default_factory=dict)
     conditions: list[str] = field(default_factory=list)
     values: list[Any] = field(default_factory=list)
@@ -45,6 +50,9 @@ class Asked:
     def where(self, condition: str, *values: Any) -> None:
         self.conditions.append(condition)
         self.values.extend(values)
+
+    def end(self, below: str) -> None:
+        self.below_id = below if self.below_id is None else min(self.below_id, below)
 
     def one(self, **given: Any) -> None:
         """Each column that is given has that value."""
@@ -69,21 +77,28 @@ class Pages(Reach):
         if not all(asked.equal.values()):
             return []
         if before is not None:
-            asked.where("x.id < ?", before)
-        usable = [] if self._grant.everywhere else _narrowest(asked, leads)
+            asked.end(before)
+        usable = [] if self._grant.everywhere else narrowest(asked, leads)
         lead = self._lead(table, asked, usable)
         named = () if lead is None else lead.columns
         rest, values = self._unled({column: each for column, each in asked.equal.items() if column not in named})
         conditions = " AND ".join([asked.reach[0], *asked.conditions, *rest])
         also, by = ("", "") if lead is None else (lead.also, self.dialect.by(lead.index))
+        leading = "".join(f" AND x.{column} = ?" for column in named)
         found: list[Any] = []
         for each in product(*(asked.equal[column] for column in named)):
-            leading = "".join(f" AND x.{column} = ?" for column in named)
+            # From the second on, only what comes before the last that is known so far. One bound on each side: of
+            # two, the database would seek by either.
+            lowest = asked.from_id if len(found) < limit else found[limit - 1][0]
+            bounds = [*([] if lowest is None else [lowest]), *([] if asked.below_id is None else [asked.below_id])]
+            between = ("" if lowest is None else " AND x.id >= ?") + ("" if asked.below_id is None else " AND x.id < ?")
             found += self._db.execute(
-                f"SELECT {columns} FROM {table} x{by} WHERE {conditions}{leading}{also} ORDER BY x.id DESC LIMIT ?",
-                [*asked.reach[1], *asked.values, *values, *each, limit],
+                f"SELECT {columns} FROM {table} x{by} WHERE {conditions}{leading}{also}{between}"
+                " ORDER BY x.id DESC LIMIT ?",
+                [*asked.reach[1], *asked.values, *values, *each, *bounds, limit],
             ).fetchall()
-        return sorted(found, key=lambda row: str(row[0]), reverse=True)[:limit]
+            found.sort(key=_id_of, reverse=True)
+        return found[:limit]
 
     def _lead(self, table: str, asked: Asked, leads: Sequence[Lead]) -> Lead | None:
         if len(leads) < 2:
@@ -130,22 +145,29 @@ class Pages(Reach):
         if (since is None and until is None) or not self._ids_tell_time(table, prefix, asked, column):
             return
         if since is not None and prefix == OPERATION:
-            asked.where("x.id >= ?", _first_id(prefix, since - _SLACK))
+            asked.from_id = _first_id(prefix, since - _SLACK)
         if until is not None:
-            asked.where("x.id < ?", _first_id(prefix, until + _SLACK))
+            asked.end(_first_id(prefix, until + _SLACK))
 
     def _ids_tell_time(self, table: str, prefix: str, asked: Asked, column: str) -> bool:
         space, values = asked.reach
+        by_action = table == "operations" and self.dialect.trail_by_action
         ends = [
             self._db.execute(
-                f"SELECT x.id, x.{column} FROM {table} x WHERE {space} ORDER BY x.id {order} LIMIT 1", values
+                f"SELECT x.id, x.{column} FROM {table} x WHERE {space}"
+                f" ORDER BY {f'x.action {order}, ' if by_action else ''}x.id {order} LIMIT 1",
+                values,
             )
             for order in ("", "DESC")
         ]
         return all(_agree(prefix, *row) for end in ends for row in end.fetchall())
 
 
-def _narrowest(asked: Asked, leads: Sequence[Lead]) -> list[Lead]:
+def _id_of(row: Sequence[Any]) -> str:
+    return str(row[0])
+
+
+def narrowest(asked: Asked, leads: Sequence[Lead]) -> list[Lead]:
     """Those that lead to what is asked for, without any whose columns are among another's."""
     usable = [lead for lead in leads if asked.equal.keys() >= set(lead.columns)]
     return [lead for lead in usable if not any(set(lead.columns) < set(other.columns) for other in usable)]

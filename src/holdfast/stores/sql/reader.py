@@ -10,7 +10,6 @@ from holdfast.domain.access import ActorKind
 from holdfast.domain.ids import MessageId
 from holdfast.domain.jobs import Job, JobKind, JobStatus
 from holdfast.domain.memory import Evidence
-from holdfast.domain.operations import Operation
 from holdfast.domain.results import Finding, HitKind, Record
 from holdfast.domain.scope import CONVERSATION_PARTS, SCOPE_PARTS, Partition, Scope
 from holdfast.domain.times import from_micros, to_micros
@@ -296,20 +295,6 @@ class SqlReader(DoomReader, UserReader, TranscriptChecker, PapersReader, TrailRe
             [*values, *([] if status is None else [status]), limit],
         )
         return [rows.job(row) for row in found]
-
-    def operations(self, limit: int = 100) -> Sequence[Operation]:
-        within, values = self._within_scope_of("o")
-        if not self._grant.everywhere:
-            # Calls about a subject that never was have no partition, but belong to the space all the same.
-            reach, numbers = ("TRUE", []) if self._grant.partitions is None else self._reach("o")
-            within, values = self._within_scope_of(
-                "o", (f"o.space = ? AND {reach}", [self._grant.scope.space, *numbers])
-            )
-        found = self._db.execute(
-            f"SELECT {rows.OPERATION_COLUMNS} FROM operations o WHERE {within} ORDER BY o.id DESC LIMIT ?",
-            [*values, limit],
-        )
-        return [rows.operation(row) for row in found]
 
     def integrity(self, embedder: str) -> tuple[dict[str, int], Sequence[Finding]]:
         return integrity.check(self._db, self.dialect)

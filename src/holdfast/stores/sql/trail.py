@@ -24,9 +24,11 @@ from holdfast.domain.times import to_micros
 from holdfast.errors import AccessDenied, RevisionConflict
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.audit import settle_operation
-from holdfast.stores.sql.pages import Asked, Lead, Pages
+from holdfast.stores.sql.pages import Asked, Lead, Pages, narrowest
 
 _UNWELL = " AND x.outcome <> 'succeeded'"
+_BY_ACTION = Lead(None, ("action",))
+_ACTIONS = tuple(sorted(Action))
 # Where several are as good, the first.
 _LEADS = (
     Lead("operations_agent_action", ("agent", "action")),
@@ -37,7 +39,7 @@ _LEADS = (
     Lead("operations_project", ("project",)),
     Lead("operations_source", ("source_kind",)),
     Lead("operations_outcome", ("outcome",), _UNWELL),
-    Lead("operations_action", ("action",)),
+    _BY_ACTION,
     Lead("operations_binding", ("binding",)),
 )
 _OF_TYPE: Mapping[OperationType, frozenset[Action]] = {
@@ -63,10 +65,19 @@ class TrailReader(Pages):
 
     def operation(self, operation_id: str) -> Operation | None:
         within, values = self._of_trail()
+        acted, actions = self._of_actions()
         row = self._db.execute(
-            f"SELECT {rows.OPERATION_COLUMNS} FROM operations x WHERE {within} AND x.id = ?", [*values, operation_id]
+            f"SELECT {rows.OPERATION_COLUMNS} FROM operations x WHERE {within} AND {acted} AND x.id = ?",
+            [*values, *actions, operation_id],
         ).fetchone()
         return rows.operation(row) if row else None
+
+    def _of_actions(self) -> tuple[str, list[Any]]:
+        """Of any: named, where rows lie by them, so that each is looked up in its order."""
+        return self.dialect.among("x.action", _ACTIONS) if self.dialect.trail_by_action else ("TRUE", [])
+
+    def operations(self, limit: int = 100) -> Sequence[Operation]:
+        return self.operations_page(OperationFilter(), None, limit)
 
     def operations_page(self, wanted: OperationFilter, before: str | None, limit: int) -> Sequence[Operation]:
         asked = Asked(self._of_trail())
@@ -79,14 +90,20 @@ class TrailReader(Pages):
         self._since_and_until("operations", OPERATION, asked, "started_at", wanted.since, wanted.until)
         well = wanted.outcome is Outcome.SUCCEEDED
         leads = [lead for lead in _LEADS if not (well and lead.also)]
+        if self.dialect.trail_by_action and not narrowest(asked, leads):
+            asked.equal["action"] = _ACTIONS
         found = self._newest("operations", rows.OPERATION_COLUMNS, asked, leads, before, limit)
         return [rows.operation(row) for row in found]
 
     def metrics(self, since: datetime | None, until: datetime | None) -> MemoryMetrics:
         asked = Asked(self._in_own_space())
         self._since_and_until("operations", OPERATION, asked, "started_at", since, until)
-        conditions = " AND ".join([asked.reach[0], *asked.conditions])
-        found = self._db.execute(_METRICS.format(conditions), [*asked.reach[1], *asked.values])
+        of_memory, actions = self.dialect.among("x.action", sorted(TYPE_OF))
+        for bound, limit in (("x.id >= ?", asked.from_id), ("x.id < ?", asked.below_id)):
+            if limit is not None:
+                asked.where(bound, limit)
+        conditions = " AND ".join([asked.reach[0], of_memory, *asked.conditions])
+        found = self._db.execute(_METRICS.format(conditions), [*asked.reach[1], *actions, *asked.values])
         failures = self._extraction_failures(since, until)
         tally = _Tally()
         for binding, outcome, action, hit, to_model, count in found:

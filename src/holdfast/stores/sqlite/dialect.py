@@ -22,6 +22,7 @@ class SqliteDialect:
 
     chunk = 500
     skip_locked = ""  # there is one writer
+    trail_by_action = True
     # A blank of the same length stays in its place, and so does everything around it (`docs/decisions/0004`).
     blank_texts = "UPDATE texts SET " + ", ".join(
         f"{column} = iif({column} IS NULL, NULL, zeroblob(length(CAST({column} AS BLOB))))" for column in _TEXT_COLUMNS
@@ -34,9 +35,9 @@ class SqliteDialect:
     def part_of(self, column: str, part: str) -> str:
         return f"json_extract({column}, '$.{part}')"
 
-    def by(self, index: str) -> str:
+    def by(self, index: str | None) -> str:
         # Without statistics it prefers the order of the primary key, and walks through all of a space.
-        return f" INDEXED BY {index}"
+        return "" if index is None else f" INDEXED BY {index}"
 
     def vector(self, raw: bytes) -> bytes:
         return raw

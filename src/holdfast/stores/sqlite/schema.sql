@@ -229,7 +229,8 @@ CREATE INDEX jobs_run ON jobs (space, run, id) WHERE run IS NOT NULL;
 CREATE INDEX jobs_binding ON jobs (space, binding, id) WHERE binding IS NOT NULL;
 CREATE INDEX jobs_hook ON jobs (space, hook, id) WHERE hook IS NOT NULL;
 
--- The audit trail. `details` is JSON of what the call was for and took, where there is more than the binding.
+-- The audit trail, each kind of call in its order: one that is asked for needs no index, for which every add would pay
+-- with a page. `details` is JSON of what the call was for and took, where there is more than the binding.
 CREATE TABLE operations (
     space TEXT NOT NULL,
     id TEXT NOT NULL,
@@ -251,10 +252,9 @@ CREATE TABLE operations (
     source_kind TEXT,
     hook TEXT,
     details TEXT,
-    PRIMARY KEY (space, id)
+    PRIMARY KEY (space, action, id)
 ) WITHOUT ROWID;
--- What the trail is asked for, each with the id, so that a page is read off in order. Every call pays for the first.
-CREATE INDEX operations_action ON operations (space, action, id);
+-- What the trail is asked for, each with the id, so that a page is read off in order.
 CREATE INDEX operations_outcome ON operations (space, outcome, id) WHERE outcome <> 'succeeded';
 CREATE INDEX operations_agent ON operations (space, agent, id) WHERE agent IS NOT NULL;
 CREATE INDEX operations_agent_action ON operations (space, agent, action, id) WHERE agent IS NOT NULL;

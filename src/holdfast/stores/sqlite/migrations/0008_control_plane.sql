@@ -1,25 +1,43 @@
 -- The control plane. What a call was for stands in columns of its audit row, so that the trail can be asked by each.
-ALTER TABLE operations ADD COLUMN agent TEXT;
-ALTER TABLE operations ADD COLUMN project TEXT;
-ALTER TABLE operations ADD COLUMN issue TEXT;
-ALTER TABLE operations ADD COLUMN run TEXT;
-ALTER TABLE operations ADD COLUMN binding TEXT;
-ALTER TABLE operations ADD COLUMN source_kind TEXT;
-ALTER TABLE operations ADD COLUMN hook TEXT;
-ALTER TABLE operations ADD COLUMN details TEXT;
-UPDATE operations SET
-    agent = json_extract(scope, '$.agent'),
-    project = json_extract(scope, '$.project'),
-    issue = json_extract(scope, '$.issue'),
-    run = json_extract(scope, '$.run')
-WHERE coalesce(
+-- Each kind of call in its order: one that is asked for needs no index, for which every add would pay with a page.
+ALTER TABLE operations RENAME TO old_operations;
+CREATE TABLE operations (
+    space TEXT NOT NULL,
+    id TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    partition_id INTEGER,
+    actor_kind TEXT NOT NULL,
+    actor_id TEXT NOT NULL,
+    action TEXT NOT NULL,
+    outcome TEXT NOT NULL,
+    error_code TEXT,
+    touched INTEGER NOT NULL,
+    started_at INTEGER NOT NULL,
+    duration_micros INTEGER NOT NULL,
+    agent TEXT,
+    project TEXT,
+    issue TEXT,
+    run TEXT,
+    binding TEXT,
+    source_kind TEXT,
+    hook TEXT,
+    details TEXT,
+    PRIMARY KEY (space, action, id)
+) WITHOUT ROWID;
+INSERT INTO operations (
+    space, id, scope, partition_id, actor_kind, actor_id, action, outcome, error_code, touched, started_at,
+    duration_micros, agent, project, issue, run
+)
+SELECT
+    space, id, scope, partition_id, actor_kind, actor_id, action, outcome, error_code, touched, started_at,
+    duration_micros,
     json_extract(scope, '$.agent'),
     json_extract(scope, '$.project'),
     json_extract(scope, '$.issue'),
     json_extract(scope, '$.run')
-) IS NOT NULL;
--- What the trail is asked for, each with the id, so that a page is read off in order. Every call pays for the first.
-CREATE INDEX operations_action ON operations (space, action, id);
+FROM old_operations;
+DROP TABLE old_operations;
+-- What the trail is asked for, each with the id, so that a page is read off in order.
 CREATE INDEX operations_outcome ON operations (space, outcome, id) WHERE outcome <> 'succeeded';
 CREATE INDEX operations_agent ON operations (space, agent, id) WHERE agent IS NOT NULL;
 CREATE INDEX operations_agent_action ON operations (space, agent, action, id) WHERE agent IS NOT NULL;
