@@ -41,7 +41,7 @@ from holdfast.extract.rules import RuleExtractor
 from holdfast.ports import Clock, Curator, Embedder, Ids, Store, Transaction, Verb
 from holdfast.ports.provider import Providers
 from holdfast.ports.watching import Watcher
-from holdfast.providers.registry import ProviderRegistry
+from holdfast.providers.registry import Broken, ProviderRegistry
 from holdfast.providers.secrets import SecretResolver
 from holdfast.runtime.crew import Crew
 from holdfast.runtime.governed.mending import LookOverStore, RepairStore
@@ -213,6 +213,12 @@ async def _queue_reembedding(core: Core) -> None:
     await core.store.write(storewide(), queue)
 
 
+def installed_providers(settings: Settings) -> tuple[tuple[ProviderInfo, ...], tuple[Broken, ...]]:
+    """What can be bound here, and what is installed and cannot be used, with what is wrong with it."""
+    found = _providers(settings)
+    return tuple(map(provider_info, found.known())), tuple(found.broken())
+
+
 def known_providers(settings: Settings) -> tuple[ProviderInfo, ...]:
     """What can be bound here, without opening a store."""
     return tuple(map(provider_info, _providers(settings).known()))
@@ -331,7 +337,7 @@ def curator_of(
     return ModelCurator(name, base_url=url or settings.model_url, api_key=key, max_chars=max_chars or DEFAULT_MAX_CHARS)
 
 
-def _providers(settings: Settings) -> Providers:
+def _providers(settings: Settings) -> ProviderRegistry:
     """Our own, and those that are installed beside us."""
     resolver = SecretResolver(read_variable, settings.secret_env_prefix, settings.secrets_dir)
     return ProviderRegistry(resolver)

@@ -110,6 +110,22 @@ def test_what_cannot_be_done_says_what_to_do(acme: Holdfast, arguments: tuple[st
     assert "Traceback" not in ran.err
 
 
+def test_a_provider_that_is_broken_is_shown_with_what_is_wrong(
+    holdfast: Holdfast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = tmp_path / "jar_memory-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: jar-memory\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[holdfast.providers]\njar = no_such_module_at_all:Jar\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    shown = holdfast("provider", "list")
+    assert shown.code == 0
+    assert "local" in shown.out
+    assert "no_such_module_at_all" in shown.out
+    (broken,) = holdfast("provider", "list", "--json").json["broken"]
+    assert (broken["name"], broken["problem"]) == ("jar", "ModuleNotFoundError while it was loaded")
+
+
 def test_providers_are_shown_with_what_they_can_do(holdfast: Holdfast) -> None:
     assert "local" in holdfast("provider", "list").out
     found = {each["key"]: each for each in holdfast("provider", "list", "--json").json["providers"]}

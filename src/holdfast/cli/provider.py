@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast.app import check_provider, known_providers
+from holdfast.app import check_provider, installed_providers, known_providers
 from holdfast.cli.company import given_config, joined, show_table
 from holdfast.cli.machine import print_json
 from holdfast.cli.options import Json, OnlyText, unfolded
@@ -32,16 +32,20 @@ def provider(context: typer.Context) -> None:
 @app.command(name="list")
 @unfolded
 def list_(as_json: Json = False) -> None:
-    """Show the providers that are installed."""
-    found = known_providers(read_settings())
+    """Show the providers that are installed, and what is wrong with those that cannot be used."""
+    found, broken = installed_providers(read_settings())
     if as_json:
-        print_json({"providers": found})
+        print_json({"providers": found, "broken": broken})
         return
     show_table(
         ("name", "reaches outside", "can besides", "what it is"),
         ((each.key, each.outside, ", ".join(_abilities(each)) or None, each.description) for each in found),
         "No providers are installed.",
     )
+    if broken:
+        print()
+        rows = ((each.name, each.where, each.problem) for each in broken)
+        show_table(("cannot be used", "where it is", "what is wrong"), rows, "")
 
 
 @app.command()
