@@ -1,0 +1,96 @@
+"""What our own model takes is in the ledger: once for each time it was asked, by the company's prices."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from writers import CHAT, Host, Proposing, hosting, repeating
+
+from holdfast.control.costs import ListCostEvents, SetPrice, SummarizeCosts
+from holdfast.domain.access import LOCAL_OPERATOR
+from holdfast.domain.contract import AttributionMode, BillingType
+from holdfast.domain.costs import CostEvent, CostGroup, Price
+from holdfast.domain.scope import Scope
+from holdfast.domain.surface.transcripts import MemoryTranscriptCommitRequest, TranscriptTurnInput, TurnMessage
+from holdfast.domain.transcript import Message
+from holdfast.errors import ModelUnavailable
+from holdfast.extract.model import ModelCurator
+from holdfast.ports import Curated, Usage
+
+
+class Failing(Proposing):
+    """Is asked, paid, and of no use."""
+
+    async def curate(self, messages: Sequence[Message]) -> Curated:
+        return Curated((), Usage("test-model", 2, 500, 0), failure=ModelUnavailable("rubbish"))
+
+
+async def spoken(host: Host, words: str, turn: str) -> None:
+    given = TranscriptTurnInput(turn, (TurnMessage(words),), conversation=CHAT)
+    assert (await host.commit_transcript(MemoryTranscriptCommitRequest(given))).committed
+
+
+async def do(host: Host, verb: Any) -> Any:
+    return await host.engine.perform(LOCAL_OPERATOR, verb.action, lambda: verb, space=verb.scope.space)
+
+
+async def ledger(host: Host, space: Scope) -> list[CostEvent]:
+    found: list[CostEvent] = list((await do(host, ListCostEvents(space))).items)
+    return found
+
+
+def test_each_time_the_model_is_asked_is_one_event_by_the_price_of_its_company(location: str) -> None:
+    async def whole() -> None:
+        async with hosting(location, curator=Proposing(repeating)) as host:
+            space = Scope(space="default")
+            await spoken(host, "I live in Porto.", "t1")
+            assert (await host.maintain()).changed
+            (first,) = await ledger(host, space)
+            assert (first.amount_micros, first.estimated, first.usage.provider) == (0, True, "model")
+            # Another company's price is its own.
+            await do(host, SetPrice(Scope(space="globex"), Price("model", "*", "USD", 10**9, 0, 10**9)))
+            price = Price("model", "test-model", "EUR", input_micros=150_000, output_micros=600_000)
+            await do(host, SetPrice(space, price))
+            await spoken(host, "I have a dog.", "t2")
+            assert (await host.maintain()).changed
+            second, _ = await ledger(host, space)
+            assert (second.amount_micros, second.currency, second.estimated) == (15 + 12, "EUR", True)
+            assert (second.usage.input_tokens, second.usage.output_tokens, second.usage.model) == (
+                100,
+                20,
+                "test-model",
+            )
+            assert second.usage.billing_type is BillingType.METERED_API
+            assert second.usage.attribution_mode is AttributionMode.UNTRACKED
+            assert second.scope.subject == "ana"
+            # Asking for what was learned already asks nobody.
+            assert not (await host.maintain()).changed
+            assert len(await ledger(host, space)) == 2
+            assert await ledger(host, Scope(space="globex")) == []
+            summary = await do(host, SummarizeCosts(space, CostGroup.MODEL))
+            assert summary.totals == {"EUR": 27, "USD": 0}
+
+    asyncio.run(whole())
+
+
+def test_a_model_that_was_no_use_was_paid_for_all_the_same(location: str) -> None:
+    async def whole() -> None:
+        async with hosting(location, curator=Failing(repeating)) as host:
+            await spoken(host, "I live in Porto.", "t1")
+            assert not (await host.maintain()).changed
+            events = await ledger(host, Scope(space="default"))
+            assert {(event.usage.input_tokens, event.usage.details["requests"]) for event in events} == {(500, 2)}
+
+    asyncio.run(whole())
+
+
+@pytest.mark.parametrize(
+    ("url", "provider"), [("https://api.openai.com/v1", "api.openai.com"), ("http://127.0.0.1:11434/v1", "127.0.0.1")]
+)
+def test_a_model_is_paid_at_its_endpoints_host(url: str, provider: str) -> None:
+    curator = ModelCurator("small", base_url=url)
+    assert curator.provider == provider
+    asyncio.run(curator.close())
