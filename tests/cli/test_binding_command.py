@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+
+from serving import USER_KEY, served
 
 from .conftest import Holdfast
 
@@ -35,7 +38,7 @@ def test_a_company_begins_with_our_own_store(holdfast: Holdfast) -> None:
 
 def test_a_binding_is_made_shown_changed_switched_and_taken_away(acme: Holdfast) -> None:
     shown = acme("binding", "show", "second")
-    assert "filter_by ['namespace']" in shown.out
+    assert 'filter_by ["namespace"]' in shown.out
     assert "issue_comment_capture" in shown.out.partition("hooks off")[2]
     changed = acme(
         "binding", "update", "second", "--hook", "issue_comment_capture=on", "--config", '{"filter_by": []}', "--json"
@@ -145,3 +148,27 @@ def test_a_configuration_is_checked_before_it_is_bound(holdfast: Holdfast) -> No
     wrong = holdfast("provider", "check", "local", "--config", '{"filter_by": ["mood"]}')
     assert (wrong.code, "config.filter_by" in wrong.err) == (2, True)
     assert holdfast("provider", "check", "nope").code == 2
+
+
+def test_a_provider_that_reaches_outside_is_asked_before_it_is_bound(
+    holdfast: Holdfast, quiet_environment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "env://NAME or file://PATH" in holdfast("provider", "show", "gateway").out
+    with served(str(quiet_environment / "served.db")) as server:
+        config = {"url": server.url, "user_id": "ana", "user_key": "env://HOLDFAST_SECRET_ANA"}
+        given = ("provider", "check", "gateway", "--config", json.dumps(config))
+        assert "--connect asks the provider, too." in holdfast(*given).out
+        unset = holdfast(*given, "--connect")
+        assert (unset.code, unset.out) == (2, "")
+        assert "config.user_key" in unset.err
+        monkeypatch.setenv("HOLDFAST_SECRET_ANA", USER_KEY)
+        asked = holdfast(*given, "--connect")
+        assert (asked.code, "It answers, in " in asked.out) == (0, True), asked.err
+        assert USER_KEY not in asked.out + asked.err
+        monkeypatch.setenv("HOLDFAST_SECRET_ANA", "uk_wrong")
+        wrong = holdfast(*given, "--connect", "--json")
+        assert (wrong.code, wrong.out) == (1, "")
+        assert wrong.error["code"].startswith("provider_")
+        assert "uk_wrong" not in wrong.err
+        plain = holdfast("provider", "check", "gateway", "--config", json.dumps({**config, "user_key": USER_KEY}))
+        assert (plain.code, USER_KEY not in plain.err) == (2, True)

@@ -114,5 +114,7 @@ def asked_first(question: str, yes: bool, *, is_terminal: Callable[[], bool]) ->
     return typer.confirm(question, err=True)
 
 
-def joined(pairs: Mapping[str, object]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in pairs.items() if value is not None) or "-"
+def joined(config: Mapping[str, Any]) -> str:
+    """A configuration on one line."""
+    told = {name: value if isinstance(value, str) else json.dumps(value) for name, value in config.items()}
+    return ", ".join(f"{name} {value}" for name, value in told.items() if value != "null") or "-"

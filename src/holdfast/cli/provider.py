@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 
@@ -111,6 +112,7 @@ def _abilities(one: ProviderInfo) -> list[str]:
     return [each for each in one.capabilities.__slots__ if getattr(one.capabilities, each)]
 
 
-def _meaning(about: dict[str, object]) -> str:
-    secret = "a reference to a secret: env://NAME or file://PATH" if about.get("secret") else None
+def _meaning(about: Mapping[str, Any]) -> str:
+    is_secret = any(each.get("secret") for each in (about, *about.get("anyOf", ())))
+    secret = "env://NAME or file://PATH" if is_secret else None
     return "; ".join(part for part in (str(about.get("description", "")), secret) if part) or "-"
