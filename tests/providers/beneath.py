@@ -22,6 +22,10 @@ class Through:
         self._actor = actor
 
     @property
+    def idempotency_key(self) -> str | None:
+        return None
+
+    @property
     def operation_id(self) -> OperationId:
         return OperationId("op_of_the_test")
 

@@ -86,6 +86,10 @@ class Beneath(Protocol):
     def operation_id(self) -> OperationId:
         """Of the call, for what goes back to it."""
 
+    @property
+    def idempotency_key(self) -> str | None:
+        """Of the call: what it writes is to happen once under it."""
+
     async def run(self, verb: Verb[T]) -> T:
         """One verb of the runtime. If it writes, the call's operation commits with it; so only one may write."""
 

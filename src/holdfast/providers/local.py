@@ -169,7 +169,9 @@ class LocalAdapter:
     async def correct(self, handle: RecordHandle, text: str, scope: Scope, reason: str | None) -> CorrectResult:
         if not _is_ours(handle):
             raise NotFound(f"there is no record {handle.record_id!r:.80} in this scope")
-        done = await self._beneath.run(Correct(self._reading(scope), handle.record_id, text, reason))
+        once = self._beneath.idempotency_key
+        verb = Correct(self._reading(scope), handle.record_id, text, reason, idempotency_key=once)
+        done = await self._beneath.run(verb)
         superseded = None if done.memory.id == handle.record_id else handle
         return CorrectResult(RecordHandle(LOCAL, done.memory.id), superseded)
 
@@ -177,7 +179,8 @@ class LocalAdapter:
         named = tuple(dict.fromkeys(handle.record_id for handle in handles if _is_ours(handle)))
         gone: frozenset[str] = frozenset()
         if named:
-            gone = frozenset((await self._beneath.run(ForgetRecords(self._reading(scope), named))).forgotten)
+            verb = ForgetRecords(self._reading(scope), named, self._beneath.idempotency_key)
+            gone = frozenset((await self._beneath.run(verb)).forgotten)
         each = tuple(dict.fromkeys(handles))
         return ForgetResult(
             tuple(handle for handle in each if _is_ours(handle) and handle.record_id in gone),

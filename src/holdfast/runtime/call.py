@@ -98,6 +98,10 @@ class Call:
         return self._entry.id
 
     @property
+    def idempotency_key(self) -> str | None:
+        return self._verb.idempotency_key
+
+    @property
     def attribution(self) -> Attribution:
         return self._entry.attribution or Attribution()
 
@@ -252,6 +256,10 @@ class _Also:
     @property
     def operation_id(self) -> OperationId:
         return self._call.operation_id
+
+    @property
+    def idempotency_key(self) -> str | None:
+        return self._call.idempotency_key
 
     async def run(self, verb: Verb[T]) -> T:
         return await self._call.run(verb, self._also)

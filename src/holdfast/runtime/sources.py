@@ -176,6 +176,7 @@ class ForgetRecords(Write[Core, Released]):
     action: ClassVar[Action] = Action.FORGET
     scope: Scope
     record_ids: tuple[str, ...]
+    idempotency_key: str | None = None
 
     def __post_init__(self) -> None:
         ForgetTarget(ids=self.record_ids)
@@ -196,6 +197,12 @@ class ForgetRecords(Write[Core, Released]):
         if result.receipt is None:
             return result
         return replace(result, receipt=await scrubbed(core, result.receipt, operation_id))
+
+    def kept(self, result: Released) -> dict[str, Any]:
+        return {"forgotten": result.forgotten, "missing": result.missing}
+
+    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Released:
+        return Released(tuple(kept["forgotten"]), tuple(kept["missing"]))
 
     def touched(self, result: Released) -> int:
         return 0 if result.receipt is None else result.receipt.tombstones

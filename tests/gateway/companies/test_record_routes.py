@@ -56,6 +56,20 @@ def test_records_are_kept_once_under_one_key(acme: Company) -> None:
     assert other["code"] == "idempotency_conflict"
 
 
+def test_correcting_and_forgetting_happen_once_under_one_key(acme: Company) -> None:
+    (record_id,) = acme.operator.post("/records", records=[{"text": "Releases go out on Tuesdays."}])["record_ids"]
+    right = {"text": "Releases go out on Thursdays."}
+    first = acme.operator.post(f"/records/{record_id}/correct", headers={"Idempotency-Key": "k1"}, **right)
+    again = acme.operator.post(f"/records/{record_id}/correct", headers={"Idempotency-Key": "k1"}, **right)
+    assert (first["record_id"], first["superseded_id"]) == (again["record_id"], again["superseded_id"])
+    ids = [first["record_id"], "mem_none"]
+    gone = acme.operator.post("/forget", headers={"Idempotency-Key": "k2"}, record_ids=ids)
+    again = acme.operator.post("/forget", headers={"Idempotency-Key": "k2"}, record_ids=ids)
+    assert gone["forgotten"] == again["forgotten"] == [first["record_id"]]
+    assert gone["missing"] == again["missing"] == ["mem_none"]
+    acme.operator.post("/forget", 422, headers={"Idempotency-Key": "k2"}, record_ids=["mem_other"])
+
+
 def test_pages_go_on_where_they_ended(acme: Company) -> None:
     records = [{"text": f"Fact number {number}."} for number in range(5)]
     acme.operator.post("/records", records=records)
