@@ -289,11 +289,10 @@ class ForgetRecords(Composed[Answered[ForgetResult]]):
         return await ask(core, call, binding, lambda adapter: adapter.forget(handles, self.scope), check)
 
     def kept(self, outcome: Told[ForgetResult]) -> dict[str, Any]:
-        return {**_named(outcome.value.forgotten), "missing": [each.record_id for each in outcome.value.missing]}
+        return {"forgotten": _named(outcome.value.forgotten), "missing": _named(outcome.value.missing)}
 
     def replayed(self, kept: dict[str, Any]) -> Told[ForgetResult]:
-        missing = tuple(RecordHandle(kept["provider"], each) for each in kept["missing"])
-        return Told(ForgetResult(_handles(kept), missing))
+        return Told(ForgetResult(_handles(kept["forgotten"]), _handles(kept["missing"])))
 
     def touched(self, result: Answered[ForgetResult]) -> int:
         return len(result.result.forgotten)

@@ -304,7 +304,7 @@ def authorize(actor: Actor, action: Action, scope: Scope, *, beneath: Action | N
         narrowed = scope.subject is not None or scope.agent is not None
         narrowed |= action in _OF_ONE_MEMORY or (action in _ADDRESSED and scope.conversation is not None)
         return Grant(actor, action, scope, reachable if narrowed else None)
-    _require_space(actor, scope, default=DEFAULT_SPACE)
+    _require_space(actor, scope)
     _require_own(actor, scope)
     return Grant(actor, action, scope, reachable)
 
@@ -330,8 +330,14 @@ def _require_store(actor: Actor, action: Action) -> None:
         raise AccessDenied(f"{actor.kind} {actor.id!r} may not {action} over all spaces; name one space")
 
 
-def _require_space(actor: Actor, scope: Scope, default: str | None = None) -> None:
-    if (actor.space or default) not in (None, scope.space):
+def within_walls(actor: Actor, scope: Scope) -> bool:
+    """Whether a scope is of the space that the actor is walled in by, if it is."""
+    overseer = actor.kind in (ActorKind.OPERATOR, ActorKind.SYSTEM)
+    return (actor.space or (None if overseer else DEFAULT_SPACE)) in (None, scope.space)
+
+
+def _require_space(actor: Actor, scope: Scope) -> None:
+    if not within_walls(actor, scope):
         raise AccessDenied(f"{actor.kind} {actor.id!r} has no access to this space; use its own")
 
 

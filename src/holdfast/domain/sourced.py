@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -84,18 +85,27 @@ def _object(text: str | None) -> dict[str, Any]:
     if text is None:
         return {}
     try:
-        found = json.loads(text)
+        found = json.loads(text, parse_constant=_finite, parse_float=_finite)
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 
 
+def _finite(written: str) -> float:
+    """What is no finite number cannot be passed on as JSON."""
+    if not math.isfinite(found := float(written)):
+        raise ValueError(written)
+    return found
+
+
 def _source(text: str | None) -> SourceRef | None:
+    """Anybody may have written it, through another door: what is no source would break whoever is shown it."""
     given = _object(text)
     try:
-        return SourceRef(SourceKind(given.pop("kind")), **given)
+        found = SourceRef(SourceKind(given.pop("kind")), **given)
     except (KeyError, TypeError, ValueError):
         return None
+    return found if all(isinstance(value, str) for value in given.values()) else None
 
 
 def matches(noted: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:

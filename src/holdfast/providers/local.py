@@ -302,12 +302,15 @@ def _counts(record: Record) -> bool:
 
 def _snippet(record: Record | Hit, score: float | None = None) -> Snippet:
     noted = noted_in(record.metadata)
+    source = noted.source
+    if source is not None and source.space != record.scope.space:
+        source = None  # nothing here comes from another company, whoever says so
     return Snippet(
         handle=RecordHandle(LOCAL, record.id),
         text=record.text,
         score=score,
         summary=noted.summary,
-        source=noted.source,
+        source=source,
         scope=record.scope,
         recorded_at=record.recorded_at,
         metadata=noted.metadata,

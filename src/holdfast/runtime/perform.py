@@ -22,7 +22,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from holdfast.domain import ids
-from holdfast.domain.access import Action, Actor, Grant, authorize
+from holdfast.domain.access import Action, Actor, Grant, authorize, within_walls
 from holdfast.domain.ids import OperationId
 from holdfast.domain.operations import Outcome
 from holdfast.domain.scope import Scope
@@ -40,7 +40,10 @@ log = logging.getLogger("holdfast")
 
 
 async def perform(core: Core, actor: Actor, action: Action, make: Callable[[], Request[Any, R]], *, space: str) -> R:
-    """Make, authorize, prepare, apply and audit one verb. What cannot even be made is audited in the actor's space."""
+    """Make, authorize, prepare, apply and audit one verb.
+
+    What cannot even be made is audited in the actor's space, and so is what is about a space that is not its own.
+    """
     scope = _whole(actor.space or space)
     operation_id = OperationId(core.ids.new(ids.OPERATION))
     entry = Entry(operation_id, actor, action, scope, core.clock.now(), time.perf_counter(), operation_id)
@@ -55,10 +58,9 @@ async def perform(core: Core, actor: Actor, action: Action, make: Callable[[], R
 async def _performed(core: Core, entry: Entry, make: Callable[[], Request[Any, R]]) -> R:
     try:
         verb = make()
-        # Whoever knocks at another company's door leaves the trace in its own: nobody writes into another's trail.
-        if entry.actor.space in (None, verb.scope.space):
-            entry.scope = verb.scope
-        entry.attribution = verb.attribution()
+        if within_walls(entry.actor, verb.scope):
+            # Whoever knocks at another company's door leaves the trace in its own: nobody writes into another's trail.
+            entry.scope, entry.attribution = verb.scope, verb.attribution()
         if isinstance(verb, Write | Composed):
             check_key(verb.idempotency_key)
         grant = authorize(entry.actor, entry.action, verb.scope)

@@ -22,6 +22,7 @@ from holdfast.domain.numbers import checked_whole
 from holdfast.domain.results import HitKind, Page, Record
 from holdfast.domain.scope import Scope
 from holdfast.domain.sourced import matches, noted_in
+from holdfast.domain.times import from_micros, to_micros
 from holdfast.domain.transcript import Draft
 from holdfast.errors import Conflict, IdempotencyConflict, InvalidInput, NotFound
 from holdfast.ports import ListFilter, NewRevision, Reader, Transaction
@@ -124,6 +125,7 @@ class PutRecords(_Keeping):
     scope: Scope
     records: tuple[PutRecord, ...]
     source: str | None = None
+    idempotency_key: str | None = None
 
     def __post_init__(self) -> None:
         if not self.records:
@@ -148,6 +150,17 @@ class PutRecords(_Keeping):
         if new and not core.embedder.local:
             jobs = (self.enqueue(transaction, core, NewJob(JobKind.INDEX, self.scope, new)),)
         return Kept(tuple(memory_id for memory_id, _ in put), len(new), prepared[0].now, jobs)
+
+    def digest(self) -> str:
+        records = [[each.text, dict(each.metadata), each.slot, each.once] for each in self.records]
+        return digest_of(self.action, self.scope.given(), records, self.source)
+
+    def kept(self, result: Kept) -> dict[str, Any]:
+        return {"record_ids": list(result.record_ids), "at": to_micros(result.at)}
+
+    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Kept:
+        """Whatever became of them since: what was written later stays, and what was forgotten stays forgotten."""
+        return Kept(tuple(kept["record_ids"]), 0, from_micros(kept["at"]))
 
     def _put(self, transaction: Transaction, record: PutRecord, made: Ready) -> tuple[str, bool]:
         """The memory's id, and whether anything was written."""
@@ -192,6 +205,12 @@ class ForgetRecords(Write[Core, Released]):
         if not gone:
             return Released((), missing)
         return Released(gone, missing, forgotten(self, transaction, prepared, found))
+
+    def kept(self, result: Released) -> dict[str, Any]:
+        return {"forgotten": list(result.forgotten), "missing": list(result.missing)}
+
+    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Released:
+        return Released(tuple(kept["forgotten"]), tuple(kept["missing"]))
 
     async def finish(self, core: Core, result: Released, operation_id: OperationId) -> Released:
         if result.receipt is None:
