@@ -188,6 +188,17 @@ def test_a_page_is_read_off_an_index_in_its_order(
     assert not sorted_steps or columns == "status=?"
 
 
+def test_what_serves_a_call_is_found_however_many_bindings_and_agents_there_are(watched: Watched) -> None:
+    transaction = SqliteTransaction(watched, governing())
+    ControlScribe().everything()(transaction)
+    watched.steps.clear()
+    transaction.targets(("default", "bot"))
+    transaction.bindings(("a", "default"))
+    sought = " ".join(watched.steps)
+    assert "(space=? AND kind=? AND target_id=?)" in sought
+    assert "(space=? AND key=?)" in sought
+
+
 def test_what_is_asked_by_its_id_or_changed_is_sought(watched: Watched) -> None:
     transaction, scribe = SqliteTransaction(watched, governing()), ControlScribe()
     left = scribe.everything()(transaction)
@@ -195,6 +206,8 @@ def test_what_is_asked_by_its_id_or_changed_is_sought(watched: Watched) -> None:
     calls: list[Callable[[], object]] = [
         lambda: transaction.bindings(),
         lambda: transaction.targets(),
+        lambda: transaction.bindings(("default", "other")),
+        lambda: transaction.targets(("acme", "bot")),
         lambda: transaction.prices(),
         lambda: transaction.operation(left.done.id),
         lambda: transaction.job(left.job),

@@ -243,7 +243,7 @@ class SetTarget(Write[Event, Target]):
     def apply(self, transaction: Transaction, prepared: Event) -> Target:
         _there(transaction, self.key)
         target = Target(self.kind, self.target_id, self.key)
-        if target not in transaction.targets():
+        if target not in transaction.targets((self.target_id,)):
             transaction.set_target(target)
             transaction.append_event(prepared)
         return target
@@ -276,7 +276,9 @@ class ClearTarget(Write[tuple[Core, Grant], bool]):
 
     def apply(self, transaction: Transaction, prepared: tuple[Core, Grant]) -> bool:
         core, grant = prepared
-        bound = {(target.kind, target.target_id): target.binding_key for target in transaction.targets()}
+        bound = {
+            (target.kind, target.target_id): target.binding_key for target in transaction.targets((self.target_id,))
+        }
         key = bound.get((self.kind, self.target_id))
         if key is None:
             return False
@@ -413,9 +415,8 @@ def provider_info(provider: Provider) -> ProviderInfo:
 
 
 def _there(reader: Reader, key: str) -> Binding:
-    for binding in reader.bindings():
-        if binding.key == key:
-            return binding
+    for binding in reader.bindings((key,)):
+        return binding
     raise BindingNotFound(f"there is no binding {key!r:.80} in this company; list its bindings")
 
 

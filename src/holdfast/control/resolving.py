@@ -11,7 +11,11 @@ from holdfast.runtime.perform import Call, Core
 
 
 def resolution_of(reader: Reader, scope: Scope, key: str | None) -> Resolution:
-    return resolve(reader.bindings(), reader.targets(), scope.space, key, scope.agent)
+    """Only what is looked at is read: a company may have very many bindings, and an agent each a target."""
+    if key is not None:
+        return resolve(reader.bindings((key,)), (), scope.space, key, scope.agent)
+    targets = reader.targets([scope.space] if scope.agent is None else [scope.space, scope.agent])
+    return resolve(reader.bindings({each.binding_key for each in targets}), targets, scope.space, None, scope.agent)
 
 
 async def serving(call: Call, key: str | None) -> Binding:

@@ -7,7 +7,7 @@ deliveries and jobs, of which a narrower grant reaches its own, to read and to w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -21,11 +21,13 @@ from holdfast.domain.operations import MemoryMetrics, Operation, OperationFilter
 
 
 class ControlReader(Protocol):
-    def bindings(self) -> Sequence[Binding]:
-        """In the order of their keys. A space that never had any has `first_binding`. Any grant of it may ask."""
+    def bindings(self, keys: Collection[str] | None = None) -> Sequence[Binding]:
+        """All, or those of these keys, in the order of their keys. A space that never had any has `first_binding`. Any
+        grant of it may ask."""
 
-    def targets(self) -> Sequence[Target]:
-        """The company's first. A space that never had any binding has its company bound to the first. As `bindings`."""
+    def targets(self, of: Collection[str] | None = None) -> Sequence[Target]:
+        """All, or those of these companies and agents; the company's first. A space that never had any binding has its
+        company bound to the first. As `bindings`."""
 
     def operation(self, operation_id: str) -> Operation | None: ...
 

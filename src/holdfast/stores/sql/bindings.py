@@ -4,7 +4,7 @@ as something is changed."""
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -56,23 +56,32 @@ def _values(binding: Binding) -> tuple[Any, ...]:
 class BindingReader(Pages):
     """The part of `ports.Reader` that is about bindings. Any grant in a space may ask which memory serves it."""
 
-    def bindings(self) -> Sequence[Binding]:
-        own, values = self._in_any_space()
+    def bindings(self, keys: Collection[str] | None = None) -> Sequence[Binding]:
+        own, values = self._named_only("x.key", keys)
         found = self._db.execute(f"{_SELECT} AND {own} ORDER BY x.key, x.space", values).fetchall()
         if not found and self._is_unwritten():
-            return [first_binding(self._grant.scope.space)]
+            return [] if keys is not None and DEFAULT_BINDING not in keys else [first_binding(self._grant.scope.space)]
         return [_binding(row) for row in found]
 
-    def targets(self) -> Sequence[Target]:
-        own, values = self._in_any_space()
+    def targets(self, of: Collection[str] | None = None) -> Sequence[Target]:
+        space = self._grant.scope.space
+        own, values = self._named_only("x.target_id", of)
         found = self._db.execute(
             f"SELECT x.kind, x.target_id, x.binding_key FROM binding_targets x WHERE {own}"
-            " ORDER BY x.kind DESC, x.target_id",
+            " AND x.kind IN ('company', 'agent') ORDER BY x.kind DESC, x.target_id",
             values,
         ).fetchall()
         if not found and self._is_unwritten():
-            return [Target(TargetKind.COMPANY, self._grant.scope.space, DEFAULT_BINDING)]
+            return [] if of is not None and space not in of else [Target(TargetKind.COMPANY, space, DEFAULT_BINDING)]
         return [Target(TargetKind(kind), target_id, key) for kind, target_id, key in found]
+
+    def _named_only(self, column: str, named: Collection[str] | None) -> tuple[str, list[Any]]:
+        """Those of the space; of these names, if only they are wanted."""
+        own, values = self._in_any_space()
+        if not named:
+            return (own, values) if named is None else ("1 = 0", [])
+        among, names = self.dialect.among(column, sorted(named))
+        return f"{own} AND {among}", [*values, *names]
 
     def _is_unwritten(self) -> bool:
         """Whether the space never had a binding of its own."""

@@ -39,6 +39,30 @@ class ControlBindingContract:
         assert await _targets(store) == [("company", "default", "default")]
 
     @scenario
+    async def test_only_those_are_read_that_are_asked_for(self, store: Store) -> None:
+        async def read(keys: tuple[str, ...], of: tuple[str, ...]) -> tuple[list[str], list[tuple[str, str]]]:
+            return await store.read(
+                GRANT,
+                lambda r: (
+                    [each.key for each in r.bindings(keys)],
+                    [(each.target_id, each.binding_key) for each in r.targets(of)],
+                ),
+            )
+
+        assert await read(("default",), ("default",)) == (["default"], [("default", "default")])
+        assert await read(("other",), ("bot",)) == ([], [])
+        scribe = ControlScribe()
+        for key in ("a", "b", "c"):
+            await store.write(GRANT, lambda t, key=key: t.add_binding(scribe.binding(key)))  # type: ignore[misc]
+            bound = Target(TargetKind.AGENT, f"bot-{key}", key)
+            await store.write(GRANT, lambda t, bound=bound: t.set_target(bound))  # type: ignore[misc]
+        assert await read(("c", "a", "nowhere"), ("default", "bot-b", "nobody")) == (
+            ["a", "c"],
+            [("default", "default"), ("bot-b", "b")],
+        )
+        assert await read((), ()) == ([], [])
+
+    @scenario
     async def test_a_key_is_given_once_at_a_time(self, store: Store) -> None:
         scribe = ControlScribe()
         await store.write(GRANT, lambda t: t.add_binding(scribe.binding("a")))
