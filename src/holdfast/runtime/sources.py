@@ -206,12 +206,6 @@ class ForgetRecords(Write[Core, Released]):
             return Released((), missing)
         return Released(gone, missing, forgotten(self, transaction, prepared, found))
 
-    def kept(self, result: Released) -> dict[str, Any]:
-        return {"forgotten": list(result.forgotten), "missing": list(result.missing)}
-
-    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Released:
-        return Released(tuple(kept["forgotten"]), tuple(kept["missing"]))
-
     async def finish(self, core: Core, result: Released, operation_id: OperationId) -> Released:
         if result.receipt is None:
             return result
