@@ -25,10 +25,7 @@ class Crew:
     ) -> None:
         self._core = core
         # What nobody has queued need be looked for by one of them.
-        self._workers = [
-            Worker(core, handlers, lease=lease, kinds=kinds, looks=number == 0 and kinds is None)
-            for number in range(jobs)
-        ]
+        self._workers = [Worker(core, handlers, lease=lease, kinds=kinds, looks=number == 0) for number in range(jobs)]
 
     @property
     def kinds(self) -> frozenset[JobKind]:

@@ -157,12 +157,12 @@ class Worker:
 
     async def run(self) -> None:
         """Work until stopped."""
-        if self._looks:
+        if self._looks and JobKind.REEMBED in self._handlers:
             await self._look_for_unindexed()
         while not self._stopping.is_set():
             self._wake.clear()
             try:
-                if self._looks:
+                if self._looks and JobKind.NEAREST in self._handlers:
                     await self._look_for_large()
                 await self.drain()
             except StoreClosed:

@@ -141,7 +141,7 @@ class JobTable(SqlReader):
             [*values, job.id, job.token],
         )
         if updated.rowcount != 1:
-            raise LeaseLost(f"{job.id} was taken over by another worker")
+            raise LeaseLost(f"{job.id} was taken over by another worker, or cancelled")
 
     def _forget_in_jobs(self, record_ids: Iterable[str]) -> None:
         """A forgotten record is no longer anybody's work."""
