@@ -24,6 +24,8 @@ from holdfast.control.memory import Capture, Query
 from holdfast.domain.access import LOCAL_OPERATOR, Actor, ActorKind, Role
 from holdfast.domain.bindings import Chosen, Target, TargetKind
 from holdfast.domain.contract import HookKind
+from holdfast.domain.events import Event, EventKind
+from holdfast.domain.ids import EventId
 from holdfast.domain.operations import Outcome
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.errors import (
@@ -40,6 +42,7 @@ from holdfast.errors import (
     RevisionConflict,
     UnknownProvider,
 )
+from holdfast.runtime.worker import storewide
 
 
 def keys(desk: Desk, runner: asyncio.Runner) -> list[tuple[str, str, bool]]:
@@ -174,6 +177,20 @@ def test_every_change_is_an_event_that_names_who_and_what_and_no_value(desk: Des
     assert found[5].details["target"] == "bot"
     assert "hunter2" not in repr(found)
     assert "hunter2" not in repr(runner.run(desk.rows()))
+
+
+def test_what_was_changed_is_kept_however_few_other_events_are(desk: Desk, runner: asyncio.Runner) -> None:
+    runner.run(desk.do(CreateBinding(WHOLE, "mine", "local")))
+
+    def prune(transaction: Any) -> int:
+        written = Event(
+            EventId(desk.engine._core.ids.new("evt")), EventKind.WRITE, WHOLE, desk.engine._core.clock.now()
+        )
+        transaction.append_event(written)
+        return int(transaction.prune_events(ACME, 0))
+
+    assert runner.run(desk.engine._core.store.write(storewide(), prune)) == 1
+    assert [each.kind for each in runner.run(desk.activity())] == ["memory.binding_created"]
 
 
 def test_what_changes_nothing_leaves_no_event(desk: Desk, runner: asyncio.Runner) -> None:

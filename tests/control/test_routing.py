@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -22,12 +24,19 @@ from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor, ActorKind
 from holdfast.domain.bindings import TargetKind
 from holdfast.domain.operations import Operation
 from holdfast.domain.scope import Scope
-from holdfast.errors import BindingDisabled, CapabilityUnavailable, IdempotencyConflict, InvalidText, NotFound
+from holdfast.errors import (
+    BindingDisabled,
+    CapabilityUnavailable,
+    IdempotencyConflict,
+    InvalidText,
+    NotFound,
+    ProviderError,
+)
 from holdfast.gateway.app import create_app
 from holdfast.gateway.config import GatewayConfig
 from holdfast.runtime.worker import storewide
 from holdfast.settings import Settings
-from serving import serving
+from serving import HANG, HANG_UP, USER_KEY, answering, http, served, serving, whole_chain
 
 OPERATOR_KEY = "ok-of-the-tests-and-of-nobody-else"
 
@@ -188,6 +197,71 @@ def test_a_provider_that_is_down_is_a_problem_of_its_own_and_not_ours(front: Fro
     assert "hunter2" not in answer.text
     listed = gateway.get("/memories", headers={"Authorization": f"Bearer {ana['user_key']}"})
     assert listed.status_code == 200  # the next call is served
+
+
+# --- a real service behind it -----------------------------------------------------------------------------------------
+
+
+def bound_to(front: Front, url: str, **config: Any) -> None:
+    given = {"url": url, "user_id": "ana", "user_key": "env://HOLDFAST_SECRET_UP", **config}
+    front.do(CreateBinding(Scope(), "upstream", "gateway", given))
+    front.do(SetTarget(Scope(), TargetKind.COMPANY, "default", "upstream"))
+
+
+@pytest.fixture
+def installed(location: str, runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch) -> Iterator[Front]:
+    """A front with the providers that are installed, of which one speaks to another service."""
+    monkeypatch.setenv("HOLDFAST_SECRET_UP", USER_KEY)
+    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+        monkeypatch.delenv(name)
+    engine = runner.run(open_engine(location, Settings(), embedder="fake", work=False, routed=True))
+    yield Front(engine, KeepingProvider(), runner)
+    runner.run(engine.close())
+
+
+def test_a_company_is_served_by_another_holdfast_behind_the_same_routes(installed: Front, tmp_path: Path) -> None:
+    config = GatewayConfig(operator_token=OPERATOR_KEY, request_logs=False).at(0)
+    app = create_app(installed.engine, installed.engine, config)
+    with served(str(tmp_path / "upstream.db")) as upstream, serving(app) as url:
+        bound_to(installed, upstream.url)
+        with httpx2.Client(base_url=url, timeout=30) as client:
+            bob = signed_up(client, "bob")
+            with installed.left() as rows:
+                body = {**bob, "session_id": "chat:one", "messages": [said("The cat sat.", "bob")]}
+                added = client.post("/memories/add", json=body)
+                found = client.post("/memories/search", json={**bob, "query": "cat", "conversation_id": "one"})
+        assert added.status_code == 200, added.text
+        assert found.status_code == 200, found.text
+        assert [each["text"] for each in found.json()["results"]] == ["The cat sat."]
+        there = installed.runner.run(AsyncMemory(upstream.engine, actor=LOCAL_OPERATOR, space="default").stats())
+    assert rows == [("add", "succeeded", "upstream"), ("search", "succeeded", "upstream")]
+    assert there.messages == 1
+    assert installed.runner.run(installed.memory().stats()).messages == 0
+
+
+@pytest.mark.parametrize(
+    ("reply", "code"),
+    [
+        (http(500, b'{"secret": "hunter2"}'), "provider_unavailable"),
+        (http(200, b"<html>hunter2"), "provider_malformed"),
+        (http(401, b"{}"), "provider_misconfigured"),
+        (HANG_UP, "provider_unavailable"),
+        (HANG, "provider_timeout"),
+    ],
+    ids=["500", "garbage", "401", "hangs up", "hangs"],
+)
+def test_a_service_that_fails_is_a_typed_error_in_time_and_in_the_trail(
+    installed: Front, reply: bytes, code: str
+) -> None:
+    with answering(reply) as (url, _):
+        bound_to(installed, url, timeout_seconds=1)
+        with installed.left() as rows, pytest.raises(ProviderError) as raised:
+            installed.runner.run(installed.memory().search("cat", subject="bob"))
+    assert raised.value.code == code
+    assert rows == [("search", "failed", "upstream")]
+    told = whole_chain(raised.value) + repr(installed.rows())
+    assert "hunter2" not in str(raised.value)
+    assert USER_KEY not in told
 
 
 # --- verb by verb -----------------------------------------------------------------------------------------------------

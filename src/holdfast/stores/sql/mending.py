@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
+from holdfast.domain.events import ADMINISTRATIVE
 from holdfast.domain.papers import Mend
 from holdfast.domain.times import to_micros
 from holdfast.errors import AccessDenied
@@ -22,6 +23,8 @@ _LINKS_TO_NOTHING = (
     "NOT EXISTS (SELECT 1 FROM records r WHERE r.number = evidence.memory_number AND r.kind = 1)"
     " OR NOT EXISTS (SELECT 1 FROM records r WHERE r.number = evidence.message_number AND r.kind = 0)"
 )
+# What was changed in how a company's memory is looked after is kept for good.
+_PASSING = "kind NOT IN ({})".format(", ".join(f"'{kind}'" for kind in sorted(ADMINISTRATIVE)))
 # Its worker has not been heard of since its lease ran out.
 _STUCK = "status = 'running' AND lease_until <= ?"
 _COUNTS = {
@@ -48,7 +51,9 @@ class MendingReader(Reach):
 
     def _long_logs(self, keep: int) -> list[tuple[str, int]]:
         """Spaces that have more events than that, and how many."""
-        found = self._db.execute("SELECT space, count(*) FROM events GROUP BY space HAVING count(*) > ?", (keep,))
+        found = self._db.execute(
+            f"SELECT space, count(*) FROM events WHERE {_PASSING} GROUP BY space HAVING count(*) > ?", (keep,)
+        )
         return [(row[0], int(row[1])) for row in found.fetchall()]
 
     def _require_everything(self) -> None:
@@ -70,7 +75,7 @@ class MendingWriter(MendingReader):
 
     def _prune(self, space: str, keep: int) -> int:
         return self._db.execute(
-            "DELETE FROM events WHERE space = ? AND id <="
-            " (SELECT id FROM events WHERE space = ? ORDER BY id DESC LIMIT 1 OFFSET ?)",
+            f"DELETE FROM events WHERE space = ? AND {_PASSING} AND id <="
+            f" (SELECT id FROM events WHERE space = ? AND {_PASSING} ORDER BY id DESC LIMIT 1 OFFSET ?)",
             (space, space, max(keep, 0)),
         ).rowcount
