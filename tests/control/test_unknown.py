@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from desk import NOTE, WHOLE, Desk, rows_of, text
+from desk import AGENT, BOT, NOTE, WHOLE, Desk, rows_of, text
 from hostile import ANSWERS
 
 from holdfast import failpoints
@@ -112,3 +113,22 @@ def test_the_intent_is_in_the_store_while_the_provider_is_asked(desk: Desk, runn
     runner.run(call())
     assert seen == [1, "query"]
     assert runner.run(desk.listed(outcome=Outcome.UNKNOWN)) == ()
+
+
+def test_what_was_cut_off_is_unknown_only_if_somebody_was_asked(desk: Desk, runner: asyncio.Runner) -> None:
+    """Wherever a caller goes away, there is one row, and it does not say that something may have been done outside
+    when nothing can have been."""
+
+    async def cut_off(after: float) -> None:
+        before, asked = len(await desk.rows()), len(desk.hostile.asked)
+        under_way = asyncio.create_task(desk.do(Capture(BOT, NOTE, text("One.")), AGENT))
+        await asyncio.sleep(after)
+        under_way.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await under_way
+        (row,) = (await desk.rows())[before:]
+        assert row.outcome is not Outcome.UNKNOWN or len(desk.hostile.asked) > asked
+
+    runner.run(desk.bind_outside())
+    for step in range(40):
+        runner.run(cut_off(step / 4_000))

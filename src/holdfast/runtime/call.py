@@ -39,6 +39,7 @@ class Written(Enum):
     """How much of a call's row is in the store."""
 
     NOTHING = "nothing"
+    PERHAPS = "perhaps"  # cut off while the intent was being written; nobody was asked
     INTENT = "intent"  # as `unknown`, and somebody outside was asked
     ANSWERED = "answered"  # still so, but they have answered
     WHOLE = "whole"
@@ -175,7 +176,11 @@ class Call:
         `also` is done with it too, and if the call had been made before.
         """
         self._begin()
-        known = await self._core.store.write(self.grant, lambda transaction: self._intend(transaction, also))
+        try:
+            known = await self._core.store.write(self.grant, lambda transaction: self._intend(transaction, also))
+        except CUT_OFF:
+            self._entry.written = Written.PERHAPS
+            raise
         if known is not None:
             self._entry.written = Written.WHOLE
             return self._verb.replayed(known)  # type: ignore[no-any-return]

@@ -26,7 +26,7 @@ from holdfast.domain.access import Action, Actor, Grant, authorize, within_walls
 from holdfast.domain.ids import OperationId
 from holdfast.domain.operations import Outcome
 from holdfast.domain.scope import Scope
-from holdfast.errors import StoreError
+from holdfast.errors import RevisionConflict, StoreError
 from holdfast.ports.watching import Watcher
 from holdfast.runtime.call import CUT_OFF, Call, Entry, Written, applied, seen
 from holdfast.runtime.idempotency import check_key
@@ -103,12 +103,15 @@ async def _carried_out(core: Core, grant: Grant, verb: Composed[R], entry: Entry
 
 async def _told(core: Core, entry: Entry, error: BaseException) -> None:
     """Write down how a call ended. What was answered outside and could not be kept stays `unknown`: it is."""
+    row = entry.ended(error)
     if entry.written is Written.NOTHING:
-        await core.store.audit(entry.ended(error))
-    elif entry.written is Written.INTENT:
-        row = entry.ended(error)
+        await core.store.audit(row)
+    elif entry.written in (Written.INTENT, Written.PERHAPS):
         try:
             await core.store.write(authorize(entry.actor, entry.action, entry.scope), lambda t: t.settle(row))
+        except RevisionConflict:
+            # The intent never came to be written, or the call had been made before; a row that is there stands.
+            await core.store.audit(row)
         except StoreError as trouble:
             log.warning("operation %s stays unknown: its end could not be written (%s)", entry.id, trouble.code)
 
