@@ -103,10 +103,10 @@ async def _carried_out(core: Core, grant: Grant, verb: Composed[R], entry: Entry
 
 async def _told(core: Core, entry: Entry, error: BaseException) -> None:
     """Write down how a call ended. What was answered outside and could not be kept stays `unknown`: it is."""
-    row = entry.ended(error)
     if entry.written is Written.NOTHING:
-        await core.store.audit(row)
+        await core.store.audit(entry.ended(error))
     elif entry.written in (Written.INTENT, Written.PERHAPS):
+        row = entry.ended(error)
         try:
             await core.store.write(authorize(entry.actor, entry.action, entry.scope), lambda t: t.settle(row))
         except RevisionConflict:
