@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from company import Company, fields_of
 
+from holdfast.control.given import MAX_CURSOR_CHARS
+
 
 def test_a_record_is_kept_found_read_corrected_and_forgotten(acme: Company) -> None:
     operator = acme.operator
@@ -169,3 +171,11 @@ def test_companies_do_not_see_each_other(acme: Company) -> None:
     assert other.post("/forget", record_ids=[mine])["missing"] == [mine]
     agent = acme.somebody("agent", "builder")
     acme.of("another-company", agent).post("/query", 403, query="releases")
+
+
+def test_a_cursor_may_be_as_long_as_what_providers_may_give(acme: Company) -> None:
+    for path in ("/records", "/provider-jobs"):
+        refused = acme.operator.get(path, 422, cursor="A" * MAX_CURSOR_CHARS)
+        assert refused["code"] == "invalid_cursor", "it was read, by whoever it should have come from"
+    refused = acme.operator.post("/tools/memory.list", 422, cursor="A" * MAX_CURSOR_CHARS)
+    assert refused["code"] == "invalid_cursor"
