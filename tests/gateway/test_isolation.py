@@ -9,6 +9,7 @@ import io
 import itertools
 import json
 import logging
+import re
 import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -297,6 +298,51 @@ def _everos(path: str, *bodies: Callable[[Home, Home], dict[str, Any]]) -> Probe
     return probe
 
 
+COMPANY = "/companies/{company_id}/memory"
+_SOURCE = {"source": {"kind": "run", "run_id": "r"}, "payload": {"text": "Mine."}}
+
+
+def _company_body(path: str, theirs: Home) -> dict[str, Any]:
+    """What a route of a company takes, about somebody else's records where it can be."""
+    bodies: dict[str, dict[str, Any]] = {
+        "/capture": _SOURCE,
+        "/hooks/{kind}": {"hook_id": theirs.ids["message"], **_SOURCE},
+        "/records": {"records": [{"text": "Mine."}]},
+        "/query": {"query": f"lantern {theirs.canary}"},
+        "/explain": {"query": "lantern anchor harbour"},
+        "/hydrate": {"query": "lantern anchor harbour"},
+        "/forget": {"record_ids": [theirs.ids["message"], theirs.ids["memory"]]},
+        "/records/{record_id}/correct": {"text": "Taken over."},
+        "/tools/{name}": {"query": "lantern anchor harbour"},
+    }
+    return bodies.get(path.removeprefix(COMPANY), {})
+
+
+def _company(method: str, path: str) -> Probe:
+    """A company's routes: in the scope of somebody else, of nobody, and in one's own with ids of somebody else."""
+
+    def probe(mine: Home, theirs: Home, scope: list[str]) -> list[httpx2.Response]:
+        named = {
+            "company_id": "default", "record_id": theirs.ids["memory"], "kind": "post_run_capture",
+            "name": "memory.search", "agent_id": "bot", "credential_id": theirs.visitor.user_id,
+        }  # fmt: skip
+        place = re.sub(r"\{(\w+)(:path)?\}", lambda part: named.get(part[1], theirs.ids["message"]), path)
+        body, answers = _company_body(path, theirs), []
+        for subject in (theirs.visitor.user_id, mine.visitor.user_id, None):
+            given = {} if subject is None else {"subject_id": subject}
+            sent: dict[str, Any] = {"params": given}
+            if method in ("POST", "PUT", "PATCH"):
+                sent = {"json": {**body, **given}}
+            answer = mine.visitor.http.request(method, place, headers=mine.visitor.headers, **sent)
+            assert answer.status_code < 500, answer.text
+            if subject not in (None, mine.visitor.user_id):
+                assert answer.status_code in (403, 404, 422), answer.text
+            answers.append(answer)
+        return answers
+
+    return probe
+
+
 def _everos_add(mine: Home, theirs: Home) -> dict[str, Any]:
     said = {"sender_id": mine.visitor.user_id, "role": "user", "timestamp": MOMENT, "content": mine.canary}
     return {"session_id": "chat:add", "messages": [said]}
@@ -356,6 +402,7 @@ PROBES: dict[tuple[str, str], Probe] = {
         for method, path in ROUTES
         if method == "POST" and path.startswith("/verbs/")
     },
+    **{(method, path): _company(method, path) for method, path in ROUTES if path.startswith("/companies/")},
 }
 
 
@@ -365,10 +412,15 @@ def test_every_route_says_who_may_call_it_and_has_a_probe() -> None:
     assert not [route for route in ROUTES if route not in PROBES]
 
 
+def walled(mine: Home, other: Home, route: tuple[str, str]) -> bool:
+    """Apps are rooms of one user's memory, which a company's routes show as one."""
+    return not route[1].startswith("/companies/") or mine.visitor.user_id != other.visitor.user_id
+
+
 @pytest.mark.parametrize("route", [route for route in ROUTES if route in PROBES], ids=lambda route: " ".join(route))
 def test_nobody_gets_to_see_anybody_elses_words(village: Village, route: tuple[str, str]) -> None:
     for mine in village.homes.values():
-        others = village.others(mine)
+        others = [other for other in village.others(mine) if walled(mine, other, route)]
         # Only a search has a scope; every other route is asked once by each.
         for index, scope in enumerate(SCOPES if route[1] == "/memories/search" else SCOPES[-1:]):
             theirs = others[(hash((mine.canary, index)) % len(others))]
