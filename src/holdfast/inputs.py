@@ -21,6 +21,7 @@ from holdfast.domain.searching import Method
 from holdfast.domain.text import checked_text
 from holdfast.domain.times import checked_time
 from holdfast.domain.transcript import Draft, Role
+from holdfast.domain.users import ROLES
 from holdfast.errors import InvalidInput
 from holdfast.ports import Wanted
 
@@ -211,11 +212,12 @@ def metadata_from(given: object) -> dict[str, str]:
     return dict(given)
 
 
-def chosen(kind: type[E], value: str, field: str) -> E:
+def chosen(kind: type[E], value: str, field: str, among: Iterable[E] | None = None) -> E:
+    """What is meant by this text. `among` are those that are told of, where not all of the kind make sense."""
     try:
         return kind(value)
     except ValueError:
-        names = ", ".join(kind)
+        names = ", ".join(kind if among is None else among)
         raise InvalidInput(field, f"there is no {value!r:.60}; use one of {names}") from None
 
 
@@ -246,7 +248,7 @@ class Rights(NamedTuple):
 def rights_from(given: Credential) -> Rights:
     role, subjects = given.get("role"), given.get("subjects")
     return Rights(
-        chosen(ActorKind, given.get("kind", ActorKind.USER), "kind"),
+        chosen(ActorKind, given.get("kind", ActorKind.USER), "kind", among=ROLES),
         None if role is None else chosen(AccessRole, role, "role"),
         None if subjects is None else frozenset(map(_name, several(subjects, "subjects"))),
     )

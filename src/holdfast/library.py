@@ -32,7 +32,7 @@ from holdfast.domain.results import (
 from holdfast.domain.scope import DEFAULT_SPACE, EVERYWHERE, Scope
 from holdfast.domain.searching import Order
 from holdfast.domain.transcript import DEFAULT_CONVERSATION
-from holdfast.domain.users import Issued, User, UserPage
+from holdfast.domain.users import ROLES, Issued, User, UserPage
 from holdfast.errors import InvalidInput
 from holdfast.inputs import (
     CREDENTIALS,
@@ -440,7 +440,9 @@ class AsyncMemory:
         """Let somebody in no longer. What the user said stays; `forget` takes it away."""
         return await self._perform(
             Action.REVOKE_USER,
-            lambda: RevokeUser(self._whole_space(where), user_id, idempotency_key, chosen(ActorKind, kind, "kind")),
+            lambda: RevokeUser(
+                self._whole_space(where), user_id, idempotency_key, chosen(ActorKind, kind, "kind", among=ROLES)
+            ),
         )
 
     async def users(
@@ -449,7 +451,7 @@ class AsyncMemory:
         """The users of a space by id, page by page, the revoked too; or its agents, or its operators."""
         return await self._perform(
             Action.LIST_USERS,
-            lambda: ListUsers(self._whole_space(where), limit, cursor, chosen(ActorKind, kind, "kind")),
+            lambda: ListUsers(self._whole_space(where), limit, cursor, chosen(ActorKind, kind, "kind", among=ROLES)),
         )
 
     async def jobs(self, *, status: str | None = None, limit: int = 100, **where: Unpack[Where]) -> tuple[Job, ...]:

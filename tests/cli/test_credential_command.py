@@ -86,7 +86,7 @@ def test_one_that_is_there_is_not_created_again(holdfast: Holdfast) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["--kind", "robot"], "robot"),
+        (["--kind", "robot"], "there is no 'robot'; use one of user, agent, operator\n"),
         (["--kind", "device"], "kind"),
         (["--role", "admin"], "agents are one of member, curator, reader"),
         (["--kind", "user", "--subject", "ana"], "subjects"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from holdfast import ControlPlane
 from holdfast.errors import AccessDenied
 
 from .conftest import Holdfast
+from .terminal import at_a_terminal
 
 
 @pytest.fixture
@@ -34,6 +36,17 @@ def test_operations_are_listed_newest_first_and_by_filters(busy: Holdfast) -> No
     later = busy("operations", "list", "--company", "acme", "--since", "2100-01-01")
     assert later.out == "There are no such operations.\n"
     assert len(busy("operations", "list", "--company", "acme", "--limit", "2", "--json").json["operations"]) == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+def test_a_screen_too_narrow_for_the_table_breaks_no_id(busy: Holdfast, quiet_environment: Path) -> None:
+    found = busy("operations", "list", "--company", "acme", "--json").json["operations"]
+    with at_a_terminal(quiet_environment, "operations", "list", "--company", "acme") as terminal:
+        assert terminal.end() == 0
+    lines = terminal.shown.splitlines()
+    assert {one["id"] for one in found} <= set(lines)
+    assert sum("type query, outcome succeeded, binding default" in line for line in lines) == 2
+    assert max(map(len, lines)) <= 100
 
 
 def test_one_operation_is_shown_whole(busy: Holdfast) -> None:

@@ -9,6 +9,9 @@ from typing import Annotated, Any
 
 import typer
 from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.measure import Measurement
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -16,7 +19,7 @@ import holdfast
 from holdfast.cli.exits import Usage
 from holdfast.cli.opening import location, own
 from holdfast.cli.options import OnlyText, StoreOptions
-from holdfast.cli.render import console
+from holdfast.cli.render import UNBOUNDED, console
 from holdfast.cli.safety import on_one_line
 from holdfast.domain.location import is_served
 from holdfast.errors import StoreUnusable
@@ -30,6 +33,7 @@ Since = Annotated[OnlyText, typer.Option("--since", metavar="TIME", help="The fi
 Until = Annotated[OnlyText, typer.Option("--until", metavar="TIME", help="The first moment that does not.")]
 Few = Annotated[int, typer.Option("--limit", metavar="N", help="At most so many.", min=1)]
 MAX_PAGE = 200
+_IDS = ("id", "operation")
 
 
 def controlled(chosen: StoreOptions, company: str | None, *, create: bool = False) -> holdfast.ControlPlane:
@@ -51,12 +55,29 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]], otherwi
     for column in columns:
         # A line that is cut tells less than one that is broken.
         table.add_column(column.removesuffix(">"), justify="right" if column.endswith(">") else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(_cell(each)) for each in row))
-    if table.row_count:
-        console().print(table)
-    else:
+    told = [[_cell(each) for each in row] for row in rows]
+    for cells in told:
+        table.add_row(*map(Text, cells))
+    screen = console()
+    if not told:
         print(otherwise)
+    elif columns[-1] in _IDS and _width(screen, table) > screen.width:
+        _show_one_by_one(screen, columns, told)
+    else:
+        screen.print(table)
+
+
+def _width(screen: Console, table: Table) -> int:
+    """How wide it would be if it could."""
+    return Measurement.get(screen, screen.options.update_width(UNBOUNDED), table).maximum
+
+
+def _show_one_by_one(screen: Console, columns: Sequence[str], told: Iterable[Sequence[str]]) -> None:
+    """Where the table is too wide: an id that is broken over lines cannot be copied, so each has a line of its own."""
+    for *cells, identifier in told:
+        screen.print(Text(identifier), soft_wrap=True)
+        facts = (f"{column.removesuffix('>')} {cell}" for column, cell in zip(columns, cells, strict=False))
+        screen.print(Padding(Text(", ".join(facts)), (0, 0, 0, 4)))
 
 
 def _cell(value: object) -> str:
@@ -76,9 +97,9 @@ def given_config(text: str | None) -> dict[str, Any] | None:
     try:
         found = json.loads(text)
     except ValueError:
-        raise Usage('--config is no JSON; give an object such as \'{"base_url": "…"}\', or @FILE') from None
+        raise Usage("--config is no JSON; give an object such as '{\"timeout_seconds\": 5}', or @FILE") from None
     if not isinstance(found, dict):
-        raise Usage('--config must be a JSON object such as \'{"base_url": "…"}\'')
+        raise Usage("--config must be a JSON object such as '{\"timeout_seconds\": 5}'")
     return found
 
 

@@ -190,30 +190,32 @@ def set_(
     chosen: StoreOptions,
     model: ModelName = "*",
     company: Company = None,
-    input_: Annotated[str, typer.Option("--input", metavar="AMOUNT", help="Of a million tokens in.")] = "0",
+    input_: Annotated[OnlyText, typer.Option("--input", metavar="AMOUNT", help="Of a million tokens in.")] = None,
     cached_input: Annotated[
-        str, typer.Option("--cached-input", metavar="AMOUNT", help="Of a million tokens in from a cache.")
-    ] = "0",
-    output: Annotated[str, typer.Option("--output", metavar="AMOUNT", help="Of a million tokens out.")] = "0",
+        OnlyText, typer.Option("--cached-input", metavar="AMOUNT", help="Of a million tokens in from a cache.")
+    ] = None,
+    output: Annotated[OnlyText, typer.Option("--output", metavar="AMOUNT", help="Of a million tokens out.")] = None,
     embedding: Annotated[
-        str, typer.Option("--embedding", metavar="AMOUNT", help="Of a million tokens embedded.")
-    ] = "0",
+        OnlyText, typer.Option("--embedding", metavar="AMOUNT", help="Of a million tokens embedded.")
+    ] = None,
     currency: Currency = "USD",
     as_json: Json = False,
 ) -> None:
     """Set what a million tokens cost, such as --input 0.15. It counts for calls from now on.
 
-    Without MODEL it is for every model of the provider that has no price of its own.
+    Without MODEL it is for every model of the provider that has no price of its own. What is not given costs nothing.
     """
+    if input_ is cached_input is output is embedding is None:
+        raise Usage("there is no price; give --input, --cached-input, --output or --embedding, if need be 0")
     with controlled(chosen, company) as plane:
         made = plane.set_price(
             provider,
             model,
             currency=currency,
-            input_micros=_micros(input_, "--input"),
-            cached_input_micros=_micros(cached_input, "--cached-input"),
-            output_micros=_micros(output, "--output"),
-            embedding_micros=_micros(embedding, "--embedding"),
+            input_micros=_price(input_, "--input"),
+            cached_input_micros=_price(cached_input, "--cached-input"),
+            output_micros=_price(output, "--output"),
+            embedding_micros=_price(embedding, "--embedding"),
         )
     if as_json:
         print_json(made)
@@ -256,6 +258,13 @@ def _micros(amount: str, named: str = "AMOUNT") -> int:
     except (InvalidOperation, ValueError, OverflowError):
         pass
     raise Usage(f"{named} {on_one_line(amount)}: give an amount such as 19.90, with at most six digits after the point")
+
+
+def _price(amount: str | None, named: str) -> int:
+    micros = 0 if amount is None else _micros(amount, named)
+    if micros < 0:
+        raise Usage(f"{named} {on_one_line(str(amount))}: a price is 0 or more")
+    return micros
 
 
 def _line(each: CostLine) -> tuple[object, ...]:

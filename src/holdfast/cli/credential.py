@@ -164,7 +164,9 @@ def _asked(memory: holdfast.Memory, name: str, given: Credential, *, rotate: boo
     try:
         return memory.rotate_user(name, **given) if rotate else memory.create_user(name, **given)
     except UserExists:
-        problem = f"there is such a {kind} already, or one who was revoked; `{_again(name, kind)}` gives it a new key"
+        problem = (
+            f"this {kind} has a credential already, perhaps a revoked one; `{_again(name, kind)}` gives it a new key"
+        )
     except OutcomeUnknown:
         log.warning("if it was done, nobody knows the key; `%s` makes another", _again(name, kind))
         raise

@@ -18,14 +18,14 @@ from holdfast.domain.results import Absence, Component, Explanation, Hit, HitKin
 from holdfast.domain.transcript import Message
 
 # A pipe or file has no width to wrap at.
-_UNBOUNDED = 10_000
+UNBOUNDED = 10_000
 _INDENT = 9
 _LEAST_WIDTH = 20
 
 
 def console() -> Console:
     """Rich honours NO_COLOR and dumb terminals by itself."""
-    width = None if sys.stdout.isatty() else _UNBOUNDED
+    width = None if sys.stdout.isatty() else UNBOUNDED
     return Console(width=width, markup=False, highlight=False, emoji=False, soft_wrap=False)
 
 
