@@ -245,10 +245,15 @@ class Rights(NamedTuple):
     subjects: frozenset[str] | None
 
 
+def holder_from(given: str) -> ActorKind:
+    """The kinds of actors that can have a key."""
+    return chosen(ActorKind, given, "kind", among=ROLES)
+
+
 def rights_from(given: Credential) -> Rights:
     role, subjects = given.get("role"), given.get("subjects")
     return Rights(
-        chosen(ActorKind, given.get("kind", ActorKind.USER), "kind", among=ROLES),
+        holder_from(given.get("kind", ActorKind.USER)),
         None if role is None else chosen(AccessRole, role, "role"),
         None if subjects is None else frozenset(map(_name, several(subjects, "subjects"))),
     )

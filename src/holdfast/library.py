@@ -7,7 +7,7 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
-from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor, ActorKind
+from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor
 from holdfast.domain.conditions import Condition
 from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt, ForgetTarget
 from holdfast.domain.ids import MessageId
@@ -32,7 +32,7 @@ from holdfast.domain.results import (
 from holdfast.domain.scope import DEFAULT_SPACE, EVERYWHERE, Scope
 from holdfast.domain.searching import Order
 from holdfast.domain.transcript import DEFAULT_CONVERSATION
-from holdfast.domain.users import ROLES, Issued, User, UserPage
+from holdfast.domain.users import Issued, User, UserPage
 from holdfast.errors import InvalidInput
 from holdfast.inputs import (
     CREDENTIALS,
@@ -48,6 +48,7 @@ from holdfast.inputs import (
     chosen,
     content_from,
     drafts_from,
+    holder_from,
     kind_from,
     metadata_from,
     moment_from,
@@ -440,9 +441,7 @@ class AsyncMemory:
         """Let somebody in no longer. What the user said stays; `forget` takes it away."""
         return await self._perform(
             Action.REVOKE_USER,
-            lambda: RevokeUser(
-                self._whole_space(where), user_id, idempotency_key, chosen(ActorKind, kind, "kind", among=ROLES)
-            ),
+            lambda: RevokeUser(self._whole_space(where), user_id, idempotency_key, holder_from(kind)),
         )
 
     async def users(
@@ -450,8 +449,7 @@ class AsyncMemory:
     ) -> UserPage:
         """The users of a space by id, page by page, the revoked too; or its agents, or its operators."""
         return await self._perform(
-            Action.LIST_USERS,
-            lambda: ListUsers(self._whole_space(where), limit, cursor, chosen(ActorKind, kind, "kind", among=ROLES)),
+            Action.LIST_USERS, lambda: ListUsers(self._whole_space(where), limit, cursor, holder_from(kind))
         )
 
     async def jobs(self, *, status: str | None = None, limit: int = 100, **where: Unpack[Where]) -> tuple[Job, ...]:

@@ -114,5 +114,5 @@ def _abilities(one: ProviderInfo) -> list[str]:
 
 def _meaning(about: Mapping[str, Any]) -> str:
     is_secret = any(each.get("secret") for each in (about, *about.get("anyOf", ())))
-    secret = "env://NAME or file://PATH" if is_secret else None
-    return "; ".join(part for part in (str(about.get("description", "")), secret) if part) or "-"
+    secret = "Give it as env://NAME or file://PATH." if is_secret else None
+    return " ".join(part for part in (str(about.get("description", "")), secret) if part) or "-"
