@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -100,6 +101,14 @@ def test_emitted_again_it_is_the_first_delivery_and_nothing_is_kept_twice(desk: 
     assert texts_in(desk, run) == ["We chose Lisbon."]
     with pytest.raises(IdempotencyConflict, match="hook_id"):
         run(desk.do(ended("Something else.")))
+    assert texts_in(desk, run) == ["We chose Lisbon."]
+
+
+def test_nobody_can_take_the_id_of_another_agents_hook(desk: Desk, run: Run) -> None:
+    elsewhere = replace(BOT, agent="another")
+    taken = run(desk.do(ended("Mine now.", scope=elsewhere)))
+    first = run(desk.do(ended(), AGENT))
+    assert (first.repeated, only(first).id != only(taken).id) == (False, True)
     assert texts_in(desk, run) == ["We chose Lisbon."]
 
 

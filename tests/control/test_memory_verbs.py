@@ -240,6 +240,18 @@ def test_a_handle_of_another_provider_is_not_found_here(desk: Desk, runner: asyn
     assert not desk.hostile.asked
 
 
+@pytest.mark.parametrize("served_by", ["elsewhere", "default"])
+def test_a_record_that_is_not_there_is_refused_in_the_trail_too(
+    desk: Desk, runner: asyncio.Runner, served_by: str
+) -> None:
+    runner.run(desk.bind_outside())
+    desk.hostile.does["get"] = soon(None)
+    wanted = handle() if served_by == "elsewhere" else RecordHandle("local", "mem_1")
+    with rows_of(desk, runner.run) as rows, pytest.raises(NotFound):
+        runner.run(desk.do(GetRecord(WHOLE, wanted, binding_key=served_by)))
+    assert [(row.outcome, row.error_code, row.touched) for row in rows] == [(Outcome.REFUSED, "not_found", 0)]
+
+
 def test_a_key_of_a_binding_chooses_it_for_one_call(desk: Desk, runner: asyncio.Runner) -> None:
     runner.run(desk.bind_outside())
     runner.run(desk.do(Capture(WHOLE, NOTE, text("The cat sat."), binding_key="default")))

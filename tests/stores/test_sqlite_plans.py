@@ -212,7 +212,7 @@ def test_what_is_asked_by_its_id_or_changed_is_sought(watched: Watched) -> None:
         lambda: transaction.operation(left.done.id),
         lambda: transaction.job(left.job),
         lambda: transaction.delivery(left.pending.id),
-        lambda: transaction.delivery_of(left.pending.to, left.pending.hook.hook_id),
+        lambda: transaction.delivery_of(left.pending.to, left.pending.hook.hook_id, left.pending.scope),
         lambda: transaction.payload_of(left.pending.id),
         lambda: transaction.settle(replace(left.unknown, outcome=Outcome.FAILED)),
         lambda: transaction.add_delivery(NewDelivery(scribe.delivery(), SourcePayload("new"))),

@@ -91,7 +91,9 @@ class EmitHook(Composed[Emitted]):
         if found.binding is not None:
             call.attribute(binding=found.binding.key, provider=found.binding.provider)
         wanted = self._deliveries(core, hook, found)
-        there = await call.read(lambda reader: [reader.delivery_of(each.delivery.to, self.hook_id) for each in wanted])
+        there = await call.read(
+            lambda reader: [reader.delivery_of(each.delivery.to, self.hook_id, self.scope) for each in wanted]
+        )
         for each, known in zip(wanted, there, strict=True):
             _check_same(each.delivery, known)
         new = [each for each, known in zip(wanted, there, strict=True) if known is None]

@@ -256,11 +256,17 @@ class GetRecord(Composed[Answered[Snippet]]):
     async def carry_out(self, core: Core, call: Call) -> Answered[Snippet]:
         binding = await serving(call, self.binding_key)
         handle = _of(binding, self.handle)
-        answer = await ask(
-            core, call, binding, lambda adapter: adapter.get(handle, self.scope), checking.snippet(handle)
-        )
+        nowhere = _nowhere(self.handle)
+
+        def check(answer: object, bounds: checking.Bounds) -> checking.Told[Snippet | None]:
+            told = checking.snippet(handle)(answer, bounds)
+            if told.value is None:
+                call.fail(nowhere)  # also on the row that says how asking somebody outside ended
+            return told
+
+        answer = await ask(core, call, binding, lambda adapter: adapter.get(handle, self.scope), check)
         if answer.result is None:
-            raise _nowhere(self.handle)
+            raise nowhere
         return Answered(answer.binding, answer.provider, answer.operation_id, answer.result, answer.dropped)
 
     def touched(self, result: Answered[Snippet]) -> int:

@@ -69,8 +69,8 @@ def why_not(binding: Binding | None, kind: HookKind) -> SkipReason | None:
 class Delivery:
     """One hook on its way to one place: `binding:<key>`, or `subscriber:<name>`.
 
-    A hook of the same id goes to a place once: whoever emits it again gets the first delivery. What it carries is kept
-    apart, and only until it was delivered.
+    A hook of the same id in the same memory goes to a place once: whoever emits it again gets the first delivery. What
+    it carries is kept apart, and only until it was delivered.
     """
 
     id: DeliveryId

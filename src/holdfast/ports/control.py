@@ -18,6 +18,7 @@ from holdfast.domain.hooks import Delivery, DeliveryFilter, DeliveryStatus, NewD
 from holdfast.domain.ids import DeliveryId, JobId, OperationId
 from holdfast.domain.jobs import Job, JobFilter
 from holdfast.domain.operations import MemoryMetrics, Operation, OperationFilter
+from holdfast.domain.scope import Scope
 
 
 class ControlReader(Protocol):
@@ -43,7 +44,8 @@ class ControlReader(Protocol):
 
     def delivery(self, delivery_id: str) -> Delivery | None: ...
 
-    def delivery_of(self, to: str, hook_id: str) -> Delivery | None: ...
+    def delivery_of(self, to: str, hook_id: str, scope: Scope) -> Delivery | None:
+        """The one that a hook of this id in this memory made, be it of another run or issue."""
 
     def payload_of(self, delivery_id: str) -> SourcePayload | None:
         """None if it was delivered, dropped, or is about something that was forgotten."""

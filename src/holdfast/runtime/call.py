@@ -78,6 +78,10 @@ class Entry:
         )
         return self.told
 
+    def end(self) -> Operation:
+        """How a call ended that has an answer: well, unless somebody said that it failed."""
+        return self.row(Outcome.SUCCEEDED, self.touched or 0) if self.failure is None else self.ended(self.failure)
+
     def ended(self, error: BaseException) -> Operation:
         return self.row(Outcome.REFUSED if isinstance(error, _REFUSALS) else Outcome.FAILED, error=error)
 
@@ -243,7 +247,7 @@ class Call:
             body = json.dumps({"operation_id": entry.id, **self._verb.kept(result)})
             answer = Answer(self._verb.digest(), body)
             transaction.keep_answer(scope.partition, answer_key(scope, key), answer, entry.started_at)
-        transaction.settle(self._entry.row(Outcome.SUCCEEDED, self._entry.touched or 0))
+        transaction.settle(self._entry.end())
 
 
 def _may_be_keyed(verb: Write[Any, Any]) -> bool:

@@ -16,9 +16,9 @@ from holdfast.domain.contract import SourcePayload
 from holdfast.domain.forgetting import ForgetTarget
 from holdfast.domain.hooks import Delivery, DeliveryFilter, DeliveryStatus, NewDelivery
 from holdfast.domain.ids import DeliveryId, OperationId
-from holdfast.domain.scope import Partition
+from holdfast.domain.scope import Partition, Scope
 from holdfast.domain.times import from_micros, to_micros
-from holdfast.errors import AccessDenied, DuplicateId
+from holdfast.errors import AccessDenied
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.control_rows import (
     as_json,
@@ -98,8 +98,12 @@ class DeliveryReader(Pages):
     def delivery(self, delivery_id: str) -> Delivery | None:
         return self._one_delivery("x.id = ?", delivery_id)
 
-    def delivery_of(self, to: str, hook_id: str) -> Delivery | None:
-        return self._one_delivery("x.destination = ? AND x.hook_id = ?", to, hook_id)
+    def delivery_of(self, to: str, hook_id: str, scope: Scope) -> Delivery | None:
+        place = scope.partition
+        return self._one_delivery(
+            "x.space = ? AND x.destination = ? AND x.hook_id = ? AND x.home = ?",
+            place.space, to, hook_id, _home(place),
+        )  # fmt: skip
 
     def payload_of(self, delivery_id: str) -> SourcePayload | None:
         reach, values = self._at_home()
@@ -152,13 +156,8 @@ class DeliveryWriter(DeliveryReader):
             given.operation_id, given.digest, to_micros(given.created_at), rows.micros(given.updated_at),
         )  # fmt: skip
         if self._db.execute(_ADD, values).rowcount != 1:
-            there = self._one_delivery(
-                "x.destination = ? AND x.hook_id = ? AND x.space = ?", given.to, given.hook.hook_id, place.space
-            )
-            if there is None:
-                raise DuplicateId(
-                    "hook_id: a hook of this id was emitted elsewhere in this company; give each event an id of its own"
-                )
+            there = self.delivery_of(given.to, given.hook.hook_id, given.scope)
+            assert there is not None
             return there
         if new.payload is not None:
             drawn = self.dialect.draw(self._db, 1)

@@ -380,7 +380,7 @@ CREATE TABLE deliveries (
     payload INTEGER,
     PRIMARY KEY (space, id)
 ) WITHOUT ROWID;
-CREATE UNIQUE INDEX deliveries_hook ON deliveries (space, destination, hook_id);
+CREATE UNIQUE INDEX deliveries_hook ON deliveries (space, destination, hook_id, home);
 CREATE UNIQUE INDEX deliveries_payload ON deliveries (payload) WHERE payload IS NOT NULL;
 CREATE INDEX deliveries_home ON deliveries (space, home, id);
 CREATE INDEX deliveries_status ON deliveries (space, status, id);

@@ -13,7 +13,6 @@ from holdfast.domain.forgetting import ForgetTarget
 from holdfast.domain.hooks import Delivery, DeliveryFilter, DeliveryStatus, NewDelivery
 from holdfast.domain.ids import OperationId
 from holdfast.domain.scope import Scope
-from holdfast.errors import DuplicateId
 from holdfast.ports import Store
 from holdfast.testing.contract.control_scribe import ControlScribe, governing
 from holdfast.testing.contract.scribe import EVERYTHING, Scribe, add, forget, scenario
@@ -57,7 +56,7 @@ class ControlDeliveryContract:
             payload = PAYLOAD if made.status is _S.PENDING else None
             assert await put(store, made, payload) == made
             assert await seen(store, made) == (made, payload)
-            assert await store.read(GRANT, lambda r, m=made: r.delivery_of(m.to, m.hook.hook_id)) == made  # type: ignore[misc]
+            assert await store.read(GRANT, lambda r, m=made: r.delivery_of(m.to, m.hook.hook_id, m.scope)) == made  # type: ignore[misc]
         assert await seen(store, scribe.delivery()) == (None, None)
 
     @scenario
@@ -73,24 +72,26 @@ class ControlDeliveryContract:
         assert await sound(store)
 
     @scenario
-    async def test_of_many_who_emit_a_hook_at_once_all_get_the_same_delivery(self, store: Store) -> None:
+    async def test_of_many_who_emit_a_hook_at_once_those_of_one_memory_get_the_same_delivery(self, store: Store) -> None:
         scribe = ControlScribe()
         hook = scribe.hook()
         offers = [scribe.delivery(hook=hook, scope=scribe.scope(subject=f"s{n % 3}")) for n in range(12)]
         got = await asyncio.gather(*(put(store, offer) for offer in offers))
-        assert len({delivery.id for delivery in got}) == 1
-        assert len(await store.read(GRANT, lambda r: r.deliveries_page(DeliveryFilter(), None, 100))) == 1
+        assert len({(delivery.scope.subject, delivery.id) for delivery in got}) == 3
+        assert [delivery.scope for delivery in got] == [offer.scope for offer in offers]
+        assert len(await store.read(GRANT, lambda r: r.deliveries_page(DeliveryFilter(), None, 100))) == 3
         assert await sound(store)
 
     @scenario
-    async def test_a_hook_of_an_id_that_somebody_else_has_tells_nothing_of_theirs(self, store: Store) -> None:
+    async def test_a_hook_of_an_id_that_another_memory_has_is_a_hook_of_its_own(self, store: Store) -> None:
         scribe = ControlScribe()
         hook = scribe.hook()
         await put(store, scribe.delivery(hook=hook, scope=scribe.scope(agent="a")))
         other = authorize(LOCAL_OPERATOR, Action.DELIVER_HOOK, Scope(agent="b"))
         mine = NewDelivery(scribe.delivery(hook=hook, scope=scribe.scope(agent="b")), PAYLOAD)
-        with pytest.raises(DuplicateId):
-            await store.write(other, lambda t: t.add_delivery(mine))
+        assert await store.write(other, lambda t: t.add_delivery(mine)) == mine.delivery
+        found = await store.read(other, lambda r: r.delivery_of(mine.delivery.to, hook.hook_id, mine.delivery.scope))
+        assert found == mine.delivery
 
     @pytest.mark.parametrize("status", [_S.DELIVERED, _S.DROPPED, _S.SKIPPED, _S.DEAD])
     @scenario

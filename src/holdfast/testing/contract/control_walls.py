@@ -43,7 +43,7 @@ READS: dict[str, _READ] = {
     "job": lambda r, s, left: [r.job(left.job), r.job(left.cancelled)],
     "jobs_page": lambda r, s, left: r.jobs_page(JobFilter(), s.now(), None, 100),
     "delivery": lambda r, s, left: r.delivery(left.pending.id),
-    "delivery_of": lambda r, s, left: r.delivery_of(left.pending.to, left.pending.hook.hook_id),
+    "delivery_of": lambda r, s, left: r.delivery_of(left.pending.to, left.pending.hook.hook_id, left.pending.scope),
     "payload_of": lambda r, s, left: r.payload_of(left.pending.id),
     "deliveries_page": lambda r, s, left: r.deliveries_page(DeliveryFilter(), None, 100),
     "prices": lambda r, s, left: r.prices(),

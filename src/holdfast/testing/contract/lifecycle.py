@@ -199,7 +199,7 @@ METHODS: dict[str, tuple[_ASK, frozenset[TranscriptState]]] = {
     "job": (lambda r, w: [_id_of(r.job(each.id), w) for each in r.jobs()], HANDED_OVER),
     "jobs_page": (lambda r, w: _id_of(r.jobs_page(JobFilter(), w.known_at, None, 10), w), HANDED_OVER),
     "delivery": (lambda r, w: r.delivery(CANARY), NEVER),
-    "delivery_of": (lambda r, w: r.delivery_of(CANARY, CANARY), NEVER),
+    "delivery_of": (lambda r, w: r.delivery_of(CANARY, CANARY, Scope()), NEVER),
     "payload_of": (lambda r, w: r.payload_of(CANARY), NEVER),
     "deliveries_page": (lambda r, w: r.deliveries_page(DeliveryFilter(), None, 10), NEVER),
     "prices": (lambda r, w: r.prices(), NEVER),
