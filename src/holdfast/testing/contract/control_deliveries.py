@@ -72,7 +72,9 @@ class ControlDeliveryContract:
         assert await sound(store)
 
     @scenario
-    async def test_of_many_who_emit_a_hook_at_once_those_of_one_memory_get_the_same_delivery(self, store: Store) -> None:
+    async def test_of_many_who_emit_a_hook_at_once_those_of_one_memory_get_the_same_delivery(
+        self, store: Store
+    ) -> None:
         scribe = ControlScribe()
         hook = scribe.hook()
         offers = [scribe.delivery(hook=hook, scope=scribe.scope(subject=f"s{n % 3}")) for n in range(12)]
