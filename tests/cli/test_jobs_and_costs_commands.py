@@ -37,6 +37,40 @@ def test_a_job_is_listed_shown_cancelled_and_tried_again(busy: Holdfast) -> None
     assert busy("jobs", "list", "--state", "stuck").out == "There are no such jobs.\n"
 
 
+def test_deliveries_are_listed_shown_tried_again_and_dropped(
+    holdfast: Holdfast, quiet_environment: Path, nowhere: str
+) -> None:
+    with ControlPlane.open(quiet_environment / "memory.db", embedder="fake", work=False) as plane:
+        plane.create_binding("far", "gateway", config={"url": nowhere, "user_id": "u"})
+        plane.set_default("far")
+        source = {"kind": "run", "run_id": "r1"}
+        plane.emit("post_run_capture", "h1", "I live in Porto.", source=source, agent="builder", run="r1")
+        (job,) = plane.jobs(kinds=["deliver"]).items
+        plane.cancel_job(job.id)
+    listed = holdfast("deliveries", "list", "--status", "dead", "--hook", "post_run_capture", "--to", "binding:far")
+    assert "binding:far" in listed.out
+    (delivery,) = holdfast("deliveries", "list", "--source", "run", "--json").json["deliveries"]
+    shown = holdfast("deliveries", "show", delivery["id"])
+    assert f"`holdfast deliveries retry {delivery['id']}` tries again, `drop` gives it up." in shown.out
+    assert "Porto" not in shown.out + holdfast("deliveries", "show", delivery["id"], "--json").out
+    assert holdfast("deliveries", "retry", delivery["id"], "--json").json["status"] == "pending"
+    assert holdfast("deliveries", "retry", delivery["id"]).code == 5
+    assert "dropped" in holdfast("deliveries", "drop", delivery["id"]).out
+    assert holdfast("deliveries", "drop", delivery["id"]).code == 5
+    assert holdfast("deliveries", "list", "--status", "pending").out == "There are no such deliveries.\n"
+    told = holdfast("binding", "activity").out
+    assert all(each in told for each in ("binding_created", "default_set", "far", "operator:local"))
+    activity = holdfast("binding", "activity", "--json").json["activity"]
+    assert {each["key"] for each in activity} >= {"far"}
+    assert nowhere not in str(activity)
+
+
+@pytest.fixture
+def nowhere() -> str:
+    """An address at which nobody answers."""
+    return "http://127.0.0.1:9"
+
+
 def test_fees_and_prices_are_written_down_and_shown(busy: Holdfast) -> None:
     made = busy("costs", "fee", "subscription", "19.90", "November", "--provider", "mem0", "--invoice", "i1")
     assert made.out == "Written down: 19.90 USD, subscription: November\n"
@@ -65,6 +99,11 @@ def test_fees_and_prices_are_written_down_and_shown(busy: Holdfast) -> None:
         (("jobs", "list", "--kind", "gossip"), 2, "kinds"),
         (("jobs", "list", "--hook", "after_lunch"), 2, "hook"),
         (("jobs", "list", "--since", "noon"), 2, "since"),
+        (("deliveries", "list", "--status", "lost"), 2, "status: there is no 'lost'; use one of pending"),
+        (("deliveries", "list", "--hook", "after_lunch"), 2, "kind"),
+        (("deliveries", "show", "dlv_none"), 3, "there is no delivery"),
+        (("deliveries", "retry", "dlv_none"), 3, "there is no delivery"),
+        (("deliveries", "drop", "dlv_none"), 3, "there is no delivery"),
         (("jobs", "show", "job_none"), 3, "there is no job 'job_none'"),
         (("jobs", "retry", "job_none"), 3, "there is no job"),
         (("jobs", "cancel", "job_none"), 3, "there is no job"),

@@ -7,15 +7,27 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.company import Company, asked_first, controlled, given_config, given_hooks, joined, show_table
+from holdfast.cli.company import (
+    MAX_PAGE,
+    Company,
+    Few,
+    asked_first,
+    controlled,
+    given_config,
+    given_hooks,
+    joined,
+    show_table,
+)
 from holdfast.cli.exits import ExitCode, Usage
 from holdfast.cli.machine import print_json
 from holdfast.cli.options import Json, OnlyText, StoreOptions, Yes, unfolded
+from holdfast.cli.paging import every
 from holdfast.cli.render import console, show_facts
 from holdfast.cli.safety import on_one_line, typed
 from holdfast.cli.words import moment
 from holdfast.domain.bindings import Binding, TargetKind
 from holdfast.domain.contract import HookKind
+from holdfast.domain.control import Activity
 
 app = typer.Typer(
     help="Choose which memory serves a company, and which serves one of its agents.", rich_markup_mode=None
@@ -222,6 +234,28 @@ def resolve(
         screen.print("Nothing serves here; `holdfast binding default KEY` changes that.")
     elif not found.enabled:
         screen.print(f"It is switched off; `holdfast binding enable {typed(found.binding_key)}` switches it on.")
+
+
+@app.command()
+@unfolded
+def activity(chosen: StoreOptions, company: Company = None, limit: Few = 50, as_json: Json = False) -> None:
+    """Show who changed what, newest first: bindings, whom they serve, prices, deliveries and jobs."""
+    with controlled(chosen, company) as plane:
+        found = list(every(lambda most, cursor: plane.activity(limit=most, cursor=cursor), limit, MAX_PAGE))
+    if as_json:
+        print_json({"activity": found})
+        return
+    show_table(
+        ("when", "what", "of", "by", "about"),
+        ((moment(one.at), one.kind.removeprefix("memory."), one.key, *_about(one)) for one in found),
+        "Nothing was changed.",
+    )
+
+
+def _about(one: Activity) -> tuple[str | int | None, str]:
+    """By whom, and the rest."""
+    more = {name: value for name, value in one.details.items() if name != "actor" and value is not None}
+    return one.details.get("actor"), ", ".join(f"{name} {value}" for name, value in more.items())
 
 
 def _require_one(key: str | None, clear: bool) -> None:

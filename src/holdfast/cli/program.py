@@ -12,6 +12,7 @@ from holdfast.cli.agent import app as agent
 from holdfast.cli.binding import app as binding
 from holdfast.cli.costs import app as costs
 from holdfast.cli.credential import app as credential
+from holdfast.cli.deliveries import app as deliveries
 from holdfast.cli.demo import demo
 from holdfast.cli.doctor import doctor
 from holdfast.cli.forget import forget
@@ -63,6 +64,7 @@ groups = {
     "provider": provider,
     "operations": operations,
     "jobs": jobs,
+    "deliveries": deliveries,
     "costs": costs,
     "store": store,
     "space": space,

@@ -1,0 +1,109 @@
+"""`deliveries`: hooks on their way, and what became of each."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from holdfast.cli.company import MAX_PAGE, Company, Few, controlled, show_table, without_none
+from holdfast.cli.machine import print_json
+from holdfast.cli.options import Json, OnlyText, StoreOptions, unfolded
+from holdfast.cli.paging import every
+from holdfast.cli.render import console, show_facts
+from holdfast.cli.safety import on_one_line, typed
+from holdfast.cli.words import moment
+from holdfast.domain.hooks import Delivery, DeliveryStatus
+
+app = typer.Typer(help="See what became of hooks, and try dead ones again or drop them.", rich_markup_mode=None)
+
+DeliveryId = Annotated[str, typer.Argument(metavar="ID", hidden=True)]
+
+
+@app.callback(invoke_without_command=True)
+def deliveries(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command(name="list")
+@unfolded
+def list_(
+    chosen: StoreOptions,
+    company: Company = None,
+    status: Annotated[
+        OnlyText,
+        typer.Option("--status", metavar="STATUS", help="pending, delivered, skipped, dead or dropped."),
+    ] = None,
+    hook: Annotated[OnlyText, typer.Option("--hook", metavar="KIND", help="Of this kind of hook.")] = None,
+    to: Annotated[
+        OnlyText, typer.Option("--to", metavar="PLACE", help="To this place: binding:KEY, or subscriber:NAME.")
+    ] = None,
+    source: Annotated[OnlyText, typer.Option("--source", metavar="KIND", help="From this kind of source.")] = None,
+    limit: Few = 50,
+    as_json: Json = False,
+) -> None:
+    """Show deliveries, newest first. dead: the last attempt failed, and it waits for somebody to act."""
+    wanted = without_none(status=status, kind=hook, to=to, source_kind=source)
+    with controlled(chosen, company) as plane:
+        found = list(every(lambda most, cursor: plane.deliveries(limit=most, cursor=cursor, **wanted), limit, MAX_PAGE))
+    if as_json:
+        print_json({"deliveries": found})
+        return
+    show_table(
+        ("emitted", "hook", "source", "to", "status", "attempts>", "id"),
+        (
+            (moment(one.created_at), one.hook.kind, one.source.kind, one.to, _status(one), one.attempts, one.id)
+            for one in found
+        ),
+        "There are no such deliveries.",
+    )
+
+
+@app.command()
+@unfolded
+def show(delivery_id: DeliveryId, chosen: StoreOptions, company: Company = None, as_json: Json = False) -> None:
+    """Show one delivery: the hook, where it goes, and how its last attempt ended."""
+    with controlled(chosen, company) as plane:
+        _tell(plane.delivery(delivery_id), as_json)
+
+
+@app.command()
+@unfolded
+def retry(delivery_id: DeliveryId, chosen: StoreOptions, company: Company = None, as_json: Json = False) -> None:
+    """Try a dead one again, with what it carried. A worker delivers it."""
+    with controlled(chosen, company) as plane:
+        _tell(plane.retry_delivery(delivery_id), as_json)
+
+
+@app.command()
+@unfolded
+def drop(delivery_id: DeliveryId, chosen: StoreOptions, company: Company = None, as_json: Json = False) -> None:
+    """Give up on one that is pending or dead. What it carries is gone then."""
+    with controlled(chosen, company) as plane:
+        _tell(plane.drop_delivery(delivery_id), as_json)
+
+
+def _status(one: Delivery) -> str:
+    return one.status if one.reason is None else f"{one.status}: {one.reason}"
+
+
+def _tell(one: Delivery, as_json: bool) -> None:
+    if as_json:
+        print_json(one)
+        return
+    facts = {
+        "id": one.id,
+        "hook": one.hook.kind,
+        "hook id": one.hook.hook_id,
+        "source": one.source.kind,
+        "to": one.to,
+        "status": _status(one),
+        "attempts": str(one.attempts),
+        "emitted": moment(one.created_at),
+        "changed": "-" if one.updated_at is None else moment(one.updated_at),
+        "operation": one.operation_id or "-",
+    }
+    show_facts(console(), facts)
+    if one.status is DeliveryStatus.DEAD:
+        print(f"`holdfast deliveries retry {typed(on_one_line(one.id))}` tries again, `drop` gives it up.")
