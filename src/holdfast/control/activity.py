@@ -13,10 +13,9 @@ from holdfast.domain.contract import DEFAULT_PAGE, MAX_PAGE
 from holdfast.domain.control import Activity, ActivityPage
 from holdfast.domain.events import ADMINISTRATIVE, Event, EventKind
 from holdfast.domain.ids import EventId
-from holdfast.domain.numbers import checked_whole
 from holdfast.domain.scope import Scope
 from holdfast.ports import Reader
-from holdfast.runtime.cursors import cursor_after, place_of
+from holdfast.runtime.cursors import Paged
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.perform import Core, Read
 
@@ -31,7 +30,7 @@ def activity(
 
 
 @dataclass(frozen=True, slots=True)
-class ListActivity(Read[None, ActivityPage]):
+class ListActivity(Paged, Read[None, ActivityPage]):
     """Newest first: every change of bindings, defaults, overrides, prices, deliveries and jobs."""
 
     action: ClassVar[Action] = Action.READ_BINDINGS
@@ -41,20 +40,15 @@ class ListActivity(Read[None, ActivityPage]):
 
     def __post_init__(self) -> None:
         given.check_company(self.scope)
-        checked_whole(self.limit, "limit", 1, MAX_PAGE)
-        if self.cursor is not None:
-            place_of(self.cursor, self._query())
+        self._check_page(MAX_PAGE)
 
     async def prepare(self, core: Core, grant: Grant) -> None:
         return None
 
     def apply(self, reader: Reader, prepared: None) -> ActivityPage:
-        before = None if self.cursor is None else place_of(self.cursor, self._query())
-        found = reader.events(self.limit + 1, ADMINISTRATIVE, before)
-        items = tuple(Activity(each.id, each.kind, each.at, each.record_key, each.details) for each in found)
-        more = len(items) > self.limit
-        items = items[: self.limit]
-        return ActivityPage(items, cursor_after(self._query(), items[-1].id) if more else None)
+        found = reader.events(self.limit + 1, ADMINISTRATIVE, self._before())
+        items = [Activity(each.id, each.kind, each.at, each.record_key, each.details) for each in found]
+        return ActivityPage(*self._page(items))
 
     def _query(self) -> str:
         return digest_of("activity", self.scope.space)[:16]

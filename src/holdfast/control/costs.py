@@ -37,7 +37,7 @@ from holdfast.domain.times import from_micros, to_micros
 from holdfast.domain.usage import DEFAULT_CURRENCY
 from holdfast.errors import NotFound
 from holdfast.ports import Reader, Transaction
-from holdfast.runtime.cursors import cursor_after, place_of
+from holdfast.runtime.cursors import Paged
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.perform import Core, Read, Write
 
@@ -71,8 +71,20 @@ class SummarizeCosts(Read[None, CostSummary]):
         return len(result.lines) + len(result.fees)
 
 
+class _PagedCosts(Paged):
+    __slots__ = ()
+    scope: Scope
+
+    def __post_init__(self) -> None:
+        given.check_company(self.scope)
+        self._check_page(MAX_PAGE)
+
+    def _query(self) -> str:
+        return digest_of(type(self).__name__, self.scope.space)[:16]
+
+
 @dataclass(frozen=True, slots=True)
-class ListCostEvents(Read[None, CostEventPage]):
+class ListCostEvents(_PagedCosts, Read[None, CostEventPage]):
     """The ledger of metered calls, newest first."""
 
     action: ClassVar[Action] = Action.READ_COSTS
@@ -80,24 +92,18 @@ class ListCostEvents(Read[None, CostEventPage]):
     cursor: str | None = None
     limit: int = DEFAULT_PAGE
 
-    def __post_init__(self) -> None:
-        _check_page(self.scope, self.cursor, self.limit, "cost_events")
-
     async def prepare(self, core: Core, grant: Grant) -> None:
         return None
 
     def apply(self, reader: Reader, prepared: None) -> CostEventPage:
-        query = _query(self.scope, "cost_events")
-        found = reader.cost_events_page(_before(self.cursor, query), self.limit + 1)
-        items = tuple(found[: self.limit])
-        return CostEventPage(items, cursor_after(query, items[-1].id) if len(found) > self.limit else None)
+        return CostEventPage(*self._page(reader.cost_events_page(self._before(), self.limit + 1)))
 
     def touched(self, result: CostEventPage) -> int:
         return len(result.items)
 
 
 @dataclass(frozen=True, slots=True)
-class ListFinanceEvents(Read[None, FinanceEventPage]):
+class ListFinanceEvents(_PagedCosts, Read[None, FinanceEventPage]):
     """Flat fees and invoices, newest first: as they were written down, whenever they were due."""
 
     action: ClassVar[Action] = Action.READ_COSTS
@@ -105,17 +111,11 @@ class ListFinanceEvents(Read[None, FinanceEventPage]):
     cursor: str | None = None
     limit: int = DEFAULT_PAGE
 
-    def __post_init__(self) -> None:
-        _check_page(self.scope, self.cursor, self.limit, "finance_events")
-
     async def prepare(self, core: Core, grant: Grant) -> None:
         return None
 
     def apply(self, reader: Reader, prepared: None) -> FinanceEventPage:
-        query = _query(self.scope, "finance_events")
-        found = reader.finance_events_page(_before(self.cursor, query), self.limit + 1)
-        items = tuple(found[: self.limit])
-        return FinanceEventPage(items, cursor_after(query, items[-1].id) if len(found) > self.limit else None)
+        return FinanceEventPage(*self._page(reader.finance_events_page(self._before(), self.limit + 1)))
 
     def touched(self, result: FinanceEventPage) -> int:
         return len(result.items)
@@ -288,17 +288,3 @@ class RemovePrice(Write[Event, bool]):
 
 def _named(provider: str, model: str) -> str:
     return f"{provider}/{model}"
-
-
-def _check_page(scope: Scope, cursor: str | None, limit: int, of: str) -> None:
-    given.check_company(scope)
-    checked_whole(limit, "limit", 1, MAX_PAGE)
-    _before(cursor, _query(scope, of))
-
-
-def _query(scope: Scope, of: str) -> str:
-    return digest_of(of, scope.space)[:16]
-
-
-def _before(cursor: str | None, query: str) -> str | None:
-    return None if cursor is None else place_of(cursor, query)

@@ -14,12 +14,11 @@ from holdfast.domain.events import EventKind
 from holdfast.domain.hooks import Delivery, DeliveryFilter, DeliveryPage, DeliveryStatus, binding_of
 from holdfast.domain.ids import DeliveryId, JobId, OperationId, checked_id
 from holdfast.domain.jobs import Cause, JobKind, NewJob
-from holdfast.domain.numbers import checked_whole
 from holdfast.domain.scope import Scope
 from holdfast.domain.text import checked_text
 from holdfast.errors import Conflict, InvalidInput, NotFound
 from holdfast.ports import Reader, Transaction
-from holdfast.runtime.cursors import cursor_after, place_of
+from holdfast.runtime.cursors import Paged
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.perform import Core, Read, Write
 
@@ -28,7 +27,7 @@ _Prepared = tuple[Core, Grant]
 
 
 @dataclass(frozen=True, slots=True)
-class ListDeliveries(Read[None, DeliveryPage]):
+class ListDeliveries(Paged, Read[None, DeliveryPage]):
     """Newest first. What is wanted is part of the cursor."""
 
     action: ClassVar[Action] = Action.READ_DELIVERIES
@@ -40,19 +39,13 @@ class ListDeliveries(Read[None, DeliveryPage]):
     def __post_init__(self) -> None:
         given.check_one_company(self.scope)
         _check_filter(self.filter)
-        checked_whole(self.limit, "limit", 1, MAX_PAGE)
-        if self.cursor is not None:
-            place_of(self.cursor, self._query())
+        self._check_page(MAX_PAGE)
 
     async def prepare(self, core: Core, grant: Grant) -> None:
         return None
 
     def apply(self, reader: Reader, prepared: None) -> DeliveryPage:
-        before = None if self.cursor is None else place_of(self.cursor, self._query())
-        found = tuple(reader.deliveries_page(self.filter, before, self.limit + 1))
-        items = found[: self.limit]
-        more = len(found) > self.limit
-        return DeliveryPage(items, cursor_after(self._query(), items[-1].id) if more else None)
+        return DeliveryPage(*self._page(reader.deliveries_page(self.filter, self._before(), self.limit + 1)))
 
     def _query(self) -> str:
         wanted = [str(getattr(self.filter, each.name)) for each in fields(self.filter)]
@@ -82,12 +75,10 @@ class GetDelivery(Read[None, Delivery]):
         return 1
 
 
-@dataclass(frozen=True, slots=True)
-class RetryDelivery(Write[_Prepared, Delivery]):
-    """Try again what is dead, from its first attempt on."""
+class _OnOne(Write[_Prepared, Delivery]):
+    """What is done to one delivery."""
 
-    action: ClassVar[Action] = Action.MANAGE_DELIVERIES
-    scope: Scope
+    __slots__ = ()
     delivery_id: str
 
     def __post_init__(self) -> None:
@@ -96,6 +87,18 @@ class RetryDelivery(Write[_Prepared, Delivery]):
 
     async def prepare(self, core: Core, grant: Grant) -> _Prepared:
         return core, grant
+
+    def touched(self, result: Delivery) -> int:
+        return 1
+
+
+@dataclass(frozen=True, slots=True)
+class RetryDelivery(_OnOne):
+    """Try again what is dead, from its first attempt on."""
+
+    action: ClassVar[Action] = Action.MANAGE_DELIVERIES
+    scope: Scope
+    delivery_id: str
 
     def apply(self, transaction: Transaction, prepared: _Prepared) -> Delivery:
         core, grant = prepared
@@ -109,24 +112,14 @@ class RetryDelivery(Write[_Prepared, Delivery]):
         core.wake()
         return result
 
-    def touched(self, result: Delivery) -> int:
-        return 1
-
 
 @dataclass(frozen=True, slots=True)
-class DropDelivery(Write[_Prepared, Delivery]):
+class DropDelivery(_OnOne):
     """Give up what is dead or on its way; what it carries goes at once."""
 
     action: ClassVar[Action] = Action.MANAGE_DELIVERIES
     scope: Scope
     delivery_id: str
-
-    def __post_init__(self) -> None:
-        given.check_one_company(self.scope)
-        checked_id(self.delivery_id, "delivery_id")
-
-    async def prepare(self, core: Core, grant: Grant) -> _Prepared:
-        return core, grant
 
     def apply(self, transaction: Transaction, prepared: _Prepared) -> Delivery:
         core, grant = prepared
@@ -136,9 +129,6 @@ class DropDelivery(Write[_Prepared, Delivery]):
         transaction.end_delivery(found.id, DeliveryStatus.DROPPED, core.clock.now(), _DROPPED, None)
         transaction.append_event(activity(core, grant, EventKind.DELIVERY_DROPPED, found.id, {"to": found.to}))
         return _there(transaction, self.delivery_id)
-
-    def touched(self, result: Delivery) -> int:
-        return 1
 
 
 def revived(core: Core, grant: Grant, transaction: Transaction, delivery: Delivery) -> bool:

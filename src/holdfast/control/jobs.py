@@ -16,11 +16,10 @@ from holdfast.domain.events import EventKind
 from holdfast.domain.hooks import DeliveryStatus
 from holdfast.domain.ids import DeliveryId, JobId, OperationId, checked_id
 from holdfast.domain.jobs import Job, JobFilter, JobKind, JobPage, JobState
-from holdfast.domain.numbers import checked_whole
 from holdfast.domain.scope import Scope, check_part
 from holdfast.errors import Conflict, InvalidInput, NotFound
 from holdfast.ports import Reader, Transaction
-from holdfast.runtime.cursors import cursor_after, place_of
+from holdfast.runtime.cursors import Paged
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.perform import Core, Read, Write
 
@@ -29,7 +28,7 @@ _Prepared = tuple[Core, Grant]
 
 
 @dataclass(frozen=True, slots=True)
-class ListControlJobs(Read[datetime, JobPage]):
+class ListControlJobs(Paged, Read[datetime, JobPage]):
     """Newest first, one for each attempt. What is wanted is part of the cursor. What is stuck is so by our clock."""
 
     action: ClassVar[Action] = Action.JOBS
@@ -41,19 +40,13 @@ class ListControlJobs(Read[datetime, JobPage]):
     def __post_init__(self) -> None:
         given.check_one_company(self.scope)
         _check_filter(self.filter)
-        checked_whole(self.limit, "limit", 1, MAX_PAGE)
-        if self.cursor is not None:
-            place_of(self.cursor, self._query())
+        self._check_page(MAX_PAGE)
 
     async def prepare(self, core: Core, grant: Grant) -> datetime:
         return core.clock.now()
 
     def apply(self, reader: Reader, prepared: datetime) -> JobPage:
-        before = None if self.cursor is None else place_of(self.cursor, self._query())
-        found = tuple(reader.jobs_page(self.filter, prepared, before, self.limit + 1))
-        items = found[: self.limit]
-        more = len(found) > self.limit
-        return JobPage(items, cursor_after(self._query(), items[-1].id) if more else None)
+        return JobPage(*self._page(reader.jobs_page(self.filter, prepared, self._before(), self.limit + 1)))
 
     def _query(self) -> str:
         given_kinds = self.filter.kinds
@@ -87,12 +80,10 @@ class GetJob(Read[None, Job]):
         return 1
 
 
-@dataclass(frozen=True, slots=True)
-class RetryJob(Write[_Prepared, Job]):
-    """A new attempt at what failed or was cancelled, due at once. Of a delivery, it is pending again with it."""
+class _OnOne(Write[_Prepared, Job]):
+    """What is done to one job."""
 
-    action: ClassVar[Action] = Action.MANAGE_JOBS
-    scope: Scope
+    __slots__ = ()
     job_id: str
 
     def __post_init__(self) -> None:
@@ -101,6 +92,18 @@ class RetryJob(Write[_Prepared, Job]):
 
     async def prepare(self, core: Core, grant: Grant) -> _Prepared:
         return core, grant
+
+    def touched(self, result: Job) -> int:
+        return 1
+
+
+@dataclass(frozen=True, slots=True)
+class RetryJob(_OnOne):
+    """A new attempt at what failed or was cancelled, due at once. Of a delivery, it is pending again with it."""
+
+    action: ClassVar[Action] = Action.MANAGE_JOBS
+    scope: Scope
+    job_id: str
 
     def apply(self, transaction: Transaction, prepared: _Prepared) -> Job:
         core, grant = prepared
@@ -123,24 +126,14 @@ class RetryJob(Write[_Prepared, Job]):
         core.wake()
         return result
 
-    def touched(self, result: Job) -> int:
-        return 1
-
 
 @dataclass(frozen=True, slots=True)
-class CancelJob(Write[_Prepared, Job]):
+class CancelJob(_OnOne):
     """From now on, whoever is at work on it commits nothing. What it was to deliver is dead, and can be revived."""
 
     action: ClassVar[Action] = Action.MANAGE_JOBS
     scope: Scope
     job_id: str
-
-    def __post_init__(self) -> None:
-        given.check_one_company(self.scope)
-        checked_id(self.job_id, "job_id")
-
-    async def prepare(self, core: Core, grant: Grant) -> _Prepared:
-        return core, grant
 
     def apply(self, transaction: Transaction, prepared: _Prepared) -> Job:
         core, grant = prepared
@@ -154,9 +147,6 @@ class CancelJob(Write[_Prepared, Job]):
                 transaction.end_delivery(DeliveryId(delivery_id), DeliveryStatus.DEAD, now, _CANCELLED, None)
         transaction.append_event(activity(core, grant, EventKind.JOB_CANCELLED, found.id, {"kind": found.kind}))
         return cancelled
-
-    def touched(self, result: Job) -> int:
-        return 1
 
 
 def _there(reader: Reader, job_id: str) -> Job:

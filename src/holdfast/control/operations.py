@@ -11,7 +11,6 @@ from holdfast.domain.access import Action, Grant
 from holdfast.domain.bindings import checked_key
 from holdfast.domain.contract import DEFAULT_PAGE, MAX_PAGE, SourceKind
 from holdfast.domain.ids import checked_id
-from holdfast.domain.numbers import checked_whole
 from holdfast.domain.operations import (
     MemoryMetrics,
     Operation,
@@ -23,7 +22,7 @@ from holdfast.domain.operations import (
 from holdfast.domain.scope import Scope, check_part
 from holdfast.errors import InvalidInput, NotFound
 from holdfast.ports import Reader
-from holdfast.runtime.cursors import cursor_after, place_of
+from holdfast.runtime.cursors import Paged
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.perform import Core, Read
 
@@ -31,7 +30,7 @@ _KINDS: dict[str, Any] = {"source_kind": SourceKind, "type": OperationType, "act
 
 
 @dataclass(frozen=True, slots=True)
-class ListOperations(Read[None, OperationPage]):
+class ListOperations(Paged, Read[None, OperationPage]):
     """Newest first. What is wanted is part of the cursor: it goes on with the same filter only."""
 
     action: ClassVar[Action] = Action.READ_OPERATIONS
@@ -43,19 +42,13 @@ class ListOperations(Read[None, OperationPage]):
     def __post_init__(self) -> None:
         given.check_one_company(self.scope)
         _check_filter(self.filter)
-        checked_whole(self.limit, "limit", 1, MAX_PAGE)
-        if self.cursor is not None:
-            place_of(self.cursor, self._query())
+        self._check_page(MAX_PAGE)
 
     async def prepare(self, core: Core, grant: Grant) -> None:
         return None
 
     def apply(self, reader: Reader, prepared: None) -> OperationPage:
-        before = None if self.cursor is None else place_of(self.cursor, self._query())
-        found = tuple(reader.operations_page(self.filter, before, self.limit + 1))
-        items = found[: self.limit]
-        more = len(found) > self.limit
-        return OperationPage(items, cursor_after(self._query(), items[-1].id) if more else None)
+        return OperationPage(*self._page(reader.operations_page(self.filter, self._before(), self.limit + 1)))
 
     def _query(self) -> str:
         wanted = [str(getattr(self.filter, each.name)) for each in fields(self.filter)]

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from fastapi import UploadFile
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
 
+from holdfast.control.forms import Answer, Asked
 from holdfast.domain.metadata import MAX_METADATA_ENTRIES
 from holdfast.domain.scope import MAX_PART_CHARS
 
@@ -18,7 +19,6 @@ RESOURCE = "resource:"
 MAX_MESSAGES = 500
 MAX_TOP_K = 100
 MAX_PAGE = 100
-MAX_FIELDS = 100
 # Epoch milliseconds of 1973 to 5138: seconds and microseconds of our time fall outside.
 _FIRST_MS, _LAST_MS = 10**11, 10**14
 
@@ -67,24 +67,12 @@ ChatSession = Annotated[
 Session = Annotated[str, StringConstraints(max_length=2 * MAX_PART_CHARS), AfterValidator(known_session)]
 
 
-class Given(BaseModel):
+class Given(Asked):
     """A request's body."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _few_fields(cls, given: Any) -> Any:
-        """Each unknown field is a problem of its own, and a hundred thousand of them take seconds to put together."""
-        if isinstance(given, dict) and len(given) > MAX_FIELDS:
-            raise ValueError(f"has {len(given):,} fields; no request has more than {MAX_FIELDS}")
-        return given
-
-
-class Told(BaseModel):
+class Told(Answer):
     """An answer's body."""
-
-    model_config = ConfigDict(extra="forbid")
 
 
 class Signed(Given):
@@ -178,7 +166,7 @@ class SearchGiven(Signed):
 
     query: Annotated[str, StringConstraints(min_length=1)]
     conversation_id: Annotated[Name, AfterValidator(bare_conversation)] | None = None
-    scope: Annotated[list[ScopeName], Field(min_length=1, max_length=3)] = ["current_chat", "resources"]
+    scope: Annotated[list[ScopeName], Field(min_length=1, max_length=3)] = Field(default=["current_chat", "resources"])
     method: Method = "hybrid"
     top_k: Annotated[int, Field(ge=1, le=MAX_TOP_K)] = 8
     radius: Annotated[float, Field(ge=0, le=1, strict=False)] | None = Field(
@@ -286,7 +274,7 @@ class ForgetTold(Told):
     derived: int = 0
     weakened: int = 0
     resources: int
-    ids: list[str] = []
+    ids: list[str] = Field(default=[])
     truncated: bool = False
     receipt: Forgotten | None = None
 

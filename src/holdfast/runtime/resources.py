@@ -14,14 +14,13 @@ from holdfast.domain.forgetting import ForgetReceipt, ForgetTarget
 from holdfast.domain.ids import MemoryId, OperationId, ResourceId, checked_id
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.memory import ALWAYS, Plane, Status, Trust
-from holdfast.domain.numbers import checked_whole
 from holdfast.domain.resources import Document, Resource, ResourceAdded, ResourcePage, resource_uri
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.domain.text import checked_text
 from holdfast.errors import Conflict, InvalidDocument, InvalidInput, NotFound
 from holdfast.ports import Doomed, NewRevision, Reader, Transaction
 from holdfast.runtime import indexing
-from holdfast.runtime.cursors import cursor_after, place_of
+from holdfast.runtime.cursors import Paged
 from holdfast.runtime.forget import forgotten, kept_receipt, receipt_again, scrubbed
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.lookup import MAX_PAGE
@@ -196,7 +195,7 @@ class GetResource(Read[None, Resource]):
 
 
 @dataclass(frozen=True, slots=True)
-class ListResources(Read[None, ResourcePage]):
+class ListResources(Paged, Read[None, ResourcePage]):
     """Newest first."""
 
     action: ClassVar[Action] = Action.LIST_RESOURCES
@@ -205,19 +204,13 @@ class ListResources(Read[None, ResourcePage]):
     cursor: str | None = None
 
     def __post_init__(self) -> None:
-        checked_whole(self.limit, "limit", 1, MAX_PAGE)
-        if self.cursor is not None:
-            place_of(self.cursor, self._query())
+        self._check_page(MAX_PAGE)
 
     async def prepare(self, core: Core, grant: Grant) -> None:
         return None
 
     def apply(self, reader: Reader, prepared: None) -> ResourcePage:
-        before = None if self.cursor is None else place_of(self.cursor, self._query())
-        found = reader.resources(before, self.limit + 1)
-        items = tuple(found[: self.limit])
-        more = len(found) > self.limit
-        return ResourcePage(items, cursor_after(self._query(), items[-1].id) if more else None)
+        return ResourcePage(*self._page(reader.resources(self._before(), self.limit + 1)))
 
     def _query(self) -> str:
         return digest_of("resources", self.scope.given())[:16]

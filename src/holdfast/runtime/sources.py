@@ -18,7 +18,6 @@ from holdfast.domain.forgetting import ForgetReceipt, ForgetTarget
 from holdfast.domain.ids import JobId, MemoryId, OperationId
 from holdfast.domain.jobs import Cause, Job, JobFilter, JobKind, JobPage, NewJob
 from holdfast.domain.memory import OPEN_PLANES, Memory, Plane, Status
-from holdfast.domain.numbers import checked_whole
 from holdfast.domain.results import HitKind, Page, Record
 from holdfast.domain.scope import Scope
 from holdfast.domain.sourced import matches, noted_in
@@ -27,7 +26,7 @@ from holdfast.domain.transcript import Draft
 from holdfast.errors import Conflict, IdempotencyConflict, InvalidInput, NotFound
 from holdfast.ports import ListFilter, NewRevision, Reader, Transaction
 from holdfast.runtime.add import Add
-from holdfast.runtime.cursors import cursor_after, place_of
+from holdfast.runtime.cursors import Paged, cursor_after
 from holdfast.runtime.flush import sealed
 from holdfast.runtime.forget import forgotten, scrubbed
 from holdfast.runtime.idempotency import digest_of
@@ -225,7 +224,7 @@ class ForgetRecords(Write[Core, Released]):
 
 
 @dataclass(frozen=True, slots=True)
-class PageRecords(Read[None, Page]):
+class PageRecords(Paged, Read[None, Page]):
     """Records that count, newest first, with these entries in what is noted of them.
 
     Where few have them, a page may hold less than was asked for, and still not be the last.
@@ -238,28 +237,26 @@ class PageRecords(Read[None, Page]):
     cursor: str | None = None
 
     def __post_init__(self) -> None:
-        checked_whole(self.limit, "limit", 1, MAX_PAGE)
-        if self.cursor is not None:
-            place_of(self.cursor, self._query())
+        self._check_page(MAX_PAGE)
 
     async def prepare(self, core: Core, grant: Grant) -> None:
         return None
 
     def apply(self, reader: Reader, prepared: None) -> Page:
-        before = None if self.cursor is None else place_of(self.cursor, self._query())
+        before = self._before()
         found: list[Record] = []
         step = max(_STEP, self.limit + 1) if self.noted else self.limit + 1
         for _ in range(_MOST_LOOKED_AT // step if self.noted else 1):
             rows = reader.page(_LISTED, before, step)
             found += [row for row in rows if not self.noted or matches(noted_in(row.metadata).metadata, self.noted)]
             if len(found) > self.limit:
-                return self._page(found[: self.limit], _place(found[self.limit - 1]))
+                return self._ending(found[: self.limit], _place(found[self.limit - 1]))
             if len(rows) < step:
-                return self._page(found, None)
+                return self._ending(found, None)
             before = _place(rows[-1])
-        return self._page(found, before)
+        return self._ending(found, before)
 
-    def _page(self, items: Sequence[Record], last: str | None) -> Page:
+    def _ending(self, items: Sequence[Record], last: str | None) -> Page:
         return Page(tuple(items), None if last is None else cursor_after(self._query(), last))
 
     def _query(self) -> str:
@@ -304,7 +301,7 @@ class ReadProfile(Read[Core, tuple[Memory, ...]]):
 
 
 @dataclass(frozen=True, slots=True)
-class PageJobs(Read[Core, JobPage]):
+class PageJobs(Paged, Read[Core, JobPage]):
     """Attempts at learning something from what was captured in the scope, newest first."""
 
     action: ClassVar[Action] = Action.JOBS
@@ -313,19 +310,14 @@ class PageJobs(Read[Core, JobPage]):
     limit: int = 50
 
     def __post_init__(self) -> None:
-        checked_whole(self.limit, "limit", 1, MAX_PAGE)
-        if self.cursor is not None:
-            place_of(self.cursor, self._query())
+        self._check_page(MAX_PAGE)
 
     async def prepare(self, core: Core, grant: Grant) -> Core:
         return core
 
     def apply(self, reader: Reader, prepared: Core) -> JobPage:
-        before = None if self.cursor is None else place_of(self.cursor, self._query())
-        found = reader.jobs_page(JobFilter(kinds=_LEARNING), prepared.clock.now(), before, self.limit + 1)
-        items = tuple(found[: self.limit])
-        more = len(found) > self.limit
-        return JobPage(items, cursor_after(self._query(), items[-1].id) if more else None)
+        wanted = JobFilter(kinds=_LEARNING)
+        return JobPage(*self._page(reader.jobs_page(wanted, prepared.clock.now(), self._before(), self.limit + 1)))
 
     def _query(self) -> str:
         return digest_of("jobs", self.scope.given())[:16]

@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from holdfast.domain.access import Action, ActorKind, Grant, Role
-from holdfast.domain.numbers import checked_whole
 from holdfast.domain.scope import EVERYWHERE, Scope, check_part
 from holdfast.domain.text import checked_text
 from holdfast.domain.users import (
@@ -29,7 +28,7 @@ from holdfast.domain.users import (
 )
 from holdfast.errors import InvalidInput, NotFound, UserExists
 from holdfast.ports import Reader, Transaction
-from holdfast.runtime.cursors import cursor_after, place_of
+from holdfast.runtime.cursors import Paged
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.lookup import MAX_PAGE
 from holdfast.runtime.perform import Core, Read, Write
@@ -165,7 +164,7 @@ class RevokeUser(Write[datetime, User]):
 
 
 @dataclass(frozen=True, slots=True)
-class ListUsers(Read[None, UserPage]):
+class ListUsers(Paged, Read[None, UserPage]):
     """Of one kind, in the order of their ids; the revoked too."""
 
     action: ClassVar[Action] = Action.LIST_USERS
@@ -177,19 +176,13 @@ class ListUsers(Read[None, UserPage]):
     def __post_init__(self) -> None:
         _check_space(self.scope)
         checked_kind(self.kind)
-        checked_whole(self.limit, "limit", 1, MAX_PAGE)
-        if self.cursor is not None:
-            place_of(self.cursor, self._query())
+        self._check_page(MAX_PAGE)
 
     async def prepare(self, core: Core, grant: Grant) -> None:
         return None
 
     def apply(self, reader: Reader, prepared: None) -> UserPage:
-        after = None if self.cursor is None else place_of(self.cursor, self._query())
-        found = reader.users(after, self.limit + 1, self.kind)
-        items = tuple(found[: self.limit])
-        more = len(found) > self.limit
-        return UserPage(items, cursor_after(self._query(), items[-1].id) if more else None)
+        return UserPage(*self._page(reader.users(self._before(), self.limit + 1, self.kind)))
 
     def _query(self) -> str:
         of_others = () if self.kind is ActorKind.USER else (self.kind,)
