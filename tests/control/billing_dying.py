@@ -6,7 +6,7 @@ import asyncio
 import sys
 
 from desk import WHOLE, Desk
-from hostile import HostileProvider, snippet, soon
+from misbehaving import HostileProvider, snippet, soon
 
 from faults.points import die_at
 from holdfast.control.memory import Query

@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from desk import Desk
-from hostile import HostileProvider
+from misbehaving import HostileProvider
 
 STORES = ("sqlite", "postgres")
 

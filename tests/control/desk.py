@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from hostile import HostileProvider
+from misbehaving import HostileProvider
 
 from holdfast.app import Engine, open_engine
 from holdfast.control.activity import ListActivity

@@ -6,7 +6,7 @@ import asyncio
 import sys
 
 from desk import NOTE, WHOLE, Desk, text
-from hostile import HostileProvider
+from misbehaving import HostileProvider
 
 from faults.points import die_at
 from holdfast.control.memory import Capture, Query

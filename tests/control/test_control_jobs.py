@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from desk import ACME, AGENT, BOT, OPERATOR, OTHER, WHOLE, Desk, text
-from hostile import HostileProvider
+from misbehaving import HostileProvider
 
 from holdfast.control.hooks import EmitHook, GetDelivery
 from holdfast.control.jobs import CancelJob, GetJob, ListControlJobs, RetryJob

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from desk import ACME, AGENT, BOT, NOTE, OPERATOR, OTHER, WHOLE, Desk, rows_of, text
-from hostile import raising
+from misbehaving import raising
 
 from holdfast.control.memory import Capture, CorrectRecord, Query, UpsertRecords
 from holdfast.control.operations import GetMetrics, GetOperation, ListOperations

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 from desk import Desk
-from hostile import HostileProvider
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from misbehaving import HostileProvider
 
 from holdfast.control.bindings import CreateBinding, SetTarget, UpdateBinding
 from holdfast.control.deliveries import DropDelivery, ListDeliveries, RetryDelivery

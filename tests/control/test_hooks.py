@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from desk import ACME, AGENT, BOT, NOTE, OPERATOR, OTHER, WHOLE, Desk, rows_of, text
-from hostile import HostileProvider
+from misbehaving import HostileProvider
 
 from holdfast.control.bindings import DeleteBinding, UpdateBinding
 from holdfast.control.deliveries import DropDelivery, GetDelivery, ListDeliveries, RetryDelivery

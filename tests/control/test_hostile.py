@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from desk import ACME, AGENT, BOT, NOTE, OTHER, WHOLE, Desk, rows_of, text
-from hostile import SECRET, handle, raising, snippet, soon
+from misbehaving import SECRET, handle, raising, snippet, soon
 
 from holdfast.control import outside
 from holdfast.control.bindings import UpdateBinding

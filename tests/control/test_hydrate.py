@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from desk import ACME, AGENT, BOT, OTHER, WHOLE, Desk, rows_of, text
-from hostile import handle, raising, snippet, soon
 from hypothesis import given
 from hypothesis import strategies as st
+from misbehaving import handle, raising, snippet, soon
 
 from holdfast.control.bindings import DeleteBinding, UpdateBinding
 from holdfast.control.hooks import Hydrate

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from desk import AGENT, BOT, Desk
-from hostile import handle, soon
+from misbehaving import handle, soon
 
 from holdfast.control.memory import ForgetRecords, GetRecord, ListRecords, UpsertRecords
 from holdfast.domain.contract import ForgetResult, NewRecord, RecordHandle

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 from desk import AGENT, BOT, NOTE, OPERATOR, OTHER, WHOLE, Desk, text
-from hostile import ANSWERS, soon
+from misbehaving import ANSWERS, soon
 
 from holdfast.control.costs import (
     AddFinanceEvent,

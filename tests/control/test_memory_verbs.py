@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from desk import ACME, AGENT, BOT, NOTE, OTHER, WHOLE, Desk, rows_of, text
-from hostile import handle, snippet, soon
+from misbehaving import handle, snippet, soon
 
 from holdfast.control.memory import (
     Capture,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from desk import AGENT, BOT, NOTE, OTHER, WHOLE, Desk, text
-from hostile import raising, soon
+from misbehaving import raising, soon
 
 from holdfast.control.memory import Capture, CorrectRecord, ExplainQuery, GetRecord, ListRecords, Profile, Query
 from holdfast.control.operations import GetMetrics

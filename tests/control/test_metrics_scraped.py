@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 from desk import AGENT, BOT, NOTE, OPERATOR, OTHER, WHOLE, Desk, text
-from hostile import ANSWERS, HostileProvider, raising, soon
+from misbehaving import ANSWERS, HostileProvider, raising, soon
 from prometheus_client.parser import text_string_to_metric_families
 
 from holdfast.control.costs import SetPrice

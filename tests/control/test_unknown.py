@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from desk import AGENT, BOT, NOTE, WHOLE, Desk, rows_of, text
-from hostile import ANSWERS
+from misbehaving import ANSWERS
 
 from holdfast import failpoints
 from holdfast.control.memory import Capture, Query

@@ -41,7 +41,7 @@ from holdfast.errors import (
     StoreReadOnly,
     StoreUnusable,
 )
-from holdfast.inputs import Asking, Where
+from holdfast.inputs import Asking, Credential, Where
 from probes import trail_of
 
 SECRET = "hunter2"
@@ -134,6 +134,7 @@ PARAMETERS: dict[str, tuple[tuple[Any, ...], type[InvalidInput]]] = {
     "resource_id": (ID, InvalidText),
     "user_id": ((*PART, None), InvalidScope),
     "presented_key": (KEY, InvalidText),
+    "subjects": ((5, True, "", " ", [""], [5], ["hunter2\x00"], [None], object()), InvalidInput),
 }
 # What a method's action is called, where it is not called like it.
 ACTIONS = {
@@ -179,8 +180,8 @@ def parameters_of(method: str) -> list[str]:
     found = []
     for name, parameter in inspect.signature(getattr(AsyncMemory, method)).parameters.items():
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            keywords = {"Unpack[Where]": Where, "Unpack[Asking]": Asking}[str(parameter.annotation)]
-            found += sorted(keywords.__optional_keys__)
+            keywords = {f"Unpack[{each.__name__}]": each for each in (Where, Asking, Credential)}
+            found += sorted(keywords[str(parameter.annotation)].__optional_keys__)
         elif name != "self":
             found.append(name)
     return found

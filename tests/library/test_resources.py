@@ -279,9 +279,14 @@ def test_with_a_remote_embedder_chunks_are_found_by_words_at_once_and_by_meaning
 def test_resources_of_a_store_that_knew_one_address_per_file_are_kept(
     store_place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for schema in (sqlite_schema, postgres_schema):
+        # As if addresses had come last: what wrote the old stores is no longer there, and today's code needs the rest.
+        steps = [each[1:] for each in schema.migrations()]
+        known = [(number, *step) for number, step in enumerate([*steps[:5], *steps[6:], steps[5]], 1)]
+        monkeypatch.setattr(schema, "migrations", lambda known=known: known)
     with monkeypatch.context() as before:
         for schema in (sqlite_schema, postgres_schema):
-            earlier = schema.migrations()[:5]
+            earlier = schema.migrations()[:-1]
             before.setattr(schema, "migrations", lambda earlier=earlier: earlier)
         with holdfast.open(store_place, embedder="fake") as memory:
             old = [memory.add_resource("Reeds.", subject=name, external_uri="https://a").resource for name in "ab"]

@@ -29,6 +29,7 @@ class ExitCode(IntEnum):
     STORE = 6
     EMBEDDER = 7
     MODEL = 8
+    PROVIDER = 9
     INTERRUPTED = 130
 
 
@@ -47,6 +48,7 @@ EXIT_CODES: dict[type[errors.HoldfastError], ExitCode] = {
     errors.StoreError: ExitCode.STORE,
     errors.EmbedderError: ExitCode.EMBEDDER,
     errors.ModelError: ExitCode.MODEL,
+    errors.ProviderError: ExitCode.PROVIDER,
     errors.HoldfastError: ExitCode.PROBLEM,
 }
 

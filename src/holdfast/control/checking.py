@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from holdfast.domain.access import Grant
 from holdfast.domain.contract import (
+    MAX_CURSOR_CHARS,
     CaptureResult,
     ContextBundle,
     CorrectResult,
@@ -32,6 +33,7 @@ from holdfast.domain.contract import (
     TraceResult,
     Usage,
     WriteResult,
+    is_cursor,
 )
 from holdfast.domain.scope import FILTER_PARTS, Scope
 from holdfast.domain.usage import checked_usage
@@ -42,7 +44,6 @@ T = TypeVar("T")
 NAMED = 20  # how many of the records that were given a call's row names
 MAX_TEXT_CHARS = 200_000
 MAX_ID_CHARS = 1_024
-MAX_CURSOR_CHARS = 8_192
 MAX_DATA_CHARS = 65_536  # of metadata, or of a trace, as JSON
 MAX_RECORDS = 1_000
 MAX_JOBS = 1_000
@@ -130,7 +131,7 @@ def page(limit: int, scope: Scope) -> Callable[[object, Bounds], Told[ListPage]]
         given = _of(answer, ListPage, "an answer")
         found = _all(given.items, limit, "items", lambda each: _snippet(each, bounds))
         own = tuple(each for each in found if _own(each, bounds) and within(each, scope))
-        cursor = _text(given.next_cursor, MAX_CURSOR_CHARS, "a cursor", optional=True)
+        cursor = _cursor(given.next_cursor)
         return _left(told(ListPage(own, cursor, checked_usage(given.usage, bounds.provider))), len(found) - len(own))
 
     return check
@@ -174,7 +175,7 @@ def profile(answer: object, bounds: Bounds) -> Told[ProfileResult]:
 def jobs(answer: object, bounds: Bounds) -> Told[JobPage]:
     given = _of(answer, JobPage, "an answer")
     items = _all(given.items, MAX_JOBS, "jobs", lambda job: _job(job, bounds))
-    cursor = _text(given.next_cursor, MAX_CURSOR_CHARS, "a cursor", optional=True)
+    cursor = _cursor(given.next_cursor)
     return told(JobPage(items, cursor, checked_usage(given.usage, bounds.provider)))
 
 
@@ -219,6 +220,12 @@ def _text(value: object, most: int, named: str, *, optional: bool = False) -> An
     if "\x00" in value or (not value.isprintable() and any("\ud800" <= char <= "\udfff" for char in value)):
         raise _malformed(f"gave characters for {named} that are no text")
     return str(value)
+
+
+def _cursor(value: object) -> str | None:
+    if value is None or is_cursor(value):
+        return None if value is None else str(value)
+    raise _malformed(f"gave a cursor that is not visible ASCII of at most {MAX_CURSOR_CHARS:,} characters")
 
 
 def _data(value: object, named: str) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from holdfast.domain.contract import (
     SourceKind,
     SourcePayload,
     SourceRef,
+    is_cursor,
 )
 from holdfast.domain.ids import checked_id
 from holdfast.domain.numbers import checked_seconds
@@ -33,7 +34,6 @@ E = TypeVar("E", bound=Enum)
 MAX_OBJECT_CHARS = 100_000  # of an object, as JSON
 MAX_DATA_CHARS = 65_536  # of metadata, as JSON
 MAX_NAME_CHARS = 1_024
-MAX_CURSOR_CHARS = 8_192
 
 
 def check_company(scope: Scope) -> None:
@@ -160,7 +160,7 @@ def check_moment(value: object, field: str) -> None:
 
 
 def check_cursor(value: object) -> None:
-    if value is not None and (not isinstance(value, str) or not value or len(value) > MAX_CURSOR_CHARS):
+    if value is not None and not is_cursor(value):
         raise InvalidCursor("cursor", "is malformed; pass on the `next_cursor` of a page unchanged")
 
 

@@ -7,6 +7,7 @@ space is the company, `conversation` the session's key. What a provider gives ba
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -25,7 +26,14 @@ MAX_HANDLES = 100
 MAX_RECORDS = 100
 MAX_PAGE = 200
 DEFAULT_PAGE = 50
+# A cursor travels in addresses: visible ASCII, and not too long.
+MAX_CURSOR_CHARS = 8_192
+CURSOR_PATTERN = "^[!-~]+$"
 ANY_PROVIDER = "*"  # in a handle: of whoever serves the call
+
+
+def is_cursor(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= MAX_CURSOR_CHARS and re.fullmatch(CURSOR_PATTERN, value) is not None
 
 
 @dataclass(frozen=True, slots=True)

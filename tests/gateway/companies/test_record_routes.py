@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from company import Company, fields_of
 
-from holdfast.control.given import MAX_CURSOR_CHARS
+from holdfast.domain.contract import MAX_CURSOR_CHARS
 
 
 def test_a_record_is_kept_found_read_corrected_and_forgotten(acme: Company) -> None:

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path, Query, Request
 
 from holdfast.control.forms import Key, Part, RecordId, where_of
-from holdfast.control.given import MAX_CURSOR_CHARS
-from holdfast.domain.contract import DEFAULT_PAGE, MAX_PAGE
+from holdfast.domain.contract import CURSOR_PATTERN, DEFAULT_PAGE, MAX_CURSOR_CHARS, MAX_PAGE
 from holdfast.gateway.access import Door
 from holdfast.gateway.parameters import StrictRoute
 from holdfast.plane import AsyncControlPlane
@@ -20,7 +19,13 @@ BindingKey = Annotated[Key, Path()]
 Id = Annotated[RecordId, Path()]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
 Cursor = Annotated[
-    str | None, Query(min_length=1, max_length=MAX_CURSOR_CHARS, description="The `next_cursor` of the page before.")
+    str | None,
+    Query(
+        min_length=1,
+        max_length=MAX_CURSOR_CHARS,
+        pattern=CURSOR_PATTERN,
+        description="The `next_cursor` of the page before.",
+    ),
 ]
 Since = Annotated[
     str | None,
