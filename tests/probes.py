@@ -8,10 +8,10 @@ from weakref import WeakKeyDictionary
 
 from holdfast import AsyncMemory, Memory
 from holdfast.app import Engine
+from holdfast.domain.access import storewide
 from holdfast.domain.jobs import Job
 from holdfast.domain.operations import Operation
 from holdfast.ports import Store
-from holdfast.runtime.worker import storewide
 
 
 class SteppingClock:
@@ -43,9 +43,9 @@ def store_of(memory: AsyncMemory) -> Store:
 
 
 async def audit_trail(memory: AsyncMemory) -> Sequence[Operation]:
-    """Every operation row, oldest first. Rows of reads wait for a commit, so there is one first."""
+    """Every operation row, oldest first. Rows of reads come with the next commit, which is made now."""
     store = store_of(memory)
-    await store.write(storewide(), lambda transaction: None)
+    await store.audited()
     rows = await store.read(storewide(), lambda reader: reader.operations(limit=1_000_000))
     return rows[::-1]
 

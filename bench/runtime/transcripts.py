@@ -23,7 +23,7 @@ from typing import Any
 from bench.engine.corpus import Corpus
 from bench.engine.machine import described
 from holdfast.app import Engine, open_engine
-from holdfast.domain.access import LOCAL_OPERATOR
+from holdfast.domain.access import LOCAL_OPERATOR, storewide
 from holdfast.domain.capabilities import catalogue
 from holdfast.domain.governance import Governance
 from holdfast.domain.governed import View
@@ -37,7 +37,6 @@ from holdfast.domain.surface.transcripts import (
 )
 from holdfast.domain.transcript import Draft, Role
 from holdfast.library import AsyncMemory
-from holdfast.runtime.worker import storewide
 from holdfast.sdk.transcripts import TranscriptOperations
 from holdfast.settings import read_settings
 

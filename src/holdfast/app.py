@@ -22,7 +22,7 @@ from holdfast.control.outside import OutsideRunner
 from holdfast.control.subscribers import HookRegistry
 from holdfast.documents.reader import DocumentReader
 from holdfast.domain import ids
-from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor
+from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor, storewide
 from holdfast.domain.bindings import Binding
 from holdfast.domain.contract import QueryRequest
 from holdfast.domain.control import ProviderChecked, ProviderInfo
@@ -47,7 +47,7 @@ from holdfast.runtime.crew import Crew
 from holdfast.runtime.governed.mending import LookOverStore, RepairStore
 from holdfast.runtime.governed.papers import present_manifest
 from holdfast.runtime.perform import Core, Request, perform
-from holdfast.runtime.worker import INDEXED_BY, index_identity, storewide
+from holdfast.runtime.worker import INDEXED_BY, index_identity
 from holdfast.search.analyzer import TextAnalyzer
 from holdfast.search.cache import ViewCache
 from holdfast.search.embedders.fake import FakeEmbedder

@@ -167,7 +167,7 @@ def test_a_provider_that_reaches_outside_is_asked_before_it_is_bound(
         assert USER_KEY not in asked.out + asked.err
         monkeypatch.setenv("HOLDFAST_SECRET_ANA", "uk_wrong")
         wrong = holdfast(*given, "--connect", "--json")
-        assert (wrong.code, wrong.out) == (1, "")
+        assert (wrong.code, wrong.out) == (9, "")
         assert wrong.error["code"].startswith("provider_")
         assert "uk_wrong" not in wrong.err
         plain = holdfast("provider", "check", "gateway", "--config", json.dumps({**config, "user_key": USER_KEY}))

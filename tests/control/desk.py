@@ -13,7 +13,7 @@ from holdfast.app import Engine, open_engine
 from holdfast.control.activity import ListActivity
 from holdfast.control.bindings import CreateBinding, SetTarget
 from holdfast.control.operations import ListOperations
-from holdfast.domain.access import LOCAL_OPERATOR, Actor, ActorKind
+from holdfast.domain.access import LOCAL_OPERATOR, Actor, ActorKind, storewide
 from holdfast.domain.bindings import Binding, TargetKind
 from holdfast.domain.contract import SourceKind, SourcePayload, SourceRef
 from holdfast.domain.control import Activity
@@ -21,7 +21,6 @@ from holdfast.domain.operations import Operation, OperationFilter
 from holdfast.domain.scope import Scope
 from holdfast.errors import UnknownProvider
 from holdfast.ports.provider import Adapter, Provider
-from holdfast.runtime.worker import storewide
 from holdfast.settings import Settings
 
 ACME, OTHER = "acme", "globex"
@@ -86,13 +85,12 @@ class Desk:
     async def rows(self) -> Sequence[Operation]:
         """Every operation, oldest first."""
         store = self.engine._core.store
-        await store.write(storewide(), lambda transaction: None)
+        await store.audited()
         found = await store.read(storewide(), lambda reader: reader.operations(limit=1_000_000))
         return found[::-1]
 
     async def listed(self, **wanted: Any) -> Sequence[Operation]:
         """As an operator sees them, newest first."""
-        await self.rows()
         page = await self.do(ListOperations(WHOLE, OperationFilter(**wanted)))
         found: Sequence[Operation] = page.items
         return found

@@ -21,7 +21,7 @@ from holdfast.control.bindings import (
     UpdateBinding,
 )
 from holdfast.control.memory import Capture, Query
-from holdfast.domain.access import LOCAL_OPERATOR, Actor, ActorKind, Role
+from holdfast.domain.access import LOCAL_OPERATOR, Actor, ActorKind, Role, storewide
 from holdfast.domain.bindings import Chosen, Target, TargetKind
 from holdfast.domain.contract import HookKind
 from holdfast.domain.events import Event, EventKind
@@ -42,7 +42,6 @@ from holdfast.errors import (
     RevisionConflict,
     UnknownProvider,
 )
-from holdfast.runtime.worker import storewide
 
 
 def keys(desk: Desk, runner: asyncio.Runner) -> list[tuple[str, str, bool]]:

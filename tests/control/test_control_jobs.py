@@ -15,6 +15,7 @@ from misbehaving import HostileProvider
 
 from holdfast.control.hooks import EmitHook, GetDelivery
 from holdfast.control.jobs import CancelJob, GetJob, ListControlJobs, RetryJob
+from holdfast.domain.access import storewide
 from holdfast.domain.contract import CaptureResult, HookKind, SourceKind, SourceRef
 from holdfast.domain.events import EventKind
 from holdfast.domain.hooks import Delivery, DeliveryStatus
@@ -22,7 +23,7 @@ from holdfast.domain.jobs import LEASE, Job, JobFilter, JobKind, JobState, JobSt
 from holdfast.domain.scope import Scope
 from holdfast.errors import AccessDenied, Conflict, HoldfastError, InvalidInput, NotFound
 from holdfast.runtime.perform import Core
-from holdfast.runtime.worker import Effect, Handler, Worker, storewide
+from holdfast.runtime.worker import Effect, Handler, Worker
 from probes import SteppingClock
 
 Run = Callable[[Any], Any]

@@ -16,7 +16,8 @@ from holdfast.domain.access import Action, Actor, ActorKind, Role
 from holdfast.domain.contract import NewRecord, SourceKind, SourceRef
 from holdfast.domain.operations import OperationFilter, OperationType, Outcome
 from holdfast.domain.scope import Scope
-from holdfast.errors import AccessDenied, InvalidInput, NotFound, ProviderError
+from holdfast.errors import AccessDenied, InvalidInput, NotFound, ProviderError, StoreBusy
+from holdfast.failpoints import arm
 
 
 def scoped(**parts: str) -> Scope:
@@ -87,6 +88,30 @@ def test_pages_hold_everything_once_newest_first(filled: Desk, runner: asyncio.R
         runner.run(filled.do(ListOperations(WHOLE, OperationFilter(), first.next_cursor, 1)))
 
 
+def test_a_read_is_in_the_trail_as_soon_as_it_was_answered(desk: Desk, runner: asyncio.Runner) -> None:
+    for count in range(1, 4):
+        runner.run(desk.do(Query(BOT, "cat")))
+        wanted = OperationFilter(type=OperationType.QUERY)
+        assert len(runner.run(desk.do(ListOperations(WHOLE, wanted))).items) == count
+        assert runner.run(desk.do(GetMetrics(WHOLE))).queries == count
+
+
+def test_a_store_that_takes_no_row_shows_those_that_it_has(
+    desk: Desk, runner: asyncio.Runner, request: pytest.FixtureRequest
+) -> None:
+    def full(point: str) -> None:
+        if point.startswith("audit."):
+            raise StoreBusy("the disk is full")
+
+    runner.run(desk.do(Query(BOT, "cat")))
+    shown = [row.action for row in reversed(runner.run(desk.rows())) if row.scope.space == ACME]
+    request.addfinalizer(lambda: arm(None))
+    arm(full)
+    for _ in range(2):
+        assert [row.action for row in runner.run(desk.listed())] == shown
+    assert runner.run(desk.do(GetMetrics(WHOLE))).queries == 1
+
+
 def test_looking_is_an_operation_too(desk: Desk, runner: asyncio.Runner) -> None:
     with rows_of(desk, runner.run) as rows:
         runner.run(desk.do(ListOperations(WHOLE), OPERATOR))
@@ -145,7 +170,6 @@ def test_metrics_count_hits_corrections_and_what_each_binding_did(filled: Desk, 
     kept = run(filled.do(UpsertRecords(BOT, (NewRecord("Four."),), binding_key="default")))
     run(filled.do(CorrectRecord(BOT, kept.result.records[0], "Five.", binding_key="default")))
     run(filled.do(Query(scoped(agent="empty"), "nothing", binding_key="default")))
-    run(filled.rows())
     found = run(filled.do(GetMetrics(WHOLE)))
     assert (found.queries, found.empty_queries, found.corrections) == (2, 1, 1)
     assert (found.recalls, found.recall_hits) == (1, 1)  # what an agent asked, and got

@@ -22,7 +22,7 @@ from holdfast.control.bindings import CreateBinding, SetTarget, UpdateBinding
 from holdfast.control.deliveries import DropDelivery, ListDeliveries, RetryDelivery
 from holdfast.control.hooks import EmitHook
 from holdfast.control.jobs import CancelJob, ListControlJobs
-from holdfast.domain.access import Action
+from holdfast.domain.access import Action, storewide
 from holdfast.domain.bindings import TargetKind
 from holdfast.domain.contract import CaptureRequest, CaptureResult, HookKind, SourceKind, SourcePayload, SourceRef
 from holdfast.domain.forgetting import ForgetTarget
@@ -32,7 +32,6 @@ from holdfast.domain.operations import Outcome
 from holdfast.domain.scope import Scope
 from holdfast.errors import Conflict, NotFound, ProviderUnavailable
 from holdfast.runtime.forget import Forget
-from holdfast.runtime.worker import storewide
 from postgres import Server
 from probes import SteppingClock
 

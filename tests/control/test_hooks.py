@@ -15,7 +15,7 @@ from holdfast.control.bindings import DeleteBinding, UpdateBinding
 from holdfast.control.deliveries import DropDelivery, GetDelivery, ListDeliveries, RetryDelivery
 from holdfast.control.hooks import EmitHook
 from holdfast.control.memory import ListRecords
-from holdfast.domain.access import Action, Actor, ActorKind
+from holdfast.domain.access import Action, Actor, ActorKind, storewide
 from holdfast.domain.contract import CaptureMode, HookKind, SourceKind, SourcePayload, SourceRef
 from holdfast.domain.events import EventKind
 from holdfast.domain.hooks import Delivery, DeliveryFilter, DeliveryStatus, Emitted, HookEvent
@@ -32,7 +32,6 @@ from holdfast.errors import (
     NotFound,
     ProviderUnavailable,
 )
-from holdfast.runtime.worker import storewide
 from probes import SteppingClock
 
 Run = Callable[[Any], Any]

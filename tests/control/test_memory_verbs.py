@@ -303,8 +303,8 @@ def test_a_metered_call_costs_what_its_provider_says_and_one_on_the_runs_account
 ) -> None:
     from decimal import Decimal
 
+    from holdfast.domain.access import storewide
     from holdfast.domain.contract import AttributionMode, BillingType, Usage
-    from holdfast.runtime.worker import storewide
 
     runner.run(desk.bind_outside())
     metered = Usage("hostile", billing_type=BillingType.METERED_API, cost_cents=Decimal("0.5"), input_tokens=7)

@@ -14,14 +14,13 @@ from misbehaving import raising, soon
 from holdfast.control.memory import Capture, CorrectRecord, ExplainQuery, GetRecord, ListRecords, Profile, Query
 from holdfast.control.operations import GetMetrics
 from holdfast.domain import ids
-from holdfast.domain.access import Actor, ActorKind
+from holdfast.domain.access import Actor, ActorKind, storewide
 from holdfast.domain.contract import ContextBundle, HookContext, HookKind, Intent, RecordHandle
 from holdfast.domain.ids import JobId
 from holdfast.domain.jobs import JobKind, JobStatus, NewJob
 from holdfast.domain.operations import MemoryMetrics
 from holdfast.domain.scope import Scope
 from holdfast.errors import HoldfastError
-from holdfast.runtime.worker import storewide
 
 USER = Actor(ActorKind.USER, "ana", "acme")
 ANA = Scope(space="acme", subject="ana")
@@ -29,7 +28,6 @@ HYDRATE = HookContext(HookKind.PRE_RUN_HYDRATE, "h1", datetime(2026, 11, 1, tzin
 
 
 async def metrics(desk: Desk, scope: Scope = WHOLE, **span: Any) -> MemoryMetrics:
-    await desk.rows()  # what waits for a commit is written first
     found: MemoryMetrics = await desk.do(GetMetrics(scope, **span))
     return found
 

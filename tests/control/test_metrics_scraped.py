@@ -19,7 +19,7 @@ from holdfast.control.costs import SetPrice
 from holdfast.control.memory import Capture, CorrectRecord, Query
 from holdfast.control.operations import GetMetrics
 from holdfast.domain import ids
-from holdfast.domain.access import Action, Actor, ActorKind
+from holdfast.domain.access import Action, Actor, ActorKind, storewide
 from holdfast.domain.contract import AttributionMode, BillingType, ContextBundle, RecordHandle, Usage
 from holdfast.domain.costs import CostEvent, Price
 from holdfast.domain.ids import CostEventId, JobId, OperationId
@@ -32,7 +32,7 @@ from holdfast.gateway.app import create_app
 from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.edge.metrics import Metrics
 from holdfast.gateway.edge.watching import MOST_LABEL_SETS
-from holdfast.runtime.worker import Handler, Worker, storewide
+from holdfast.runtime.worker import Handler, Worker
 from probes import SteppingClock
 from serving import serving
 

@@ -20,7 +20,7 @@ from holdfast import AsyncMemory
 from holdfast.app import Engine, open_engine
 from holdfast.control.bindings import CreateBinding, SetTarget, UpdateBinding
 from holdfast.control.routing import ROUTED
-from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor, ActorKind
+from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor, ActorKind, storewide
 from holdfast.domain.bindings import TargetKind
 from holdfast.domain.operations import Operation
 from holdfast.domain.scope import Scope
@@ -34,7 +34,6 @@ from holdfast.errors import (
 )
 from holdfast.gateway.app import create_app
 from holdfast.gateway.config import GatewayConfig
-from holdfast.runtime.worker import storewide
 from holdfast.settings import Settings
 from serving import HANG, HANG_UP, USER_KEY, answering, http, served, serving, whole_chain
 
@@ -63,7 +62,7 @@ class Front:
     def rows(self) -> list[Operation]:
         async def read() -> Any:
             store = self.engine._core.store
-            await store.write(storewide(), lambda transaction: None)
+            await store.audited()
             return await store.read(storewide(), lambda reader: reader.operations(limit=10_000))
 
         return list(self.runner.run(read()))[::-1]

@@ -11,14 +11,13 @@ from pathlib import Path
 import pytest
 
 from holdfast.app import Engine, open_engine
-from holdfast.domain.access import Action, Actor, ActorKind, Grant, Role, authorize
+from holdfast.domain.access import Action, Actor, ActorKind, Grant, Role, authorize, storewide
 from holdfast.domain.operations import Outcome
 from holdfast.domain.scope import Scope
 from holdfast.domain.users import ROLES
 from holdfast.errors import AccessDenied
 from holdfast.ports import Reader
 from holdfast.runtime.perform import Core, Read
-from holdfast.runtime.worker import storewide
 from holdfast.settings import Settings
 
 READS = set(
@@ -111,7 +110,7 @@ def test_the_gate_lets_through_exactly_that_and_writes_down_what_it_refused(
             except AccessDenied:
                 continue
         store = engine._core.store
-        await store.write(storewide(), lambda transaction: None)
+        await store.audited()
         rows = await store.read(storewide(), lambda reader: reader.operations(limit=10_000))
         return {row.action.value: row.outcome for row in rows if row.actor.id == actor.id}
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from beneath import OwnLocal, Through, opened_local
 
-from holdfast.domain.access import LOCAL_OPERATOR, Actor, ActorKind
+from holdfast.domain.access import LOCAL_OPERATOR, Actor, ActorKind, storewide
 from holdfast.domain.contract import (
     CaptureMode,
     CaptureRequest,
@@ -38,7 +38,6 @@ from holdfast.providers.local import LocalAdapter, LocalConfiguration, LocalProv
 from holdfast.runtime.lookup import Get
 from holdfast.runtime.remember import Remember
 from holdfast.runtime.upkeep import Drain
-from holdfast.runtime.worker import storewide
 
 ANA = Scope("acme", subject="ana")
 BOT = Scope("acme", agent="bot")

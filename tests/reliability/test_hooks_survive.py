@@ -14,11 +14,10 @@ from faults.zygote import Zygote
 from holdfast.control.bindings import CreateBinding, SetTarget
 from holdfast.control.hooks import ListDeliveries
 from holdfast.control.memory import ListRecords
-from holdfast.domain.access import Action
+from holdfast.domain.access import Action, storewide
 from holdfast.domain.bindings import TargetKind
 from holdfast.domain.hooks import Delivery, DeliveryStatus
 from holdfast.domain.operations import Outcome
-from holdfast.runtime.worker import storewide
 
 POINTS = (
     "write.before", "write.after", "commit.before", "commit.after", "job.claim.before", "job.claim.after",

@@ -25,14 +25,13 @@ import holdfast
 from holdfast.app import open_engine
 from holdfast.control.bindings import CreateBinding, SetTarget
 from holdfast.domain import ids
-from holdfast.domain.access import LOCAL_OPERATOR
+from holdfast.domain.access import LOCAL_OPERATOR, storewide
 from holdfast.domain.bindings import TargetKind
 from holdfast.domain.ids import JobId
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.scope import Scope
 from holdfast.library import AsyncMemory
 from holdfast.ports import Transaction
-from holdfast.runtime.worker import storewide
 from holdfast.settings import Settings
 from postgres import Server, schema_of
 

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 import holdfast
+from holdfast.domain.access import storewide
 from holdfast.domain.jobs import JobStatus
 from holdfast.ports import Transaction
 from holdfast.runtime.perform import Core
-from holdfast.runtime.worker import Worker, storewide
+from holdfast.runtime.worker import Worker
 
 
 @pytest.mark.parametrize("turns", range(12))

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from holdfast import AsyncMemory
 from holdfast.app import Engine, open_engine
-from holdfast.domain.access import LOCAL_OPERATOR, Actor
+from holdfast.domain.access import LOCAL_OPERATOR, Actor, storewide
 from holdfast.domain.capabilities import Circumstances, catalogue
 from holdfast.domain.events import Event
 from holdfast.domain.governance import Governance
@@ -31,7 +31,6 @@ from holdfast.domain.surface.transcripts import (
     TurnMessage,
 )
 from holdfast.ports import Curator
-from holdfast.runtime.worker import storewide
 from holdfast.sdk.transcripts import TranscriptOperations
 from holdfast.settings import Settings
 from probes import audit_trail

@@ -188,7 +188,7 @@ async def facts(engine: Engine) -> dict[str, object]:
 
 
 async def rows(engine: Engine, action: Action) -> list[tuple[str, str | None]]:
-    """How the calls of an action ended, oldest first. Rows of reads wait for a commit, so there is one first."""
-    await engine._core.store.write(EVERYTHING, lambda transaction: None)
+    """How the calls of an action ended, oldest first. Rows of reads come with the next commit, which is made now."""
+    await engine._core.store.audited()
     found = await engine._core.store.read(EVERYTHING, lambda reader: reader.operations(1_000))
     return [(row.outcome.value, row.error_code) for row in reversed(found) if row.action is action]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 from conversing import CHAT, REF, Talk, talking
 
-from holdfast.domain.access import Action
+from holdfast.domain.access import Action, storewide
 from holdfast.domain.governed import ActorAttribution, Authority, View
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.jobs import JobKind
@@ -19,7 +19,6 @@ from holdfast.domain.surface.transcripts import CanonicalTurnDelta, TurnMessage,
 from holdfast.domain.transcript import Message
 from holdfast.errors import Conflict, HoldfastError, InvalidInput
 from holdfast.ports import Curated, Usage
-from holdfast.runtime.worker import storewide
 
 
 @dataclass

@@ -21,7 +21,7 @@ from writers import Proposing
 
 from holdfast import AsyncMemory
 from holdfast.app import Engine, copy_store, open_engine
-from holdfast.domain.access import LOCAL_OPERATOR
+from holdfast.domain.access import LOCAL_OPERATOR, storewide
 from holdfast.domain.capabilities import Circumstances, catalogue
 from holdfast.domain.governance import Governance
 from holdfast.domain.governed import HostOpaqueRef, RefVisibility, Relation, View
@@ -31,7 +31,6 @@ from holdfast.domain.ranking import FloatArray
 from holdfast.domain.transcript import Message
 from holdfast.errors import HoldfastError
 from holdfast.ports import Purpose
-from holdfast.runtime.worker import storewide
 from holdfast.sdk import (
     AsyncMemoryRuntime,
     CanonicalTurnDelta,
@@ -398,7 +397,7 @@ class Life:
     async def look_at_papers(self) -> None:
         """Rows that are kept about what was done hold nothing that was said."""
         store = self.engine._core.store
-        await store.write(storewide(), lambda transaction: None)
+        await store.audited()
         events, operations, jobs = await store.read(
             storewide(), lambda reader: (reader.events(10_000), reader.operations(10_000), reader.jobs(limit=10_000))
         )

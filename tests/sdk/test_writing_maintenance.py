@@ -17,7 +17,7 @@ from writing_deaths import finalized
 from completions import completion, memories
 from faults.zygote import Zygote
 from holdfast import AsyncMemory
-from holdfast.domain.access import Action, Actor, ActorKind
+from holdfast.domain.access import Action, Actor, ActorKind, storewide
 from holdfast.domain.candidates import Reason, Verdict
 from holdfast.domain.capabilities import Circumstances
 from holdfast.domain.events import EventKind
@@ -44,7 +44,6 @@ from holdfast.domain.transcript import Message
 from holdfast.errors import AccessDenied, InvalidInput, StoreClosed
 from holdfast.extract.model import ModelCurator
 from holdfast.ports import Curated
-from holdfast.runtime.worker import storewide
 from holdfast.sdk import MemoryRuntime
 from probes import SteppingClock
 from serving import answering, http

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from holdfast.app import Engine, open_engine
-from holdfast.domain.access import LOCAL_OPERATOR, Actor
+from holdfast.domain.access import LOCAL_OPERATOR, Actor, storewide
 from holdfast.domain.capabilities import Circumstances, catalogue
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.governance import Governance
@@ -25,7 +25,6 @@ from holdfast.domain.surface.transcripts import (
 from holdfast.domain.surface.writing import MemoryWriteCandidate
 from holdfast.domain.transcript import Message
 from holdfast.ports import Curated, Curator, Proposal, Transaction, Usage
-from holdfast.runtime.worker import storewide
 from holdfast.sdk.transcripts import TranscriptOperations
 from holdfast.sdk.writing import WritingOperations
 from holdfast.settings import Settings
@@ -71,9 +70,9 @@ class Host(TranscriptOperations, WritingOperations):
         return await self.engine._core.store.read(storewide(), lambda reader: reader.events(10_000, wanted))
 
     async def rows(self) -> Sequence[Operation]:
-        """Every operation row, oldest first. Rows of refusals wait for a commit, so there is one first."""
+        """Every operation row, oldest first. Rows of refusals come with the next commit, which is made now."""
         store = self.engine._core.store
-        await store.write(storewide(), lambda transaction: None)
+        await store.audited()
         return (await store.read(storewide(), lambda reader: reader.operations(limit=100_000)))[::-1]
 
 

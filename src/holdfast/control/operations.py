@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, ClassVar
@@ -20,7 +21,7 @@ from holdfast.domain.operations import (
     Outcome,
 )
 from holdfast.domain.scope import Scope, check_part
-from holdfast.errors import InvalidInput, NotFound
+from holdfast.errors import InvalidInput, NotFound, StoreError
 from holdfast.ports import Reader
 from holdfast.runtime.cursors import Paged
 from holdfast.runtime.idempotency import digest_of
@@ -45,7 +46,7 @@ class ListOperations(Paged, Read[None, OperationPage]):
         self._check_page(MAX_PAGE)
 
     async def prepare(self, core: Core, grant: Grant) -> None:
-        return None
+        await _caught_up(core)
 
     def apply(self, reader: Reader, prepared: None) -> OperationPage:
         return OperationPage(*self._page(reader.operations_page(self.filter, self._before(), self.limit + 1)))
@@ -69,9 +70,7 @@ class GetOperation(Read[None, Operation]):
         checked_id(self.operation_id, "operation_id")
 
     async def prepare(self, core: Core, grant: Grant) -> None:
-        # The row of a read comes with the next commit: whoever asks for it before has that come now.
-        if await core.store.read(grant, lambda reader: reader.operation(self.operation_id)) is None:
-            await core.store.write(grant, lambda transaction: None)
+        await _caught_up(core)
 
     def apply(self, reader: Reader, prepared: None) -> Operation:
         found = reader.operation(self.operation_id)
@@ -97,10 +96,19 @@ class GetMetrics(Read[None, MemoryMetrics]):
         given.check_span(self.since, self.until)
 
     async def prepare(self, core: Core, grant: Grant) -> None:
-        return None
+        await _caught_up(core)
 
     def apply(self, reader: Reader, prepared: None) -> MemoryMetrics:
         return reader.metrics(self.since, self.until)
+
+
+async def _caught_up(core: Core) -> None:
+    """The row of a read comes with the next commit: whoever looks before has that come now.
+
+    A store that cannot be written shows what it has: that is when one looks.
+    """
+    with suppress(StoreError):
+        await core.store.audited()
 
 
 def _check_filter(wanted: OperationFilter) -> None:

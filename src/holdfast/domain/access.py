@@ -309,6 +309,11 @@ def authorize(actor: Actor, action: Action, scope: Scope, *, beneath: Action | N
     return Grant(actor, action, scope, reachable)
 
 
+def storewide() -> Grant:
+    """What nobody asked for in particular: the work of the store itself, in every space."""
+    return authorize(SYSTEM, Action.WORK, Scope(space=EVERYWHERE))
+
+
 def only_reads(action: Action) -> bool:
     return action in _READS
 

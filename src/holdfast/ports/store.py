@@ -187,6 +187,9 @@ class Store(Protocol):
     async def audit(self, operation: Operation) -> None:
         """Record a read or a refusal soon: within 100 ms, and on close. Waits only if very many are waiting already."""
 
+    async def audited(self) -> None:
+        """Return when every row that `audit` was given before is in the store."""
+
     async def scrub(self) -> bool:
         """Make sure that no deleted byte is left in files. False if a reader is in the way: try again later."""
 

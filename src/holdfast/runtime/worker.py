@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from holdfast.domain import ids
-from holdfast.domain.access import SYSTEM, Action, Grant, authorize
+from holdfast.domain.access import SYSTEM, Action, authorize, storewide
 from holdfast.domain.costs import CostEvent
 from holdfast.domain.ids import JobId
 from holdfast.domain.jobs import (
@@ -88,10 +88,6 @@ class Handler:
 
 
 Handlers = Mapping[JobKind, Handler]
-
-
-def storewide() -> Grant:
-    return authorize(SYSTEM, Action.WORK, Scope(space=EVERYWHERE))
 
 
 def index_identity(core: Core) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from holdfast.domain import ids
+from holdfast.domain.access import storewide
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.ids import EventId
 from holdfast.domain.memory import Plane
@@ -13,7 +14,6 @@ from holdfast.domain.profiles import Backend, Profile
 from holdfast.domain.scope import Scope
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime.perform import Core
-from holdfast.runtime.worker import storewide
 
 # The log is cut now and then, not with every event: it may be longer than its budget by about so many.
 _SLACK = 256

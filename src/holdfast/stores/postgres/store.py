@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 
 import psycopg
 
-from holdfast.domain.access import Grant
+from holdfast.domain.access import Grant, storewide
 from holdfast.domain.operations import Operation
 from holdfast.domain.scope import Partition
 from holdfast.errors import StoreClosed
@@ -69,6 +69,10 @@ class PostgresStore:
     async def audit(self, operation: Operation) -> None:
         if not self._writers.audit(operation):
             await aside(self._writers.wait_for_room)
+
+    async def audited(self) -> None:
+        if self._writers.owes_audits:
+            await self._writers.submit(storewide(), lambda transaction: None)
 
     async def scrub(self) -> bool:
         """Vacuum what forgetting deletes from. False while somebody's older snapshot still sees it.

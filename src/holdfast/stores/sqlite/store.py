@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Any, TypeVar, cast
 
-from holdfast.domain.access import Grant
+from holdfast.domain.access import Grant, storewide
 from holdfast.domain.operations import Operation
 from holdfast.domain.scope import Partition
 from holdfast.errors import StoreClosed
@@ -64,6 +64,10 @@ class SqliteStore:
     async def audit(self, operation: Operation) -> None:
         if not self._writer.audit(operation):
             await aside(self._writer.wait_for_room)
+
+    async def audited(self) -> None:
+        if self._writer.owes_audits:
+            await self._writer.submit(storewide(), lambda transaction: None)
 
     async def scrub(self) -> bool:
         """Move the log into the file and cut it to nothing: deleted bytes are overwritten in both, and in indexes."""

@@ -97,6 +97,13 @@ class Writer:
                 self._inbox.wake()
         return not self._audits.full
 
+    @property
+    def owes_audits(self) -> bool:
+        """Whether rows wait for a commit. Until it is made they are here, so none is on its way elsewhere."""
+        with self._lock:
+            self._check_open()
+        return bool(self._audits)
+
     def wait_for_room(self) -> None:
         self._audits.wait_for_room()
 

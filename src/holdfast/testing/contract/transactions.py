@@ -217,6 +217,16 @@ class TransactionContract:
         assert len(await store.read(EVERYTHING, lambda r: r.operations(limit=2))) == 2
 
     @scenario
+    async def test_whoever_asks_for_the_audit_rows_has_them_at_once(self, store: Store) -> None:
+        scribe = Scribe()
+        rows = [scribe.operation(each) for each in (ANA, SPACE.scope) * 5]
+        for count, row in enumerate(rows, start=1):
+            await store.audit(row)
+            await store.audited()
+            assert list(await store.read(EVERYTHING, lambda r: r.operations())) == rows[:count][::-1]
+        await store.audited()
+
+    @scenario
     async def test_very_many_audit_rows_are_all_written(self, store: Store) -> None:
         scribe = Scribe()
         for _ in range(3_000):
@@ -254,6 +264,8 @@ class TransactionContract:
                 await store.write(SPACE, lambda t: t.partitions())
             with pytest.raises(StoreClosed):
                 await store.audit(scribe.operation(ANA))
+            with pytest.raises(StoreClosed):
+                await store.audited()
             with pytest.raises(StoreClosed):
                 await store.scrub()
         await store.close()
