@@ -68,7 +68,9 @@ class Desk:
     @classmethod
     async def opened(cls, location: str, hostile: HostileProvider, **options: Any) -> Desk:
         providers = Installed([local(), hostile])
-        engine = await open_engine(location, Settings(), embedder="fake", work=False, providers=providers, **options)
+        engine = await open_engine(
+            location, Settings(), **{"embedder": "fake", "work": False, "providers": providers, **options}
+        )
         return cls(engine, hostile)
 
     async def close(self) -> None:

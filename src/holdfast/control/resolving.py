@@ -1,4 +1,5 @@
-"""Which binding serves a call: one short read, every time. Nothing is remembered, so every process sees a change."""
+"""Which binding serves a call. It is looked up in the transaction that the call makes anyway, every time: a change is
+seen at once, by every process."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ def resolution_of(reader: Reader, scope: Scope, key: str | None) -> Resolution:
 async def serving(call: Call, key: str | None) -> Binding:
     """The binding that serves the call, if it can be used. The call's row names it, also if it cannot."""
     scope = call.grant.scope
-    found = await call.read(lambda reader: resolution_of(reader, scope, key))
+    found = await call.supposing((scope.space, scope.agent, key), lambda reader: resolution_of(reader, scope, key))
     if found.binding is not None:
         call.attribute(binding=found.binding.key, provider=found.binding.provider)
     return found.usable()

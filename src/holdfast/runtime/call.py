@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from enum import Enum
@@ -25,6 +25,7 @@ from holdfast.runtime.requests import Composed, Core, Read, Request, Write
 
 P = TypeVar("P")
 R = TypeVar("R")
+S = TypeVar("S", bound=Reader)
 T = TypeVar("T")
 
 # The caller's doing, not ours.
@@ -33,6 +34,26 @@ _REFUSALS = (AccessDenied, InvalidInput, NotFound, Conflict)
 NAMED = 20
 # Somebody did not want to wait any longer. A call without an event loop is interrupted in its own thread.
 CUT_OFF = (asyncio.CancelledError, KeyboardInterrupt)
+
+
+# When so much is supposed, it is forgotten, and learned again.
+_MOST_SUPPOSED = 4_096
+
+
+class Outdated(Exception):
+    """What a call supposed is so no longer. Nothing was done; the call begins anew."""
+
+
+@dataclass(slots=True)
+class _Supposed:
+    look: Callable[[Reader], Any]
+    found: Any
+    held: bool = False
+
+    def check(self, reader: Reader) -> None:
+        if self.look(reader) != self.found:
+            raise Outdated
+        self.held = True
 
 
 class Written(Enum):
@@ -82,6 +103,9 @@ class Entry:
         """How a call ended that has an answer: well, unless somebody said that it failed."""
         return self.row(Outcome.SUCCEEDED, self.touched or 0) if self.failure is None else self.ended(self.failure)
 
+    def begin_anew(self, attribution: Attribution | None) -> None:
+        self.attribution, self.touched, self.failure, self.costs = attribution, None, None, ()
+
     def ended(self, error: BaseException) -> Operation:
         return self.row(Outcome.REFUSED if isinstance(error, _REFUSALS) else Outcome.FAILED, error=error)
 
@@ -89,14 +113,17 @@ class Entry:
 class Call:
     """One composed call while it is under way: the only hands that its verb has. Implements `ports.provider.Beneath`.
 
-    Whatever changes something commits together with the call's row, so only one step may.
+    Whatever changes something commits together with the call's row, so only one step may. One that `trusts` begins
+    with what calls before it found.
     """
 
-    def __init__(self, core: Core, verb: Composed[Any], entry: Entry, grant: Grant) -> None:
+    def __init__(self, core: Core, verb: Composed[Any], entry: Entry, grant: Grant, trusts: bool = True) -> None:
         self._core = core
         self._verb = verb
         self._entry = entry
         self.grant = grant
+        self._trusts = trusts
+        self._supposed: _Supposed | None = None
 
     @property
     def operation_id(self) -> OperationId:
@@ -127,8 +154,44 @@ class Call:
         """Have the row say that the call failed, though whoever made it gets an answer."""
         self._entry.failure = error
 
+    async def supposing(self, key: Hashable, look: Callable[[Reader], T]) -> T:
+        """What `look` finds in the store: supposed to be what it found the last time, which spares a read.
+
+        The next step looks in its own transaction, before anything else. If it is not so, the call begins anew.
+        """
+        supposed = self._core.supposed
+        if self._trusts and key in supposed:
+            found: T = supposed[key]
+            self._supposed = _Supposed(look, found)
+            return found
+        found = await self.read(look)
+        if len(supposed) >= _MOST_SUPPOSED:
+            supposed.clear()
+        supposed[key] = found
+        return found
+
+    async def prove(self) -> None:
+        """`Outdated` if something was supposed, no step has looked, and it is not so."""
+        if self._supposed is not None and not self._supposed.held:
+            await self.read(lambda reader: None)
+
+    async def _step(
+        self, kind: Callable[[Grant, Callable[[S], T]], Awaitable[T]], grant: Grant, work: Callable[[S], T]
+    ) -> T:
+        """A transaction of the store, which first sees whether what is supposed is so."""
+        if (supposed := self._supposed) is None:
+            return await kind(grant, work)
+
+        def proven(transaction: S) -> T:
+            supposed.check(transaction)
+            return work(transaction)
+
+        result = await kind(grant, proven)
+        self._supposed = None
+        return result
+
     async def read(self, work: Callable[[Reader], T]) -> T:
-        return await self._core.store.read(self.grant, work)
+        return await self._step(self._core.store.read, self.grant, work)
 
     async def write(self, work: Callable[[Transaction], T]) -> T:
         """Change something; the call's row commits with it."""
@@ -141,7 +204,7 @@ class Call:
             return result
 
         self._begin()
-        result = await self._core.store.write(self.grant, whole)
+        result = await self._step(self._core.store.write, self.grant, whole)
         self._entry.written = Written.WHOLE
         return result
 
@@ -162,7 +225,7 @@ class Call:
         if isinstance(verb, Write):
             result = await self._written(grant, verb, prepared, also)
         else:
-            result = await self._core.store.read(grant, lambda reader: seen(verb, reader, prepared))
+            result = await self._step(self._core.store.read, grant, lambda reader: seen(verb, reader, prepared))
         return await verb.finish(self._core, result, self._entry.done_by)  # type: ignore[no-any-return]
 
     def beneath(self, also: Callable[[Transaction, Any], None]) -> Beneath:
@@ -181,7 +244,7 @@ class Call:
         """
         self._begin()
         try:
-            known = await self._core.store.write(self.grant, lambda transaction: self._intend(transaction, also))
+            known = await self._step(self._core.store.write, self.grant, lambda each: self._intend(each, also))
         except CUT_OFF:
             self._entry.written = Written.PERHAPS
             raise
@@ -210,8 +273,8 @@ class Call:
             verb = replace(verb, idempotency_key=key)  # type: ignore[type-var]
         check_key(verb.idempotency_key)
         digest = None if verb.idempotency_key is None else verb.digest()
-        result = await self._core.store.write(
-            grant, lambda transaction: applied(verb, transaction, prepared, self._entry, digest, also)
+        result: T = await self._step(
+            self._core.store.write, grant, lambda each: applied(verb, each, prepared, self._entry, digest, also)
         )
         self._entry.written = Written.WHOLE
         return result

@@ -17,6 +17,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -28,7 +29,7 @@ from holdfast.domain.operations import Outcome
 from holdfast.domain.scope import Scope
 from holdfast.errors import RevisionConflict, StoreError
 from holdfast.ports.watching import Watcher
-from holdfast.runtime.call import CUT_OFF, Call, Entry, Written, applied, seen
+from holdfast.runtime.call import CUT_OFF, Call, Entry, Outdated, Written, applied, seen
 from holdfast.runtime.idempotency import check_key
 from holdfast.runtime.requests import Composed, Core, Read, Request, Write
 
@@ -92,12 +93,30 @@ def _watched(watcher: Watcher, entry: Entry) -> None:
 
 
 async def _carried_out(core: Core, grant: Grant, verb: Composed[R], entry: Entry) -> R:
-    result = await verb.carry_out(core, Call(core, verb, entry, grant))
+    try:
+        result = await _attempted(core, verb, Call(core, verb, entry, grant))
+    except Outdated:
+        entry.begin_anew(verb.attribution())
+        result = await verb.carry_out(core, Call(core, verb, entry, grant, trusts=False))
     if entry.failure is not None:
         await _told(core, entry, entry.failure)
     elif entry.written is Written.NOTHING:
         touched = verb.touched(result) if entry.touched is None else entry.touched
         await core.store.audit(entry.row(Outcome.SUCCEEDED, touched))
+    return result
+
+
+async def _attempted(core: Core, verb: Composed[R], call: Call) -> R:
+    """Also what goes wrong may do so because of something that is so no longer."""
+    try:
+        result = await verb.carry_out(core, call)
+    except Outdated:
+        raise
+    except Exception:
+        with suppress(StoreError):
+            await call.prove()
+        raise
+    await call.prove()
     return result
 
 

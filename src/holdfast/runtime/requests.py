@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from holdfast.domain import ids
@@ -47,7 +47,7 @@ class Core:
     what is due, and waits. Partitions of `approximate_from` records and more get an approximate index; 0 is never.
     Without a `curator` no model is asked, and `maintain` is refused. `providers` are the memories that bindings can
     name, and `outsiders` runs those of them that reach beyond the store. `subscribers` hear of hooks besides, and a
-    `watcher` of what was done.
+    `watcher` of what was done. `supposed` is what calls found the last time (`Call.supposing`).
     """
 
     store: Store
@@ -66,6 +66,7 @@ class Core:
     outsiders: Outsiders | None = None
     subscribers: Subscribers | None = None
     watcher: Watcher | None = None
+    supposed: dict[Hashable, Any] = field(default_factory=dict)
 
 
 class Request(ABC, Generic[P, R]):
