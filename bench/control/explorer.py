@@ -14,7 +14,7 @@ import json
 import random
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
@@ -123,32 +123,56 @@ async def filled(store: Store, count: int) -> None:
         await store.write(WRITING, write)
 
 
-async def measured(store: Store, count: int) -> dict[str, dict[str, float]]:
-    """Milliseconds of a first page and of the one after it, and how many there were on it."""
-    found: dict[str, dict[str, float]] = {}
-    for name, wanted in questions(count).items():
-        first = await store.read(GRANT, lambda r, wanted=wanted: r.operations_page(wanted, None, PAGE))  # type: ignore[misc]
-        after = first[-1].id if first else None
-        times: dict[str, list[float]] = {"first": [], "next": []}
+async def page(store: Store, wanted: OperationFilter, before: str | None) -> tuple[float, Sequence[Operation]]:
+    """Milliseconds that it took, and what is on it."""
+    begun = time.perf_counter()
+    found = await store.read(GRANT, lambda reader: reader.operations_page(wanted, before, PAGE))
+    return (time.perf_counter() - begun) * 1_000, found
+
+
+async def measured(stores: dict[int, Store]) -> dict[str, dict[int, dict[str, float]]]:
+    """Of each question in each store: the medians of a first page and of the one after it, and how much was on it.
+
+    The stores are asked in turn, so that what the machine does besides befalls them alike.
+    """
+    asked = {count: questions(count) for count in stores}
+    found: dict[str, dict[int, dict[str, float]]] = {}
+    for name in asked[min(stores)]:
+        firsts = {count: (await page(store, asked[count][name], None))[1] for count, store in stores.items()}
+        times = {count: {"first": list[float](), "next": list[float]()} for count in stores}
         for _ in range(ROUNDS):
-            for which, before in (("first", None), ("next", after)):
-                begun = time.perf_counter()
-                await store.read(GRANT, lambda r, w=wanted, b=before: r.operations_page(w, b, PAGE))  # type: ignore[misc]
-                times[which].append((time.perf_counter() - begun) * 1_000)
-        found[name] = {**{which: round(median(taken), 3) for which, taken in times.items()}, "found": len(first)}
+            for count, store in stores.items():
+                for which, before in (("first", None), ("next", firsts[count][-1].id if firsts[count] else None)):
+                    times[count][which].append((await page(store, asked[count][name], before))[0])
+        found[name] = {
+            count: {**{which: round(median(taken), 3) for which, taken in each.items()}, "found": len(firsts[count])}
+            for count, each in times.items()
+        }
     return found
 
 
-async def run(sizes: list[int], url: str | None) -> dict[str, dict[str, dict[str, float]]]:
-    results: dict[str, dict[str, dict[str, float]]] = {}
+async def run(sizes: list[int], url: str | None) -> dict[str, dict[int, dict[str, float]]]:
+    stores: dict[int, Store] = {}
     with tempfile.TemporaryDirectory() as folder:
         for count in sizes:
             place = Path(folder) / f"{count}.db"
-            store: Store = SqliteStore(str(place)) if url is None else PostgresStore(f"{url}_{count}")
-            await filled(store, count)
-            results[str(count)] = await measured(store, count)
+            stores[count] = SqliteStore(str(place)) if url is None else PostgresStore(f"{url}_{count}")
+            await filled(stores[count], count)
+        found = await measured(stores)
+        for store in stores.values():
             await store.close()
-    return results
+    return found
+
+
+def shown(results: dict[str, dict[int, dict[str, float]]]) -> Iterator[str]:
+    sizes = list(next(iter(results.values())))
+    yield f"{'asked for':34} " + " ".join(f"{size:>12,} {'next':>8}" for size in sizes) + "   grows   (ms, median)"
+    for name, each in results.items():
+        cells = " ".join(f"{each[size]['first']:12.3f} {each[size]['next']:8.3f}" for size in sizes)
+        yield f"{name:34} {cells} {each[sizes[-1]]['first'] / each[sizes[0]]['first']:7.2f}"
+    middles = [median(each[size]["first"] for each in results.values()) for size in sizes]
+    cells = " ".join(f"{middle:12.3f} {'':8}" for middle in middles)
+    yield f"{'the median of these':34} {cells} {middles[-1] / middles[0]:7.2f}"
 
 
 def main() -> None:
@@ -158,14 +182,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     results = asyncio.run(run(given.sizes, given.postgres))
-    if given.json:
-        print(json.dumps(results, indent=2))
-        return
-    columns = [f"{int(size):,}" for size in results]
-    print(f"{'asked for':34} " + " ".join(f"{size:>12} {'next':>8}" for size in columns) + "   ms, median")
-    for name in next(iter(results.values())):
-        cells = " ".join(f"{each[name]['first']:12.3f} {each[name]['next']:8.3f}" for each in results.values())
-        print(f"{name:34} {cells}")
+    print(json.dumps(results, indent=2) if given.json else "\n".join(shown(results)))
 
 
 if __name__ == "__main__":
