@@ -446,7 +446,7 @@ def test_a_caller_that_does_not_want_to_wait_any_longer_leaves_a_row(desk: Desk,
     desk.hostile.does["query"] = hang
     with rows_of(desk, runner.run) as rows, pytest.raises(asyncio.CancelledError):
         runner.run(cut_off())
-    assert [(row.outcome, row.error_code) for row in rows] == [(Outcome.FAILED, "cancelled")]
+    assert [(row.outcome, row.error_code) for row in rows] == [(Outcome.UNKNOWN, "cancelled")]
 
 
 def test_too_many_calls_at_once_are_refused_and_the_others_are_served(

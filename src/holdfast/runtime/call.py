@@ -106,6 +106,10 @@ class Entry:
     def begin_anew(self, attribution: Attribution | None) -> None:
         self.attribution, self.touched, self.failure, self.costs = attribution, None, None, ()
 
+    def left(self, error: BaseException) -> Operation:
+        """Nobody waited for what came of it, and somebody may have done it."""
+        return self.row(Outcome.UNKNOWN, error=error)
+
     def ended(self, error: BaseException) -> Operation:
         return self.row(Outcome.REFUSED if isinstance(error, _REFUSALS) else Outcome.FAILED, error=error)
 
