@@ -68,6 +68,7 @@ async def _outside(
         # What an adapter can do may be less than what its provider can, and may change.
         if needs is not None and not has(adapter.capabilities, needs):
             raise _cannot(binding, needs)
+        call.asked()
         return work(adapter)
 
     async def asked() -> Told[T]:

@@ -80,6 +80,7 @@ class Entry:
     attribution: Attribution | None = None
     touched: int | None = None  # if it is known before the answer is made
     written: Written = Written.NOTHING
+    asked: bool = False  # whether somebody outside was
     failure: BaseException | None = None  # if it failed, and its caller has an answer all the same
     told: Operation | None = None  # the row, as it was last made
     costs: tuple[CostEvent, ...] = ()  # what it wrote into the ledger
@@ -157,6 +158,10 @@ class Call:
     def fail(self, error: BaseException) -> None:
         """Have the row say that the call failed, though whoever made it gets an answer."""
         self._entry.failure = error
+
+    def asked(self) -> None:
+        """Say that somebody outside is asked now."""
+        self._entry.asked = True
 
     async def supposing(self, key: Hashable, look: Callable[[Reader], T]) -> T:
         """What `look` finds in the store: supposed to be what it found the last time, which spares a read.

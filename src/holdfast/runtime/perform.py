@@ -125,8 +125,7 @@ async def _told(core: Core, entry: Entry, error: BaseException) -> None:
     if entry.written is Written.NOTHING:
         await core.store.audit(entry.ended(error))
     elif entry.written in (Written.INTENT, Written.PERHAPS):
-        asked = entry.written is Written.INTENT
-        row = entry.left(error) if asked and isinstance(error, CUT_OFF) else entry.ended(error)
+        row = entry.left(error) if entry.asked and isinstance(error, CUT_OFF) else entry.ended(error)
         try:
             await core.store.write(authorize(entry.actor, entry.action, entry.scope), lambda t: t.settle(row))
         except RevisionConflict:
