@@ -49,7 +49,7 @@ MAX_DEAF = 8  # calls of one adapter that would not be cancelled
 MAX_OPEN = 128  # adapters
 CLOSE_SECONDS = 2.0
 RETIRE_SECONDS = 60.0  # what is under way when a binding changes may still end
-HEARS_WITHIN_SECONDS = 0.2
+HEARS_WITHIN_SECONDS = 1.0  # on a busy machine a thread may wait its turn for long
 # What an adapter of its own accord may say to a caller, in our words.
 _PASSED_ON = (ProviderError, SecretUnavailable, CapabilityUnavailable, NotFound, Conflict, InvalidInput)
 
