@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
-from holdfast.domain.scope import Scope
+from holdfast.domain.scope import Scope, could_be_part
 
 MAX_QUERY_CHARS = 4_000
 MAX_TOP_K = 25
@@ -92,6 +92,32 @@ class HookContext:
     triggered_at: datetime
     actor_agent_id: str | None = None
     run_id: str | None = None
+
+
+class Concern(NamedTuple):
+    """What something is looked up by: the agent, project, issue and run that it was for."""
+
+    agent: str | None = None
+    project: str | None = None
+    issue: str | None = None
+    run: str | None = None
+
+
+def concern(scope: Scope, source: SourceRef | None, hook: HookContext | None) -> Concern:
+    """Each as the scope has it, else as the source or the hook does. The scope itself says only what was asked for.
+
+    A source may name what is too long for a scope. Nobody can ask for that, so it is not looked up by either.
+    """
+    agent, issue, run = scope.agent, scope.issue, scope.run
+    if source is not None:
+        issue, run = issue or _name(source.issue_id), run or _name(source.run_id)
+    if hook is not None:
+        agent, run = agent or _name(hook.actor_agent_id), run or _name(hook.run_id)
+    return Concern(agent, scope.project, issue, run)
+
+
+def _name(given: str | None) -> str | None:
+    return given if could_be_part(given) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,6 +86,17 @@ CONVERSATION_PARTS = ("conversation", "app", "project", "channel", "namespace")
 FILTER_PARTS = ("app", "project", "channel", "conversation", "run", "issue", "namespace")
 
 
+def could_be_part(value: str | None) -> bool:
+    """Whether a name that was given elsewhere could stand in a scope, and so be asked for."""
+    if value is None:
+        return False
+    try:
+        check_part("name", value)
+    except InvalidScope:
+        return False
+    return True
+
+
 def check_part(name: str, value: object) -> None:
     if not isinstance(value, str):
         raise InvalidScope(name, f"expected text, got {type(value).__name__}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from holdfast.domain.contract import Concern, concern
 from holdfast.domain.operations import Attribution, Operation
 from holdfast.domain.times import to_micros
 from holdfast.stores.sql import rows
@@ -31,7 +32,8 @@ _UNLESS_THERE = {
 }
 _SETTLE = (
     "UPDATE operations SET outcome = ?, error_code = ?, touched = ?, duration_micros = ?, binding = ?,"
-    " source_kind = ?, hook = ?, details = ? WHERE space = ? AND action = ? AND id = ? AND outcome = 'unknown'"
+    " source_kind = ?, hook = ?, details = ?, agent = ?, project = ?, issue = ?, run = ?"
+    " WHERE space = ? AND action = ? AND id = ? AND outcome = 'unknown'"
 )
 
 
@@ -56,8 +58,8 @@ def record_operation(
         (
             operation.id, scope.space, rows.scope_json(scope), *placed, operation.actor.kind,
             operation.actor.id, operation.action, operation.outcome, operation.error_code, operation.touched,
-            to_micros(operation.started_at), operation.duration_micros, scope.agent, scope.project, scope.issue,
-            scope.run, *(() if given is None else _attributed(given)),
+            to_micros(operation.started_at), operation.duration_micros, *_looked_up_by(operation),
+            *(() if given is None else _attributed(given)),
         ),
     )  # fmt: skip
 
@@ -69,10 +71,18 @@ def settle_operation(database: Database, operation: Operation) -> int:
         _SETTLE,
         (
             operation.outcome, operation.error_code, operation.touched, operation.duration_micros,
-            *((None,) * 4 if given is None else _attributed(given)), operation.scope.space, operation.action,
-            operation.id,
+            *((None,) * 4 if given is None else _attributed(given)), *_looked_up_by(operation),
+            operation.scope.space, operation.action, operation.id,
         ),
     ).rowcount  # fmt: skip
+
+
+def _looked_up_by(operation: Operation) -> Concern:
+    """What the explorer asks by. The scope is shown as it was given, from a column of its own."""
+    scope, given = operation.scope, operation.attribution
+    if given is None:
+        return Concern(scope.agent, scope.project, scope.issue, scope.run)
+    return concern(scope, given.source, given.hook)
 
 
 def _attributed(given: Attribution) -> tuple[Any, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from holdfast.domain.contract import Concern, concern
 from holdfast.domain.ids import JobId
 from holdfast.domain.jobs import Cause, Job, JobKind, JobStatus, NewJob
 from holdfast.domain.times import to_micros
@@ -28,14 +29,9 @@ def _caused(cause: Cause | None) -> tuple[str | None, str | None, str | None]:
     return cause.binding, None if cause.hook is None else cause.hook.kind, cause_json(cause)
 
 
-def _for(job: NewJob | Job) -> tuple[str | None, str | None]:
-    """The issue and the run that it is for: those of its scope, else of what it goes back to."""
-    issue, run, cause = job.scope.issue, job.scope.run, job.cause
-    if cause is not None and cause.source is not None:
-        issue, run = issue or cause.source.issue_id, run or cause.source.run_id
-    if cause is not None and cause.hook is not None:
-        run = run or cause.hook.run_id
-    return issue, run
+def _looked_up_by(job: NewJob | Job) -> Concern:
+    cause = job.cause or Cause()
+    return concern(job.scope, cause.source, cause.hook)
 
 
 class JobTable(SqlReader):
@@ -71,7 +67,7 @@ class JobTable(SqlReader):
             (
                 job_id, job.kind, job.scope.space, self._number_of(job.scope.partition),
                 rows.scope_json(job.scope), json.dumps(job.record_ids), attempt, retry_of, to_micros(created_at),
-                to_micros(due), total, job.scope.agent, job.scope.project, *_for(job), *_caused(job.cause),
+                to_micros(due), total, *_looked_up_by(job), *_caused(job.cause),
             ),
         )  # fmt: skip
 

@@ -48,10 +48,16 @@ async def of(store: Store, job_id: str) -> Job:
 
 
 def matches(job: Job, wanted: JobFilter, now: datetime) -> bool:
-    cause = job.cause or Cause()
+    """What the filter means, said plainly: what the scope does not name, the source or the hook may."""
+    cause, scope = job.cause or Cause(), job.scope
     state = wanted.state
+    of_source = (None, None) if cause.source is None else (cause.source.issue_id, cause.source.run_id)
+    of_hook = (None, None) if cause.hook is None else (cause.hook.actor_agent_id, cause.hook.run_id)
     pairs = [
-        *((getattr(wanted, part), getattr(job.scope, part)) for part in ("agent", "project", "issue", "run")),
+        (wanted.agent, scope.agent or of_hook[0]),
+        (wanted.project, scope.project),
+        (wanted.issue, scope.issue or of_source[0]),
+        (wanted.run, scope.run or of_source[1] or of_hook[1]),
         (wanted.binding, cause.binding),
         (wanted.hook, None if cause.hook is None else cause.hook.kind),
     ]
@@ -205,14 +211,15 @@ class ControlJobContract:
             return chance.choice((None, *values))
 
         for _ in range(80):
-            hook = maybe(scribe.hook(), scribe.hook(HookKind.MANUAL_CAPTURE))
+            hook = maybe(scribe.hook(), replace(scribe.hook(HookKind.MANUAL_CAPTURE), actor_agent_id="1", run_id="1"))
+            source = maybe(scribe.source(issue_id="1"), scribe.source(issue_id="2", run_id="1"))
             parts = {part: maybe("1", "2") for part in ("agent", "project", "issue", "run")}
             await queued(
                 store,
                 scribe,
                 kind=chance.choice((JobKind.DELIVER, JobKind.EXTRACT)),
                 scope=scribe.scope(**{part: value for part, value in parts.items() if value}),
-                cause=maybe(Cause(binding=maybe("x"), hook=hook)),
+                cause=maybe(Cause(binding=maybe("x"), hook=hook, source=source)),
             )
             scribe.clock.step(chance.choice((0, 1, 4_000)))
         for _ in range(50):

@@ -14,6 +14,7 @@ import pytest
 from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor, ActorKind, authorize
 from holdfast.domain.contract import HookKind, SourceKind
 from holdfast.domain.ids import OperationId
+from holdfast.domain.jobs import Cause
 from holdfast.domain.operations import (
     TYPE_OF,
     Attribution,
@@ -35,11 +36,16 @@ TICK = timedelta(microseconds=1)
 
 
 def matches(operation: Operation, wanted: OperationFilter) -> bool:
-    """What the filter means, said plainly."""
-    given = operation.attribution or Attribution()
+    """What the filter means, said plainly: what the scope does not name, the source or the hook may."""
+    given, scope = operation.attribution or Attribution(), operation.scope
     source = None if given.source is None else given.source.kind
+    of_source = (None, None) if given.source is None else (given.source.issue_id, given.source.run_id)
+    of_hook = (None, None) if given.hook is None else (given.hook.actor_agent_id, given.hook.run_id)
     pairs = [
-        *((getattr(wanted, part), getattr(operation.scope, part)) for part in ("agent", "project", "issue", "run")),
+        (wanted.agent, scope.agent or of_hook[0]),
+        (wanted.project, scope.project),
+        (wanted.issue, scope.issue or of_source[0]),
+        (wanted.run, scope.run or of_source[1] or of_hook[1]),
         (wanted.binding, given.binding),
         (wanted.source_kind, source),
         (wanted.type, TYPE_OF.get(operation.action)),
@@ -59,11 +65,14 @@ def some_operation(scribe: ControlScribe, chance: random.Random) -> Operation:
     def maybe(*values: Any) -> Any:
         return chance.choice((None, *values))
 
+    def some_names(**names: str) -> dict[str, str]:
+        return {name: value for name, value in names.items() if maybe(value)}
+
     source = maybe(SourceKind.RUN, SourceKind.ISSUE_COMMENT)
     attribution = Attribution(
         binding=maybe("x", "y"),
-        source=None if source is None else scribe.source(source),
-        hook=maybe(scribe.hook()),
+        source=None if source is None else scribe.source(source, **some_names(issue_id="i", run_id="s")),
+        hook=maybe(scribe.hook(), replace(scribe.hook(), actor_agent_id=maybe("a"), run_id=maybe("r"))),
     )
     return scribe.operation(
         action=chance.choice((Action.CAPTURE, Action.ADD, Action.QUERY, Action.SEARCH, Action.CORRECT, Action.JOBS)),
@@ -151,6 +160,42 @@ class ControlTrailContract:
             wanted = some_filter(made, chance)
             expected = [each for each in reversed(made) if matches(each, wanted)]
             assert await all_pages(store, wanted, chance.choice((3, 50))) == expected, wanted
+
+    @scenario
+    async def test_what_a_source_or_hook_names_is_looked_up_by_and_the_scope_stays_as_it_was_given(
+        self, store: Store
+    ) -> None:
+        scribe = ControlScribe()
+        source = scribe.source(SourceKind.ISSUE_COMMENT, issue_id="of-source", run_id="of-source")
+        attribution = Attribution("x", source=source, hook=scribe.hook())
+        plain = scribe.operation(attribution=attribution, outcome=Outcome.UNKNOWN)
+        own = scribe.operation(attribution=attribution, scope=scribe.scope(agent="a", issue="i", run="r"))
+        by_hook = scribe.operation(attribution=Attribution("x", hook=scribe.hook()))
+        late = scribe.operation(outcome=Outcome.UNKNOWN)
+        await record_all(store, [plain, own, by_hook, late])
+        settled = replace(late, outcome=Outcome.SUCCEEDED, attribution=attribution)
+        await store.write(GRANT, lambda t: t.settle(settled))
+        for wanted, expected in (
+            (OperationFilter(issue="of-source"), [settled, plain]),
+            (OperationFilter(run="of-source"), [settled, plain]),
+            (OperationFilter(run="run-1"), [by_hook]),
+            (OperationFilter(agent="agent-1"), [settled, by_hook, plain]),
+            (OperationFilter(agent="a", issue="i", run="r"), [own]),
+        ):
+            assert await all_pages(store, wanted, 2) == expected, wanted
+
+    @scenario
+    async def test_what_is_too_long_to_be_asked_for_is_kept_and_not_looked_up_by(self, store: Store) -> None:
+        scribe, chance = ControlScribe(), random.Random(0)  # noqa: S311 - nothing secret
+        long = "".join(chr(chance.randrange(0x4E00, 0x9FFF)) for _ in range(1_024))
+        source = scribe.source(SourceKind.ISSUE, issue_id=long, run_id=long)
+        made = scribe.operation(attribution=Attribution(source=source, hook=scribe.hook()), outcome=Outcome.UNKNOWN)
+        await record_all(store, [made])
+        settled = replace(made, outcome=Outcome.FAILED)
+        await store.write(GRANT, lambda t: t.settle(settled))
+        assert await all_pages(store, OperationFilter(run="run-1"), 2) == [settled]
+        job_id, job = scribe.job(scope=scribe.scope(), cause=Cause(source=source))
+        assert await store.write(GRANT, lambda t: t.enqueue(job_id, job, scribe.now())) == job_id
 
     @scenario
     async def test_times_count_where_ids_do_not_tell_them(self, store: Store) -> None:
