@@ -98,6 +98,7 @@ def _tell(one: Delivery, as_json: bool) -> None:
         "hook id": one.hook.hook_id,
         "source": one.source.kind,
         "to": one.to,
+        "binding": one.binding or "-",
         "status": _status(one),
         "attempts": str(one.attempts),
         "emitted": moment(one.created_at),

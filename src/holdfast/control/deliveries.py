@@ -11,7 +11,7 @@ from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.contract import DEFAULT_PAGE, MAX_PAGE, HookKind, SourceKind
 from holdfast.domain.events import EventKind
-from holdfast.domain.hooks import Delivery, DeliveryFilter, DeliveryPage, DeliveryStatus, binding_of
+from holdfast.domain.hooks import Delivery, DeliveryFilter, DeliveryPage, DeliveryStatus
 from holdfast.domain.ids import DeliveryId, JobId, OperationId, checked_id
 from holdfast.domain.jobs import Cause, JobKind, NewJob
 from holdfast.domain.scope import Scope
@@ -141,7 +141,7 @@ def revived(core: Core, grant: Grant, transaction: Transaction, delivery: Delive
 
 def queue(core: Core, transaction: Transaction, delivery: Delivery, operation_id: OperationId | None = None) -> None:
     """Have a worker deliver it."""
-    cause = Cause(operation_id, binding_of(delivery.to), delivery.hook, delivery.source)
+    cause = Cause(operation_id, delivery.binding, delivery.hook, delivery.source)
     job = NewJob(JobKind.DELIVER, delivery.scope, (delivery.id,), cause)
     transaction.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
 

@@ -16,7 +16,7 @@ from holdfast.control.asking import ask
 from holdfast.control.resolving import resolution_of
 from holdfast.control.subscribers import tell
 from holdfast.domain.access import SYSTEM, Action, authorize
-from holdfast.domain.bindings import Binding
+from holdfast.domain.bindings import Binding, Resolution
 from holdfast.domain.contract import CaptureRequest, SourcePayload
 from holdfast.domain.hooks import (
     MODES,
@@ -112,6 +112,23 @@ class _Attempt(Composed[None]):
     def attribution(self) -> Attribution:
         return Attribution(source=self.delivery.source, hook=self.delivery.hook)
 
+    async def bound(self, call: Call, key: str | None) -> Resolution:
+        """The binding that served when the hook was emitted, as it is by now."""
+        try:
+            return await call.read(lambda reader: resolution_of(reader, self.scope, key))
+        except BindingNotFound:
+            self.noted.reason = SkipReason.NO_BINDING
+            raise
+
+    def wanted_by(self, found: Resolution) -> Binding:
+        """The binding, if it still has the hook switched on: else it is told to nobody."""
+        kind = self.delivery.hook.kind
+        self.noted.reason = why_not(found.binding, kind)
+        binding = found.usable()
+        if self.noted.reason is not None:
+            raise BindingDisabled(f"the binding {binding.key!r} does not take {kind}; switch that on, and try again")
+        return binding
+
     async def gone(self, core: Core, call: Call) -> bool:
         """Whether nobody wants it any more, by now: what was dropped or forgotten is told to nobody."""
         delivery = await call.read(lambda reader: reader.delivery(self.delivery.id))
@@ -139,7 +156,10 @@ class _ToBinding(_Attempt):
 
     async def carry_out(self, core: Core, call: Call) -> None:
         self.noted.operation_id = call.operation_id
-        binding = await self._binding(call)
+        found = await self.bound(call, binding_of(self.delivery.to))
+        if found.binding is not None:
+            call.attribute(binding=found.binding.key, provider=found.binding.provider)
+        binding = self.wanted_by(found)
         if await self.gone(core, call):
             return
         request = capture_of(binding, self.delivery, self.payload)
@@ -152,31 +172,20 @@ class _ToBinding(_Attempt):
             also=self.arrived(core, call),
         )
 
-    async def _binding(self, call: Call) -> Binding:
-        key, kind = binding_of(self.delivery.to), self.delivery.hook.kind
-        try:
-            found = await call.read(lambda reader: resolution_of(reader, self.scope, key))
-        except BindingNotFound:
-            self.noted.reason = SkipReason.NO_BINDING
-            raise
-        if found.binding is not None:
-            call.attribute(binding=found.binding.key, provider=found.binding.provider)
-        self.noted.reason = why_not(found.binding, kind)
-        binding = found.usable()
-        if self.noted.reason is not None:
-            raise BindingDisabled(f"the binding {binding.key!r} does not take {kind}; switch that on, and try again")
-        return binding
-
     def touched(self, result: None) -> int:
         return 1
 
 
 @dataclass(frozen=True, slots=True)
 class _ToSubscriber(_Attempt):
+    """If what serves the scope still has the hook switched on. How it goes is no outcome of the binding's."""
+
     action: ClassVar[Action] = Action.DELIVER_HOOK
 
     async def carry_out(self, core: Core, call: Call) -> None:
         self.noted.operation_id = call.operation_id
+        if self.delivery.binding is not None:
+            self.wanted_by(await self.bound(call, self.delivery.binding))
         name = subscriber_of(self.delivery.to) or ""
         handler = None if core.subscribers is None else core.subscribers.handler(name)
         if handler is None:
@@ -184,7 +193,7 @@ class _ToSubscriber(_Attempt):
         given = self.delivery
         if await self.gone(core, call):
             return
-        event = HookEvent(given.hook, given.scope, given.source, self.payload, given.hook.hook_id)
+        event = HookEvent(given.hook, given.scope, given.source, self.payload, given.hook.hook_id, given.binding)
         await call.outside(lambda: tell(name, handler, event), also=self.arrived(core, call))
 
 

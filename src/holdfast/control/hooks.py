@@ -1,7 +1,7 @@
 """Hooks: what happens elsewhere is given to the memory that serves it, once; and a run asks for what it should know.
 
 A hook goes to the binding that serves its scope, and to each subscriber: a delivery each, on record in the commit of
-the call. What our own store keeps is captured in that commit; what goes outside is done by workers (`delivering`), at
+the call. One that is switched off there goes to nobody. What our own store keeps is captured in that commit; what goes outside is done by workers (`delivering`), at
 least once, with the hook's id to tell a repetition by. A hook of the same id goes to the same place once.
 """
 
@@ -33,6 +33,7 @@ from holdfast.domain.hooks import (
     to_binding,
     to_subscriber,
     why_not,
+    why_unheard,
 )
 from holdfast.domain.ids import DeliveryId, checked_id
 from holdfast.domain.operations import Attribution
@@ -121,16 +122,23 @@ class EmitHook(Composed[Emitted]):
         return made
 
     def _deliveries(self, core: Core, hook: HookContext, found: Resolution) -> list[NewDelivery]:
-        """One for the binding that serves the scope, and one for each subscriber."""
-        to, status, reason = _place(core, found, self.kind)
-        places = [(to, status, reason)]
+        """One for the binding that serves the scope, and one for each subscriber, if it is switched on there."""
+        places = [_place(core, found, self.kind)]
         if core.subscribers is not None:
-            names = core.subscribers.of(self.kind)
-            places += [(to_subscriber(name), DeliveryStatus.PENDING, None) for name in names]
-        return [self._new(core, hook, *place) for place in places]
+            unheard = why_unheard(found.binding, self.kind)
+            status = DeliveryStatus.PENDING if unheard is None else DeliveryStatus.SKIPPED
+            places += [(to_subscriber(name), status, unheard) for name in core.subscribers.of(self.kind)]
+        served = None if found.binding is None else found.binding.key
+        return [self._new(core, hook, served, *place) for place in places]
 
     def _new(
-        self, core: Core, hook: HookContext, to: str, status: DeliveryStatus, reason: SkipReason | None
+        self,
+        core: Core,
+        hook: HookContext,
+        served: str | None,
+        to: str,
+        status: DeliveryStatus,
+        reason: SkipReason | None,
     ) -> NewDelivery:
         now = core.clock.now()
         delivery = Delivery(
@@ -144,6 +152,7 @@ class EmitHook(Composed[Emitted]):
             attempts=int(status is DeliveryStatus.DELIVERED),
             reason=reason,
             digest=digest_of(self.kind, self.scope.given(), _plain(self.source), _plain(self.payload)),
+            binding=served,
         )
         return NewDelivery(delivery, self.payload if status is DeliveryStatus.PENDING else None)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from holdfast.domain.bindings import Binding
+from holdfast.domain.bindings import HOOKS_AT_FIRST, Binding
 from holdfast.domain.contract import CaptureMode, HookContext, HookKind, Snippet, SourceKind, SourcePayload, SourceRef
 from holdfast.domain.ids import DeliveryId, OperationId
 from holdfast.domain.scope import Scope
@@ -65,6 +65,17 @@ def why_not(binding: Binding | None, kind: HookKind) -> SkipReason | None:
     return None if binding.delivers(kind) else SkipReason.HOOK_DISABLED
 
 
+def why_unheard(binding: Binding | None, kind: HookKind) -> SkipReason | None:
+    """What keeps a hook from those who subscribed to it: whatever keeps it from the binding that serves its scope.
+
+    Where nothing is bound there is no switch, and the ones that every binding begins with hold: a company without a
+    memory may have its runs heard of, and has asked nobody to listen to comments.
+    """
+    if binding is None:
+        return None if HOOKS_AT_FIRST[kind] else SkipReason.HOOK_DISABLED
+    return why_not(binding, kind)
+
+
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """One hook on its way to one place: `binding:<key>`, or `subscriber:<name>`.
@@ -85,6 +96,7 @@ class Delivery:
     operation_id: OperationId | None = None  # of the last attempt
     updated_at: datetime | None = None
     digest: str = ""  # of the payload: another under the same hook id is a conflict; empty once it was forgotten
+    binding: str | None = None  # what served the scope when the hook was emitted, whoever it goes to
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +123,17 @@ class DeliveryPage:
 
 @dataclass(frozen=True, slots=True)
 class HookEvent:
-    """What a subscriber is given: at least once, and in no order. `idempotency_id` is the same each time."""
+    """What a subscriber is given: at least once, and in no order. `idempotency_id` is the same each time.
+
+    `binding` is the key of what serves the scope, and has this hook switched on; None if nothing is bound there.
+    """
 
     hook: HookContext
     scope: Scope
     source: SourceRef
     payload: SourcePayload
     idempotency_id: str
+    binding: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,6 +130,7 @@ class DeliveryTold(Answer):
 
     delivery_id: str
     to: str
+    binding: str | None
     status: DeliveryStatus
     reason: str | None
     attempts: int
@@ -145,6 +146,7 @@ class DeliveryTold(Answer):
         return cls(
             delivery_id=found.id,
             to=found.to,
+            binding=found.binding,
             status=found.status,
             reason=found.reason,
             attempts=found.attempts,

@@ -74,6 +74,7 @@ def _delivery(row: Sequence[Any]) -> Delivery:
         operation_id=None if row[7] is None else OperationId(row[7]),
         updated_at=rows.moment(row[10]),
         digest=row[8],
+        binding=details.get("binding"),
     )
 
 
@@ -149,7 +150,8 @@ class DeliveryWriter(DeliveryReader):
         place = given.scope.partition
         if not self._grant.reaches(place):
             raise AccessDenied("the grant does not reach this scope")
-        details = as_json({"hook": hook_entry(given.hook), "source": source_entry(given.source)})
+        told = {"hook": hook_entry(given.hook), "source": source_entry(given.source), "binding": given.binding}
+        details = as_json(told)
         values = (
             given.id, place.space, given.to, given.hook.hook_id, given.hook.kind, given.source.kind,
             rows.scope_json(given.scope), _home(place), details, given.status, given.attempts, given.reason,

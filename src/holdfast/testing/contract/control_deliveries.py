@@ -45,6 +45,7 @@ class ControlDeliveryContract:
         for made in (
             scribe.delivery(),
             scribe.delivery(scope=scribe.scope(agent="bo"), status=_S.SKIPPED, reason="hook_disabled", digest=""),
+            scribe.delivery(to="subscriber:audience", binding="other"),
             scribe.delivery(
                 hook=replace(scribe.hook(), actor_agent_id=None, run_id=None),
                 source=scribe.source(SourceKind.ISSUE_COMMENT, issue_id="i", comment_id="c", external_ref="http://x/ü"),
