@@ -1,4 +1,4 @@
-"""What subscribers are given: the hooks that are switched on at the binding that serves the scope, and by whose leave."""
+"""What subscribers are given: the hooks that are switched on at the binding that serves, and its key."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Hooks: what happens elsewhere is given to the memory that serves it, once; and a run asks for what it should know.
 
 A hook goes to the binding that serves its scope, and to each subscriber: a delivery each, on record in the commit of
-the call. One that is switched off there goes to nobody. What our own store keeps is captured in that commit; what goes outside is done by workers (`delivering`), at
-least once, with the hook's id to tell a repetition by. A hook of the same id goes to the same place once.
+the call. One that is switched off at that binding goes to nobody. What our own store keeps is captured in that commit;
+what goes outside is done by workers (`delivering`), at least once, with the hook's id to tell a repetition by. A hook
+of the same id goes to the same place once.
 """
 
 from __future__ import annotations
