@@ -13,6 +13,7 @@ import pytest
 from holdfast.domain.bindings import Binding
 from holdfast.domain.contract import Capabilities
 from holdfast.domain.ids import BindingId
+from holdfast.domain.references import secrets_in
 from holdfast.domain.secret import Secret
 from holdfast.errors import (
     InvalidConfiguration,
@@ -22,7 +23,6 @@ from holdfast.errors import (
 )
 from holdfast.ports.provider import Adapter, Beneath
 from holdfast.providers import ConfiguredProvider, OutsideConfiguration, SecretReference
-from holdfast.providers.configured import secret_properties
 from holdfast.providers.registry import GROUP, ProviderRegistry
 from holdfast.providers.secrets import SecretResolver
 
@@ -168,6 +168,13 @@ def test_a_secret_that_is_not_there_keeps_the_adapter_closed() -> None:
         registry(point("keyed", "Keyed")).adapter(bound("keyed", url="x", key="env://HOLDFAST_SECRET_K"))
 
 
+@pytest.mark.parametrize("given", [CANARY, [CANARY], {"key": CANARY}, 7, ""])
+def test_what_is_stored_and_is_no_reference_keeps_the_adapter_closed(given: Any) -> None:
+    with pytest.raises(SecretUnavailable, match=r"config\.key") as told:
+        registry(point("keyed", "Keyed")).adapter(bound("keyed", url="x", key=given))
+    assert CANARY not in str(told.value)
+
+
 def test_one_that_works_beneath_a_call_is_not_opened_outside() -> None:
     with pytest.raises(ProviderMisconfigured):
         registry().adapter(bound("local"))
@@ -176,7 +183,8 @@ def test_one_that_works_beneath_a_call_is_not_opened_outside() -> None:
 
 
 def test_a_schema_marks_its_secrets_also_where_they_may_be_left_out() -> None:
-    assert secret_properties(Keyed().schema()) == ("key", "second")
+    config = {"url": "a", "key": "b", "second": "c", "timeout_seconds": 3.0}
+    assert list(secrets_in(Keyed().schema(), config)) == [("key", "b"), ("second", "c")]
 
 
 def test_a_checked_configuration_has_its_defaults() -> None:

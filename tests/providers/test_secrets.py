@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.domain.references import is_reference
 from holdfast.errors import SecretUnavailable
-from holdfast.providers.secrets import MAX_SECRET_BYTES, SecretResolver, is_reference
+from holdfast.providers.secrets import MAX_SECRET_BYTES, SecretResolver
 
 CANARY = "canary-5f1c"
 VARIABLES = {

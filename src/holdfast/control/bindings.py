@@ -24,8 +24,17 @@ from holdfast.domain.events import Event, EventKind
 from holdfast.domain.ids import BindingId
 from holdfast.domain.numbers import checked_flag, checked_whole
 from holdfast.domain.operations import Attribution
+from holdfast.domain.references import check_references
 from holdfast.domain.scope import Scope, check_part
-from holdfast.errors import AccessDenied, BindingNotFound, InvalidInput, InvalidScope, RevisionConflict, UnknownProvider
+from holdfast.errors import (
+    AccessDenied,
+    BindingNotFound,
+    InvalidInput,
+    InvalidScope,
+    ProviderMisconfigured,
+    RevisionConflict,
+    UnknownProvider,
+)
 from holdfast.ports import Reader, Transaction
 from holdfast.ports.provider import Provider
 from holdfast.runtime.perform import Core, Read, Write
@@ -437,8 +446,22 @@ def _check_may_configure(grant: Grant, provider: Provider) -> None:
 
 
 def _checked(provider: Provider, config: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration as its provider wants it, with defaults."""
-    return dict(provider.check(config))
+    """The configuration as its provider wants it, with defaults.
+
+    That a secret is a reference is not left to the provider: neither a key that was given nor one that it made of what
+    was given is ever stored.
+    """
+    schema = provider.schema()
+    check_references(schema, config)
+    checked = provider.check(config)
+    if not isinstance(checked, Mapping):
+        raise ProviderMisconfigured(
+            f"{provider.key!r:.80} made no configuration of what was given; see to the provider"
+        )
+    made = dict(checked)
+    given.check_data(made, "config")
+    check_references(schema, made)
+    return made
 
 
 def _check_hooks(hooks: object) -> None:

@@ -114,13 +114,15 @@ class Provider(Protocol):
     def outside(self) -> bool: ...
 
     def schema(self) -> Mapping[str, Any]:
-        """JSON Schema of its configuration. A property with `"secret": true` takes a reference, never a secret."""
+        """JSON Schema of its configuration. What has `"secret": true` takes a reference, never a secret: nothing else
+        is stored there, whatever `check` thinks of it.
+        """
 
     def check(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
         """The configuration, with defaults filled in; `InvalidConfiguration` naming the field if it cannot be used."""
 
     def open(self, config: Mapping[str, Any], secrets: Mapping[str, Secret], beneath: Beneath | None) -> Adapter:
-        """For a checked configuration. `secrets` holds those that it refers to, by property.
+        """For a checked configuration. `secrets` holds those that it refers to, by path: `key`, or `server.key`.
 
         `beneath` is there for a provider that does not reach outside, and is good for one call.
         """

@@ -13,21 +13,19 @@ from typing import Annotated, Any, ClassVar, Generic, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from holdfast.domain.contract import Capabilities
+from holdfast.domain.references import MARK, NO_REFERENCE, is_reference
 from holdfast.domain.secret import Secret
 from holdfast.errors import InvalidConfiguration
 from holdfast.ports.provider import Adapter, Beneath
-from holdfast.providers.secrets import is_reference
-
-SECRET = "secret"  # noqa: S105 (the name of a mark in a schema)
 
 
 def _reference(value: str) -> str:
     if not is_reference(value):
-        raise ValueError("takes a reference to a secret, never the secret itself: env://NAME or file://PATH")
+        raise ValueError(NO_REFERENCE)
     return value
 
 
-SecretReference = Annotated[str, AfterValidator(_reference), Field(json_schema_extra={SECRET: True})]
+SecretReference = Annotated[str, AfterValidator(_reference), Field(json_schema_extra={MARK: True})]
 """A property that holds `env://NAME` or `file://PATH`; the adapter is opened with the secret itself."""
 
 
@@ -68,7 +66,7 @@ class ConfiguredProvider(ABC, Generic[C]):
 
     @abstractmethod
     def opened(self, config: C, secrets: Mapping[str, Secret], beneath: Beneath | None) -> Adapter:
-        """The adapter for a configuration. `secrets` holds those that it refers to, by property."""
+        """The adapter for a configuration. `secrets` holds those that it refers to, by path: `key`, `server.key`."""
 
     def _read(self, config: Mapping[str, Any]) -> C:
         if not isinstance(config, Mapping):
@@ -93,18 +91,3 @@ def _problem(kind: str, message: str) -> str:
     known = {"extra_forbidden": "is not known to this provider; leave it out", "missing": "is needed"}
     plain = message.removeprefix("Value error, ")
     return known.get(kind) or f"{plain[:1].lower()}{plain[1:]}"
-
-
-def secret_properties(schema: Mapping[str, Any]) -> tuple[str, ...]:
-    """Which properties of a configuration are references to secrets. One that is optional says so in an alternative."""
-    properties = schema.get("properties")
-    if not isinstance(properties, Mapping):
-        return ()
-    return tuple(name for name, each in properties.items() if isinstance(each, Mapping) and _is_secret(each))
-
-
-def _is_secret(given: Mapping[str, Any]) -> bool:
-    alternatives = given.get("anyOf", ())
-    return given.get(SECRET) is True or any(
-        isinstance(each, Mapping) and each.get(SECRET) is True for each in alternatives
-    )

@@ -17,10 +17,10 @@ from typing import Any, cast
 
 from holdfast.domain.bindings import Binding, checked_key
 from holdfast.domain.contract import Capabilities
+from holdfast.domain.references import secrets_in
 from holdfast.domain.secret import Secret
 from holdfast.errors import HoldfastError, InvalidInput, ProviderMisconfigured, UnknownProvider
 from holdfast.ports.provider import Adapter, Provider, Secrets
-from holdfast.providers.configured import secret_properties
 
 GROUP = "holdfast.providers"
 # By name, so that what speaks HTTP is loaded only where it is bound.
@@ -83,12 +83,9 @@ class ProviderRegistry:
         return provider.open(binding.config, self._resolved(provider, binding.config), None)
 
     def _resolved(self, provider: Provider, config: Mapping[str, Any]) -> dict[str, Secret]:
-        names = secret_properties(provider.schema())
-        return {
-            name: self._secrets.resolve(config[name], f"config.{name}")
-            for name in names
-            if config.get(name) is not None
-        }
+        """By path. `SecretUnavailable` if what is stored is no reference, however it got there."""
+        found = secrets_in(provider.schema(), config)
+        return {path: self._secrets.resolve(given, f"config.{path}") for path, given in found}
 
     # --- what is installed ---
 

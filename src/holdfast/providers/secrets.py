@@ -11,20 +11,13 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
+from holdfast.domain.references import ENV, FILE, is_reference
 from holdfast.domain.secret import Secret
 from holdfast.errors import InvalidInput, SecretUnavailable
 
-ENV, FILE = "env://", "file://"
 MAX_SECRET_BYTES = 64 * 1024
 # The settings' own files lie in the same folder. What opens this service is not for anybody else's.
 _OWN = "holdfast_"
-
-
-def is_reference(value: object) -> bool:
-    """Whether it has the form of one; whether there is such a secret is found out when it is needed."""
-    if not isinstance(value, str) or not value.isprintable():
-        return False
-    return any(value.startswith(scheme) and len(value) > len(scheme) for scheme in (ENV, FILE))
 
 
 class SecretResolver:
