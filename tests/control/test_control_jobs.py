@@ -15,6 +15,7 @@ from misbehaving import HostileProvider
 
 from holdfast.control.hooks import EmitHook, GetDelivery
 from holdfast.control.jobs import CancelJob, GetJob, ListControlJobs, RetryJob
+from holdfast.control.memory import RetryProviderJob
 from holdfast.domain.access import storewide
 from holdfast.domain.contract import CaptureResult, HookKind, SourceKind, SourceRef
 from holdfast.domain.events import EventKind
@@ -162,6 +163,26 @@ def test_what_was_cancelled_is_not_done_until_it_is_tried_again(desk: Desk, run:
     run(desk.do(RetryJob(WHOLE, job.id)))
     assert run(desk.engine.crew.drain()) == 1
     assert {each.status for each in listed(desk, run)} == {JobStatus.CANCELLED, JobStatus.SUCCEEDED}
+
+
+@pytest.mark.parametrize("way", ["the company's jobs", "the provider's jobs"])
+def test_whichever_way_a_job_is_tried_again_the_same_activity_says_who_did(desk: Desk, run: Run, way: str) -> None:
+    emitted(desk, run)
+    (job,) = listed(desk, run)
+    run(desk.do(CancelJob(WHOLE, job.id)))
+    if way == "the company's jobs":
+        again = run(desk.do(RetryJob(BOT, job.id), OPERATOR)).id
+    else:
+        (tried,) = run(desk.do(RetryProviderJob(BOT, job.id), OPERATOR)).result.jobs
+        again = tried.provider_job_id
+    retried, cancelled = run(desk.activity())
+    assert (retried.kind, cancelled.kind) == (EventKind.JOB_RETRIED, EventKind.JOB_CANCELLED)
+    assert retried.key == again
+    assert dict(retried.details) == {"actor": str(OPERATOR), "kind": "extract"}
+    for verb in (RetryJob(BOT, job.id), RetryProviderJob(BOT, job.id)):
+        with pytest.raises(Conflict):
+            run(desk.do(verb, OPERATOR))
+    assert len(run(desk.activity())) == 2
 
 
 def test_a_delivery_whose_job_was_cancelled_is_dead_and_its_job_revives_it(desk: Desk, run: Run) -> None:

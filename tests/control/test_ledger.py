@@ -68,6 +68,7 @@ REPORTED = Usage(
 INCLUDED = Usage("model", attribution_mode=AttributionMode.INCLUDED_IN_RUN, cost_cents=Decimal(5), input_tokens=9)
 INVOICED = Usage("model", attribution_mode=AttributionMode.EXTERNAL_INVOICE, cost_cents=Decimal(5))
 FREE = Usage("model")
+UNCLASSIFIED = Usage("vendor", cost_cents=Decimal(5))
 HANDLE = RecordHandle("hostile", "r1")
 CALLS: dict[str, Callable[[Scope], Any]] = {
     "query": lambda scope: Query(scope, "cat"),
@@ -164,6 +165,20 @@ def test_what_is_on_another_account_leaves_its_mode_and_no_event(
     (row,) = runner.run(desk.listed(run="run-1"))
     assert row.attribution is not None
     assert (row.attribution.mode, row.attribution.usage, row.attribution.cost_events) == (mode, usage, ())
+
+
+def test_a_cost_that_is_reported_without_saying_whose_it_is_is_in_the_ledger(
+    desk: Desk, runner: asyncio.Runner
+) -> None:
+    runner.run(desk.bind_outside())
+    billing(desk, "query", usage=(UNCLASSIFIED, INCLUDED, INVOICED, FREE))
+    runner.run(desk.do(Query(replace(BOT, run="run-1"), "cat"), AGENT))
+
+    (event,) = runner.run(ledger(desk))
+    assert (event.usage, event.amount_micros, event.currency, event.estimated) == (UNCLASSIFIED, 50_000, "USD", False)
+    rows = runner.run(desk.listed(run="run-1"))
+    check_linked(rows, [event])
+    assert [row.attribution.mode for row in rows if row.attribution] == [AttributionMode.BILLED_DIRECTLY]
 
 
 def test_our_own_store_costs_nothing(desk: Desk, runner: asyncio.Runner) -> None:

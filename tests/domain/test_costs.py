@@ -102,6 +102,19 @@ def test_the_price_of_a_model_comes_before_that_of_any_model_of_its_provider() -
 def test_what_is_on_another_account_is_never_in_the_ledger(mode: AttributionMode, billing: BillingType) -> None:
     usage = Usage("p", billing_type=billing, attribution_mode=mode, cost_cents=Decimal(5))
 
+    on_its_own = mode is AttributionMode.UNTRACKED and billing is not BillingType.SUBSCRIPTION_INCLUDED
+    assert billed(usage) == (mode is AttributionMode.BILLED_DIRECTLY or on_its_own)
+    assert mode_of([usage]) == (AttributionMode.BILLED_DIRECTLY if billed(usage) else mode)
+
+
+@pytest.mark.parametrize("mode", AttributionMode)
+@pytest.mark.parametrize("billing", BillingType)
+@pytest.mark.parametrize("cents", [None, Decimal(0)])
+def test_what_is_reported_without_a_cost_is_in_the_ledger_if_it_is_metered(
+    mode: AttributionMode, billing: BillingType, cents: Decimal | None
+) -> None:
+    usage = Usage("p", billing_type=billing, attribution_mode=mode, cost_cents=cents, input_tokens=7)
+
     metered = billing in (BillingType.METERED_API, BillingType.SUBSCRIPTION_OVERAGE)
     assert billed(usage) == (mode is AttributionMode.BILLED_DIRECTLY or (mode is AttributionMode.UNTRACKED and metered))
     assert mode_of([usage]) == (AttributionMode.BILLED_DIRECTLY if billed(usage) else mode)

@@ -1,5 +1,5 @@
 """`gateway` keeps what every provider promises, with a real Holdfast service behind it: by its own routes, with and
-without metadata, and by EverOS's."""
+without metadata, and by EverOS's under each of its prefixes."""
 
 from __future__ import annotations
 
@@ -51,6 +51,10 @@ class TestGatewayRoutesWithoutMetadata(_Served):
 
 class TestEverosRoutes(_Served):
     config: ClassVar[dict[str, Any]] = {"api": "everos"}
+
+
+class TestEverosRoutesOfOlderServices(_Served):
+    config: ClassVar[dict[str, Any]] = {"api": "everos", "everos_prefix": "/api/v1/memory"}
 
 
 del _Served

@@ -83,6 +83,15 @@ def asking(text: str = "anything", scope: Scope = BOT) -> Any:
         ({"api": CANARY}, "config.api"),
         ({"app_id": "a b"}, "config.app_id"),
         ({"project_id": ".."}, "config.project_id"),
+        *(
+            ({"everos_prefix": wrong}, "config.everos_prefix")
+            for wrong in ("", "/", "api/v1", "/api/v1/", "//api", "/api//v1", "/api/../admin", "/api/./v1", "/..")
+        ),
+        *(
+            ({"everos_prefix": wrong}, "config.everos_prefix")
+            for wrong in (f"/api?key={CANARY}", f"/api#{CANARY}", f"https://{CANARY}/api", "/a%2e%2e", "/a b", "/a\n")
+        ),
+        ({"everos_prefix": "/" + "a" * 200}, "config.everos_prefix"),
         ({"timeout_seconds": 0}, "config.timeout_seconds"),
         ({"password": CANARY}, "config.password"),
     ],
@@ -310,6 +319,22 @@ def test_a_handle_of_another_place_is_not_even_asked_for() -> None:
         adapter = opened(url)
         assert asyncio.run(used(adapter, lambda adapter: adapter.forget([foreign], BOT))).missing == (foreign,)
     assert not asked
+
+
+@pytest.mark.parametrize(
+    ("config", "prefix"),
+    [
+        ({}, "/api/v2/memory"),
+        ({"everos_prefix": "/api/v1/memory"}, "/api/v1/memory"),
+        ({"everos_prefix": "/m.1"}, "/m.1"),
+    ],
+)
+def test_everos_is_asked_where_its_routes_are(config: dict[str, Any], prefix: str) -> None:
+    nothing = http(200, b'{"request_id": "x", "data": {"episodes": []}}')
+    with answering(nothing, nothing) as (url, asked):
+        asyncio.run(used(opened(url, api="everos", **config), asking()))
+    assert asked
+    assert {request.split()[1].decode() for request in asked} == {f"{prefix}/search"}
 
 
 def test_everos_keeps_no_metadata_and_says_so() -> None:

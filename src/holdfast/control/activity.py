@@ -1,32 +1,20 @@
-"""Who changed what in how a company's memory is looked after: events, in the commit of the change that they are of."""
+"""Who changed what in how a company's memory is looked after, as an operator sees it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from holdfast.control import given
-from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.contract import DEFAULT_PAGE, MAX_PAGE
 from holdfast.domain.control import Activity, ActivityPage
-from holdfast.domain.events import ADMINISTRATIVE, Event, EventKind
-from holdfast.domain.ids import EventId
+from holdfast.domain.events import ADMINISTRATIVE
 from holdfast.domain.scope import Scope
 from holdfast.ports import Reader
 from holdfast.runtime.cursors import Paged
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.perform import Core, Read
-
-
-def activity(
-    core: Core, grant: Grant, kind: EventKind, key: str | None, details: Mapping[str, str | int | None] | None = None
-) -> Event:
-    """An event to be appended. `key` is what was changed; `details` are names and counts, never values or texts."""
-    about = {"actor": str(grant.actor), **(details or {})}
-    event_id = EventId(core.ids.new(ids.EVENT))
-    return Event(event_id, kind, Scope(space=grant.scope.space), core.clock.now(), record_key=key, details=about)
 
 
 @dataclass(frozen=True, slots=True)

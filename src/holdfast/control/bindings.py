@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from holdfast.control import given
-from holdfast.control.activity import activity
 from holdfast.control.asking import deadline_of
 from holdfast.control.resolving import provider_of, providers_of, resolution_of
 from holdfast.domain import ids
@@ -37,6 +36,7 @@ from holdfast.errors import (
 )
 from holdfast.ports import Reader, Transaction
 from holdfast.ports.provider import Provider
+from holdfast.runtime.activity import activity
 from holdfast.runtime.perform import Core, Read, Write
 
 _MAX_NAMES_CHARS = 500

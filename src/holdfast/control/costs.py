@@ -11,7 +11,6 @@ from datetime import datetime
 from typing import Any, ClassVar, NamedTuple
 
 from holdfast.control import given
-from holdfast.control.activity import activity
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.bindings import checked_key
@@ -37,6 +36,7 @@ from holdfast.domain.times import from_micros, to_micros
 from holdfast.domain.usage import DEFAULT_CURRENCY
 from holdfast.errors import NotFound
 from holdfast.ports import Reader, Transaction
+from holdfast.runtime.activity import activity
 from holdfast.runtime.cursors import Paged
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.perform import Core, Read, Write

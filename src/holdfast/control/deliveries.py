@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, fields
 from typing import ClassVar
 
 from holdfast.control import given
-from holdfast.control.activity import activity
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.contract import DEFAULT_PAGE, MAX_PAGE, HookKind, SourceKind
@@ -18,6 +17,7 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.text import checked_text
 from holdfast.errors import Conflict, InvalidInput, NotFound
 from holdfast.ports import Reader, Transaction
+from holdfast.runtime.activity import activity
 from holdfast.runtime.cursors import Paged
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.perform import Core, Read, Write

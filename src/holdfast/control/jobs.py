@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import ClassVar
 
 from holdfast.control import given
-from holdfast.control.activity import activity
 from holdfast.control.deliveries import revived
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.bindings import checked_key
@@ -19,6 +18,7 @@ from holdfast.domain.jobs import Job, JobFilter, JobKind, JobPage, JobState
 from holdfast.domain.scope import Scope, check_part
 from holdfast.errors import Conflict, InvalidInput, NotFound
 from holdfast.ports import Reader, Transaction
+from holdfast.runtime.activity import activity
 from holdfast.runtime.cursors import Paged
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.perform import Core, Read, Write

@@ -176,7 +176,11 @@ _METERED = (BillingType.METERED_API, BillingType.SUBSCRIPTION_OVERAGE)
 
 
 def billed(usage: Usage) -> bool:
-    """Whether a call is to be in the ledger by itself: metered, and on nobody else's account."""
-    if usage.attribution_mode is AttributionMode.BILLED_DIRECTLY:
-        return True
-    return usage.attribution_mode is AttributionMode.UNTRACKED and usage.billing_type in _METERED
+    """Whether a call is to be in the ledger by itself: metered, or reported with what it cost, and on nobody else's
+    account. Whose it is and how it is paid for may be left out; what was spent is not to be missing for that.
+    """
+    if usage.attribution_mode is not AttributionMode.UNTRACKED:
+        return usage.attribution_mode is AttributionMode.BILLED_DIRECTLY
+    if usage.billing_type is BillingType.UNKNOWN:
+        return usage.cost_cents is not None and usage.cost_cents > 0
+    return usage.billing_type in _METERED

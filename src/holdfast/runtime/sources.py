@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.contract import MAX_PAGE
+from holdfast.domain.events import EventKind
 from holdfast.domain.forgetting import ForgetReceipt, ForgetTarget
 from holdfast.domain.ids import JobId, MemoryId, OperationId
 from holdfast.domain.jobs import Cause, Job, JobFilter, JobKind, JobPage, NewJob
@@ -25,6 +26,7 @@ from holdfast.domain.times import from_micros, to_micros
 from holdfast.domain.transcript import Draft
 from holdfast.errors import Conflict, IdempotencyConflict, InvalidInput, NotFound
 from holdfast.ports import ListFilter, NewRevision, Reader, Transaction
+from holdfast.runtime.activity import activity
 from holdfast.runtime.add import Add
 from holdfast.runtime.cursors import Paged, cursor_after
 from holdfast.runtime.flush import sealed
@@ -327,7 +329,7 @@ class PageJobs(Paged, Read[Core, JobPage]):
 
 
 @dataclass(frozen=True, slots=True)
-class RetryExtraction(Write[Core, Job]):
+class RetryExtraction(Write[tuple[Core, Grant], Job]):
     """A new attempt at what failed or was cancelled, due at once."""
 
     action: ClassVar[Action] = Action.MANAGE_JOBS
@@ -337,16 +339,18 @@ class RetryExtraction(Write[Core, Job]):
     def __post_init__(self) -> None:
         ids.checked_id(self.job_id, "job_id")
 
-    async def prepare(self, core: Core, grant: Grant) -> Core:
-        return core
+    async def prepare(self, core: Core, grant: Grant) -> tuple[Core, Grant]:
+        return core, grant
 
-    def apply(self, transaction: Transaction, prepared: Core) -> Job:
+    def apply(self, transaction: Transaction, prepared: tuple[Core, Grant]) -> Job:
+        core, grant = prepared
         found = transaction.job(self.job_id)
         if found is None or found.kind not in _LEARNING:
             raise NotFound(f"there is no extraction job {self.job_id!r:.80} in this scope")
-        again = transaction.retry_job(found.id, prepared.clock.now())
+        again = transaction.retry_job(found.id, core.clock.now())
         if again is None:
             raise Conflict(f"{found.id} is {found.status}; only one that failed or was cancelled is tried again, once")
+        transaction.append_event(activity(core, grant, EventKind.JOB_RETRIED, again.id, {"kind": again.kind}))
         return again
 
     async def finish(self, core: Core, result: Job, operation_id: OperationId) -> Job:

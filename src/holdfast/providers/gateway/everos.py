@@ -1,4 +1,4 @@
-"""EverOS's four routes, `/api/v2/memory/{add,flush,search,get}`: what they can do of what a provider must.
+"""EverOS's four routes, `{add,flush,search,get}` under its prefix: what they can do of what a provider must.
 
 They have no ids but those of what was made of the messages, no way to read one by its id, and none to delete one. So a
 record is known by its time and id, and looked for by its time. Forgetting takes `DELETE /memories/{id}`, which a
@@ -30,7 +30,6 @@ from holdfast.providers.gateway.service import (
     was_made_before,
 )
 
-PREFIX = "/api/v2/memory"
 _MOST_ASKED = 100
 _MOST_PAGES = 20
 _NOT_THERE = (NOT_FOUND, 405, 501)
@@ -43,8 +42,9 @@ class EverosRoutes:
     keeps_metadata = False
     seals_records = True
 
-    def __init__(self, wire: Wire, user_id: str, project: str) -> None:
+    def __init__(self, wire: Wire, prefix: str, user_id: str, project: str) -> None:
         self._wire = wire
+        self._prefix = prefix
         self._user_id = user_id
         self._project = project
 
@@ -58,7 +58,7 @@ class EverosRoutes:
             for each in messages
         ]
         payload = {**self._where(app), "session_id": session, "messages": said}
-        reply = await self._wire.post(f"{PREFIX}/add", payload, key)
+        reply = await self._wire.post(f"{self._prefix}/add", payload, key)
         if was_made_before(reply):
             return None
         _data(told(reply))
@@ -68,11 +68,11 @@ class EverosRoutes:
         return [known.get((each.millis, each.text)) for each in messages]
 
     async def flush(self, app: str, session: str) -> None:
-        _data(told(await self._wire.post(f"{PREFIX}/flush", {**self._where(app), "session_id": session})))
+        _data(told(await self._wire.post(f"{self._prefix}/flush", {**self._where(app), "session_id": session})))
 
     async def search(self, app: str, query: str, top_k: int) -> list[Found]:
         asked = {"user_id": self._user_id, "query": query, "top_k": min(top_k, _MOST_ASKED)}
-        answer = _data(told(await self._wire.post(f"{PREFIX}/search", {**self._where(app), **asked})))
+        answer = _data(told(await self._wire.post(f"{self._prefix}/search", {**self._where(app), **asked})))
         return [_episode(row) for row in rows(answer, "episodes")]
 
     async def page(
@@ -113,7 +113,7 @@ class EverosRoutes:
         }
         if filters:
             asked["filters"] = dict(filters)
-        answer = _data(told(await self._wire.post(f"{PREFIX}/get", asked)))
+        answer = _data(told(await self._wire.post(f"{self._prefix}/get", asked)))
         return [_episode(row) for row in rows(answer, "episodes")]
 
     async def find(self, app: str, record_id: str) -> Found | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
@@ -24,6 +25,8 @@ from holdfast.providers.gateway.service import Service, Wire
 # What EverOS takes for an app or a project, with room for the digest behind it.
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9_.-]*$", max_length=80)]
 
+_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)+", re.ASCII)
+
 
 class GatewayConfiguration(OutsideConfiguration):
     allow_insecure: bool = Field(
@@ -33,7 +36,10 @@ class GatewayConfiguration(OutsideConfiguration):
         description="The service's address, such as https://memory.example.org; no name or password in it."
     )
     api: Literal["holdfast", "everos"] = Field(
-        default="holdfast", description="What it speaks: the gateway's own routes, or EverOS's under /api/v2/memory."
+        default="holdfast", description="What it speaks: the gateway's own routes, or EverOS's."
+    )
+    everos_prefix: Annotated[str, StringConstraints(max_length=200)] = Field(
+        default="/api/v2/memory", description="Where EverOS's routes are there; older services have /api/v1/memory."
     )
     user_id: Annotated[str, StringConstraints(min_length=1, max_length=MAX_PART_CHARS)] = Field(
         description="The user there, whose key it is."
@@ -48,6 +54,17 @@ class GatewayConfiguration(OutsideConfiguration):
     keep_metadata: bool = Field(
         default=True, description="Whether messages carry source, summary and metadata; EverOS keeps none."
     )
+
+    @field_validator("everos_prefix")
+    @classmethod
+    def _plain_path(cls, given: str) -> str:
+        # Nothing that a service or something before it would read as another place.
+        if _PATH.fullmatch(given) and not {".", ".."} & set(given.split("/")):
+            return given
+        raise ValueError(
+            "must be a path such as /api/v1/memory: each part of it letters, digits and - . _ ~ after a slash, none of"
+            " them . or .., and nothing behind"
+        )
 
     @field_validator("url")
     @classmethod
@@ -84,7 +101,7 @@ class GatewayProvider(ConfiguredProvider[GatewayConfiguration]):
         wire = Wire(config.url, key, config.timeout_seconds)
         service: Service
         if config.api == "everos":
-            service = EverosRoutes(wire, config.user_id, config.project_id)
+            service = EverosRoutes(wire, config.everos_prefix, config.user_id, config.project_id)
         else:
             service = GatewayRoutes(wire, config.user_id, key, config.project_id, keeps_metadata=config.keep_metadata)
         return GatewayAdapter(service, config.user_id, config.app_id)
