@@ -191,10 +191,11 @@ def test_a_delivery_whose_job_was_cancelled_is_dead_and_its_job_revives_it(desk:
     (job,) = listed(desk, run)
     run(desk.do(CancelJob(WHOLE, job.id)))
     dead = run(desk.do(GetDelivery(WHOLE, delivery.id)))
-    assert (dead.status, dead.reason) == (DeliveryStatus.DEAD, "cancelled")
+    assert (dead.status, dead.reason, dead.attempts) == (DeliveryStatus.DEAD, "cancelled", 0), "nobody tried"
     run(desk.do(RetryJob(WHOLE, job.id)))
     run(desk.engine.crew.drain())
-    assert run(desk.do(GetDelivery(WHOLE, delivery.id))).status is DeliveryStatus.DELIVERED
+    arrived = run(desk.do(GetDelivery(WHOLE, delivery.id)))
+    assert (arrived.status, arrived.attempts) == (DeliveryStatus.DELIVERED, 1)
 
 
 def test_what_is_cancelled_while_a_worker_is_at_it_commits_nothing(desk: Desk, run: Run) -> None:
@@ -220,7 +221,7 @@ def test_what_is_cancelled_while_a_worker_is_at_it_commits_nothing(desk: Desk, r
     run(cancelled_meanwhile())
     assert run(desk.do(GetJob(WHOLE, job.id))).status is JobStatus.CANCELLED
     after = run(desk.do(GetDelivery(WHOLE, delivery.id)))
-    assert (after.status, after.reason) == (DeliveryStatus.DEAD, "cancelled")
+    assert (after.status, after.reason, after.attempts) == (DeliveryStatus.DEAD, "cancelled", 1)
     # It was asked, and what came of it was not written down.
     assert [row.outcome for row in run(desk.rows()) if row.action == "capture"] == ["unknown"]
 

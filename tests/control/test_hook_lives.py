@@ -69,7 +69,7 @@ class World:
     enabled: dict[str, bool] = field(default_factory=lambda: dict.fromkeys(COMPANIES, True))
     on: dict[str, bool] = field(default_factory=lambda: dict.fromkeys(COMPANIES, True))
     broken: dict[str, bool] = field(default_factory=lambda: dict.fromkeys(COMPANIES, False))
-    wanted: dict[tuple[str, int], bool] = field(default_factory=dict)  # of hooks: when they were first emitted
+    wanted: dict[tuple[str, int], bool] = field(default_factory=dict)  # of hooks: at any time when they were emitted
     given_up: set[tuple[str, int]] = field(default_factory=set)
     forgotten: set[tuple[str, int]] = field(default_factory=set)
     arrived: list[tuple[str, int]] = field(default_factory=list)
@@ -118,8 +118,11 @@ class Life:
         scope = Scope(space=company, agent="bot")
         hook = EmitHook(scope, HOOK, f"h{number}", source, SourcePayload(text=f"{company} {number}"))
         emitted = await self.desk.do(hook)
-        assert emitted.repeated == (which in self.world.wanted)
-        self.world.wanted.setdefault(which, self.world.enabled[company] and self.world.on[company])
+        wanted = self.world.enabled[company] and self.world.on[company]
+        # What was skipped goes its way when it is emitted again, if it is wanted by now and was not forgotten.
+        goes_now = wanted and not self.world.wanted.get(which) and which not in self.world.forgotten
+        assert emitted.repeated == (which in self.world.wanted and not goes_now)
+        self.world.wanted[which] = self.world.wanted.get(which, False) or goes_now
 
     async def _work(self) -> None:
         await self.desk.engine.crew.drain()
@@ -214,6 +217,7 @@ class Life:
                     if row.scope.space == company and row.attribution.hook.hook_id == delivery.hook.hook_id
                 ]
                 assert [row.id for row in attempts] == sorted(row.id for row in attempts)
+                assert len(attempts) == delivery.attempts
                 if attempts:
                     assert attempts[-1].id == delivery.operation_id
                 succeeded = [row for row in attempts if row.outcome is Outcome.SUCCEEDED]
@@ -222,7 +226,8 @@ class Life:
     def _check_end(self, which: tuple[str, int], delivery: Delivery) -> None:
         times = self.world.arrived.count(which)
         if not self.world.wanted[which]:
-            assert (delivery.status, times) == (DeliveryStatus.SKIPPED, 0)
+            status = DeliveryStatus.DROPPED if which in self.world.forgotten else DeliveryStatus.SKIPPED
+            assert (delivery.status, times) == (status, 0)
         elif delivery.status is DeliveryStatus.DROPPED:
             assert which in self.world.given_up | self.world.forgotten
             assert times == 0

@@ -18,6 +18,7 @@ from holdfast.control.memory import ListRecords
 from holdfast.domain.access import Action, Actor, ActorKind, storewide
 from holdfast.domain.contract import CaptureMode, HookKind, SourceKind, SourcePayload, SourceRef
 from holdfast.domain.events import EventKind
+from holdfast.domain.forgetting import ForgetTarget
 from holdfast.domain.hooks import Delivery, DeliveryFilter, DeliveryStatus, Emitted, HookEvent
 from holdfast.domain.jobs import MAX_ATTEMPTS, JobKind
 from holdfast.domain.operations import OperationType, Outcome
@@ -32,6 +33,7 @@ from holdfast.errors import (
     NotFound,
     ProviderUnavailable,
 )
+from holdfast.runtime.forget import Forget
 from probes import SteppingClock
 
 Run = Callable[[Any], Any]
@@ -149,6 +151,75 @@ def test_a_binding_that_is_disabled_or_not_there_is_a_skip_and_no_error(desk: De
     assert (none.to, none.status, none.reason) == ("binding", DeliveryStatus.SKIPPED, "no_binding")
     with pytest.raises(BindingNotFound):
         run(desk.do(ended(hook_id="h3", binding_key="nowhere")))
+
+
+@pytest.mark.parametrize("outside", [False, True], ids=["our own store", "outside"])
+def test_what_was_skipped_is_delivered_when_it_is_emitted_again_after_it_was_switched_on(
+    desk: Desk, run: Run, outside: bool
+) -> None:
+    if outside:
+        run(desk.bind_outside())
+    key = "elsewhere" if outside else "default"
+    run(desk.do(UpdateBinding(WHOLE, key, hooks={HookKind.POST_RUN_CAPTURE: False})))
+    skipped = only(run(desk.do(ended())))
+    assert payload_of(desk, run, skipped) is None, "what nobody switched on is not kept"
+    off = run(desk.do(ended()))
+    assert (off.repeated, only(off)) == (True, skipped)
+    with pytest.raises(Conflict, match=r"skipped \(hook_disabled\).*not kept.*emit the hook again"):
+        run(desk.do(RetryDelivery(WHOLE, skipped.id)))
+    run(desk.do(UpdateBinding(WHOLE, key, hooks={HookKind.POST_RUN_CAPTURE: True})))
+    with pytest.raises(Conflict, match="emit the hook again"):
+        run(desk.do(RetryDelivery(WHOLE, skipped.id)))
+    with pytest.raises(IdempotencyConflict, match="hook_id"):
+        run(desk.do(ended("Something else.")))
+    again = run(desk.do(ended()))
+    resumed = only(again)
+    assert (resumed.id, resumed.reason, again.repeated) == (skipped.id, None, False)
+    assert run(desk.do(GetDelivery(WHOLE, skipped.id))) == resumed
+    assert run(drained(desk)) == 1  # delivers it, or extracts from it
+    for _ in range(2):  # and once it is delivered it stays so
+        after = run(desk.do(ended()))
+        assert (after.repeated, only(after).status, only(after).attempts) == (True, DeliveryStatus.DELIVERED, 1)
+        assert run(drained(desk)) == 0
+    if outside:
+        assert [request.idempotency_id for _, (request,) in desk.hostile.asked] == ["run:r1"]
+        assert payload_of(desk, run, skipped) is None
+    else:
+        assert texts_in(desk, run) == ["We chose Lisbon."]
+
+
+@pytest.mark.parametrize("outside", [False, True], ids=["our own store", "outside"])
+def test_what_was_skipped_and_is_emitted_again_many_times_at_once_is_delivered_once(
+    desk: Desk, run: Run, outside: bool
+) -> None:
+    if outside:
+        run(desk.bind_outside())
+    key = "elsewhere" if outside else "default"
+    run(desk.do(UpdateBinding(WHOLE, key, enabled=False)))
+    skipped = only(run(desk.do(ended())))
+    assert skipped.reason == "binding_disabled"
+    run(desk.do(UpdateBinding(WHOLE, key, enabled=True)))
+
+    async def at_once() -> list[Emitted]:
+        return await asyncio.gather(*(desk.do(ended()) for _ in range(12)))
+
+    assert {only(each).id for each in run(at_once())} == {skipped.id}
+    run(drained(desk))
+    assert run(desk.do(GetDelivery(WHOLE, skipped.id))).status is DeliveryStatus.DELIVERED
+    if outside:
+        assert len(desk.hostile.asked) == 1
+    else:
+        assert texts_in(desk, run) == ["We chose Lisbon."]
+
+
+def test_what_was_skipped_and_forgotten_does_not_come_back_when_it_is_emitted_again(desk: Desk, run: Run) -> None:
+    run(desk.do(UpdateBinding(WHOLE, "default", hooks={HookKind.POST_RUN_CAPTURE: False})))
+    skipped = only(run(desk.do(ended())))
+    run(desk.do(Forget(WHOLE, ForgetTarget(source="r1"))))
+    run(desk.do(UpdateBinding(WHOLE, "default", hooks={HookKind.POST_RUN_CAPTURE: True})))
+    again = run(desk.do(ended()))
+    assert (again.repeated, only(again).id, only(again).status) == (True, skipped.id, DeliveryStatus.DROPPED)
+    assert texts_in(desk, run) == []
 
 
 # --- outside --------------------------------------------------------------------------------------------------------

@@ -134,3 +134,18 @@ def test_tried_again_once_it_is_switched_on_it_is_told_with_the_same_key(
     assert {job.cause.binding for job in jobs(desk, run) if job.cause is not None} == {"default"}
     run(desk.engine.crew.drain())
     assert [(event.idempotency_id, event.binding) for event in told] == [("r1", "default")]
+
+
+def test_what_was_skipped_is_told_when_it_is_emitted_again_by_the_binding_that_serves_by_then(
+    desk: Desk, run: Run, told: list[HookEvent]
+) -> None:
+    skipped = to_audience(desk, run, said("c1"))
+    assert (skipped.status, skipped.binding) == (DeliveryStatus.SKIPPED, "default")
+    run(desk.do(CreateBinding(WHOLE, "of-the-bot", "local", hooks={HookKind.ISSUE_COMMENT_CAPTURE: True})))
+    run(desk.do(SetTarget(WHOLE, TargetKind.AGENT, "bot", "of-the-bot")))
+    for _ in range(3):
+        again = to_audience(desk, run, said("c1"))
+        assert (again.id, again.binding) == (skipped.id, "of-the-bot")
+        run(desk.engine.crew.drain())
+    assert again.status is DeliveryStatus.DELIVERED
+    assert [(event.idempotency_id, event.binding) for event in told] == [("c1", "of-the-bot")]

@@ -68,7 +68,7 @@ class Carried:
 
     async def _ended(self, delivery_id: DeliveryId, status: DeliveryStatus) -> None:
         at = self._scribe.now()
-        await self._store.write(GRANT, lambda t: t.end_delivery(delivery_id, status, at, None, None))
+        await self._store.write(GRANT, lambda t: t.end_delivery(delivery_id, status, at, None, None, tried=True))
 
     async def _forget(self) -> None:
         subject = self._live[self._chance.choice(sorted(self._live))][0]

@@ -217,7 +217,12 @@ def test_what_is_asked_by_its_id_or_changed_is_sought(watched: Watched) -> None:
         lambda: transaction.settle(replace(left.unknown, outcome=Outcome.FAILED)),
         lambda: transaction.add_delivery(NewDelivery(scribe.delivery(), SourcePayload("new"))),
         lambda: transaction.note_attempt(left.pending.id, scribe.now(), None, None),
-        lambda: transaction.end_delivery(left.pending.id, DeliveryStatus.DELIVERED, scribe.now(), None, None),
+        lambda: transaction.end_delivery(
+            left.pending.id, DeliveryStatus.DELIVERED, scribe.now(), None, None, tried=True
+        ),
+        lambda: transaction.resume_delivery(
+            left.skipped.id, NewDelivery(replace(left.skipped, status=DeliveryStatus.PENDING), SourcePayload("new"))
+        ),
         lambda: transaction.revive_delivery(left.dead.id, scribe.now()),
         lambda: transaction.cancel_job(left.job, scribe.now()),
         lambda: transaction.retry_job(left.cancelled, scribe.now()),

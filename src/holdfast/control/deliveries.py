@@ -103,6 +103,11 @@ class RetryDelivery(_OnOne):
     def apply(self, transaction: Transaction, prepared: _Prepared) -> Delivery:
         core, grant = prepared
         found = _there(transaction, self.delivery_id)
+        if found.status is DeliveryStatus.SKIPPED:
+            raise Conflict(
+                f"the delivery {found.id} was skipped ({found.reason}), and what it carried was not kept, since nobody"
+                " had asked for it; switch that on, and emit the hook again under the same id, with its payload"
+            )
         if not revived(core, grant, transaction, found):
             raise Conflict(f"the delivery {found.id} is {found.status}; only a dead one can be tried again")
         queue(core, transaction, found)
@@ -126,7 +131,7 @@ class DropDelivery(_OnOne):
         found = _there(transaction, self.delivery_id)
         if found.status not in (DeliveryStatus.PENDING, DeliveryStatus.DEAD):
             raise Conflict(f"the delivery {found.id} is {found.status}; there is nothing left to drop")
-        transaction.end_delivery(found.id, DeliveryStatus.DROPPED, core.clock.now(), _DROPPED, None)
+        transaction.end_delivery(found.id, DeliveryStatus.DROPPED, core.clock.now(), _DROPPED, None, tried=False)
         transaction.append_event(activity(core, grant, EventKind.DELIVERY_DROPPED, found.id, {"to": found.to}))
         return _there(transaction, self.delivery_id)
 

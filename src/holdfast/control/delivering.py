@@ -62,7 +62,7 @@ async def _deliver(core: Core, job: Job) -> Effect | None:
     delivery, payload = found
     if payload is None:
         return lambda transaction: transaction.end_delivery(
-            delivery.id, DeliveryStatus.DROPPED, core.clock.now(), _FORGOTTEN, None
+            delivery.id, DeliveryStatus.DROPPED, core.clock.now(), _FORGOTTEN, None, tried=False
         )
     noted = _Noted()
     verb = _verb(delivery, payload, job, noted)
@@ -83,7 +83,8 @@ def _failed(transaction: Transaction, job: Job, failure: Failure) -> None:
     for delivery_id in map(DeliveryId, job.record_ids):
         reason = noted.reason or failure.code or _LOST
         if failure.last:
-            transaction.end_delivery(delivery_id, DeliveryStatus.DEAD, failure.at, reason, noted.operation_id)
+            ended = (DeliveryStatus.DEAD, failure.at, reason, noted.operation_id)
+            transaction.end_delivery(delivery_id, *ended, tried=True)
         else:
             transaction.note_attempt(delivery_id, failure.at, reason, noted.operation_id)
 
@@ -142,7 +143,8 @@ class _Attempt(Composed[None]):
 
         def end(transaction: Transaction) -> None:
             now = core.clock.now()
-            transaction.end_delivery(self.delivery.id, DeliveryStatus.DELIVERED, now, None, call.operation_id)
+            ended = (DeliveryStatus.DELIVERED, now, None, call.operation_id)
+            transaction.end_delivery(self.delivery.id, *ended, tried=True)
             transaction.finish(self.job, JobStatus.SUCCEEDED, now)
 
         return end

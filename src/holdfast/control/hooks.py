@@ -39,7 +39,7 @@ from holdfast.domain.hooks import (
 from holdfast.domain.ids import DeliveryId, checked_id
 from holdfast.domain.operations import Attribution
 from holdfast.domain.scope import Scope
-from holdfast.errors import IdempotencyConflict, InvalidInput, UnknownProvider
+from holdfast.errors import Conflict, IdempotencyConflict, InvalidInput, UnknownProvider
 from holdfast.ports import Transaction
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.perform import Call, Composed, Core
@@ -52,7 +52,8 @@ class EmitHook(Composed[Emitted]):
     """Something happened. Where it goes is decided now; what is not wanted there is on record as skipped.
 
     `hook_id` is the event's own: whoever is not sure that it was emitted emits it again. Another payload under the same
-    id is a conflict.
+    id is a conflict. What was skipped, and is wanted by now, goes its way when it is emitted again: until then, what it
+    carries is kept by nobody.
     """
 
     action: ClassVar[Action] = Action.DELIVER_HOOK
@@ -98,11 +99,16 @@ class EmitHook(Composed[Emitted]):
         )
         for each, known in zip(wanted, there, strict=True):
             _check_same(each.delivery, known)
-        new = [each for each, known in zip(wanted, there, strict=True) if known is None]
+        new = [each for each, known in zip(wanted, there, strict=True) if _still_to_go(each.delivery, known)]
+        before = [
+            known
+            for each, known in zip(wanted, there, strict=True)
+            if known is not None and not _still_to_go(each.delivery, known)
+        ]
         if not new:
-            return Emitted(call.operation_id, tuple(each for each in there if each is not None), repeated=True)
+            return Emitted(call.operation_id, tuple(before), repeated=True)
         made = await self._delivered(core, call, found.binding, hook, new)
-        return Emitted(call.operation_id, (*made, *(each for each in there if each is not None)))
+        return Emitted(call.operation_id, (*made, *before))
 
     async def _delivered(
         self, core: Core, call: Call, binding: Binding | None, hook: HookContext, new: Sequence[NewDelivery]
@@ -161,11 +167,16 @@ class EmitHook(Composed[Emitted]):
         ended = new.delivery.status is DeliveryStatus.DELIVERED
         own = replace(new.delivery, operation_id=call.operation_id if ended else None)
         put = transaction.add_delivery(NewDelivery(own, new.payload))
-        if put.id != own.id:  # somebody was faster
+        if put.id != own.id:
             _check_same(own, put)
-        elif own.status is DeliveryStatus.PENDING:
+            if not _still_to_go(own, put) or not transaction.resume_delivery(put.id, NewDelivery(own, new.payload)):
+                if ended and put.status is DeliveryStatus.DROPPED:
+                    raise Conflict(f"the delivery {put.id} was forgotten meanwhile; nothing was kept of it")
+                return put  # somebody was faster
+            own = replace(own, id=put.id, created_at=put.created_at, updated_at=own.created_at)
+        if own.status is DeliveryStatus.PENDING:
             queue(core, transaction, own, call.operation_id)
-        return put
+        return own
 
 
 def _place(core: Core, found: Resolution, kind: HookKind) -> tuple[str, DeliveryStatus, SkipReason | None]:
@@ -184,6 +195,13 @@ def _is_outside(core: Core, binding: Binding) -> bool:
     except UnknownProvider:
         # Whoever delivers may have it; and if nobody does, that is on record.
         return True
+
+
+def _still_to_go(own: Delivery, known: Delivery | None) -> bool:
+    """Whether it goes somewhere now: for the first time, or because what it was skipped for is so no longer."""
+    if known is None:
+        return True
+    return known.status is DeliveryStatus.SKIPPED and known.digest != "" and own.status is not DeliveryStatus.SKIPPED
 
 
 def _check_same(own: Delivery, known: Delivery | None) -> None:

@@ -143,8 +143,10 @@ class CancelJob(_OnOne):
         if cancelled is None:
             raise Conflict(f"the job {found.id} is {found.status}; only what has not ended can be cancelled")
         if found.kind is JobKind.DELIVER:
-            for delivery_id in found.record_ids:
-                transaction.end_delivery(DeliveryId(delivery_id), DeliveryStatus.DEAD, now, _CANCELLED, None)
+            # A job that a worker has taken is an attempt, whatever comes of it.
+            tried = cancelled.started_at is not None
+            for each in map(DeliveryId, found.record_ids):
+                transaction.end_delivery(each, DeliveryStatus.DEAD, now, _CANCELLED, None, tried=tried)
         transaction.append_event(activity(core, grant, EventKind.JOB_CANCELLED, found.id, {"kind": found.kind}))
         return cancelled
 

@@ -48,7 +48,7 @@ class ControlReader(Protocol):
         """The one that a hook of this id in this memory made, be it of another run or issue."""
 
     def payload_of(self, delivery_id: str) -> SourcePayload | None:
-        """None if it was delivered, dropped, or is about something that was forgotten."""
+        """None if it was delivered, skipped, dropped, or is about something that was forgotten."""
 
     def deliveries_page(self, wanted: DeliveryFilter, before: str | None, limit: int) -> Sequence[Delivery]:
         """Newest first, with ids below `before`."""
@@ -97,16 +97,23 @@ class ControlTransaction(Protocol):
         at: datetime,
         reason: str | None,
         operation_id: OperationId | None,
+        *,
+        tried: bool,
     ) -> None:
         """Its payload goes, unless it is dead: then somebody may want to try again. One that has ended stays so.
 
-        If it was delivered, or is dead, an attempt is counted.
+        If an attempt was made that came to this, it was `tried`, and the attempt is counted.
         """
 
     def note_attempt(
         self, delivery_id: DeliveryId, at: datetime, reason: str | None, operation_id: OperationId | None
     ) -> None:
         """An attempt that failed; there will be another."""
+
+    def resume_delivery(self, delivery_id: DeliveryId, new: NewDelivery) -> bool:
+        """One that was skipped goes the way of the new one, which is the same hook, wanted by now. It keeps its id and
+        when it was made. False if it is not skipped (somebody was faster), or carried something else.
+        """
 
     def revive_delivery(self, delivery_id: DeliveryId, at: datetime) -> bool:
         """A dead one, pending again; False if it is not dead."""

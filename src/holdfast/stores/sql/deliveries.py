@@ -51,8 +51,6 @@ _LEADS = (
     Lead("deliveries_status", ("status",)),
 )
 _OF_SOURCE = ("issue_id", "comment_id", "document_key", "run_id", "activity_id", "external_ref")
-# An attempt was made, also the last.
-_TRIED = frozenset({DeliveryStatus.DELIVERED, DeliveryStatus.DEAD})
 
 
 def _home(partition: Partition) -> str:
@@ -76,6 +74,10 @@ def _delivery(row: Sequence[Any]) -> Delivery:
         digest=row[8],
         binding=details.get("binding"),
     )
+
+
+def _details(given: Delivery) -> str:
+    return as_json({"hook": hook_entry(given.hook), "source": source_entry(given.source), "binding": given.binding})
 
 
 class DeliveryReader(Pages):
@@ -150,8 +152,7 @@ class DeliveryWriter(DeliveryReader):
         place = given.scope.partition
         if not self._grant.reaches(place):
             raise AccessDenied("the grant does not reach this scope")
-        told = {"hook": hook_entry(given.hook), "source": source_entry(given.source), "binding": given.binding}
-        details = as_json(told)
+        details = _details(given)
         values = (
             given.id, place.space, given.to, given.hook.hook_id, given.hook.kind, given.source.kind,
             rows.scope_json(given.scope), _home(place), details, given.status, given.attempts, given.reason,
@@ -162,13 +163,36 @@ class DeliveryWriter(DeliveryReader):
             assert there is not None
             return there
         if new.payload is not None:
-            drawn = self.dialect.draw(self._db, 1)
-            text = NewRows(("text",), [(payload_json(new.payload),)])
-            number = self.dialect.add_text(self._db, drawn, text)
-            self._db.execute(
-                "UPDATE deliveries SET payload = ? WHERE space = ? AND id = ?", (number, place.space, given.id)
-            )
+            self._carry(place.space, given.id, new.payload)
         return given
+
+    def _carry(self, space: str, delivery_id: str, payload: SourcePayload) -> None:
+        drawn = self.dialect.draw(self._db, 1)
+        number = self.dialect.add_text(self._db, drawn, NewRows(("text",), [(payload_json(payload),)]))
+        self._db.execute("UPDATE deliveries SET payload = ? WHERE space = ? AND id = ?", (number, space, delivery_id))
+
+    def resume_delivery(self, delivery_id: DeliveryId, new: NewDelivery) -> bool:
+        given = new.delivery
+        there = self.delivery(delivery_id)
+        # Of what was forgotten nothing is known that could be compared: it stays where it is.
+        if there is None or not there.digest or there.digest != given.digest:
+            return False
+        resumed = self._change_delivery(
+            delivery_id,
+            "status = ?, updated_at = ?, reason = ?, operation_id = ?, attempts = ?, details = ?",
+            [
+                given.status,
+                to_micros(given.created_at),
+                given.reason,
+                given.operation_id,
+                given.attempts,
+                _details(given),
+            ],
+            ("skipped",),
+        )
+        if resumed and new.payload is not None:
+            self._carry(there.scope.space, delivery_id, new.payload)
+        return resumed
 
     def end_delivery(
         self,
@@ -177,12 +201,14 @@ class DeliveryWriter(DeliveryReader):
         at: datetime,
         reason: str | None,
         operation_id: OperationId | None,
+        *,
+        tried: bool,
     ) -> None:
         # What is dead may still be dropped, or turn out to have arrived; what has ended stays as it is.
         changed = self._change_delivery(
             delivery_id,
             "status = ?, updated_at = ?, reason = ?, operation_id = coalesce(?, operation_id), attempts = attempts + ?",
-            [status, to_micros(at), reason, operation_id, int(status in _TRIED)],
+            [status, to_micros(at), reason, operation_id, int(tried)],
             ("pending", "dead"),
         )
         if changed and status not in (DeliveryStatus.DEAD, DeliveryStatus.PENDING):
@@ -233,9 +259,9 @@ class DeliveryWriter(DeliveryReader):
         for condition, named in self._among("x.id", delivery_ids):
             self._db.execute(
                 "UPDATE deliveries AS x SET digest = '',"
-                " reason = CASE WHEN x.status IN ('pending', 'dead') THEN ? ELSE x.reason END,"
-                " updated_at = CASE WHEN x.status IN ('pending', 'dead') THEN ? ELSE x.updated_at END,"
-                " status = CASE WHEN x.status IN ('pending', 'dead') THEN 'dropped' ELSE x.status END"
+                " reason = CASE WHEN x.status IN ('pending', 'dead', 'skipped') THEN ? ELSE x.reason END,"
+                " updated_at = CASE WHEN x.status IN ('pending', 'dead', 'skipped') THEN ? ELSE x.updated_at END,"
+                " status = CASE WHEN x.status IN ('pending', 'dead', 'skipped') THEN 'dropped' ELSE x.status END"
                 f" WHERE {own} AND {condition}",
                 [FORGOTTEN, at, *values, *named],
             )

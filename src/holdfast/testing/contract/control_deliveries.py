@@ -26,8 +26,11 @@ async def put(store: Store, delivery: Delivery, payload: SourcePayload | None = 
     return await store.write(GRANT, lambda t: t.add_delivery(NewDelivery(delivery, payload)))
 
 
-async def end(store: Store, delivery: Delivery, status: DeliveryStatus, reason: str | None = None) -> None:
-    await store.write(GRANT, lambda t: t.end_delivery(delivery.id, status, delivery.created_at, reason, None))
+async def end(
+    store: Store, delivery: Delivery, status: DeliveryStatus, reason: str | None = None, *, tried: bool = False
+) -> None:
+    ended = (delivery.id, status, delivery.created_at, reason, None)
+    await store.write(GRANT, lambda t: t.end_delivery(*ended, tried=tried))
 
 
 async def seen(store: Store, delivery: Delivery, grant: Grant = GRANT) -> tuple[Delivery | None, SourcePayload | None]:
@@ -96,10 +99,11 @@ class ControlDeliveryContract:
         found = await store.read(other, lambda r: r.delivery_of(mine.delivery.to, hook.hook_id, mine.delivery.scope))
         assert found == mine.delivery
 
+    @pytest.mark.parametrize("tried", [False, True])
     @pytest.mark.parametrize("status", [_S.DELIVERED, _S.DROPPED, _S.SKIPPED, _S.DEAD])
     @scenario
     async def test_what_ended_carries_nothing_unless_it_may_be_tried_again(
-        self, store: Store, status: DeliveryStatus
+        self, store: Store, status: DeliveryStatus, tried: bool
     ) -> None:
         scribe = ControlScribe()
         made = await put(store, scribe.delivery())
@@ -111,11 +115,12 @@ class ControlDeliveryContract:
         )
         assert payload == PAYLOAD
         ended = scribe.clock.step()
-        await store.write(GRANT, lambda t: t.end_delivery(made.id, status, ended, "why", OperationId("op_2")))
+        how = (made.id, status, ended, "why", OperationId("op_2"))
+        await store.write(GRANT, lambda t: t.end_delivery(*how, tried=tried))
         found, payload = await seen(store, made)
         assert found is not None
         assert (found.status, found.reason, found.operation_id, found.updated_at) == (status, "why", "op_2", ended)
-        assert found.attempts == (2 if status in (_S.DELIVERED, _S.DEAD) else 1)
+        assert found.attempts == (2 if tried else 1), "an attempt is counted when it was made"
         assert payload == (PAYLOAD if status is _S.DEAD else None)
         assert await sound(store)
 
@@ -137,7 +142,7 @@ class ControlDeliveryContract:
         scribe = ControlScribe()
         made = await put(store, scribe.delivery())
         assert not await store.write(GRANT, lambda t: t.revive_delivery(made.id, scribe.now()))
-        await end(store, made, _S.DEAD, "gave up")
+        await end(store, made, _S.DEAD, "gave up", tried=True)
         assert await store.write(GRANT, lambda t: t.revive_delivery(made.id, scribe.now()))
         assert not await store.write(GRANT, lambda t: t.revive_delivery(made.id, scribe.now()))
         found, payload = await seen(store, made)
@@ -146,6 +151,56 @@ class ControlDeliveryContract:
         await end(store, made, _S.DEAD)
         await end(store, made, _S.DROPPED, "an operator")
         assert (await seen(store, made))[1] is None
+
+    @pytest.mark.parametrize("status", [_S.PENDING, _S.DELIVERED])
+    @scenario
+    async def test_what_was_skipped_and_is_wanted_by_now_goes_its_way_once(
+        self, store: Store, status: DeliveryStatus
+    ) -> None:
+        scribe = ControlScribe()
+        skipped = await put(store, scribe.delivery(status=_S.SKIPPED, reason="hook_disabled"), None)
+        scribe.clock.step()
+        hook = replace(skipped.hook, triggered_at=scribe.now(), run_id=None)
+        given = {"hook": hook, "status": status, "attempts": int(status is _S.DELIVERED), "binding": "by-now"}
+        own = scribe.delivery(**given, operation_id=OperationId("op_1"))
+        payload = PAYLOAD if status is _S.PENDING else None
+        another = NewDelivery(replace(own, digest="another"), payload)
+        assert not await store.write(GRANT, lambda t: t.resume_delivery(skipped.id, another))
+        assert await seen(store, skipped) == (skipped, None), "something else under its id is not what was skipped"
+        assert await store.write(GRANT, lambda t: t.resume_delivery(skipped.id, NewDelivery(own, payload)))
+        after = replace(own, id=skipped.id, created_at=skipped.created_at, updated_at=own.created_at)
+        assert await seen(store, skipped) == (after, payload)
+        assert not await store.write(GRANT, lambda t: t.resume_delivery(skipped.id, NewDelivery(own, payload)))
+        assert await seen(store, skipped) == (after, payload)
+        assert await sound(store)
+
+    @pytest.mark.parametrize("status", [_S.PENDING, _S.DELIVERED, _S.DEAD, _S.DROPPED])
+    @scenario
+    async def test_only_what_was_skipped_is_resumed(self, store: Store, status: DeliveryStatus) -> None:
+        scribe = ControlScribe()
+        made = await put(store, scribe.delivery())
+        if status is not _S.PENDING:
+            await end(store, made, status)
+        before = await seen(store, made)
+        again = NewDelivery(scribe.delivery(hook=made.hook), PAYLOAD)
+        assert not await store.write(GRANT, lambda t: t.resume_delivery(made.id, again))
+        assert await seen(store, made) == before
+        assert await sound(store)
+
+    @scenario
+    async def test_what_was_skipped_and_forgotten_is_dropped_and_not_resumed(self, store: Store) -> None:
+        scribe = ControlScribe()
+        made = await put(store, scribe.delivery(status=_S.SKIPPED, reason="hook_disabled"), None)
+        at = scribe.clock.step()
+        grant = authorize(LOCAL_OPERATOR, Action.FORGET, Scope(subject="ana"))
+        await forget(store, ForgetTarget(subject="ana"), grant, at)
+        found, _ = await seen(store, made)
+        assert found is not None
+        assert (found.status, found.reason, found.digest, found.updated_at) == (_S.DROPPED, "forgotten", "", at)
+        for digest in ("abc", ""):
+            again = NewDelivery(scribe.delivery(hook=made.hook, digest=digest), PAYLOAD)
+            assert not await store.write(GRANT, lambda t, a=again: t.resume_delivery(made.id, a))  # type: ignore[misc]
+        assert await seen(store, made) == (found, None)
 
     # --- forgetting ---
 

@@ -175,9 +175,11 @@ class ControlScribe:
             payload = SourcePayload(f"on its way in {self.space}", object={"a": 1})
             pending = transaction.add_delivery(NewDelivery(self.delivery(), payload))
             dead = transaction.add_delivery(NewDelivery(self.delivery(), payload))
-            transaction.end_delivery(dead.id, DeliveryStatus.DEAD, self.now(), "gave_up", None)
+            transaction.end_delivery(dead.id, DeliveryStatus.DEAD, self.now(), "gave_up", None, tried=True)
+            skipped = transaction.add_delivery(NewDelivery(self.delivery(status=DeliveryStatus.SKIPPED), None))
             arrived = transaction.add_delivery(NewDelivery(self.delivery(), SourcePayload("it arrived")))
-            transaction.end_delivery(arrived.id, DeliveryStatus.DELIVERED, self.now(), None, OperationId("op_1"))
+            ended = (DeliveryStatus.DELIVERED, self.now(), None, OperationId("op_1"))
+            transaction.end_delivery(arrived.id, *ended, tried=True)
             transaction.add_cost(self.cost())
             transaction.add_finance(self.finance())
             transaction.put_price(Price(f"vendor-of-{self.space}", "small", input_micros=150_000))
@@ -186,7 +188,7 @@ class ControlScribe:
             failed_id, failed = self.job()
             transaction.enqueue(failed_id, failed, self.now())
             transaction.cancel_job(failed_id, self.now())
-            return Left(done, open_one, pending, dead, job_id, failed_id)
+            return Left(done, open_one, pending, dead, skipped, job_id, failed_id)
 
         return write
 
@@ -199,5 +201,6 @@ class Left:
     unknown: Operation
     pending: Delivery
     dead: Delivery
+    skipped: Delivery
     job: JobId
     cancelled: JobId

@@ -76,8 +76,13 @@ WRITES: dict[str, _WRITE] = {
     "clear_target": lambda t, s, left: t.clear_target(TargetKind.AGENT, f"agent-of-{s.space}"),
     "settle": lambda t, s, left: t.settle(replace(left.unknown, outcome=Outcome.FAILED)),
     "add_delivery": lambda t, s, left: t.add_delivery(NewDelivery(s.delivery(), SourcePayload("new"))),
-    "end_delivery": lambda t, s, left: t.end_delivery(left.pending.id, DeliveryStatus.DROPPED, s.now(), None, None),
+    "end_delivery": lambda t, s, left: t.end_delivery(
+        left.pending.id, DeliveryStatus.DROPPED, s.now(), None, None, tried=False
+    ),
     "note_attempt": lambda t, s, left: t.note_attempt(left.pending.id, s.now(), "failed", None),
+    "resume_delivery": lambda t, s, left: t.resume_delivery(
+        left.skipped.id, NewDelivery(replace(left.skipped, status=DeliveryStatus.PENDING), SourcePayload("new"))
+    ),
     "revive_delivery": lambda t, s, left: t.revive_delivery(left.dead.id, s.now()),
     "add_cost": lambda t, s, left: t.add_cost(s.cost()),
     "add_finance": lambda t, s, left: t.add_finance(s.finance()),
