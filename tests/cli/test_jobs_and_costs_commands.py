@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from holdfast import ControlPlane
+from holdfast.app import open_engine
+from holdfast.domain.access import storewide
+from holdfast.domain.jobs import JobKind
+from holdfast.settings import Settings
 
 from .conftest import Holdfast
 
@@ -26,15 +32,45 @@ def test_a_job_is_listed_shown_cancelled_and_tried_again(busy: Holdfast) -> None
     assert "post_run_capture of run" in listed.out
     by = ("--agent", "builder", "--run", "r1", "--state", "queued", "--kind", "extract", "--hook", "post_run_capture")
     (job,) = busy("jobs", "list", *by, "--json").json["jobs"]
-    assert "state      queued" in busy("jobs", "show", job["id"]).out
-    assert busy("jobs", "retry", job["id"]).code == 5
-    cancelled = busy("jobs", "cancel", job["id"])
+    job_id = job["job_id"]
+    assert (job["state"], job["retry_available"], job["scope"]["agent_id"]) == ("queued", False, "builder")
+    assert (job["hook"]["hook_id"], job["source"]["run_id"], job["binding_key"]) == ("h1", "r1", "default")
+    assert "state      queued" in busy("jobs", "show", job_id).out
+    assert busy("jobs", "retry", job_id).code == 5
+    cancelled = busy("jobs", "cancel", job_id)
     assert "state      cancelled" in cancelled.out
-    assert f"`holdfast jobs retry {job['id']}` tries again." in cancelled.out
-    again = busy("jobs", "retry", job["id"], "--json").json
-    assert (again["retry_of"], again["status"]) == (job["id"], "queued")
-    assert busy("jobs", "cancel", job["id"]).code == 5
+    assert f"`holdfast jobs retry {job_id}` tries again." in cancelled.out
+    assert busy("jobs", "show", job_id, "--json").json["retry_available"] is True
+    again = busy("jobs", "retry", job_id, "--json").json
+    assert (again["retry_of"], again["state"]) == (job_id, "queued")
+    assert "tries again" not in busy("jobs", "show", job_id).out, "it was tried again already"
+    assert busy("jobs", "show", job_id, "--json").json["retry_available"] is False
+    assert busy("jobs", "cancel", job_id).code == 5
     assert busy("jobs", "list", "--state", "stuck").out == "There are no such jobs.\n"
+
+
+def test_a_job_that_nobody_works_at_any_more_is_stuck_in_words_and_in_json(
+    busy: Holdfast, quiet_environment: Path
+) -> None:
+    _taken_and_left(quiet_environment / "memory.db")
+    (job,) = busy("jobs", "list", "--state", "stuck", "--json").json["jobs"]
+    assert (job["state"], job["retry_available"]) == ("stuck", False)
+    assert busy("jobs", "show", job["job_id"], "--json").json == job
+    assert "state      stuck" in busy("jobs", "show", job["job_id"]).out
+
+
+def _taken_and_left(path: Path) -> None:
+    """As by a worker that took a job, and whose lease has run out."""
+
+    async def take() -> None:
+        engine = await open_engine(str(path), Settings(), embedder="fake", work=False)
+        now, ended = datetime.now(UTC), timedelta(seconds=-1)
+        try:
+            await engine._core.store.write(storewide(), lambda t: t.claim(frozenset(JobKind), now, ended))
+        finally:
+            await engine.close()
+
+    asyncio.run(take())
 
 
 def test_deliveries_are_listed_shown_tried_again_and_dropped(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,7 +13,8 @@ from holdfast.cli.paging import every
 from holdfast.cli.render import console, show_facts
 from holdfast.cli.safety import on_one_line, typed
 from holdfast.cli.words import moment
-from holdfast.domain.jobs import Job
+from holdfast.control.forms import JobTold
+from holdfast.domain.jobs import ControlJob
 
 app = typer.Typer(help="See background work, try it again, or cancel it.", rich_markup_mode=None)
 
@@ -66,12 +66,12 @@ def list_(
     with controlled(chosen, company) as plane:
         found = list(every(lambda most, cursor: plane.jobs(limit=most, cursor=cursor, **wanted), limit, MAX_PAGE))
     if as_json:
-        print_json({"jobs": found})
+        print_json({"jobs": [_form(one) for one in found]})
         return
     show_table(
         ("queued", "kind", "state", "attempt>", "done", "caused by", "id"),
         (
-            (moment(one.created_at), one.kind, _state(one), one.attempt, f"{one.done}/{one.total}", _cause(one), one.id)
+            (moment(one.created_at), one.kind, one.state, one.attempt, f"{one.done}/{one.total}", _cause(one), one.id)
             for one in found
         ),
         "There are no such jobs.",
@@ -102,11 +102,12 @@ def cancel(job_id: JobId, chosen: StoreOptions, company: Company = None, as_json
         _tell(plane.cancel_job(job_id), as_json)
 
 
-def _state(one: Job) -> str:
-    return "stuck" if one.stuck(datetime.now(UTC)) else one.status
+def _form(one: ControlJob) -> dict[str, Any]:
+    """As HTTP and tools tell it."""
+    return JobTold.of(one).model_dump(mode="json")
 
 
-def _cause(one: Job) -> str | None:
+def _cause(one: ControlJob) -> str | None:
     if one.cause is None:
         return None
     hook = None if one.cause.hook is None else one.cause.hook.kind
@@ -114,14 +115,14 @@ def _cause(one: Job) -> str | None:
     return " of ".join(part for part in (hook, source) if part) or one.cause.operation_id
 
 
-def _tell(one: Job, as_json: bool) -> None:
+def _tell(one: ControlJob, as_json: bool) -> None:
     if as_json:
-        print_json(one)
+        print_json(_form(one))
         return
     facts = {
         "id": one.id,
         "kind": one.kind,
-        "state": _state(one),
+        "state": one.state,
         "attempt": f"{one.attempt}{'' if one.retry_of is None else f', after {one.retry_of}'}",
         "done": f"{one.done:,} of {one.total:,}",
         "queued": moment(one.created_at),
@@ -131,5 +132,5 @@ def _tell(one: Job, as_json: bool) -> None:
         "error": one.error or "-",
     }
     show_facts(console(), facts)
-    if _state(one) in ("failed", "cancelled"):
+    if one.retry_available:
         print(f"`holdfast jobs retry {typed(on_one_line(one.id))}` tries again.")

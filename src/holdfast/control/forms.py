@@ -26,7 +26,7 @@ from holdfast.domain.contract import (
     Usage,
 )
 from holdfast.domain.ids import MAX_ID_CHARS
-from holdfast.domain.jobs import Job, JobState
+from holdfast.domain.jobs import ControlJob, JobState
 from holdfast.domain.scope import MAX_PART_CHARS, Scope
 
 MAX_FIELDS = 100
@@ -273,7 +273,8 @@ class SnippetTold(Answer):
 
 
 class JobTold(Answer):
-    """One attempt at background work. `state` is `stuck` if nobody has been heard of since its lease ran out."""
+    """One attempt at background work. `state` is `stuck` if nobody has been heard of since its lease ran out;
+    `retry_available` is true if it ended badly, is the last attempt, and an operator may have it tried again."""
 
     job_id: str
     kind: str
@@ -294,16 +295,15 @@ class JobTold(Answer):
     finished_at: str | None
 
     @classmethod
-    def of(cls, found: Job, now: datetime) -> JobTold:
+    def of(cls, found: ControlJob) -> JobTold:
         cause = found.cause
-        state = JobState.STUCK if found.stuck(now) else JobState(found.status)
         return cls(
             job_id=found.id,
             kind=found.kind,
-            state=state,
+            state=found.state,
             attempt=found.attempt,
             retry_of=found.retry_of,
-            retry_available=state in (JobState.FAILED, JobState.CANCELLED),
+            retry_available=found.retry_available,
             done=found.done,
             total=found.total,
             error=found.error,

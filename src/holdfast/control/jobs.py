@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import ClassVar
@@ -13,8 +14,8 @@ from holdfast.domain.bindings import checked_key
 from holdfast.domain.contract import DEFAULT_PAGE, MAX_PAGE, HookKind
 from holdfast.domain.events import EventKind
 from holdfast.domain.hooks import DeliveryStatus
-from holdfast.domain.ids import DeliveryId, JobId, OperationId, checked_id
-from holdfast.domain.jobs import Job, JobFilter, JobKind, JobPage, JobState
+from holdfast.domain.ids import DeliveryId, OperationId, checked_id
+from holdfast.domain.jobs import ControlJob, ControlJobPage, Job, JobFilter, JobKind, JobState, JobStatus
 from holdfast.domain.scope import Scope, check_part
 from holdfast.errors import Conflict, InvalidInput, NotFound
 from holdfast.ports import Reader, Transaction
@@ -24,11 +25,12 @@ from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.perform import Core, Read, Write
 
 _CANCELLED = "cancelled"
+_ENDED_BADLY = (JobStatus.FAILED, JobStatus.CANCELLED)
 _Prepared = tuple[Core, Grant]
 
 
 @dataclass(frozen=True, slots=True)
-class ListControlJobs(Paged, Read[datetime, JobPage]):
+class ListControlJobs(Paged, Read[datetime, ControlJobPage]):
     """Newest first, one for each attempt. What is wanted is part of the cursor. What is stuck is so by our clock."""
 
     action: ClassVar[Action] = Action.JOBS
@@ -45,8 +47,9 @@ class ListControlJobs(Paged, Read[datetime, JobPage]):
     async def prepare(self, core: Core, grant: Grant) -> datetime:
         return core.clock.now()
 
-    def apply(self, reader: Reader, prepared: datetime) -> JobPage:
-        return JobPage(*self._page(reader.jobs_page(self.filter, prepared, self._before(), self.limit + 1)))
+    def apply(self, reader: Reader, prepared: datetime) -> ControlJobPage:
+        found, cursor = self._page(reader.jobs_page(self.filter, prepared, self._before(), self.limit + 1))
+        return ControlJobPage(_seen(reader, found, prepared), cursor)
 
     def _query(self) -> str:
         given_kinds = self.filter.kinds
@@ -54,12 +57,12 @@ class ListControlJobs(Paged, Read[datetime, JobPage]):
         wanted = [str(getattr(self.filter, each.name)) for each in fields(self.filter) if each.name != "kinds"]
         return digest_of("jobs", self.scope.given(), kinds, wanted)[:16]
 
-    def touched(self, result: JobPage) -> int:
+    def touched(self, result: ControlJobPage) -> int:
         return len(result.items)
 
 
 @dataclass(frozen=True, slots=True)
-class GetJob(Read[None, Job]):
+class GetJob(Read[datetime, ControlJob]):
     """One attempt, with what caused it. `retry_of` is the attempt before."""
 
     action: ClassVar[Action] = Action.JOBS
@@ -70,17 +73,17 @@ class GetJob(Read[None, Job]):
         given.check_one_company(self.scope)
         checked_id(self.job_id, "job_id")
 
-    async def prepare(self, core: Core, grant: Grant) -> None:
-        return None
+    async def prepare(self, core: Core, grant: Grant) -> datetime:
+        return core.clock.now()
 
-    def apply(self, reader: Reader, prepared: None) -> Job:
-        return _there(reader, self.job_id)
+    def apply(self, reader: Reader, prepared: datetime) -> ControlJob:
+        return _there(reader, self.job_id, prepared)
 
-    def touched(self, result: Job) -> int:
+    def touched(self, result: ControlJob) -> int:
         return 1
 
 
-class _OnOne(Write[_Prepared, Job]):
+class _OnOne(Write[_Prepared, ControlJob]):
     """What is done to one job."""
 
     __slots__ = ()
@@ -93,7 +96,7 @@ class _OnOne(Write[_Prepared, Job]):
     async def prepare(self, core: Core, grant: Grant) -> _Prepared:
         return core, grant
 
-    def touched(self, result: Job) -> int:
+    def touched(self, result: ControlJob) -> int:
         return 1
 
 
@@ -105,24 +108,21 @@ class RetryJob(_OnOne):
     scope: Scope
     job_id: str
 
-    def apply(self, transaction: Transaction, prepared: _Prepared) -> Job:
+    def apply(self, transaction: Transaction, prepared: _Prepared) -> ControlJob:
         core, grant = prepared
-        found = _there(transaction, self.job_id)
-        again = transaction.retry_job(found.id, core.clock.now())
+        now = core.clock.now()
+        found = _there(transaction, self.job_id, now)
+        again = transaction.retry_job(found.id, now) if found.retry_available else None
         if again is None:
-            raise Conflict(
-                f"the job {found.id} is {found.status}, or was tried again already; only what failed or was cancelled"
-                " can be tried again, once"
-            )
-        if found.kind is JobKind.DELIVER:
-            for delivery_id in found.record_ids:
-                delivery = transaction.delivery(delivery_id)
-                if delivery is None or not revived(core, grant, transaction, delivery):
-                    raise Conflict(f"what the job {found.id} was to deliver is not dead; look at the delivery")
+            raise Conflict(_why_not(found))
+        for delivery_id in _to_deliver(found):
+            delivery = transaction.delivery(delivery_id)
+            if delivery is None or not revived(core, grant, transaction, delivery):  # somebody did it meanwhile
+                raise Conflict(_why_not(found))
         transaction.append_event(activity(core, grant, EventKind.JOB_RETRIED, again.id, {"kind": again.kind}))
-        return again
+        return _there(transaction, again.id, now)
 
-    async def finish(self, core: Core, result: Job, operation_id: OperationId) -> Job:
+    async def finish(self, core: Core, result: ControlJob, operation_id: OperationId) -> ControlJob:
         core.wake()
         return result
 
@@ -135,27 +135,55 @@ class CancelJob(_OnOne):
     scope: Scope
     job_id: str
 
-    def apply(self, transaction: Transaction, prepared: _Prepared) -> Job:
+    def apply(self, transaction: Transaction, prepared: _Prepared) -> ControlJob:
         core, grant = prepared
-        found = _there(transaction, self.job_id)
         now = core.clock.now()
-        cancelled = transaction.cancel_job(JobId(found.id), now)
-        if cancelled is None:
+        found = _there(transaction, self.job_id, now)
+        if transaction.cancel_job(found.id, now) is None:
             raise Conflict(f"the job {found.id} is {found.status}; only what has not ended can be cancelled")
-        if found.kind is JobKind.DELIVER:
-            # A job that a worker has taken is an attempt, whatever comes of it.
-            tried = cancelled.started_at is not None
-            for each in map(DeliveryId, found.record_ids):
-                transaction.end_delivery(each, DeliveryStatus.DEAD, now, _CANCELLED, None, tried=tried)
+        # A job that a worker has taken is an attempt, whatever comes of it.
+        tried = found.started_at is not None
+        for each in _to_deliver(found):
+            transaction.end_delivery(each, DeliveryStatus.DEAD, now, _CANCELLED, None, tried=tried)
         transaction.append_event(activity(core, grant, EventKind.JOB_CANCELLED, found.id, {"kind": found.kind}))
-        return cancelled
+        return _there(transaction, found.id, now)
 
 
-def _there(reader: Reader, job_id: str) -> Job:
+def _there(reader: Reader, job_id: str, now: datetime) -> ControlJob:
     found = reader.job(job_id)
     if found is None:
         raise NotFound(f"there is no job {job_id!r:.80} in this scope")
-    return found
+    return _seen(reader, (found,), now)[0]
+
+
+def _seen(reader: Reader, found: Sequence[Job], now: datetime) -> tuple[ControlJob, ...]:
+    """With their state, and whether they can be tried again: the one place that decides it."""
+    ended = [each for each in found if each.status in _ENDED_BADLY]
+    tried_again = reader.tried_again([each.id for each in ended])
+    last = [each for each in ended if each.id not in tried_again]
+    dead = reader.dead_deliveries([carried for each in last for carried in _to_deliver(each)])
+    retryable = {each.id for each in last if dead.issuperset(_to_deliver(each))}
+    return tuple(
+        ControlJob(
+            **{part.name: getattr(each, part.name) for part in fields(Job)},
+            state=JobState.STUCK if each.stuck(now) else JobState(each.status),
+            retry_available=each.id in retryable,
+        )
+        for each in found
+    )
+
+
+def _to_deliver(job: Job) -> tuple[DeliveryId, ...]:
+    return tuple(map(DeliveryId, job.record_ids)) if job.kind is JobKind.DELIVER else ()
+
+
+def _why_not(job: Job) -> str:
+    """Why a job is not tried again."""
+    if job.status not in _ENDED_BADLY:
+        return f"the job {job.id} is {job.status}; only what failed or was cancelled can be tried again"
+    if job.kind is not JobKind.DELIVER:
+        return f"the job {job.id} was tried again already; look at the attempts after it"
+    return f"the job {job.id} was tried again already, or what it was to deliver is not dead; look at the delivery"
 
 
 def _check_filter(wanted: JobFilter) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cache
 from typing import Annotated, Any, Literal, Protocol
 
@@ -48,7 +47,7 @@ from holdfast.domain.contract import (
     WriteResult,
 )
 from holdfast.domain.control import Answered
-from holdfast.domain.jobs import Job, JobPage, JobState
+from holdfast.domain.jobs import ControlJob, ControlJobPage, JobState
 from holdfast.errors import InvalidInput, NotFound
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -79,10 +78,10 @@ class Memory(Protocol):
     def correct(self) -> Callable[..., Awaitable[Answered[CorrectResult]]]: ...
 
     @property
-    def jobs(self) -> Callable[..., Awaitable[JobPage]]: ...
+    def jobs(self) -> Callable[..., Awaitable[ControlJobPage]]: ...
 
     @property
-    def job(self) -> Callable[..., Awaitable[Job]]: ...
+    def job(self) -> Callable[..., Awaitable[ControlJob]]: ...
 
 
 # --- what tools take --------------------------------------------------------------------------------------------------
@@ -267,14 +266,10 @@ async def _get(plane: Memory, asked: GetAsked, where: Mapping[str, Any]) -> Show
 
 async def _jobs(plane: Memory, asked: JobsAsked, where: Mapping[str, Any]) -> JobsTold:
     if asked.job_id is not None:
-        return JobsTold(jobs=[JobTold.of(await plane.job(asked.job_id, **where), _now())], next_cursor=None)
-    now, state = _now(), None if asked.state is None else JobState(asked.state)
+        return JobsTold(jobs=[JobTold.of(await plane.job(asked.job_id, **where))], next_cursor=None)
+    state = None if asked.state is None else JobState(asked.state)
     page = await plane.jobs(state=state, binding_key=asked.binding_key, cursor=asked.cursor, limit=asked.limit, **where)
-    return JobsTold(jobs=[JobTold.of(each, now) for each in page.items], next_cursor=page.next_cursor)
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
+    return JobsTold(jobs=[JobTold.of(each) for each in page.items], next_cursor=page.next_cursor)
 
 
 def _done(answered: Answered[Any]) -> dict[str, Any]:

@@ -94,6 +94,19 @@ class JobState(StrEnum):
     STUCK = "stuck"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlJob(Job):
+    """An attempt as a company sees it.
+
+    `state` says `stuck` where the status says running and nobody is at work on it. `retry_available` is whether it
+    would be tried again if an operator asked: it ended badly, there is no attempt after it, and whatever it was to
+    deliver is dead.
+    """
+
+    state: JobState
+    retry_available: bool
+
+
 @dataclass(frozen=True, slots=True)
 class JobFilter:
     """`since` is the first moment of queueing that counts, `until` the first that does not."""
@@ -113,6 +126,12 @@ class JobFilter:
 @dataclass(frozen=True, slots=True)
 class JobPage:
     items: tuple[Job, ...]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ControlJobPage:
+    items: tuple[ControlJob, ...]
     next_cursor: str | None
 
 

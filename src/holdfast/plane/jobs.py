@@ -8,7 +8,7 @@ from typing import Any, Unpack
 from holdfast.control.jobs import CancelJob, GetJob, ListControlJobs, RetryJob
 from holdfast.domain.access import Action, ActorKind
 from holdfast.domain.contract import DEFAULT_PAGE, HookKind
-from holdfast.domain.jobs import Job, JobFilter, JobKind, JobPage, JobState
+from holdfast.domain.jobs import ControlJob, ControlJobPage, JobFilter, JobKind, JobState
 from holdfast.domain.scope import Scope
 from holdfast.inputs import Moment, Where, chosen, moment_from, several
 from holdfast.plane.calling import Calls
@@ -29,7 +29,7 @@ class JobCalls(Calls):
         cursor: str | None = None,
         limit: int = DEFAULT_PAGE,
         **where: Unpack[Where],
-    ) -> JobPage:
+    ) -> ControlJobPage:
         """Background work, one row per attempt, newest first. `stuck` is running without anybody at work on it."""
 
         def make() -> ListControlJobs:
@@ -47,15 +47,15 @@ class JobCalls(Calls):
 
         return await self._perform(Action.JOBS, make)
 
-    async def job(self, job_id: str, **where: Unpack[Where]) -> Job:
+    async def job(self, job_id: str, **where: Unpack[Where]) -> ControlJob:
         """One attempt by its id, with what caused it."""
         return await self._perform(Action.JOBS, lambda: GetJob(self._seen(where), job_id))
 
-    async def retry_job(self, job_id: str) -> Job:
+    async def retry_job(self, job_id: str) -> ControlJob:
         """A new attempt at what failed or was cancelled, due at once."""
         return await self._perform(Action.MANAGE_JOBS, lambda: RetryJob(self._company(), job_id))
 
-    async def cancel_job(self, job_id: str) -> Job:
+    async def cancel_job(self, job_id: str) -> ControlJob:
         """Whoever is at work on it commits nothing from then on."""
         return await self._perform(Action.MANAGE_JOBS, lambda: CancelJob(self._company(), job_id))
 

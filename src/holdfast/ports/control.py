@@ -42,7 +42,13 @@ class ControlReader(Protocol):
     def jobs_page(self, wanted: JobFilter, now: datetime, before: str | None, limit: int) -> Sequence[Job]:
         """Newest first, with ids below `before`; `now` decides what is stuck."""
 
+    def tried_again(self, job_ids: Collection[str]) -> frozenset[str]:
+        """Those of these after which there was another attempt."""
+
     def delivery(self, delivery_id: str) -> Delivery | None: ...
+
+    def dead_deliveries(self, delivery_ids: Collection[str]) -> frozenset[str]:
+        """Those of these that are dead: nobody delivers them any more, unless somebody revives them."""
 
     def delivery_of(self, to: str, hook_id: str, scope: Scope) -> Delivery | None:
         """The one that a hook of this id in this memory made, be it of another run or issue."""

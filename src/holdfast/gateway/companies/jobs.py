@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -63,14 +62,13 @@ def _jobs(routes: APIRouter, door: Door) -> None:
             cursor=cursor,
             **where,
         )
-        now = datetime.now(UTC)
-        return JobList(jobs=[JobTold.of(each, now) for each in page.items], next_cursor=page.next_cursor)
+        return JobList(jobs=[JobTold.of(each) for each in page.items], next_cursor=page.next_cursor)
 
     @routes.get("/extraction-jobs/{job_id}", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 422))
     async def get_job(request: Request, company_id: CompanyId, job_id: Id, where: Where) -> JobTold:
         """One attempt, with what caused it."""
         plane = await plane_of(door, request, company_id)
-        return JobTold.of(await plane.job(job_id, **where), datetime.now(UTC))
+        return JobTold.of(await plane.job(job_id, **where))
 
 
 def _acting(routes: APIRouter, door: Door) -> None:
@@ -80,10 +78,10 @@ def _acting(routes: APIRouter, door: Door) -> None:
     async def retry_job(request: Request, company_id: CompanyId, job_id: Id) -> JobTold:
         """A new attempt at what failed or was cancelled."""
         plane = await plane_of(door, request, company_id)
-        return JobTold.of(await plane.retry_job(job_id), datetime.now(UTC))
+        return JobTold.of(await plane.retry_job(job_id))
 
     @routes.post("/extraction-jobs/{job_id}/cancel", **ruled(Rule.COMPANY), responses=answers)
     async def cancel_job(request: Request, company_id: CompanyId, job_id: Id) -> JobTold:
         """Have whoever is at work on it commit nothing from then on."""
         plane = await plane_of(door, request, company_id)
-        return JobTold.of(await plane.cancel_job(job_id), datetime.now(UTC))
+        return JobTold.of(await plane.cancel_job(job_id))

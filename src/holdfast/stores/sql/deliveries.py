@@ -8,7 +8,7 @@ what is on its way is no record yet.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -100,6 +100,17 @@ class DeliveryReader(Pages):
 
     def delivery(self, delivery_id: str) -> Delivery | None:
         return self._one_delivery("x.id = ?", delivery_id)
+
+    def dead_deliveries(self, delivery_ids: Collection[str]) -> frozenset[str]:
+        reach, values = self._at_home()
+        return frozenset(
+            row[0]
+            for condition, named in self._among("x.id", list(delivery_ids))
+            for row in self._db.execute(
+                f"SELECT x.id FROM deliveries x WHERE {reach} AND {condition} AND x.status = 'dead'",
+                [*values, *named],
+            )
+        )
 
     def delivery_of(self, to: str, hook_id: str, scope: Scope) -> Delivery | None:
         place = scope.partition

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -49,6 +49,16 @@ class WorkloadReader(Pages):
             f"SELECT {rows.JOB_COLUMNS} FROM jobs x WHERE {within} AND x.id = ?", [*values, job_id]
         ).fetchone()
         return rows.job(row) if row else None
+
+    def tried_again(self, job_ids: Collection[str]) -> frozenset[str]:
+        within, values = self._of_jobs()
+        return frozenset(
+            row[0]
+            for condition, named in self._among("x.retry_of", list(job_ids))
+            for row in self._db.execute(
+                f"SELECT x.retry_of FROM jobs x WHERE {within} AND {condition}", [*values, *named]
+            )
+        )
 
     def jobs_page(self, wanted: JobFilter, now: datetime, before: str | None, limit: int) -> Sequence[Job]:
         if self._grant.partitions is not None and not self._partitions():

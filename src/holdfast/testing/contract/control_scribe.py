@@ -188,7 +188,11 @@ class ControlScribe:
             failed_id, failed = self.job()
             transaction.enqueue(failed_id, failed, self.now())
             transaction.cancel_job(failed_id, self.now())
-            return Left(done, open_one, pending, dead, skipped, job_id, failed_id)
+            retried_id, retried = self.job()
+            transaction.enqueue(retried_id, retried, self.now())
+            transaction.cancel_job(retried_id, self.now())
+            transaction.retry_job(retried_id, self.now())
+            return Left(done, open_one, pending, dead, skipped, job_id, failed_id, retried_id)
 
         return write
 
@@ -204,3 +208,4 @@ class Left:
     skipped: Delivery
     job: JobId
     cancelled: JobId
+    retried: JobId
