@@ -52,6 +52,7 @@ ALLOWED: dict[str, set[str]] = {
     "cli": {
         *CORE,
         "agent",
+        "control",  # how the control plane's jobs are written as JSON
         "holdfast",
         "settings",
         "app",

@@ -53,6 +53,7 @@
         └── SecretUnavailable      a reference to a secret cannot be resolved
 
 A message says what was wrong and what to do next. It never holds a key, a secret or a whole text. `code` is stable.
+What is about one field of what was given names it as `field`.
 """
 
 from __future__ import annotations
@@ -61,15 +62,17 @@ from typing import ClassVar
 
 
 class HoldfastError(Exception):
-    """The root of all of Holdfast's errors."""
+    """The root of all of Holdfast's errors. `field` names what it is about, if that is one field of what was given."""
 
     code: ClassVar[str] = "holdfast_error"
+    field: str | None = None
 
 
 class InvalidInput(HoldfastError):
     """What was given cannot be used. `field` names it."""
 
     code: ClassVar[str] = "invalid_input"
+    field: str
 
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(f"{field}: {problem}")
@@ -156,6 +159,7 @@ class BindingNotFound(NotFound):
     """No memory is bound here, or there is no binding of that key."""
 
     code: ClassVar[str] = "binding_not_found"
+    field = "binding_key"
 
 
 class Conflict(HoldfastError):
@@ -204,12 +208,14 @@ class BindingExists(Conflict):
     """The company has a binding of that key already."""
 
     code: ClassVar[str] = "binding_exists"
+    field = "key"
 
 
 class BindingDisabled(Conflict):
     """The binding is switched off."""
 
     code: ClassVar[str] = "binding_disabled"
+    field = "binding_key"
 
 
 class StoreError(HoldfastError):

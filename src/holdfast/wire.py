@@ -224,7 +224,7 @@ ERRORS: dict[str, type[HoldfastError]] = {
 def error_body(error: HoldfastError) -> dict[str, Any]:
     """An error as JSON: its code, what it says, and the field that it names."""
     body: dict[str, Any] = {"code": error.code, "message": str(error)}
-    if isinstance(error, InvalidInput):
+    if error.field is not None:
         body["field"] = error.field
     return body
 

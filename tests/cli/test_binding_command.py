@@ -172,3 +172,22 @@ def test_a_provider_that_reaches_outside_is_asked_before_it_is_bound(
         assert "uk_wrong" not in wrong.err
         plain = holdfast("provider", "check", "gateway", "--config", json.dumps({**config, "user_key": USER_KEY}))
         assert (plain.code, USER_KEY not in plain.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "field"),
+    [
+        (("binding", "show", "none"), "binding_not_found", "binding_key"),
+        (("binding", "disable", "none"), "binding_not_found", "binding_key"),
+        (("binding", "create", "default", "local"), "binding_exists", "key"),
+        (("binding", "create", "second", "nope"), "unknown_provider", "provider"),
+        (("binding", "create", "second", "local", "--config", '{"x": 1}'), "invalid_configuration", "config.x"),
+    ],
+)
+def test_an_error_in_json_names_the_field(
+    holdfast: Holdfast, arguments: tuple[str, ...], code: str, field: str
+) -> None:
+    holdfast("store", "init")
+    told = holdfast(*arguments, "--json")
+    assert (told.error["code"], told.error["field"]) == (code, field)
+    assert "field" not in holdfast("jobs", "show", "job_none", "--json").error

@@ -87,8 +87,9 @@ def test_without_any_binding_a_call_says_what_was_looked_at(desk: Desk, runner: 
     with rows_of(desk, runner.run) as rows, pytest.raises(BindingNotFound, match="agent_override, company_default"):
         runner.run(desk.do(Query(BOT, "cat"), AGENT))
     assert [(row.outcome, row.error_code) for row in rows] == [(Outcome.REFUSED, "binding_not_found")]
-    with pytest.raises(BindingNotFound, match="'nowhere'"):
+    with pytest.raises(BindingNotFound, match="'nowhere'") as refused:
         runner.run(desk.do(Query(BOT, "cat", binding_key="nowhere"), AGENT))
+    assert refused.value.field == "binding_key"
 
 
 def test_a_disabled_binding_is_no_reason_to_look_on(desk: Desk, runner: asyncio.Runner) -> None:
@@ -250,8 +251,9 @@ def test_a_key_is_taken_once_per_company(desk: Desk, runner: asyncio.Runner) -> 
     with pytest.raises(BindingExists, match="'default'"):
         runner.run(desk.do(CreateBinding(WHOLE, "default", "local")))
     runner.run(desk.do(CreateBinding(WHOLE, "mine", "local")))
-    with pytest.raises(BindingExists, match="'mine'"):
+    with pytest.raises(BindingExists, match="'mine'") as refused:
         runner.run(desk.do(CreateBinding(WHOLE, "mine", "hostile")))
+    assert refused.value.field == "key"
     runner.run(desk.do(CreateBinding(Scope(space=OTHER), "mine", "hostile")))
 
 

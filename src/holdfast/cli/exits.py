@@ -75,7 +75,7 @@ def run(app: typer.Typer, given: Sequence[str], *, as_json: bool) -> int:
             ended = app(args=list(given), prog_name="holdfast", standalone_mode=False)
             sys.stdout.flush()
         except errors.HoldfastError as error:
-            tell(error.code, str(error), HINTS.get(type(error)), as_json)
+            tell(error.code, str(error), HINTS.get(type(error)), as_json, error.field)
             return code_for(error)
         except typer.TyperException as error:
             tell("usage", error.format_message(), _where_to_look(error), as_json)
@@ -94,10 +94,10 @@ def run(app: typer.Typer, given: Sequence[str], *, as_json: bool) -> int:
     return ended if isinstance(ended, int) else ExitCode.OK
 
 
-def tell(code: str, message: str, hint: str | None, as_json: bool) -> None:
+def tell(code: str, message: str, hint: str | None, as_json: bool, field: str | None = None) -> None:
     if as_json:
-        told = {"code": code, "message": message} | ({"hint": hint} if hint else {})
-        print_json({"error": told}, sys.stderr, indent=None)
+        told = {"code": code, "message": message, "field": field, "hint": hint}
+        print_json({"error": {name: value for name, value in told.items() if value}}, sys.stderr, indent=None)
         return
     print(f"holdfast: {on_one_line(message)}", file=sys.stderr)
     if hint:

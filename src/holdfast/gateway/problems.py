@@ -47,6 +47,7 @@ STATUS: dict[type[errors.HoldfastError], int] = {
 }
 # What is worth another attempt soon.
 _PASSING = (503,)
+_COMPANIES = "/companies/"
 
 
 def status_of(error: errors.HoldfastError) -> int:
@@ -96,6 +97,9 @@ async def _ours(request: Request, error: Exception) -> Response:
     if isinstance(error, errors.InvalidInput):
         field = _field(request.url.path, error.field)
         detail, fields = f"{field}: {error.problem}", [{"field": field, "problem": error.problem}]
+    elif error.field is not None and request.url.path.startswith(_COMPANIES):
+        # Elsewhere nobody names a binding.
+        fields = [{"field": error.field, "problem": detail}]
     return refusal(request, status, error.code, detail, headers, fields)
 
 
@@ -103,7 +107,7 @@ def _field(path: str, field: str) -> str:
     """What whoever called this route calls a field."""
     if path.startswith("/verbs/"):
         return field
-    return named(field) if path.startswith("/companies/") else _HERE.get(field, field)
+    return named(field) if path.startswith(_COMPANIES) else _HERE.get(field, field)
 
 
 # What the library calls by another name than the routes do.
