@@ -91,7 +91,7 @@ class Lives:
             transaction.finish(job, JobStatus(how), now, "no luck" if how == "failed" else None)
             became = DeliveryStatus.DELIVERED if how == "succeeded" else DeliveryStatus.DEAD
             if job.kind is JobKind.DELIVER and told < 0.8:
-                transaction.end_delivery(DeliveryId(job.record_ids[0]), became, now, None, None)
+                transaction.end_delivery(DeliveryId(job.record_ids[0]), became, now, None, None, tried=True)
 
         with contextlib.suppress(LeaseLost):  # it was cancelled, or taken over: then nothing changed
             self.write(change)

@@ -139,10 +139,11 @@ class CancelJob(_OnOne):
         core, grant = prepared
         now = core.clock.now()
         found = _there(transaction, self.job_id, now)
-        if transaction.cancel_job(found.id, now) is None:
+        cancelled = transaction.cancel_job(found.id, now)
+        if cancelled is None:
             raise Conflict(f"the job {found.id} is {found.status}; only what has not ended can be cancelled")
         # A job that a worker has taken is an attempt, whatever comes of it.
-        tried = found.started_at is not None
+        tried = cancelled.started_at is not None
         for each in _to_deliver(found):
             transaction.end_delivery(each, DeliveryStatus.DEAD, now, _CANCELLED, None, tried=tried)
         transaction.append_event(activity(core, grant, EventKind.JOB_CANCELLED, found.id, {"kind": found.kind}))
