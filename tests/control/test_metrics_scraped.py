@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -15,16 +15,19 @@ from desk import AGENT, BOT, NOTE, OPERATOR, OTHER, WHOLE, Desk, text
 from misbehaving import ANSWERS, HostileProvider, raising, soon
 from prometheus_client.parser import text_string_to_metric_families
 
+from holdfast.control.bindings import UpdateBinding
 from holdfast.control.costs import SetPrice
+from holdfast.control.hooks import EmitHook
+from holdfast.control.hydrating import Hydrate
 from holdfast.control.memory import Capture, CorrectRecord, Query
 from holdfast.control.operations import GetMetrics
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Actor, ActorKind, storewide
-from holdfast.domain.contract import AttributionMode, BillingType, ContextBundle, RecordHandle, Usage
+from holdfast.domain.contract import AttributionMode, BillingType, ContextBundle, HookKind, RecordHandle, Usage
 from holdfast.domain.costs import CostEvent, Price
 from holdfast.domain.ids import CostEventId, JobId, OperationId
 from holdfast.domain.jobs import MAX_ATTEMPTS, Job, JobKind, NewJob
-from holdfast.domain.operations import Attribution, Operation, Outcome
+from holdfast.domain.operations import Attribution, BindingCounts, Operation, Outcome
 from holdfast.domain.scope import Scope
 from holdfast.errors import HoldfastError, StoreBusy, StoreFull
 from holdfast.failpoints import arm
@@ -125,6 +128,115 @@ def test_calls_are_counted_by_company_binding_type_and_outcome_as_the_report_has
             if name == "holdfast_memory_operations_total" and ("binding", counts.binding or "none") in labels
         )
         assert found == counts.succeeded + counts.failed + counts.refused + counts.unknown
+
+
+def of_binding(scraped: Scraped, binding: str) -> tuple[float, ...]:
+    """As `counted` has it, from what is scraped."""
+    return tuple(
+        sum(
+            value
+            for (name, labels), value in scraped.memory().items()
+            if name == "holdfast_memory_operations_total" and {("binding", binding), ("outcome", each)} <= set(labels)
+        )
+        for each in ("succeeded", "failed", "refused", "unknown")
+    )
+
+
+def counted(counts: BindingCounts) -> tuple[float, ...]:
+    return (counts.succeeded, counts.failed, counts.refused, counts.unknown)
+
+
+def emitted(hook_id: str, kind: HookKind = HookKind.POST_RUN_CAPTURE) -> EmitHook:
+    return EmitHook(BOT, kind, hook_id, NOTE, text("The cat sat."))
+
+
+async def _skipped(desk: Desk) -> None:
+    await desk.do(emitted("c1", HookKind.ISSUE_COMMENT_CAPTURE))
+    await desk.do(UpdateBinding(WHOLE, "default", enabled=False))
+    await desk.do(emitted("h1"))
+    await desk.do(Hydrate(BOT, "cat"))
+
+
+async def _captured_and_emitted_again(desk: Desk) -> None:
+    for _ in range(3):
+        await desk.do(emitted("h1"))
+
+
+async def _resumed(desk: Desk) -> None:
+    await desk.do(emitted("c1", HookKind.ISSUE_COMMENT_CAPTURE))
+    await desk.do(UpdateBinding(WHOLE, "default", hooks={HookKind.ISSUE_COMMENT_CAPTURE: True}))
+    await desk.do(emitted("c1", HookKind.ISSUE_COMMENT_CAPTURE))
+
+
+async def _told_to_a_subscriber(desk: Desk) -> None:
+    desk.engine.hooks.subscribe("hears", [HookKind.POST_RUN_CAPTURE], lambda event: None)
+    desk.engine.hooks.subscribe("breaks", [HookKind.POST_RUN_CAPTURE], raising(RuntimeError("deaf")))
+    await desk.do(emitted("h1"))
+    await desk.engine.crew.drain()
+
+
+async def _delivered_outside(desk: Desk) -> None:
+    await desk.bind_outside()
+    await desk.do(emitted("h1"))
+    await desk.engine.crew.drain()
+    await desk.do(emitted("h1"))
+
+
+async def _never_delivered(desk: Desk) -> None:
+    await desk.bind_outside()
+    desk.hostile.does["capture"] = raising(RuntimeError("down"))
+    await desk.do(emitted("h1"))
+    await desk.engine.crew.drain()
+
+
+async def _switched_off_on_the_way(desk: Desk) -> None:
+    await desk.bind_outside()
+    await desk.do(emitted("h1"))
+    await desk.do(UpdateBinding(WHOLE, "elsewhere", hooks={HookKind.POST_RUN_CAPTURE: False}))
+    await desk.engine.crew.drain()
+
+
+async def _made_again_with_its_key(desk: Desk) -> None:
+    await desk.bind_outside()
+    for _ in range(3):
+        await desk.do(Capture(BOT, NOTE, text("The cat sat."), idempotency_key="k1"))
+    with pytest.raises(HoldfastError):
+        await desk.do(Capture(BOT, NOTE, text("Another."), idempotency_key="k1"))
+
+
+# What is done, and of which binding that makes how many that succeeded, failed and were refused.
+ASKINGS: dict[str, tuple[Callable[[Desk], Awaitable[None]], dict[str, tuple[int, int, int]]]] = {
+    "what is skipped asks nobody": (_skipped, {}),
+    "a hook that is captured, and emitted again": (_captured_and_emitted_again, {"default": (1, 0, 0)}),
+    "a hook that was skipped, and is emitted when it is wanted": (_resumed, {"default": (1, 0, 0)}),
+    "a subscriber is no memory": (_told_to_a_subscriber, {"default": (1, 0, 0)}),
+    "a hook that goes outside, once it does": (_delivered_outside, {"elsewhere": (1, 0, 0)}),
+    "a hook that goes outside, when it fails": (_never_delivered, {"elsewhere": (0, 1, 0)}),
+    "a hook that is switched off on the way": (_switched_off_on_the_way, {"elsewhere": (0, 0, 1)}),
+    "a call that is made again with its key": (_made_again_with_its_key, {"elsewhere": (1, 0, 1)}),
+}
+
+
+@pytest.mark.parametrize("named", ASKINGS)
+def test_success_and_failure_are_of_what_a_provider_was_asked_once_for_each_asking(
+    scraped: Scraped, runner: asyncio.Runner, named: str
+) -> None:
+    scene, expected = ASKINGS[named]
+    runner.run(scene(scraped.desk))
+    report = runner.run(scraped.desk.do(GetMetrics(WHOLE)))
+    assert {each.binding: counted(each) for each in report.bindings} == {
+        binding: (*counts, 0) for binding, counts in expected.items()
+    }
+    assert (report.queries, report.recalls) == (0, 0), "what was not asked found nothing, and missed nothing"
+    for binding in ("default", "elsewhere", "none"):
+        assert of_binding(scraped, binding) == (*expected.get(binding, (0, 0, 0)), 0), binding
+    assert not [
+        name for name, _ in scraped.memory() if name.startswith(("holdfast_memory_queries", "holdfast_memory_rec"))
+    ]
+    timed = sum(
+        value for (name, _), value in scraped.memory().items() if name == "holdfast_memory_operation_seconds_count"
+    )
+    assert timed == sum(sum(counts) for counts in expected.values())
 
 
 def test_what_was_answered_and_could_not_be_kept_is_counted_as_unknown_and_costs_nothing(

@@ -135,6 +135,7 @@ class _Attempt(Composed[None]):
         delivery = await call.read(lambda reader: reader.delivery(self.delivery.id))
         if delivery is not None and delivery.status is DeliveryStatus.PENDING:
             return False
+        call.attribute(asked=False)
         await call.write(lambda transaction: transaction.finish(self.job, JobStatus.SUCCEEDED, core.clock.now()))
         return True
 
@@ -183,6 +184,9 @@ class _ToSubscriber(_Attempt):
     """If what serves the scope still has the hook switched on. How it goes is no outcome of the binding's."""
 
     action: ClassVar[Action] = Action.DELIVER_HOOK
+
+    def attribution(self) -> Attribution:
+        return Attribution(source=self.delivery.source, hook=self.delivery.hook, asked=False)
 
     async def carry_out(self, core: Core, call: Call) -> None:
         self.noted.operation_id = call.operation_id

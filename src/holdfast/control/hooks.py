@@ -106,6 +106,7 @@ class EmitHook(Composed[Emitted]):
             if known is not None and not _still_to_go(each.delivery, known)
         ]
         if not new:
+            call.attribute(asked=False)
             return Emitted(call.operation_id, tuple(before), repeated=True)
         made = await self._delivered(core, call, found.binding, hook, new)
         return Emitted(call.operation_id, (*made, *before))
@@ -123,6 +124,7 @@ class EmitHook(Composed[Emitted]):
             request = capture_of(binding, here[0].delivery, self.payload)
             await ask(core, call, binding, lambda adapter: adapter.capture(request), checking.captured, also=also)
         else:
+            call.attribute(asked=False)  # whoever delivers it will
             await call.write(also)
         if any(each.status is DeliveryStatus.PENDING for each in made):
             core.wake()

@@ -88,6 +88,7 @@ class Hydrate(Composed[Hydrated]):
                 reason = why_not(binding, HookKind.PRE_RUN_HYDRATE)
                 if binding is None or reason is not None:
                     key = None if binding is None else binding.key
+                    call.attribute(asked=False)
                     return Hydrated(call.operation_id, binding=key, reason=reason)
                 answer = await self._asked(core, call, binding)
         except TimeoutError:

@@ -72,7 +72,9 @@ FOR_MODELS = frozenset({Action.RECALL, Action.PROJECT})
 class Attribution:
     """What a call through the control plane was for, and what it took. Ids and counts, never a payload.
 
-    `dropped` counts what a provider gave and was not its to give; `handles` are the first records that it named.
+    `dropped` counts what a provider gave and was not its to give; `handles` are the first records that it named. It is
+    not `asked` if the call was never to ask a provider: a hook that is skipped, left to a worker or told to a
+    subscriber, or what had been done before. Such a call is in the trail, and says nothing of how a binding serves.
     """
 
     binding: str | None = None
@@ -84,6 +86,7 @@ class Attribution:
     cost_events: tuple[CostEventId, ...] = ()
     handles: tuple[str, ...] = ()
     dropped: int = 0
+    asked: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,12 @@ class Operation:
     started_at: datetime
     duration_micros: int
     attribution: Attribution | None = None
+
+
+def counts(operation: Operation) -> bool:
+    """Whether it tells how memory serves: a call on memory, unless it was to ask nobody."""
+    asked = operation.attribution is None or operation.attribution.asked
+    return asked and operation.action in TYPE_OF
 
 
 def is_recall(operation: Operation) -> bool:
@@ -138,7 +147,11 @@ class OperationPage:
 
 @dataclass(frozen=True, slots=True)
 class BindingCounts:
-    """What was done through one binding (None: through no binding) in a time; `unknown` counts as neither."""
+    """What was asked through one binding (None: through no binding) in a time, once for each asking.
+
+    An attempt of a worker is an asking; what a call did besides asking is none. `refused` is what was not let through
+    to anybody; `unknown` counts as neither.
+    """
 
     binding: str | None
     succeeded: int

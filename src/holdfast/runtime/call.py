@@ -298,6 +298,7 @@ class Call:
             transaction.record(self._entry.row(Outcome.UNKNOWN))
             return None
         kept = _kept_of(known, self._verb.digest(), self._entry)
+        self.attribute(asked=False)
         if also is not None:
             also(transaction)
         transaction.record(self._entry.row(Outcome.SUCCEEDED))
@@ -380,7 +381,10 @@ def _result(
         transaction.keep_answer(partition, key, Answer(digest, body), entry.started_at)
         entry.done_by = entry.id
         return result, verb.touched(result)
-    return verb.replayed(transaction, _kept_of(known, digest, entry)), 0
+    kept = _kept_of(known, digest, entry)
+    if entry.attribution is not None:
+        entry.attribution = replace(entry.attribution, asked=False)
+    return verb.replayed(transaction, kept), 0
 
 
 def _kept_of(known: Answer, digest: str, entry: Entry) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from holdfast.domain.costs import CostEvent
 from holdfast.domain.jobs import Job, JobKind
-from holdfast.domain.operations import QUESTIONS, TYPE_OF, Operation, Outcome, is_recall
+from holdfast.domain.operations import QUESTIONS, TYPE_OF, Operation, Outcome, counts, is_recall
 
 MOST_LABEL_SETS = 1_000  # of each metric
 OTHER = "other"
@@ -52,7 +52,7 @@ class MemoryCounters:
 
         self._operations = counter(
             "operations",
-            "Calls on memory by what served them, what they were, and how they ended.",
+            "Calls that asked memory, by what served them, what they were, and how they ended.",
             *("company", "binding", "type", "outcome"),
         )
         self._queries = counter("queries", "Questions that were answered: with something, or not.", "company", "result")
@@ -74,9 +74,9 @@ class MemoryCounters:
         )
 
     def operation(self, operation: Operation) -> None:
-        kind = TYPE_OF.get(operation.action)
-        if kind is None:
+        if not counts(operation):
             return
+        kind = TYPE_OF[operation.action]
         about, company = operation.attribution, operation.scope.space
         # What was only named, and never found, is somebody's words.
         served = about if about is not None and about.provider is not None else None

@@ -24,6 +24,9 @@ from holdfast.domain.jobs import Cause
 from holdfast.domain.operations import Attribution
 from holdfast.domain.times import from_micros, to_micros
 
+# What the details of a call begin with that was to ask nobody. Told by its first letters: not every database can read
+# all that stands after them, since a provider may have said anything.
+UNASKED = '{"asked":false'
 _SOURCE_PARTS = tuple(field.name for field in fields(SourceRef))
 
 
@@ -102,7 +105,8 @@ def usage_of(entry: Mapping[str, Any]) -> Usage:
 
 def attribution_json(given: Attribution) -> str | None:
     """None if there is nothing in it but a binding, which has a column: so it is for nearly every call."""
-    entry = _given(
+    unasked = {} if given.asked else {"asked": False}  # first, see above
+    entry = unasked | _given(
         provider=given.provider,
         source=source_entry(given.source),
         hook=hook_entry(given.hook),
@@ -129,6 +133,7 @@ def attribution_of(binding: str | None, details: str | None) -> Attribution | No
         cost_events=tuple(CostEventId(each) for each in entry.get("cost_events", ())),
         handles=tuple(entry.get("handles", ())),
         dropped=entry.get("dropped", 0),
+        asked=entry.get("asked", True),
     )
 
 

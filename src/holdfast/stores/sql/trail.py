@@ -24,6 +24,7 @@ from holdfast.domain.times import to_micros
 from holdfast.errors import AccessDenied, RevisionConflict
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.audit import settle_operation
+from holdfast.stores.sql.control_rows import UNASKED
 from holdfast.stores.sql.pages import Asked, Lead, Pages, narrowest
 
 _UNWELL = " AND x.outcome <> 'succeeded'"
@@ -50,6 +51,7 @@ _METRICS = (
     f" coalesce(x.hook, '') = '{HookKind.PRE_RUN_HYDRATE}' OR x.actor_kind = 'agent', count(*)"
     " FROM operations x WHERE {} GROUP BY 1, 2, 3, 4, 5"
 )
+_ASKED = f"coalesce(substr(x.details, 1, {len(UNASKED)}), '') <> ?"
 
 
 class TrailReader(Pages):
@@ -102,6 +104,7 @@ class TrailReader(Pages):
         for bound, limit in (("x.id >= ?", asked.from_id), ("x.id < ?", asked.below_id)):
             if limit is not None:
                 asked.where(bound, limit)
+        asked.where(_ASKED, UNASKED)
         conditions = " AND ".join([asked.reach[0], of_memory, *asked.conditions])
         found = self._db.execute(_METRICS.format(conditions), [*asked.reach[1], *actions, *asked.values])
         failures = self._extraction_failures(since, until)

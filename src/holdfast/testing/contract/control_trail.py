@@ -140,6 +140,8 @@ class ControlTrailContract:
             scribe.operation(),
             scribe.operation(attribution=Attribution()),
             scribe.operation(attribution=Attribution("x")),
+            scribe.operation(attribution=Attribution("x", asked=False)),
+            scribe.operation(attribution=scribe.attribution(asked=False)),
             scribe.operation(attribution=scribe.attribution(), scope=scribe.scope(agent="a", run="ü", subject="ana")),
             scribe.operation(attribution=scribe.attribution(usage=(), binding=None, hook=None), error_code="odd"),
         ]
@@ -332,6 +334,16 @@ class ControlTrailContract:
             scribe.operation(action=Action.CORRECT, outcome=Outcome.REFUSED, attribution=Attribution("y")),
             scribe.operation(action=Action.JOBS),
             scribe.operation(action=Action.STATS, outcome=Outcome.FAILED),
+            *(
+                scribe.operation(action=action, touched=0, outcome=outcome, attribution=unasked)
+                for action in (Action.DELIVER_HOOK, Action.CAPTURE, Action.QUERY, Action.RECALL, Action.CORRECT)
+                for outcome in Outcome
+                for unasked in (
+                    Attribution(asked=False),
+                    Attribution("x", asked=False),
+                    scribe.attribution(binding="x", asked=False),
+                )
+            ),
         ]
         await record_all(store, made)
         found = await store.read(GRANT, lambda r: r.metrics(None, None))
