@@ -123,6 +123,8 @@ class Engine:
         if self._core.outsiders is not None:
             # Before the store: what came of what they are asked is still written down.
             await self._core.outsiders.close()
+        if self._core.subscribers is not None:
+            await self._core.subscribers.close()
         await self._core.store.close()
         await self._core.embedder.close()
         if self._core.curator is not None:

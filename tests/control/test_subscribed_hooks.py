@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -149,3 +150,26 @@ def test_what_was_skipped_is_told_when_it_is_emitted_again_by_the_binding_that_s
         run(desk.engine.crew.drain())
     assert again.status is DeliveryStatus.DELIVERED
     assert [(event.idempotency_id, event.binding) for event in told] == [("c1", "of-the-bot")]
+
+
+def test_a_subscriber_that_blocks_its_loop_holds_up_no_other_call(desk: Desk, run: Run) -> None:
+    begun, let_go = threading.Event(), threading.Event()
+
+    async def blocks(_: HookEvent) -> None:
+        begun.set()
+        let_go.wait(60)
+
+    desk.engine.hooks.subscribe("stuck", [HookKind.POST_RUN_CAPTURE], blocks)
+
+    async def lives() -> bool:
+        await desk.do(said("r1", HookKind.POST_RUN_CAPTURE))
+        work = asyncio.create_task(desk.engine.crew.drain())
+        assert await asyncio.to_thread(begun.wait, 60)
+        # It is at it, and will be until it is let go: whatever else is asked is answered meanwhile.
+        await desk.do(said("r2", HookKind.MANUAL_CAPTURE))
+        waited = not work.done()
+        let_go.set()
+        await work
+        return waited
+
+    assert run(lives())

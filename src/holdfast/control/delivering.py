@@ -14,7 +14,6 @@ from typing import ClassVar
 from holdfast.control import checking
 from holdfast.control.asking import ask
 from holdfast.control.resolving import resolution_of
-from holdfast.control.subscribers import tell
 from holdfast.domain.access import SYSTEM, Action, authorize
 from holdfast.domain.bindings import Binding, Resolution
 from holdfast.domain.contract import CaptureRequest, SourcePayload
@@ -193,14 +192,14 @@ class _ToSubscriber(_Attempt):
         if self.delivery.binding is not None:
             self.wanted_by(await self.bound(call, self.delivery.binding))
         name = subscriber_of(self.delivery.to) or ""
-        handler = None if core.subscribers is None else core.subscribers.handler(name)
-        if handler is None:
+        subscribers = core.subscribers
+        if subscribers is None or subscribers.handler(name) is None:
             raise ProviderMisconfigured(f"nobody subscribed as {name!r} where this worker runs; install it there")
         given = self.delivery
         if await self.gone(core, call):
             return
         event = HookEvent(given.hook, given.scope, given.source, self.payload, given.hook.hook_id, given.binding)
-        await call.outside(lambda: tell(name, handler, event), also=self.arrived(core, call))
+        await call.outside(lambda: subscribers.tell(name, event), also=self.arrived(core, call))
 
 
 def capture_of(binding: Binding, delivery: Delivery, payload: SourcePayload) -> CaptureRequest:

@@ -1,11 +1,12 @@
-"""Running other people's adapters so that none of them can hold up, break or betray anything else.
+"""Running other people's code so that none of it can hold up, break or betray anything else: the adapters of providers,
+and those who subscribed to hooks.
 
-Each open adapter lives on an event loop in a thread of its own: it may block, hang, raise or exit, and nobody but its
-own callers notices. They get an answer or a `ProviderError` in time, whatever it does. A thread that does not come back
-is given up, and a new one is begun for the next call; a binding that has lost too many is refused at once until some
-of them come back.
+Each of them, a guest, lives on an event loop in a thread of its own: it may block, hang, raise or exit, and nobody but
+its own callers notices. They get an answer or a `ProviderError` in time, whatever it does. A thread that does not come
+back is given up, and a new one is begun for the next call; a guest that has lost too many is refused at once until some
+of them come back. No thread here keeps the process from ending.
 
-What an adapter raises may hold a key in its text, in its cause or in its frames. Of a foreign exception only the name
+What a guest raises may hold a key in its text, in its cause or in its frames. Of a foreign exception only the name
 of its class is told; of our own, its text.
 """
 
@@ -21,7 +22,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from holdfast import errors
 from holdfast.domain.bindings import Binding
@@ -41,16 +42,17 @@ from holdfast.loops import running
 from holdfast.ports.provider import Adapter, Providers
 
 T = TypeVar("T")
+G = TypeVar("G", bound="Guest")
 log = logging.getLogger("holdfast")
 
-MAX_LOST = 4  # threads of one binding that did not come back
-MAX_UNDER_WAY = 64  # calls of one binding at once
-MAX_DEAF = 8  # calls of one adapter that would not be cancelled
-MAX_OPEN = 128  # adapters
+MAX_LOST = 4  # threads of one guest that did not come back
+MAX_UNDER_WAY = 64  # calls of one guest at once
+MAX_DEAF = 8  # calls of one guest that would not be cancelled
+MAX_OPEN = 128  # guests
 CLOSE_SECONDS = 2.0
 RETIRE_SECONDS = 60.0  # what is under way when a binding changes may still end
 HEARS_WITHIN_SECONDS = 1.0  # on a busy machine a thread may wait its turn for long
-# What an adapter of its own accord may say to a caller, in our words.
+# What a guest of its own accord may say to a caller, in our words.
 _PASSED_ON = (ProviderError, SecretUnavailable, CapabilityUnavailable, NotFound, Conflict, InvalidInput)
 
 
@@ -61,19 +63,34 @@ class _Raised:
     error: HoldfastError
 
 
-class _Room:
-    """One adapter in its thread. Opened there by the first call, since that may block too."""
+class Guest(Protocol):
+    async def close(self) -> None: ...
 
-    def __init__(self, name: str, revision: tuple[object, int], make: Callable[[], Adapter]) -> None:
-        self.revision = revision
+
+@dataclass(frozen=True, slots=True)
+class Invited(Generic[G]):
+    """Who is to be asked. It is made where it lives, and anew if its `revision` is another; `named` is for errors."""
+
+    key: tuple[str, str]
+    revision: object
+    named: str
+    make: Callable[[], G]
+
+
+class _Room:
+    """One guest in its thread. Made there by the first call, since that may block too."""
+
+    def __init__(self, invited: Invited[Any]) -> None:
+        self.revision = invited.revision
         self.under_way = 0
-        self._make = make
-        self._adapter: Adapter | None = None
+        self._named = invited.named
+        self._make = invited.make
+        self._guest: Guest | None = None
         self._called: tuple[threading.Event, float] | None = None
         self._deaf: set[asyncio.Task[Any]] = set()
         self._loop = asyncio.new_event_loop()
-        self._loop.set_exception_handler(_of_itself)
-        self._thread = threading.Thread(target=self._live, name=f"holdfast-{name:.40}", daemon=True)
+        self._loop.set_exception_handler(self._of_itself)
+        self._thread = threading.Thread(target=self._live, name=f"holdfast-{invited.key[1]:.40}", daemon=True)
         self._thread.start()
 
     @property
@@ -96,29 +113,34 @@ class _Room:
     def _live(self) -> None:
         try:
             self._loop.run_forever()
-        except BaseException as error:  # noqa: BLE001 - an adapter that ends its thread ends nothing else
-            log.warning("a provider ended its own thread: %s", type(error).__name__)
+        except BaseException as error:  # noqa: BLE001 - a guest that ends its thread ends nothing else
+            log.warning("%s ended its own thread: %s", self._named, type(error).__name__)
         finally:
             # Whatever is still in it has nobody that waits for it.
             with contextlib.suppress(RuntimeError):
                 self._loop.close()
 
-    def begin(self, work: Callable[[Adapter], Awaitable[Any]]) -> _Work:
+    def _of_itself(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """What a guest left behind on its loop failed. The usual message would tell all that it holds."""
+        failed = type(context.get("exception")).__name__
+        log.warning("something that %s left behind failed: %s", self._named, failed)
+
+    def begin(self, work: Callable[[Any], Awaitable[Any]]) -> _Work:
         """Start it, and say how to wait for it."""
         begun = _Work()
         self._loop.call_soon_threadsafe(self._start, begun, work)
         return begun
 
-    def _start(self, begun: _Work, work: Callable[[Adapter], Awaitable[Any]]) -> None:
+    def _start(self, begun: _Work, work: Callable[[Any], Awaitable[Any]]) -> None:
         begun.task = self._loop.create_task(self._do(begun, work))
         begun.task.add_done_callback(self._deaf.discard)
 
-    async def _do(self, begun: _Work, work: Callable[[Adapter], Awaitable[Any]]) -> None:
+    async def _do(self, begun: _Work, work: Callable[[Any], Awaitable[Any]]) -> None:
         """Nothing leaves here but by the future: what is raised on the loop itself would end the thread."""
         try:
-            if self._adapter is None:
-                self._adapter = self._make()
-            waited = work(self._adapter)
+            if self._guest is None:
+                self._guest = self._make()
+            waited = work(self._guest)
             if not inspect.isawaitable(waited):
                 raise ProviderMalformed(
                     f"the provider's verb gave {type(waited).__name__:.60} at once; it must be async"
@@ -145,7 +167,7 @@ class _Room:
             self._loop.call_soon_threadsafe(stop)
 
     def retire(self, patience_seconds: float) -> concurrent.futures.Future[Any]:
-        """Close the adapter and end the thread, when what is under way is over or out of patience."""
+        """Close the guest and end the thread, when what is under way is over or out of patience."""
         begun = _Work()
 
         async def close() -> None:
@@ -155,12 +177,12 @@ class _Room:
                     await asyncio.wait(others, timeout=patience_seconds)
                 for other in others:
                     other.cancel()
-                if self._adapter is not None:
-                    waited: Any = self._adapter.close()
+                if self._guest is not None:
+                    waited: Any = self._guest.close()
                     if inspect.isawaitable(waited):
                         await asyncio.wait_for(waited, CLOSE_SECONDS)
             except BaseException as error:  # noqa: BLE001 - nobody can do anything about it
-                log.warning("a provider did not close: %s", type(error).__name__)
+                log.warning("%s did not close: %s", self._named, type(error).__name__)
             finally:
                 begun.answer(None)
                 self._loop.stop()
@@ -187,36 +209,36 @@ class _Work:
 
 @dataclass(slots=True)
 class _Place:
-    """A binding: its open adapter, and the threads that it has lost."""
+    """A guest's: where it lives, and the threads that it has lost."""
 
     room: _Room | None = None
     lost: list[_Room] = field(default_factory=list)
 
 
-class OutsideRunner:
-    """Implements `ports.provider.Outsiders`."""
+class Rooms:
+    """Where guests live, each in one of its own."""
 
-    def __init__(self, providers: Providers) -> None:
-        self._providers = providers
+    def __init__(self) -> None:
         self._places: OrderedDict[tuple[str, str], _Place] = OrderedDict()
         self._lock = threading.Lock()
         self._closed = False
 
-    async def ask(self, binding: Binding, work: Callable[[Adapter], Awaitable[T]], timeout_seconds: float) -> T:
-        room = self._room(binding)
+    async def ask(self, invited: Invited[G], work: Callable[[G], Awaitable[T]], timeout_seconds: float) -> T:
+        """Have the guest do it. Whatever it does, an answer or a `ProviderError` is there in time."""
+        room = self._room(invited)
         try:
             begun = room.begin(work)
         except RuntimeError:  # its loop ended in this very moment
             with self._lock:
                 room.under_way -= 1
-            raise ProviderUnavailable(f"the binding {binding.key!r} is being closed; try again") from None
+            raise ProviderUnavailable(f"{invited.named} is being closed; try again") from None
         try:
             outcome = await _waited(begun.future, timeout_seconds)
         except (TimeoutError, concurrent.futures.TimeoutError):
             outcome = _Raised(
                 ProviderTimeout(
-                    f"the binding {binding.key!r} ({binding.provider:.80}) did not answer within {timeout_seconds:g} s;"
-                    " whether it did what was asked is not known"
+                    f"{invited.named} did not answer within {timeout_seconds:g} s; whether it did what was asked is"
+                    " not known"
                 )
             )
         finally:
@@ -229,9 +251,9 @@ class OutsideRunner:
             raise outcome.error
         return outcome  # type: ignore[no-any-return]
 
-    def _room(self, binding: Binding) -> _Room:
-        """The binding's adapter, opened anew if its configuration changed or its thread is lost."""
-        key, revision = (binding.space, binding.key), (binding.id, binding.revision)
+    def _room(self, invited: Invited[G]) -> _Room:
+        """The guest's, begun anew if it is another by now or its thread is lost."""
+        key = invited.key
         with self._lock:
             if self._closed:
                 raise ProviderUnavailable("the store is closed; open it again")
@@ -242,22 +264,19 @@ class OutsideRunner:
                 place.room.retire(0)
                 place.lost.append(place.room)
                 place.room = None
-            elif place.room is not None and place.room.revision != revision:
+            elif place.room is not None and place.room.revision != invited.revision:
                 place.room.retire(RETIRE_SECONDS)
                 place.room = None
             if place.room is None:
                 if len(place.lost) >= MAX_LOST:
                     raise ProviderUnavailable(
-                        f"the binding {binding.key!r} ({binding.provider:.80}) has stopped answering"
-                        f" {len(place.lost)} times, and is not asked again until it does; see to the provider"
+                        f"{invited.named} has stopped answering {len(place.lost)} times, and is not asked again until"
+                        " it does; see to it"
                     )
-                place.room = _Room(binding.key, revision, lambda: self._providers.adapter(binding))
+                place.room = _Room(invited)
                 self._make_place(key)
             if place.room.under_way >= MAX_UNDER_WAY:
-                raise ProviderUnavailable(
-                    f"the binding {binding.key!r} ({binding.provider:.80}) has {MAX_UNDER_WAY} calls under way; try"
-                    " again later"
-                )
+                raise ProviderUnavailable(f"{invited.named} has {MAX_UNDER_WAY} calls under way; try again later")
             place.room.under_way += 1
             return place.room
 
@@ -274,7 +293,7 @@ class OutsideRunner:
                 place.room.retire(0)
 
     async def close(self) -> None:
-        """End every adapter; one that does not end is left behind, and does not keep the process from ending."""
+        """End every guest; one that does not end is left behind, and does not keep the process from ending."""
         with self._lock:
             self._closed = True
             rooms = [place.room for place in self._places.values() if place.room is not None]
@@ -288,15 +307,30 @@ class OutsideRunner:
             await asyncio.wait([asyncio.wrap_future(end) for end in ends], timeout=CLOSE_SECONDS)
 
 
+class OutsideRunner:
+    """Implements `ports.provider.Outsiders`."""
+
+    def __init__(self, providers: Providers) -> None:
+        self._providers = providers
+        self._rooms = Rooms()
+
+    async def ask(self, binding: Binding, work: Callable[[Adapter], Awaitable[T]], timeout_seconds: float) -> T:
+        invited = Invited(
+            key=(binding.space, binding.key),
+            revision=(binding.id, binding.revision),
+            named=f"the binding {binding.key!r} ({binding.provider:.80})",
+            make=lambda: self._providers.adapter(binding),
+        )
+        return await self._rooms.ask(invited, work, timeout_seconds)
+
+    async def close(self) -> None:
+        await self._rooms.close()
+
+
 async def _waited(future: concurrent.futures.Future[Any], seconds: float) -> Any:
     if running() is None:
         return future.result(seconds)
     return await asyncio.wait_for(asyncio.wrap_future(future), seconds)
-
-
-def _of_itself(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """What an adapter left behind on its loop failed. The usual message would tell all that it holds."""
-    log.warning("something that a provider left behind failed: %s", type(context.get("exception")).__name__)
 
 
 def _told(error: BaseException) -> HoldfastError:

@@ -8,7 +8,7 @@ from typing import Protocol
 from holdfast.domain.contract import HookKind
 from holdfast.domain.hooks import HookEvent
 
-# It may be asynchronous, or block: then it is run in a thread.
+# It may be asynchronous, or block: either is run in threads of its own.
 HookHandler = Callable[[HookEvent], Awaitable[None] | None]
 
 
@@ -18,3 +18,8 @@ class Subscribers(Protocol):
 
     def handler(self, name: str) -> HookHandler | None:
         """None if nobody of that name subscribed in this process."""
+
+    async def tell(self, name: str, event: HookEvent) -> None:
+        """Give it an event, for a bounded time. Whatever it does, it took it by then or there is a `ProviderError`."""
+
+    async def close(self) -> None: ...
