@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import httpx2
 import pytest
 
 import holdfast as library
-from holdfast.domain.jobs import JobStatus
+from holdfast.app import open_engine
+from holdfast.control.bindings import UpdateBinding
+from holdfast.control.hooks import EmitHook
+from holdfast.domain.access import LOCAL_OPERATOR, storewide
+from holdfast.domain.contract import HookKind, SourceKind, SourcePayload, SourceRef
+from holdfast.domain.jobs import MAX_CLAIMS, JobKind, JobStatus
+from holdfast.domain.scope import Scope
+from holdfast.settings import Settings
 from serving import HANG, answering
 
 from .conftest import Holdfast
@@ -161,4 +172,76 @@ def test_what_it_cannot_be_is_said(holdfast: Holdfast, tmp_path: Path) -> None:
         ran = holdfast("worker", "--once", *arguments)
         assert ran.code in (2, 6), ran
         assert said in ran.err, ran
+    assert not facts(tmp_path)
+
+
+# --- its metrics ----------------------------------------------------------------------------------------------------
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as opened:
+        port: int = opened.getsockname()[1]
+        return port
+
+
+async def _to_be_given_up(path: Path) -> None:
+    """A delivery whose binding was disabled on the way, and an extraction that lost one worker after the other."""
+    engine = await open_engine(str(path), Settings(), embedder="fake", work=False)
+    engine.hooks.subscribe("audience", [HookKind.POST_RUN_CAPTURE], print)
+    source = SourceRef(SourceKind.RUN, "acme", run_id="r1")
+    payload = SourcePayload(text="I live in Lisbon.")
+    hook = EmitHook(Scope(space="acme", agent="bot"), HookKind.POST_RUN_CAPTURE, "run:r1", source, payload)
+    await engine.perform(LOCAL_OPERATOR, hook.action, lambda: hook, space="acme")
+    off = UpdateBinding(Scope(space="acme"), "default", enabled=False)
+    await engine.perform(LOCAL_OPERATOR, off.action, lambda: off, space="acme")
+    kinds, lease, store = frozenset({JobKind.EXTRACT}), timedelta(microseconds=1), engine._core.store
+    for _ in range(MAX_CLAIMS):
+        assert await store.write(storewide(), lambda t: t.claim(kinds, datetime.now(UTC), lease)) is not None
+    await engine.close()
+
+
+def test_its_metrics_tell_what_it_gave_up(started: list[Started], tmp_path: Path) -> None:
+    asyncio.run(_to_be_given_up(tmp_path / "memory.db"))
+    port = free_port()
+    process = start(started, tmp_path, "--metrics-port", str(port), "--json")
+    assert process.stdout is not None
+    told = json.loads(process.stdout.readline())
+    assert told["metrics"] == f"http://127.0.0.1:{port}/metrics"
+    given_up = {
+        'holdfast_memory_extraction_failures_total{company="acme"} 1.0',
+        'holdfast_memory_dead_deliveries_total{company="acme"} 1.0',
+    }
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not given_up <= set((answer := httpx2.get(told["metrics"])).text.splitlines()):
+        assert time.monotonic() < deadline, answer.text
+        assert process.poll() is None
+    assert answer.headers["content-type"].startswith("text/plain")
+    assert "process_cpu_seconds_total" in answer.text
+    ended(process)
+
+
+def test_without_a_port_it_listens_nowhere(started: list[Started], tmp_path: Path) -> None:
+    extraction_queued(tmp_path)
+    process = start(started, tmp_path, "--metrics-port", "0", "--json")
+    assert process.stdout is not None
+    assert "metrics" not in json.loads(process.stdout.readline())
+    ended(process)
+
+
+def test_metrics_that_cannot_be_shown_are_said_before_the_store_is_opened(holdfast: Holdfast, tmp_path: Path) -> None:
+    extraction_queued(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        for arguments, said in {
+            ("--metrics-port", port): f"port {port}: Address already in use; choose another with --metrics-port",
+            ("--metrics-port", "70000"): "--metrics-port: there is no port 70000",
+            ("--metrics-port", "-1"): "--metrics-port: there is no port -1",
+            ("--metrics-port", port, "--metrics-host", "0.0.0.0"): "HOLDFAST_OPERATOR_TOKEN",
+            ("--metrics-port", port, "--metrics-host", "nowhere.invalid"): "HOLDFAST_OPERATOR_TOKEN",
+            ("--metrics-host", "127.0.0.1"): "give --metrics-port too",
+            ("--metrics-port", port, "--once"): "nobody left to ask",
+        }.items():
+            ran = holdfast("worker", *arguments)
+            assert ran.code == 2, ran
+            assert said in ran.err, ran
     assert not facts(tmp_path)

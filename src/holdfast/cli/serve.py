@@ -80,8 +80,7 @@ def serve(
 
     The store is created if there is none. Without an operator token it listens on this machine alone.
     """
-    if missing := [name for name in _NEEDED if importlib.util.find_spec(name) is None]:
-        raise ConfigurationError(f"serving needs {', '.join(missing)}; install it with: pip install 'holdfast[serve]'")
+    check_installed("serving")
     from holdfast.gateway import serving
     from holdfast.gateway.config import GatewayConfig
 
@@ -105,6 +104,12 @@ def serve(
     finally:
         for opened in sockets:
             opened.close()
+
+
+def check_installed(what: str) -> None:
+    """Whether there is all that speaks HTTP and counts."""
+    if missing := [name for name in _NEEDED if importlib.util.find_spec(name) is None]:
+        raise ConfigurationError(f"{what} needs {', '.join(missing)}; install it with: pip install 'holdfast[serve]'")
 
 
 async def _serving(

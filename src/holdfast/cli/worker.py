@@ -11,8 +11,9 @@ import sys
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from types import FrameType
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,10 +23,14 @@ from holdfast.cli.machine import print_json
 from holdfast.cli.opening import own
 from holdfast.cli.options import Json, StoreOptions, unfolded
 from holdfast.cli.safety import on_one_line
+from holdfast.cli.serve import check_installed
 from holdfast.cli.words import counted
 from holdfast.domain.jobs import JobKind
 from holdfast.domain.location import shown
 from holdfast.settings import Settings, read_settings
+
+if TYPE_CHECKING:
+    from holdfast.gateway.scraping import Scraping
 
 _STOPS = (signal.SIGINT, signal.SIGTERM)
 
@@ -41,6 +46,14 @@ Kinds = Annotated[
     str | None, typer.Option("--kinds", metavar="KINDS", help="Only these, by commas, such as extract,deliver.")
 ]
 
+MetricsPort = Annotated[
+    int, typer.Option("--metrics-port", metavar="PORT", help="Show its metrics to Prometheus on this port; 0: nowhere.")
+]
+MetricsHost = Annotated[
+    str | None,
+    typer.Option("--metrics-host", metavar="ADDRESS", help="Show them on this address.  [default: 127.0.0.1]"),
+]
+
 
 @unfolded
 def worker(
@@ -49,6 +62,8 @@ def worker(
     once: Once = False,
     jobs: AtOnce = None,
     kinds: Kinds = None,
+    metrics_port: MetricsPort = 0,
+    metrics_host: MetricsHost = None,
     as_json: Json = False,
 ) -> None:
     """Do the store's background work until Ctrl-C or SIGTERM.
@@ -66,8 +81,30 @@ def worker(
             raise Usage("the store is given twice; name it once, as STORE or with --store")
         chosen = replace(chosen, store=place)
     path = own(chosen)
-    with _logged(as_json):
-        raise typer.Exit(asyncio.run(_worked(path, chosen, settings, at_once, wanted, once=once, as_json=as_json)))
+    with _scraped(settings, metrics_host, metrics_port, once=once) as metrics, _logged(as_json):
+        work = _worked(path, chosen, settings, at_once, wanted, metrics, once=once, as_json=as_json)
+        raise typer.Exit(asyncio.run(work))
+
+
+@contextlib.contextmanager
+def _scraped(settings: Settings, host: str | None, port: int, *, once: bool) -> Iterator[Scraping | None]:
+    """Where its metrics are shown while this lasts, if they are to be."""
+    if not port:
+        if host is not None:
+            raise Usage("--metrics-host: on which port? give --metrics-port too")
+        yield None
+        return
+    if once:
+        raise Usage("--metrics-port: with --once there would be nobody left to ask; leave one of them out")
+    check_installed("showing metrics")
+    from holdfast.gateway.scraping import Scraping, scraped_at
+
+    scraping = Scraping(scraped_at(host or "127.0.0.1", port, settings))
+    try:
+        scraping.begin()
+        yield scraping
+    finally:
+        scraping.close()
 
 
 def _kinds(given: str) -> frozenset[JobKind]:
@@ -85,13 +122,21 @@ async def _worked(
     settings: Settings,
     jobs: int,
     kinds: frozenset[JobKind] | None,
+    metrics: Scraping | None,
     *,
     once: bool,
     as_json: bool,
 ) -> ExitCode:
     curator = curator_of(settings)
     engine = await open_engine(
-        path, settings, embedder=chosen.embedder, curator=curator, work=False, jobs=jobs, kinds=kinds
+        path,
+        settings,
+        embedder=chosen.embedder,
+        curator=curator,
+        work=False,
+        jobs=jobs,
+        kinds=kinds,
+        watcher=None if metrics is None else metrics.memory,
     )
     try:
         if kinds and (missing := kinds - engine.crew.kinds):
@@ -99,15 +144,16 @@ async def _worked(
         if once:
             done = await engine.crew.drain()
             return _told(done, engine.crew.failures, as_json)
-        _tell(path, engine, settings, jobs, as_json)
-        await _until_stopped(engine, settings.shutdown_seconds)
+        tell = partial(_tell, path, engine, settings, jobs, metrics, as_json)
+        await _until_stopped(engine, settings.shutdown_seconds, tell)
         return ExitCode.OK
     finally:
         await engine.close()
 
 
-async def _until_stopped(engine: Engine, patience_seconds: float) -> None:
-    """The first signal lets what is under way end, for a while; the second does not.
+async def _until_stopped(engine: Engine, patience_seconds: float, tell: Callable[[], None]) -> None:
+    """Signals are heard before it `tell`s that it works. The first lets what is under way end, for a while; the second
+    does not.
 
     What has not ended by then is given back when the engine closes.
     """
@@ -117,6 +163,7 @@ async def _until_stopped(engine: Engine, patience_seconds: float) -> None:
         (hurried if stopping.is_set() else stopping).set()
 
     with _heard(stop):
+        tell()
         work = asyncio.create_task(engine.crew.run())
         await _first(work, stopping.wait())
         engine.crew.stop()
@@ -154,13 +201,14 @@ def _heard(stop: Callable[[], None]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _tell(path: str, engine: Engine, settings: Settings, jobs: int, as_json: bool) -> None:
+def _tell(path: str, engine: Engine, settings: Settings, jobs: int, metrics: Scraping | None, as_json: bool) -> None:
     store, kinds = on_one_line(shown(path)), sorted(engine.crew.kinds)
     if as_json:
         told = {"store": store, "kinds": kinds, "jobs": jobs, "lease_seconds": settings.job_lease_seconds}
-        print_json(told, indent=None)
+        print_json(told if metrics is None else {**told, "metrics": metrics.url}, indent=None)
     else:
-        print(f"Holdfast works on {store}: {', '.join(kinds)}; {counted(jobs, 'job')} at once. Ctrl-C stops it.")
+        at = "" if metrics is None else f" Metrics: {metrics.url}."
+        print(f"Holdfast works on {store}: {', '.join(kinds)}; {counted(jobs, 'job')} at once.{at} Ctrl-C stops it.")
     sys.stdout.flush()
 
 

@@ -43,7 +43,7 @@ def run(coroutine: Coroutine[Any, Any, None]) -> None:
         runner.run(coroutine)
 
 
-def listen(config: GatewayConfig) -> list[socket.socket]:
+def listen(config: GatewayConfig, *, port_option: str = "--port") -> list[socket.socket]:
     """Sockets bound to each address that the host means, before a store is opened for nobody."""
     try:
         found = socket.getaddrinfo(config.host.strip("[]"), config.port, type=socket.SOCK_STREAM)
@@ -64,7 +64,8 @@ def listen(config: GatewayConfig) -> list[socket.socket]:
         for opened in sockets:
             opened.close()
         raise ConfigurationError(
-            f"cannot listen on {config.host}, port {config.port}: {error.strerror or error}; choose another with --port"
+            f"cannot listen on {config.host}, port {config.port}: {error.strerror or error}; choose another with"
+            f" {port_option}"
         ) from None
     return sockets
 

@@ -16,14 +16,24 @@ _HOST = re.compile(rb"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
 _REMEMBERED = 1_000
 
 
-class Hosts:
-    def __init__(self, app: ASGIApp, allowed: Iterable[str], *, guarded: bool) -> None:
+class Names:
+    """Those that a service goes by: names, `*.` and a name for all below it, or `*` for any."""
+
+    def __init__(self, allowed: Iterable[str]) -> None:
         names = set(allowed)
-        self._app = app
-        self._guarded = guarded
-        self._any = "*" in names
+        self.any = "*" in names
         self._exact = frozenset(name for name in names if not name.startswith("*"))
         self._below = tuple(name[1:] for name in names if name.startswith("*."))
+
+    def allow(self, name: str) -> bool:
+        return self.any or name in self._exact or name.endswith(self._below)
+
+
+class Hosts:
+    def __init__(self, app: ASGIApp, allowed: Iterable[str], *, guarded: bool) -> None:
+        self._app = app
+        self._guarded = guarded
+        self._names = Names(allowed)
         self._seen: set[bytes] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -38,12 +48,12 @@ class Hosts:
 
     def _check(self, exchange: Exchange) -> None:
         host = exchange.given.get(b"host", b"")
-        if self._any or host in self._seen or exchange.path in PROBES:
+        if self._names.any or host in self._seen or exchange.path in PROBES:
             return
-        name = _name(host)
+        name = name_in(host)
         if name is None:
             raise exchange.refuse(400, "invalid_host", "a request needs one Host header: a name, and a port at most")
-        if not self._allows(name):
+        if not self._names.allow(name):
             raise exchange.refuse(
                 421,
                 "unknown_host",
@@ -53,10 +63,8 @@ class Hosts:
         if len(self._seen) < _REMEMBERED:
             self._seen.add(host)
 
-    def _allows(self, name: str) -> bool:
-        return name in self._exact or name.endswith(self._below)
 
-
-def _name(host: bytes) -> str | None:
+def name_in(host: bytes) -> str | None:
+    """The name that a Host header holds; None if it is no such header."""
     found = _HOST.fullmatch(host)
     return found.group(1).decode("ascii").lower().rstrip(".") if found else None
