@@ -15,7 +15,7 @@ from misbehaving import HostileProvider
 
 from holdfast.control.hooks import EmitHook, GetDelivery
 from holdfast.control.jobs import CancelJob, GetJob, ListControlJobs, RetryJob
-from holdfast.control.memory import RetryProviderJob
+from holdfast.control.memory import Capture, RetryProviderJob
 from holdfast.domain.access import storewide
 from holdfast.domain.contract import CaptureResult, HookKind, SourceKind, SourceRef
 from holdfast.domain.events import EventKind
@@ -53,6 +53,44 @@ def emitted(desk: Desk, run: Run, hook_id: str = "run:r1", **more: Any) -> Deliv
 
 def listed(desk: Desk, do: Run, scope: Scope = WHOLE, /, **wanted: Any) -> list[Job]:
     return list(do(desk.do(ListControlJobs(scope, JobFilter(**wanted)))).items)
+
+
+PLACED = replace(BOT, run="r4", issue="i4")
+SAID = text("I live in Lisbon.")
+CAPTURES = {
+    "a capture": Capture(PLACED, SourceRef(SourceKind.RUN, ACME), SAID),
+    "a hook": EmitHook(PLACED, HookKind.POST_RUN_CAPTURE, "h4", SourceRef(SourceKind.ISSUE_COMMENT, ACME), SAID),
+}
+
+
+@pytest.mark.parametrize("way", CAPTURES)
+def test_a_job_is_found_by_the_run_and_the_issue_of_the_scope_that_it_was_captured_in(
+    desk: Desk, run: Run, way: str
+) -> None:
+    run(desk.do(CAPTURES[way], AGENT))
+    (job,) = listed(desk, run)
+    assert (job.kind, job.scope.run, job.scope.issue) == (JobKind.EXTRACT, None, None)
+    assert [each.id for each in listed(desk, run, run="r4")] == [job.id]
+    assert [each.id for each in listed(desk, run, issue="i4", state=JobState.QUEUED)] == [job.id]
+    assert listed(desk, run, run="r5") == listed(desk, run, issue="i5") == []
+    assert job.cause is not None
+    assert job.cause.source is not None
+    assert (job.cause.source.run_id, job.cause.source.issue_id) == ("r4", "i4")
+
+
+def test_what_a_source_says_of_its_run_is_kept_where_the_scope_says_otherwise(desk: Desk, run: Run) -> None:
+    run(desk.do(Capture(PLACED, RUN, SAID), AGENT))
+    (job,) = listed(desk, run)
+    assert job.cause is not None
+    assert job.cause.source == RUN
+    assert [each.id for each in listed(desk, run, run="r1", issue="i1")] == [job.id]
+
+
+def test_a_hook_on_its_way_outside_is_found_by_its_run_and_issue(desk: Desk, run: Run) -> None:
+    run(desk.bind_outside())
+    run(desk.do(CAPTURES["a hook"], AGENT))
+    (job,) = listed(desk, run, run="r4", issue="i4")
+    assert job.kind is JobKind.DELIVER
 
 
 async def refused(*_: Any) -> None:

@@ -17,6 +17,7 @@ from misbehaving import handle, raising, snippet, soon
 from holdfast.control.bindings import DeleteBinding, UpdateBinding
 from holdfast.control.hooks import Hydrate
 from holdfast.control.memory import Capture
+from holdfast.control.operations import GetMetrics
 from holdfast.domain.access import Action
 from holdfast.domain.contract import ContextBundle, HookKind, Snippet, SourceKind, SourceRef
 from holdfast.domain.hydration import HEADING, preamble
@@ -63,6 +64,29 @@ def test_where_there_is_nothing_nothing_is_told_with_the_reason(desk: Desk, run:
     run(desk.do(DeleteBinding(WHOLE, "default")))
     none = run(desk.do(asking()))
     assert (none.preamble, none.reason, none.binding) == ("", "no_binding", None)
+
+
+def test_a_run_that_nobody_was_asked_for_is_refused_in_the_trail_and_no_miss_of_memory(desk: Desk, run: Run) -> None:
+    changes = {
+        "hook_disabled": UpdateBinding(WHOLE, "default", hooks={HookKind.PRE_RUN_HYDRATE: False}),
+        "binding_disabled": UpdateBinding(WHOLE, "default", enabled=False),
+        "no_binding": DeleteBinding(WHOLE, "default"),
+    }
+    told: list[tuple[str | None, Outcome, str | None, str | None]] = []
+    for change in changes.values():
+        run(desk.do(change))
+        with rows_of(desk, run) as rows:
+            reason = run(desk.do(asking(), AGENT)).reason
+        (row,) = rows
+        told.append((reason, row.outcome, row.error_code, row.attribution.binding))
+    assert told == [
+        ("hook_disabled", Outcome.REFUSED, "binding_disabled", "default"),
+        ("binding_disabled", Outcome.REFUSED, "binding_disabled", "default"),
+        ("no_binding", Outcome.REFUSED, "binding_not_found", None),
+    ]
+    found = run(desk.do(GetMetrics(WHOLE)))
+    assert (found.recalls, found.queries, found.empty_queries) == (0, 0, 0)
+    assert [(each.binding, each.refused) for each in found.bindings] == [("default", 2), (None, 1)]
 
 
 async def _forever(*_: Any) -> None:

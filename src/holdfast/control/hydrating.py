@@ -13,7 +13,7 @@ from holdfast.control import given
 from holdfast.control.memory import queried
 from holdfast.control.resolving import resolution_of
 from holdfast.domain.access import Action
-from holdfast.domain.bindings import Binding
+from holdfast.domain.bindings import Binding, Resolution
 from holdfast.domain.contract import MAX_QUERY_CHARS, ContextBundle, HookContext, HookKind, Intent, QueryRequest
 from holdfast.domain.control import Answered
 from holdfast.domain.hooks import Hydrated, why_not
@@ -32,7 +32,7 @@ from holdfast.domain.ids import checked_id
 from holdfast.domain.numbers import checked_whole
 from holdfast.domain.scope import Scope
 from holdfast.domain.text import checked_text
-from holdfast.errors import BindingNotFound, HoldfastError, ProviderTimeout
+from holdfast.errors import BindingDisabled, BindingNotFound, HoldfastError, ProviderTimeout
 from holdfast.loops import running
 from holdfast.runtime.perform import Call, Composed, Core
 
@@ -87,6 +87,8 @@ class Hydrate(Composed[Hydrated]):
                     call.attribute(binding=binding.key, provider=binding.provider)
                 reason = why_not(binding, HookKind.PRE_RUN_HYDRATE)
                 if binding is None or reason is not None:
+                    # Nobody was asked, so it is no question that memory left unanswered.
+                    call.fail(_refusal(found))
                     key = None if binding is None else binding.key
                     call.attribute(asked=False)
                     return Hydrated(call.operation_id, binding=key, reason=reason)
@@ -120,6 +122,15 @@ class Hydrate(Composed[Hydrated]):
 
     def touched(self, result: Hydrated) -> int:
         return len(result.snippets)
+
+
+def _refusal(found: Resolution) -> HoldfastError:
+    """What a call would be told that asked a binding by itself."""
+    try:
+        binding = found.usable()
+    except (BindingNotFound, BindingDisabled) as error:
+        return error
+    return BindingDisabled(f"the binding {binding.key!r} does not take {HookKind.PRE_RUN_HYDRATE}; switch that on")
 
 
 @contextlib.asynccontextmanager

@@ -35,6 +35,7 @@ from holdfast.domain.contract import (
     RecordWriteRequest,
     Snippet,
     SourceKind,
+    SourceRef,
     TraceResult,
     WriteResult,
 )
@@ -138,7 +139,7 @@ class LocalAdapter:
             once = None if request.idempotency_id is None else f"capture/{request.idempotency_id}"
             record = PutRecord(text, kept(noted), once, once=True)
             return _captured(await self._beneath.run(self._putting(request.scope, (record,), request.source)), None)
-        cause = Cause(self._beneath.operation_id, request.binding_key, request.hook, request.source)
+        cause = Cause(self._beneath.operation_id, request.binding_key, request.hook, _for_its_work(request))
         verb = KeepResidue(
             scope=replace(request.scope, conversation=conversation_of(request.scope)),
             draft=_draft(request, text, kept(noted)),
@@ -280,6 +281,12 @@ def _draft(request: CaptureRequest, text: str, metadata: dict[str, str]) -> Draf
     if author is not None:
         checked_text(author, "metadata.author", max_chars=256)
     return Draft(text, author, Role.USER, external_id=external_id, metadata=metadata)
+
+
+def _for_its_work(request: CaptureRequest) -> SourceRef:
+    """The source as a job goes back to it. A conversation outlives runs and issues: its jobs find theirs only here."""
+    source, scope = request.source, request.scope
+    return replace(source, issue_id=source.issue_id or scope.issue, run_id=source.run_id or scope.run)
 
 
 def _captured(done: Kept, cause: Cause | None) -> CaptureResult:
