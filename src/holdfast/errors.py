@@ -62,10 +62,16 @@ from typing import ClassVar
 
 
 class HoldfastError(Exception):
-    """The root of all of Holdfast's errors. `field` names what it is about, if that is one field of what was given."""
+    """The root of all of Holdfast's errors. `field` names what it is about, if that is one field of what was given.
+
+    `operation_id` is of the call that it ended, if that came as far as the gate: the trail has its row. `public` is
+    what whoever calls a service may be told of it, where the text itself is for whoever runs one.
+    """
 
     code: ClassVar[str] = "holdfast_error"
     field: str | None = None
+    operation_id: str | None = None
+    public: str | None = None
 
 
 class InvalidInput(HoldfastError):

@@ -50,8 +50,10 @@ from holdfast.errors import (
     NotFound,
     ProviderError,
     ProviderMalformed,
+    ProviderMisconfigured,
     ProviderTimeout,
     ProviderUnavailable,
+    SecretUnavailable,
     StoreCorrupt,
 )
 
@@ -265,7 +267,11 @@ def test_what_it_says_in_our_words_is_passed_on_bare_of_what_it_came_from(
 
     desk.hostile.does["correct"] = wrap
     caught = failed(desk, runner, VERBS["correct"](), kind)
-    assert str(caught) == str(error)
+    said = str(error)
+    if isinstance(error, ProviderError):
+        said = f"the binding 'elsewhere' (hostile) cannot be used: {said}; see to the provider, or to the binding's"
+        said += " configuration: `holdfast provider check hostile --config … --connect` tries it"
+    assert str(caught) == said
     assert (caught.__cause__, caught.__context__) == (None, None)
 
 
@@ -473,3 +479,18 @@ def test_too_many_calls_at_once_are_refused_and_the_others_are_served(
 
     answers = runner.run(crowd())
     assert sorted(type(each).__name__ for each in answers) == ["Answered"] * 3 + ["ProviderUnavailable"] * 2
+
+
+@pytest.mark.parametrize("raised", [ProviderUnavailable, ProviderMisconfigured, SecretUnavailable])
+def test_what_a_provider_says_is_told_with_its_binding_and_kept_from_callers_of_a_service(
+    desk: Desk, runner: asyncio.Runner, raised: type[HoldfastError]
+) -> None:
+    runner.run(desk.bind_outside())
+    desk.hostile.does["query"] = raising(raised(f"GET https://me:{SECRET}@elsewhere failed"))
+    with rows_of(desk, runner.run) as rows, pytest.raises(raised) as told:
+        runner.run(desk.do(Query(BOT, "cat"), AGENT))
+    assert str(told.value).startswith("the binding 'elsewhere' (hostile) cannot be used: GET ")
+    assert told.value.public is not None
+    assert told.value.public.startswith("the binding 'elsewhere' (hostile) cannot be used: ")
+    assert SECRET not in told.value.public
+    assert [row.id for row in rows] == [told.value.operation_id]

@@ -6,12 +6,13 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from holdfast.control.checking import Bounds, Told, told
+from holdfast.control.outside import named
 from holdfast.control.resolving import outsiders_of, provider_of
 from holdfast.domain.bindings import Binding
 from holdfast.domain.contract import Capabilities
 from holdfast.domain.control import Answered
 from holdfast.domain.usage import mode_of
-from holdfast.errors import CapabilityUnavailable, InvalidConfiguration
+from holdfast.errors import CapabilityUnavailable, InvalidConfiguration, ProviderError, SecretUnavailable
 from holdfast.ports import Transaction
 from holdfast.ports.provider import Adapter
 from holdfast.runtime.charging import charged
@@ -72,7 +73,15 @@ async def _outside(
         return work(adapter)
 
     async def asked() -> Told[T]:
-        answer = check(await outsiders.ask(binding, able, seconds), bounds)
+        try:
+            answer = check(await outsiders.ask(binding, able, seconds), bounds)
+        except (ProviderError, SecretUnavailable) as error:
+            failure = named(error, binding)
+        else:
+            return noted(answer)
+        raise failure
+
+    def noted(answer: Told[T]) -> Told[T]:
         call.attribute(dropped=answer.dropped, usage=answer.usage, handles=answer.handles)
         call.touch(answer.touched)
         return answer

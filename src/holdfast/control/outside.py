@@ -7,7 +7,7 @@ back is given up, and a new one is begun for the next call; a guest that has los
 of them come back. No thread here keeps the process from ending.
 
 What a guest raises may hold a key in its text, in its cause or in its frames. Of a foreign exception only the name
-of its class is told; of our own, its text.
+of its class is told; of our own, its text, which a service keeps to itself if the guest is not of our making.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar
 
 from holdfast import errors
@@ -333,12 +334,37 @@ async def _waited(future: concurrent.futures.Future[Any], seconds: float) -> Any
     return await asyncio.wait_for(asyncio.wrap_future(future), seconds)
 
 
+def named(error: ProviderError | SecretUnavailable, binding: Binding) -> HoldfastError:
+    """The same, saying whose it is and what to do next: what an adapter says knows of no binding."""
+    whose = f"the binding {binding.key!r} ({binding.provider:.80})"
+    what_next = ""
+    if not isinstance(error, SecretUnavailable):  # which says by itself what to do
+        tries = f"`holdfast provider check {binding.provider:.80} --config … --connect` tries it"
+        what_next = f"; see to the provider, or to the binding's configuration: {tries}"
+    said = str(error)
+    prefix = "" if said.startswith(whose) else f"{whose} cannot be used: "  # whoever runs it has said so
+    found = type(error)(f"{prefix}{said}{what_next}")
+    found.public = f"{prefix}{error.public or said}{what_next}"
+    return found
+
+
 def _told(error: BaseException) -> HoldfastError:
     """The same for a caller: one of ours as it is, bare of what it came from; of another only what kind it was."""
     if isinstance(error, _PASSED_ON) and type(error).__module__ == errors.__name__:
         if isinstance(error, InvalidInput):
             return type(error)(error.field, error.problem)
-        return type(error)(str(error))
+        found = type(error)(str(error))
+        if not _is_ours(error.__traceback__):
+            # Somebody else's words: nobody knows what they quote.
+            found.public = (type(error).__doc__ or "").strip().rstrip(".")
+        return found
     if isinstance(error, asyncio.CancelledError):
         return ProviderTimeout("the provider was told to stop")
     return ProviderError(f"the provider failed ({type(error).__name__:.80}); what it said is not repeated here")
+
+
+def _is_ours(raised: TracebackType | None) -> bool:
+    """Whether it was raised by code of ours, whoever called that."""
+    while raised is not None and raised.tb_next is not None:
+        raised = raised.tb_next
+    return raised is not None and str(raised.tb_frame.f_globals.get("__name__")).startswith("holdfast.")

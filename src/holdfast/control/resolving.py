@@ -46,4 +46,6 @@ def provider_of(core: Core, binding: Binding) -> Provider:
         return providers_of(core).get(binding.provider)
     except UnknownProvider:
         named = f"the binding {binding.key!r} names the provider {binding.provider!r:.80}"
-    raise ProviderMisconfigured(f"{named}, which is not installed here; install it, or bind another")
+    failure = ProviderMisconfigured(f"{named}, which is not installed here; install it, or bind another")
+    failure.public = str(failure)
+    raise failure

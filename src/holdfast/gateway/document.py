@@ -14,7 +14,8 @@ _TEXT = {"type": "string"}
 PROBLEM: dict[str, Any] = {
     "type": "object",
     "title": "Problem",
-    "description": "What was wrong, and what to do next (RFC 9457). `instance` is the id of the request.",
+    "description": "What was wrong, and what to do next (RFC 9457). `instance` is the id of the request, "
+    "`operation_id` the row that it left in the trail.",
     "required": ["type", "title", "status", "detail", "code", "instance"],
     "properties": {
         "type": _TEXT,
@@ -23,6 +24,7 @@ PROBLEM: dict[str, Any] = {
         "detail": _TEXT,
         "code": _TEXT,
         "instance": _TEXT,
+        "operation_id": _TEXT,
         "errors": {
             "type": "array",
             "items": {

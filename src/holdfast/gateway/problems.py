@@ -42,6 +42,7 @@ STATUS: dict[type[errors.HoldfastError], int] = {
     errors.ProviderTimeout: 504,
     errors.ProviderError: 502,
     errors.DocumentsBusy: 503,
+    errors.SecretUnavailable: 502,
     errors.ConfigurationError: 500,
     errors.HoldfastError: 500,
 }
@@ -66,8 +67,9 @@ def refusal(
     detail: str,
     headers: Mapping[str, str] | None = None,
     fields: Sequence[Mapping[str, str]] = (),
+    operation_id: str | None = None,
 ) -> Response:
-    media_type, body = problem_body(request.scope, status, code, detail, fields)
+    media_type, body = problem_body(request.scope, status, code, detail, fields, operation_id)
     return Response(body, status, headers, media_type.decode("ascii"))
 
 
@@ -86,8 +88,8 @@ async def _ours(request: Request, error: Exception) -> Response:
         status = 412
     if status >= 500:
         # Where the store is, and what it said, is the operator's to know.
-        log.error("%s: %s", error.code, error)
-        detail = (type(error).__doc__ or "").strip()
+        log.error("%s: %s%s", error.code, error, _whose(request, error))
+        detail = error.public or (type(error).__doc__ or "").strip()
     headers: dict[str, str] = {}
     if status == 401:
         headers["WWW-Authenticate"] = 'Bearer realm="holdfast"'
@@ -100,7 +102,14 @@ async def _ours(request: Request, error: Exception) -> Response:
     elif error.field is not None and request.url.path.startswith(_COMPANIES):
         # Elsewhere nobody names a binding.
         fields = [{"field": error.field, "problem": detail}]
-    return refusal(request, status, error.code, detail, headers, fields)
+    return refusal(request, status, error.code, detail, headers, fields, error.operation_id)
+
+
+def _whose(request: Request, error: errors.HoldfastError) -> str:
+    """Where an operator finds more of it."""
+    found = {"company": request.path_params.get("company_id"), "operation": error.operation_id}
+    named = ", ".join(f"{name} {value!s:.80}" for name, value in found.items() if value is not None)
+    return f" ({named})" if named else ""
 
 
 def _field(path: str, field: str) -> str:

@@ -27,7 +27,7 @@ from holdfast.domain.access import Action, Actor, Grant, authorize, within_walls
 from holdfast.domain.ids import OperationId
 from holdfast.domain.operations import Outcome
 from holdfast.domain.scope import Scope
-from holdfast.errors import RevisionConflict, StoreError
+from holdfast.errors import HoldfastError, RevisionConflict, StoreError
 from holdfast.ports.watching import Watcher
 from holdfast.runtime.call import CUT_OFF, Call, Entry, Outdated, Written, applied, seen
 from holdfast.runtime.idempotency import check_key
@@ -77,6 +77,8 @@ async def _performed(core: Core, entry: Entry, make: Callable[[], Request[Any, R
         else:
             result = await _read(core, grant, verb, prepared, entry)
     except (Exception, *CUT_OFF) as error:
+        if isinstance(error, HoldfastError):
+            error.operation_id = entry.id
         await _told(core, entry, error)
         raise
     return await verb.finish(core, result, entry.done_by)

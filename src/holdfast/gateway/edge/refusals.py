@@ -46,9 +46,17 @@ def is_everos(path: str) -> bool:
 
 
 def problem_body(
-    scope: MutableMapping[str, Any], status: int, code: str, detail: str, fields: Sequence[Mapping[str, str]] = ()
+    scope: MutableMapping[str, Any],
+    status: int,
+    code: str,
+    detail: str,
+    fields: Sequence[Mapping[str, str]] = (),
+    operation_id: str | None = None,
 ) -> tuple[bytes, bytes]:
-    """The content type and the body of a refusal of this request. `fields` are what is wrong with it, by name."""
+    """The content type and the body of a refusal of this request. `fields` are what is wrong with it, by name.
+
+    `operation_id` is the row that it left in the trail, if it did.
+    """
     path = str(scope.get("path", ""))
     if is_everos(path):
         return b"application/json", _dumped(
@@ -70,6 +78,7 @@ def problem_body(
             "detail": detail,
             "code": code,
             "instance": request_id(scope),
+            **({} if operation_id is None else {"operation_id": operation_id}),
             **({"errors": list(fields)} if fields else {}),
         }
     )
