@@ -157,6 +157,49 @@ def test_stopped_in_the_middle_it_gives_its_job_back(started: list[Started], tmp
     assert [(job.status, job.attempt, job.lease_until) for job in index] == [(JobStatus.QUEUED, 1, None)]
 
 
+async def _run_ended(path: Path, subscriber: str) -> None:
+    """A hook is on its way to a subscriber."""
+    engine = await open_engine(str(path), Settings(), embedder="fake", work=False)
+    engine.hooks.subscribe(subscriber, [HookKind.POST_RUN_CAPTURE], print)
+    source = SourceRef(SourceKind.RUN, "acme", run_id="r1")
+    payload = SourcePayload(text="I live in Lisbon.")
+    hook = EmitHook(Scope(space="acme", agent="bot"), HookKind.POST_RUN_CAPTURE, "run:r1", source, payload)
+    await engine.perform(LOCAL_OPERATOR, hook.action, lambda: hook, space="acme")
+    await engine.close()
+
+
+_HANGING = """
+import pathlib, time
+from holdfast.domain.contract import HookKind
+
+def told(event):
+    pathlib.Path("told").touch()
+    time.sleep(3_600)
+
+def register(registry):
+    registry.subscribe("hanging", [HookKind.POST_RUN_CAPTURE], told)
+"""
+
+
+def test_it_ends_although_somebody_whom_it_tells_of_a_hook_hangs(started: list[Started], tmp_path: Path) -> None:
+    installed = tmp_path / "installed"
+    (installed / "hanging-1.dist-info").mkdir(parents=True)
+    (installed / "hanging-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: hanging\nVersion: 1\n")
+    (installed / "hanging-1.dist-info" / "entry_points.txt").write_text("[holdfast.hooks]\nx = hanging:register\n")
+    (installed / "hanging.py").write_text(_HANGING)
+    asyncio.run(_run_ended(tmp_path / "memory.db", "hanging"))
+    found = os.pathsep.join([ENVIRONMENT["PYTHONPATH"], str(installed)])
+    process = start(started, tmp_path, "--kinds", "deliver", PYTHONPATH=found, HOLDFAST_SHUTDOWN_SECONDS="0.2")
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not (tmp_path / "told").exists():
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+    ended(process)
+    with library.open(tmp_path / "memory.db", embedder="fake", work=False) as memory:
+        delivery = [job for job in memory.jobs(space="*") if job.kind == "deliver"]
+    assert [(job.status, job.attempt, job.lease_until) for job in delivery] == [(JobStatus.QUEUED, 1, None)]
+
+
 def test_what_it_cannot_be_is_said(holdfast: Holdfast, tmp_path: Path) -> None:
     missing = holdfast("worker", "nowhere.db")
     assert (missing.code, "there is no store at nowhere.db" in missing.err) == (6, True)
@@ -186,12 +229,8 @@ def free_port() -> int:
 
 async def _to_be_given_up(path: Path) -> None:
     """A delivery whose binding was disabled on the way, and an extraction that lost one worker after the other."""
+    await _run_ended(path, "audience")
     engine = await open_engine(str(path), Settings(), embedder="fake", work=False)
-    engine.hooks.subscribe("audience", [HookKind.POST_RUN_CAPTURE], print)
-    source = SourceRef(SourceKind.RUN, "acme", run_id="r1")
-    payload = SourcePayload(text="I live in Lisbon.")
-    hook = EmitHook(Scope(space="acme", agent="bot"), HookKind.POST_RUN_CAPTURE, "run:r1", source, payload)
-    await engine.perform(LOCAL_OPERATOR, hook.action, lambda: hook, space="acme")
     off = UpdateBinding(Scope(space="acme"), "default", enabled=False)
     await engine.perform(LOCAL_OPERATOR, off.action, lambda: off, space="acme")
     kinds, lease, store = frozenset({JobKind.EXTRACT}), timedelta(microseconds=1), engine._core.store
