@@ -61,7 +61,7 @@ def _emitting(routes: APIRouter, door: Door) -> None:
     async def emit_hook(
         request: Request, company_id: CompanyId, kind: Annotated[HookKind, Path()], given: HookGiven
     ) -> EmittedTold:
-        """Something happened: whatever serves the scope captures it where that hook is on, and subscribers hear."""
+        """Something happened: where that hook is on, whatever serves the scope captures it, and subscribers hear."""
         plane = await plane_of(door, request, company_id)
         found = await plane.emit(
             kind,
