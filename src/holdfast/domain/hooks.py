@@ -138,7 +138,10 @@ class HookEvent:
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """Where a hook went: to what serves its scope, and to each subscriber. `repeated` if it had been emitted before."""
+    """Where a hook went: to what serves its scope, and to each subscriber.
+
+    `repeated` if it had been emitted before, and there was nothing left to do.
+    """
 
     operation_id: OperationId
     deliveries: tuple[Delivery, ...]
