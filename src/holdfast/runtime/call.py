@@ -278,10 +278,14 @@ class Call:
         self, grant: Grant, verb: Write[P, T], prepared: P, also: Callable[[Transaction, T], None] | None
     ) -> T:
         self._begin()
+        digest = None
         if (key := self._verb.idempotency_key) is not None and _may_be_keyed(verb):
             verb = replace(verb, idempotency_key=key)  # type: ignore[type-var]
+            # The key is the call's: another call is told from it by all that it asked for, as it is outside.
+            digest = self._verb.digest()
         check_key(verb.idempotency_key)
-        digest = None if verb.idempotency_key is None else verb.digest()
+        if digest is None and verb.idempotency_key is not None:
+            digest = verb.digest()
         result: T = await self._step(
             self._core.store.write, grant, lambda each: applied(verb, each, prepared, self._entry, digest, also)
         )

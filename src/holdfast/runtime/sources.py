@@ -24,7 +24,7 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.sourced import matches, noted_in
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.domain.transcript import Draft
-from holdfast.errors import Conflict, IdempotencyConflict, InvalidInput, NotFound
+from holdfast.errors import Conflict, DuplicateId, IdempotencyConflict, InvalidInput, NotFound
 from holdfast.ports import ListFilter, NewRevision, Reader, Transaction
 from holdfast.runtime.activity import activity
 from holdfast.runtime.add import Add
@@ -60,6 +60,17 @@ class Released:
     receipt: ForgetReceipt | None = None
 
 
+_USED = "idempotency_id: was used for another text; use a new id for each capture"
+
+
+def _kept(result: Kept) -> dict[str, Any]:
+    return {"record_ids": list(result.record_ids), "at": to_micros(result.at)}
+
+
+def _replayed(kept: dict[str, Any]) -> Kept:
+    return Kept(tuple(kept["record_ids"]), 0, from_micros(kept["at"]))
+
+
 class _Keeping(Write[Any, Kept]):
     __slots__ = ()
 
@@ -84,6 +95,7 @@ class KeepResidue(_Keeping):
     draft: Draft
     source: str | None = None
     cause: Cause | None = None
+    idempotency_key: str | None = None
 
     def __post_init__(self) -> None:
         self._add()
@@ -97,12 +109,28 @@ class KeepResidue(_Keeping):
 
     def apply(self, transaction: Transaction, prepared: tuple[Core, Add, Any]) -> Kept:
         core, add, turn = prepared
-        added = add.apply(transaction, turn)
+        try:
+            added = add.apply(transaction, turn)
+        except DuplicateId:
+            if self.idempotency_key is None:
+                raise
+            # What it is known by is made of the key: no message of that id was ever given.
+            raise IdempotencyConflict(_USED) from None
         jobs = added.jobs
         if added.stored:
             jobs = (*jobs, *sealed(self, transaction, core, self.scope.thread, self.cause)[1])
         known = tuple(str(found) for found in added.message_ids if found is not None)
         return Kept(known, added.stored, core.clock.now(), jobs)
+
+    def digest(self) -> str:
+        return digest_of(self.action, self.scope.given(), self.source, str(self.draft))
+
+    def kept(self, result: Kept) -> dict[str, Any]:
+        return _kept(result)
+
+    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Kept:
+        """Whatever became of it since; what it set off was set off the first time."""
+        return _replayed(kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,11 +185,11 @@ class PutRecords(_Keeping):
         return digest_of(self.action, self.scope.given(), records, self.source)
 
     def kept(self, result: Kept) -> dict[str, Any]:
-        return {"record_ids": list(result.record_ids), "at": to_micros(result.at)}
+        return _kept(result)
 
     def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Kept:
         """Whatever became of them since: what was written later stays, and what was forgotten stays forgotten."""
-        return Kept(tuple(kept["record_ids"]), 0, from_micros(kept["at"]))
+        return _replayed(kept)
 
     def _put(self, transaction: Transaction, record: PutRecord, made: Ready) -> tuple[str, bool]:
         """The memory's id, and whether anything was written."""
@@ -171,7 +199,7 @@ class PutRecords(_Keeping):
             if old.text == record.text and dict(old.metadata) == dict(record.metadata):
                 return old.id, False
             if record.once:
-                raise IdempotencyConflict("idempotency_id: was used for another text; use a new id for each capture")
+                raise IdempotencyConflict(_USED)
             revision = _in_place_of(old, revision)
         core = made.core
         transaction.add_revision(replace(revision, slot=record.slot), core.embedder.fingerprint, core.analyzer.version)

@@ -45,8 +45,34 @@ def test_what_happened_is_captured_once_under_one_key(acme: Company) -> None:
     first = acme.operator.post("/capture", headers=key, **given)
     again = acme.operator.post("/capture", headers=key, **given)
     assert first["record_ids"] == again["record_ids"]
-    acme.operator.post("/capture", 409, headers=key, **{**given, "payload": {"text": "I live in Lisbon."}})
+    for other in (
+        {"payload": {"text": "I live in Lisbon."}},
+        {"payload": {"text": "I live in Porto.", "object": {"status": "failed"}}},
+        {"source": {"kind": "run", "run_id": "r2"}},
+        {"metadata": {"mood": "good"}},
+        {"mode": "capture_record"},
+        {"run_id": "r2"},
+    ):
+        refused = acme.operator.post("/capture", 422, headers=key, **{**given, **other})
+        assert refused["code"] == "idempotency_conflict", other
     assert len(acme.operator.get("/records", agent_id="builder")["records"]) == 1
+
+
+def test_a_key_that_was_used_for_another_call_is_refused_alike_by_every_route(acme: Company) -> None:
+    operator, key = acme.operator, {"Idempotency-Key": "k1"}
+    captured = {"source": {"kind": "run", "run_id": "r1"}, "payload": {"text": "I live in Porto."}}
+    (record_id,) = operator.post("/records", headers=key, records=[{"text": "Tea."}])["record_ids"]
+    others: list[tuple[str, dict[str, Any]]] = [
+        ("/records", {"records": [{"text": "Tea.", "metadata": {"mood": "good"}}]}),
+        ("/records", {"records": [{"text": "Tea."}], "source": captured["source"]}),
+        ("/capture", captured),
+        ("/capture", {**captured, "mode": "capture_record"}),
+        (f"/records/{record_id}/correct", {"text": "Coffee."}),
+        ("/forget", {"record_ids": [record_id]}),
+    ]
+    for path, given in others:
+        assert operator.post(path, 422, headers=key, **given)["code"] == "idempotency_conflict", path
+    assert [each["text"] for each in operator.get("/records")["records"]] == ["Tea."]
 
 
 def test_records_are_kept_once_under_one_key(acme: Company) -> None:
