@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from holdfast.control.given import MAX_NAME_CHARS
 from holdfast.domain.bindings import MAX_KEY_CHARS
 from holdfast.domain.contract import (
     MAX_CONTENT_CHARS,
@@ -121,7 +122,7 @@ class SourceGiven(Asked):
     document_key: RecordId | None = None
     run_id: RecordId | None = None
     activity_id: RecordId | None = None
-    external_ref: Annotated[str, StringConstraints(min_length=1, max_length=2_000)] | None = None
+    external_ref: Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_CHARS)] | None = None
 
     def source(self, space: str) -> SourceRef:
         return SourceRef(

@@ -34,6 +34,7 @@ E = TypeVar("E", bound=Enum)
 MAX_OBJECT_CHARS = 100_000  # of an object, as JSON
 MAX_DATA_CHARS = 65_536  # of metadata, as JSON
 MAX_NAME_CHARS = 1_024
+MAX_TYPE_CHARS = 256
 
 
 def check_company(scope: Scope) -> None:
@@ -76,7 +77,7 @@ def check_payload(payload: SourcePayload) -> None:
     if payload.text is not None:
         checked_text(payload.text, "payload.text", max_chars=MAX_CONTENT_CHARS)
     if payload.mime_type is not None:
-        checked_text(payload.mime_type, "payload.mime_type", max_chars=256)
+        checked_text(payload.mime_type, "payload.mime_type", max_chars=MAX_TYPE_CHARS)
     check_data(payload.metadata, "payload.metadata")
     if payload.object is not None:
         check_data(payload.object, "payload.object", MAX_OBJECT_CHARS)

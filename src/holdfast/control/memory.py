@@ -54,8 +54,7 @@ from holdfast.domain.text import checked_text
 from holdfast.errors import NotFound
 from holdfast.ports.provider import CorrectingAdapter, ExplainingAdapter, ExtractingAdapter, ProfilingAdapter
 from holdfast.runtime.perform import Call, Composed, Core
-
-_MAX_REASON_CHARS = 2_000
+from holdfast.runtime.remember import MAX_REASON_CHARS
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +318,7 @@ class CorrectRecord(Composed[Answered[CorrectResult]]):
         given.check_handle(self.handle)
         checked_text(self.text, "text", max_chars=MAX_CONTENT_CHARS)
         if self.reason is not None:
-            checked_text(self.reason, "reason", max_chars=_MAX_REASON_CHARS)
+            checked_text(self.reason, "reason", max_chars=MAX_REASON_CHARS)
         given.check_binding_key(self.binding_key)
 
     async def carry_out(self, core: Core, call: Call) -> Answered[CorrectResult]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -105,6 +106,33 @@ def test_pages_go_on_where_they_ended(acme: Company) -> None:
     rest = acme.operator.get("/records", limit=3, cursor=first["next_cursor"])
     assert rest["next_cursor"] is None
     assert len({each["record_id"] for each in first["records"] + rest["records"]}) == 5
+
+
+def test_records_are_listed_by_their_metadata(acme: Company) -> None:
+    for colour, number in (("red", 1), ("red", 2), ("blue", 1)):
+        metadata = {"colour": colour, "number": number}
+        acme.operator.post("/records", records=[{"text": f"{colour} {number}", "metadata": metadata}])
+
+    def listed(wanted: Any) -> list[str]:
+        found = acme.operator.get("/records", metadata_filter=json.dumps(wanted))["records"]
+        return sorted(each["text"] for each in found)
+
+    assert listed({"colour": "red"}) == ["red 1", "red 2"]
+    assert listed({"colour": "red", "number": 2}) == ["red 2"]
+    assert listed({"colour": "green"}) == []
+    assert listed({}) == ["blue 1", "red 1", "red 2"]
+    first = acme.operator.get("/records", metadata_filter='{"colour": "red"}', limit=1)
+    rest = acme.operator.get("/records", metadata_filter='{"colour": "red"}', cursor=first["next_cursor"])
+    assert {each["text"] for each in first["records"] + rest["records"]} == {"red 1", "red 2"}
+    for wrong in ("red", "[]", '{"colour": ["red"]}', '{"colour": null}', '{"": 1}', "{"):
+        assert fields_of(acme.operator.get("/records", 422, metadata_filter=wrong)) == ["metadata_filter"]
+
+
+def test_an_explanation_is_of_the_query_with_its_intent_and_filter(acme: Company) -> None:
+    acme.operator.post("/records", records=[{"text": "Ana prefers tea.", "metadata": {"colour": "red"}}])
+    for intent in ("agent_preamble", "answer", "browse"):
+        assert acme.operator.post("/explain", query="tea", intent=intent)["trace"]
+    assert fields_of(acme.operator.post("/explain", 422, query="tea", intent="gossip")) == ["intent"]
 
 
 def test_profile_and_explanation_are_told_where_the_provider_can(acme: Company) -> None:

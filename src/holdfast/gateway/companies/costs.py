@@ -7,8 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from pydantic import Field, StringConstraints
 
-from holdfast.control.forms import Asked, Key
-from holdfast.domain.costs import MAX_FEE_MICROS, CostGroup, FinanceKind
+from holdfast.control.costs import MAX_DESCRIPTION_CHARS
+from holdfast.control.forms import Asked, Key, Part
+from holdfast.domain.costs import MAX_FEE_MICROS, MAX_PRICE_MICROS, CostGroup, FinanceKind
 from holdfast.gateway.access import Door, Rule, ruled
 from holdfast.gateway.companies.accounts import (
     CostEventList,
@@ -24,21 +25,20 @@ from holdfast.gateway.companies.calling import PAGE, CompanyId, Cursor, Limit, S
 from holdfast.gateway.headers import IdempotencyKey
 from holdfast.gateway.problems import refusals
 
-Named = Annotated[str, StringConstraints(min_length=1, max_length=128)]
 Currency = Annotated[str, StringConstraints(pattern="^[A-Z]{3}$")]
-Micros = Annotated[int, Field(ge=0, le=MAX_FEE_MICROS)]
+Micros = Annotated[int, Field(ge=0, le=MAX_PRICE_MICROS)]
 
 
 class FinanceGiven(Asked):
     """A flat fee or an invoice. Money is in millionths of the currency's unit; a credit is negative."""
 
     kind: Annotated[FinanceKind, Field(strict=False)]
-    description: Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
+    description: Annotated[str, StringConstraints(min_length=1, max_length=MAX_DESCRIPTION_CHARS)]
     amount_micros: Annotated[int, Field(ge=-MAX_FEE_MICROS, le=MAX_FEE_MICROS)]
     currency: Currency = "USD"
     binding_key: Key | None = None
-    provider: Named | None = None
-    external_invoice_id: Annotated[str, StringConstraints(min_length=1, max_length=256)] | None = None
+    provider: Part | None = None
+    external_invoice_id: Part | None = None
     estimated: bool = False
     occurred_at: Annotated[str, StringConstraints(max_length=64)] | None = Field(
         default=None, description="ISO 8601; now if it is left out."
@@ -48,8 +48,8 @@ class FinanceGiven(Asked):
 class PriceGiven(Asked):
     """Of a million tokens of each kind, in millionths of the currency's unit. `*` is any model of the provider."""
 
-    provider: Named
-    model: Named = "*"
+    provider: Part
+    model: Part = "*"
     currency: Currency = "USD"
     input_micros: Micros = 0
     cached_input_micros: Micros = 0
@@ -143,8 +143,8 @@ def _prices(routes: APIRouter, door: Door) -> None:
     async def remove_price(
         request: Request,
         company_id: CompanyId,
-        provider: Annotated[Named, Query()],
-        model: Annotated[Named, Query()] = "*",
+        provider: Annotated[Part, Query()],
+        model: Annotated[Part, Query()] = "*",
         idempotency_key: IdempotencyKey = None,
     ) -> None:
         """From then on this model's tokens are not reckoned, unless `*` has a price."""

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field, StringConstraints
 
 from holdfast.control.forms import Placed, RecordId, SourceGiven
+from holdfast.control.given import MAX_NAME_CHARS
 from holdfast.domain.contract import MAX_QUERY_CHARS, HookKind, SourceKind
 from holdfast.domain.hooks import DeliveryStatus
 from holdfast.domain.hydration import (
@@ -98,7 +99,8 @@ def _deliveries(routes: APIRouter, door: Door) -> None:
         status: DeliveryStatus | None = None,
         kind: HookKind | None = None,
         to: Annotated[
-            str | None, Query(min_length=1, max_length=256, description="Such as binding:default, or subscriber:crm.")
+            str | None,
+            Query(min_length=1, max_length=MAX_NAME_CHARS, description="Such as binding:default, or subscriber:crm."),
         ] = None,
         source_kind: SourceKind | None = None,
         limit: Limit = PAGE,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
-from pydantic import Field, StringConstraints
+from fastapi import APIRouter, Query, Request
+from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 
 from holdfast.control.forms import (
+    MAX_METADATA,
     Asked,
     Filter,
     Metadata,
@@ -17,6 +18,7 @@ from holdfast.control.forms import (
     SnippetTold,
     SourceGiven,
 )
+from holdfast.control.given import MAX_TYPE_CHARS
 from holdfast.domain.contract import (
     DEFAULT_TOP_K,
     MAX_CONTENT_CHARS,
@@ -28,6 +30,7 @@ from holdfast.domain.contract import (
     Intent,
     SourcePayload,
 )
+from holdfast.errors import InvalidInput
 from holdfast.gateway.access import Door, Rule, ruled
 from holdfast.gateway.companies.calling import PAGE, ByKey, CompanyId, Cursor, Id, Limit, Where, plane_of, router_of
 from holdfast.gateway.companies.told import (
@@ -46,8 +49,19 @@ from holdfast.gateway.companies.told import (
 )
 from holdfast.gateway.headers import IdempotencyKey
 from holdfast.gateway.problems import refusals
+from holdfast.runtime.remember import MAX_REASON_CHARS
 
 Content = Annotated[str, StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARS)]
+ByMetadata = Annotated[
+    str | None,
+    Query(
+        min_length=2,
+        max_length=4_096,
+        description="Only records whose metadata has these values: a JSON object.",
+        examples=['{"colour": "red"}'],
+    ),
+]
+_FILTER: TypeAdapter[dict[str, Any]] = TypeAdapter(Filter, config=ConfigDict(strict=True))
 # Of whoever is asked: it may be down, slow, or make no sense.
 _OUTSIDE = (502, 504)
 
@@ -56,7 +70,7 @@ class PayloadGiven(Asked):
     """What happened: a text, a structured object, or both."""
 
     text: Content | None = None
-    mime_type: Annotated[str, StringConstraints(min_length=1, max_length=128)] | None = None
+    mime_type: Annotated[str, StringConstraints(min_length=1, max_length=MAX_TYPE_CHARS)] | None = None
     metadata: Metadata = Field(default_factory=dict)
     object: dict[str, Any] | None = None
 
@@ -83,19 +97,23 @@ class QueryGiven(Placed):
     metadata_filter: Filter | None = None
 
 
-class ExplainGiven(Placed):
-    query: Annotated[str, StringConstraints(min_length=1, max_length=MAX_QUERY_CHARS)]
-    top_k: Annotated[int, Field(ge=1, le=MAX_TOP_K)] = DEFAULT_TOP_K
-    metadata_filter: Filter | None = None
-
-
 class ForgetGiven(Placed):
     record_ids: Annotated[list[RecordId], Field(min_length=1, max_length=MAX_HANDLES)]
 
 
 class CorrectGiven(Placed):
     text: Content
-    reason: Annotated[str, StringConstraints(min_length=1, max_length=1_000)] | None = None
+    reason: Annotated[str, StringConstraints(min_length=1, max_length=MAX_REASON_CHARS)] | None = None
+
+
+def _filter(given: str) -> dict[str, Any]:
+    try:
+        return _FILTER.validate_json(given)
+    except ValidationError:
+        raise InvalidInput(
+            "metadata_filter",
+            f"must be a JSON object of at most {MAX_METADATA} names, each with a text, a number, true or false",
+        ) from None
 
 
 def router(door: Door) -> APIRouter:
@@ -166,12 +184,13 @@ def _asking(routes: APIRouter, door: Door) -> None:
         )
 
     @routes.post("/explain", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
-    async def explain(request: Request, company_id: CompanyId, given: ExplainGiven) -> Explained:
+    async def explain(request: Request, company_id: CompanyId, given: QueryGiven) -> Explained:
         """How a query comes to its result, in the provider's own terms."""
         plane = await plane_of(door, request, company_id)
         found = await plane.explain(
             given.query,
             top_k=given.top_k,
+            intent=given.intent,
             metadata_filter=given.metadata_filter,
             binding_key=given.binding_key,
             **given.where(),
@@ -192,13 +211,15 @@ def _reading(routes: APIRouter, door: Door) -> None:
         request: Request,
         company_id: CompanyId,
         where: Where,
+        metadata_filter: ByMetadata = None,
         binding_key: ByKey = None,
         limit: Limit = PAGE,
         cursor: Cursor = None,
     ) -> RecordList:
         """Records, newest first, page by page. Every part of the scope that is given must match."""
         plane = await plane_of(door, request, company_id)
-        found = await plane.list(limit=limit, cursor=cursor, binding_key=binding_key, **where)
+        wanted = None if metadata_filter is None else _filter(metadata_filter)
+        found = await plane.list(limit=limit, cursor=cursor, metadata_filter=wanted, binding_key=binding_key, **where)
         return RecordList(
             **served(found),
             records=[SnippetTold.of(each) for each in found.result.items],
