@@ -16,7 +16,7 @@ import uuid_utils
 
 from holdfast.control import routing
 from holdfast.control.asking import deadline_of
-from holdfast.control.bindings import provider_info
+from holdfast.control.bindings import checked_config, provider_info
 from holdfast.control.delivering import delivering
 from holdfast.control.outside import OutsideRunner
 from holdfast.control.subscribers import HookRegistry
@@ -232,7 +232,7 @@ async def check_provider(
     """Whether a provider can be bound so; with `connect`, also whether it answers. Nothing is kept of it anywhere."""
     providers = _providers(settings)
     provider = providers.get(name)
-    checked = provider.check(config)
+    checked = checked_config(providers, provider, config)
     if not (connect and provider.outside):
         return ProviderChecked(name, provider.outside, checked)
     binding = Binding(BindingId("bnd_check"), settings.space, "check", name, checked)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -49,6 +49,9 @@ class Installed:
             if each.key == name:
                 return each
         raise UnknownProvider("provider", f"there is no provider {name!r}")
+
+    def check_secrets(self, provider: Provider, config: Mapping[str, Any]) -> None:
+        """They have none."""
 
     def adapter(self, binding: Binding) -> Adapter:
         return self.get(binding.provider).open(binding.config, {}, None)

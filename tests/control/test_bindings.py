@@ -231,7 +231,7 @@ BAD: dict[str, tuple[Any, type[HoldfastError], str]] = {
     "a target of no kind": (lambda: SetTarget(WHOLE, "project", "p1", "default"), InvalidInput, "kind"),  # type: ignore[arg-type]
     "a part of a company": (lambda: CreateBinding(BOT, "x", "local"), InvalidScope, "agent"),
     "all companies": (lambda: CreateBinding(Scope(space=EVERYWHERE), "x", "local"), InvalidScope, "space"),
-    "nothing to change": (lambda: UpdateBinding(WHOLE, "default"), InvalidInput, "binding"),
+    "nothing to change": (lambda: UpdateBinding(WHOLE, "default"), InvalidInput, "changes"),
 }  # fmt: skip
 
 

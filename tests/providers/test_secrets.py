@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import traceback
 from pathlib import Path
 
 import pytest
 
 from holdfast.domain.references import is_reference
-from holdfast.errors import SecretUnavailable
+from holdfast.errors import InvalidConfiguration, SecretUnavailable
 from holdfast.providers.secrets import MAX_SECRET_BYTES, SecretResolver
 
 CANARY = "canary-5f1c"
@@ -124,3 +125,27 @@ def test_the_form_of_a_reference_is_known_without_looking() -> None:
     assert is_reference("env://X")
     assert is_reference("file:///x")
     assert not any(map(is_reference, ("env://", "file://", "env:X", "sk-123", "", None, 3, "env://a\nb")))
+
+
+NEVER = {
+    "env://HOME": "begin with 'HOLDFAST_SECRET_'",
+    "env://HOLDFAST_SECRET_": "begin with",
+    "file://../elsewhere": "outside HOLDFAST_SECRETS_DIR",
+    "file:///etc/passwd": "outside HOLDFAST_SECRETS_DIR",
+    "file://holdfast_operator_token": "Holdfast's own",
+    "sk-123": "env://NAME",
+}
+
+
+@pytest.mark.parametrize("reference", sorted(NEVER))
+def test_a_reference_that_can_never_be_resolved_is_told_by_its_form(tmp_path: Path, reference: str) -> None:
+    with pytest.raises(InvalidConfiguration, match=re.escape(NEVER[reference])) as told:
+        resolver(tmp_path).check(reference, "config.key")
+    assert told.value.field == "config.key"
+
+
+def test_one_that_may_be_resolved_some_day_is_not_looked_for(tmp_path: Path) -> None:
+    for reference in ("env://HOLDFAST_SECRET_LATER", "file://later", f"file://{tmp_path}/later"):
+        resolver(tmp_path).check(reference, "config.key")
+    with pytest.raises(InvalidConfiguration, match="HOLDFAST_SECRETS_DIR"):
+        resolver().check("file://later", "config.key")

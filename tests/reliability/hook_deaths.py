@@ -46,6 +46,8 @@ class Both:
             raise UnknownProvider("provider", f"there is no provider {name!r}")
         return found
 
+    def check_secrets(self, provider: Any, config: Any) -> None: ...
+
     def adapter(self, binding: Any) -> Any:
         return self.ledger.open(binding.config, {}, None)
 

@@ -35,7 +35,7 @@ from holdfast.errors import (
     UnknownProvider,
 )
 from holdfast.ports import Reader, Transaction
-from holdfast.ports.provider import Provider
+from holdfast.ports.provider import Provider, Providers
 from holdfast.runtime.activity import activity
 from holdfast.runtime.perform import Core, Read, Write
 
@@ -76,7 +76,7 @@ class CreateBinding(Write[tuple[Binding, Event], Binding]):
             space=self.scope.space,
             key=self.key,
             provider=provider.key,
-            config=_checked(provider, self.config),
+            config=checked_config(providers_of(core), provider, self.config),
             hooks={**HOOKS_AT_FIRST, **self.hooks},
             enabled=self.enabled,
             created_at=now,
@@ -130,7 +130,7 @@ class UpdateBinding(Write[_Change, Binding]):
         given.check_company(self.scope)
         checked_key(self.key)
         if self.config is None and self.hooks is None and self.enabled is None:
-            raise InvalidInput("binding", "nothing is to be changed; give config, hooks or enabled")
+            raise InvalidInput("changes", "nothing is to be changed; give config, hooks or enabled")
         if self.config is not None:
             given.check_data(self.config, "config")
         if self.hooks is not None:
@@ -149,7 +149,7 @@ class UpdateBinding(Write[_Change, Binding]):
         if self.config is not None:
             provider = provider_of(core, seen)
             _check_may_configure(grant, provider)
-            config = _checked(provider, self.config)
+            config = checked_config(providers_of(core), provider, self.config)
             deadline_of(replace(seen, config=config))
         return _Change(seen, config, core.clock.now(), core, grant)
 
@@ -445,7 +445,7 @@ def _check_may_configure(grant: Grant, provider: Provider) -> None:
         )
 
 
-def _checked(provider: Provider, config: Mapping[str, Any]) -> dict[str, Any]:
+def checked_config(providers: Providers, provider: Provider, config: Mapping[str, Any]) -> dict[str, Any]:
     """The configuration as its provider wants it, with defaults.
 
     That a secret is a reference is not left to the provider: neither a key that was given nor one that it made of what
@@ -461,6 +461,7 @@ def _checked(provider: Provider, config: Mapping[str, Any]) -> dict[str, Any]:
     made = dict(checked)
     given.check_data(made, "config")
     check_references(schema, made)
+    providers.check_secrets(provider, made)
     return made
 
 

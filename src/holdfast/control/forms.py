@@ -53,7 +53,8 @@ _NAMES: Mapping[str, str] = {ours: theirs for theirs, ours in PARTS.items()} | {
 _OF_SEVERAL = re.compile(r"handles\[(\d+)\]\.record_id")
 
 Part = Annotated[str, StringConstraints(min_length=1, max_length=MAX_PART_CHARS)]
-Key = Annotated[str, StringConstraints(min_length=1, max_length=MAX_KEY_CHARS, pattern="^[a-z0-9][a-z0-9_-]*$")]
+KEY_PATTERN = "^[a-z0-9][a-z0-9_-]*$"
+Key = Annotated[str, StringConstraints(min_length=1, max_length=MAX_KEY_CHARS, pattern=KEY_PATTERN)]
 RecordId = Annotated[str, StringConstraints(min_length=1, max_length=MAX_ID_CHARS)]
 Scalar = str | int | float | bool
 Filter = Annotated[dict[Part, Scalar], Field(max_length=MAX_METADATA)]

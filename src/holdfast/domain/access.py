@@ -292,9 +292,11 @@ def authorize(actor: Actor, action: Action, scope: Scope, *, beneath: Action | N
     reaches for what is done.
     """
     if action not in _ALLOWED[actor.kind]:
-        raise AccessDenied(f"{actor.kind}s may not {action}; ask an operator")
+        raise AccessDenied(f"{actor.kind}s may not {_in_words(action)}; ask an operator")
     if actor.role is not None and action not in _OF_ROLE.get((actor.kind, actor.role), frozenset()):
-        raise AccessDenied(f"{actor.kind} {actor.id!r} is {actor.role}, and may not {action}; ask an operator")
+        raise AccessDenied(
+            f"{actor.kind} {actor.id!r} is {actor.role}, and may not {_in_words(action)}; ask an operator"
+        )
     action = beneath or action
     if scope.space == EVERYWHERE:
         _require_store(actor, action)
@@ -307,6 +309,21 @@ def authorize(actor: Actor, action: Action, scope: Scope, *, beneath: Action | N
     _require_space(actor, scope)
     _require_own(actor, scope)
     return Grant(actor, action, scope, reachable)
+
+
+# What "may not" is followed by, where that is not what an action is called.
+_WORDS = {
+    Action.RECORD_UPSERT: "write records",
+    Action.PROFILE: "read profiles",
+    Action.HISTORY: "see the history",
+    Action.JOBS: "see jobs",
+    Action.STATS: "see figures",
+    Action.FORGET_PREVIEW: "preview what would be forgotten",
+}
+
+
+def _in_words(action: Action) -> str:
+    return _WORDS.get(action) or action.replace("_", " ")
 
 
 def storewide() -> Grant:
@@ -332,7 +349,7 @@ def _require_store(actor: Actor, action: Action) -> None:
     if actor.kind is ActorKind.SYSTEM:
         return
     if actor.kind is not ActorKind.OPERATOR or actor.space is not None or action not in _STOREWIDE:
-        raise AccessDenied(f"{actor.kind} {actor.id!r} may not {action} over all spaces; name one space")
+        raise AccessDenied(f"{actor.kind} {actor.id!r} may not {_in_words(action)} over all spaces; name one space")
 
 
 def within_walls(actor: Actor, scope: Scope) -> bool:

@@ -72,7 +72,7 @@ def key_digest(key: str) -> bytes:
 
 def checked_kind(kind: object) -> ActorKind:
     if not isinstance(kind, ActorKind) or kind not in ROLES:
-        raise InvalidInput("kind", f"must be one of {', '.join(ROLES)}: {kind!r:.40} gets no key")
+        raise InvalidInput("kind", f"must be one of {', '.join(ROLES)}: {str(kind)!r:.40} gets no key")
     return kind
 
 

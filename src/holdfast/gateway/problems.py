@@ -16,7 +16,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from holdfast import errors
-from holdfast.control.forms import named
+from holdfast.control.forms import KEY_PATTERN, named
+from holdfast.domain.contract import CURSOR_PATTERN
 from holdfast.gateway.edge.refusals import phrase, problem_body
 
 log = logging.getLogger("holdfast.gateway")
@@ -165,10 +166,17 @@ def _place(loc: Sequence[str | int]) -> str:
         return str(loc[0]) if loc else "body"
     named = ""
     for part in parts:
+        if part == _OF_A_NAME:
+            continue
         named += f"[{part}]" if isinstance(part, int) else f".{part!s:.60}" if named else f"{part!s:.60}"
     return named
 
 
+_OF_A_NAME = "[key]"  # what a place ends with if the name itself is what is wrong
+_PATTERNS = {
+    KEY_PATTERN: "must be lowercase letters, digits, - and _, and begin with a letter or digit",
+    CURSOR_PATTERN: "is malformed; pass on the `next_cursor` of a page unchanged",
+}
 _PROBLEMS = {
     "extra_forbidden": "is no field of this request; leave it out",
     "missing": "is missing",
@@ -184,6 +192,8 @@ _PROBLEMS = {
 
 def _problem(found: Mapping[str, Any]) -> str:
     if (known := _PROBLEMS.get(found["type"])) is not None:
+        return known
+    if (known := _PATTERNS.get(found.get("ctx", {}).get("pattern"))) is not None:
         return known
     said = str(found["msg"])
     if "UploadFile" in said:

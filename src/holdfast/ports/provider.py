@@ -133,6 +133,9 @@ class Secrets(Protocol):
 
     def resolve(self, reference: str, field: str) -> Secret: ...
 
+    def check(self, reference: str, field: str) -> None:
+        """`InvalidConfiguration` if it can never be resolved here, whatever is set or lies there. Nothing is read."""
+
 
 class Providers(Protocol):
     """Those that are installed."""
@@ -142,6 +145,9 @@ class Providers(Protocol):
 
     def get(self, name: str) -> Provider:
         """`UnknownProvider` if there is none."""
+
+    def check_secrets(self, provider: Provider, config: Mapping[str, Any]) -> None:
+        """`InvalidConfiguration` naming the field if a reference in it can never be resolved. Nothing is resolved."""
 
     def adapter(self, binding: Binding) -> Adapter:
         """A new one for a binding whose provider reaches outside, with its secrets resolved. It may take its time."""

@@ -75,6 +75,10 @@ class ProviderRegistry:
             raise UnknownProvider("provider", f"{name!r:.80} is installed and cannot be used: {unusable[0].problem}")
         raise UnknownProvider("provider", f"there is no provider {name!r:.80}; there are {names}")
 
+    def check_secrets(self, provider: Provider, config: Mapping[str, Any]) -> None:
+        for path, given in secrets_in(provider.schema(), config):
+            self._secrets.check(given, f"config.{path}")
+
     def adapter(self, binding: Binding) -> Adapter:
         """A new one for a binding whose provider reaches outside, with its secrets resolved."""
         provider = self.get(binding.provider)

@@ -11,13 +11,14 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from holdfast.domain.references import ENV, FILE, is_reference
+from holdfast.domain.references import ENV, FILE, NO_REFERENCE, is_reference
 from holdfast.domain.secret import Secret
-from holdfast.errors import InvalidInput, SecretUnavailable
+from holdfast.errors import InvalidConfiguration, InvalidInput, SecretUnavailable
 
 MAX_SECRET_BYTES = 64 * 1024
 # The settings' own files lie in the same folder. What opens this service is not for anybody else's.
 _OWN = "holdfast_"
+_NO_FOLDER = "no folder of secrets is configured; set HOLDFAST_SECRETS_DIR"
 
 
 class SecretResolver:
@@ -42,11 +43,40 @@ class SecretResolver:
         # Raised apart from what was caught: nothing of the secret is left in the chain.
         raise SecretUnavailable(problem)
 
+    def check(self, reference: str, field: str) -> None:
+        """By its form alone: a variable that is not set yet, or a file that is not there yet, may come."""
+        if not is_reference(reference):
+            problem: str | None = NO_REFERENCE
+        elif reference.startswith(ENV):
+            problem = self._never_of_environment(reference.removeprefix(ENV))
+        else:
+            problem = self._never_of_file(reference.removeprefix(FILE))
+        if problem is not None:
+            raise InvalidConfiguration(field, problem)
+
+    def _never_of_environment(self, name: str) -> str | None:
+        if self._prefix and name.startswith(self._prefix) and name != self._prefix:
+            return None
+        prefix = f"{self._prefix!r:.80} (HOLDFAST_SECRET_ENV_PREFIX)"
+        return f"only variables whose names begin with {prefix} may be referred to"
+
+    def _never_of_file(self, path: str) -> str | None:
+        if self._folder is None:
+            return _NO_FOLDER
+        try:
+            folder = self._folder.resolve()
+            found = (folder / path).resolve()
+        except (OSError, ValueError, RuntimeError):
+            return "the file that it refers to has no name that could be"
+        if found == folder or not found.is_relative_to(folder):
+            return "the file that it refers to lies outside HOLDFAST_SECRETS_DIR"
+        if self._is_own(found) or self._is_own(folder / path):
+            return "the file that it refers to holds a setting of Holdfast's own, which nobody else is given"
+        return None
+
     def _of_environment(self, name: str, field: str) -> str:
-        if not self._prefix or not name.startswith(self._prefix):
-            raise SecretUnavailable(
-                f"{field}: only variables whose names begin with {self._prefix!r:.80} may be referred to"
-            )
+        if (problem := self._never_of_environment(name)) is not None:
+            raise SecretUnavailable(f"{field}: {problem}")
         found = self._variable(name)
         if not found:
             raise SecretUnavailable(f"{field}: the variable {name:.80} is not set; set it where Holdfast runs")
@@ -54,7 +84,7 @@ class SecretResolver:
 
     def _of_file(self, path: str, field: str) -> str:
         if self._folder is None:
-            raise SecretUnavailable(f"{field}: no folder of secrets is configured; set HOLDFAST_SECRETS_DIR")
+            raise SecretUnavailable(f"{field}: {_NO_FOLDER}")
         try:
             folder = self._folder.resolve(strict=True)
             # However it is written, and whatever links lead there.

@@ -206,7 +206,10 @@ def _nobody(kind: ActorKind, user_id: str) -> NotFound:
 
 
 def _there(kind: ActorKind, user_id: str) -> str:
-    told = f"there is a {kind} {user_id!r:.80} already; give its current key, or have an operator make a new one:"
+    article = "a" if kind is ActorKind.USER else "an"
+    told = (
+        f"there is {article} {kind} {user_id!r:.80} already; give its current key, or have an operator make a new one:"
+    )
     if kind is ActorKind.USER:
         return f"{told} `holdfast user rotate`, or POST /users with the operator's token"
     return f"{told} `holdfast credential rotate`"

@@ -6,7 +6,7 @@ import socket
 from typing import Any
 
 import pytest
-from company import Company
+from company import Company, fields_of
 
 CANARY = "canary-4a7e"
 
@@ -69,3 +69,15 @@ def test_a_refusal_tells_its_operation_too(acme: Company) -> None:
     problem = agent.post("/query", 403, query="cats", agent_id="other")
     found = acme.operator.get(f"/operations/{problem['operation_id']}")
     assert (found["outcome"], found["error_code"]) == ("refused", "access_denied")
+
+
+def test_a_reference_that_can_never_be_resolved_is_refused_when_it_is_bound_and_when_it_is_changed(
+    acme: Company,
+) -> None:
+    config = {"url": closed_url(), "user_id": "holdfast", "user_key": "env://HOME"}
+    problem = acme.operator.post("/bindings", 422, key="ext", provider="gateway", config=config)
+    assert problem["code"] == "invalid_configuration"
+    assert fields_of(problem) == ["config.user_key"]
+    assert "HOLDFAST_SECRET_" in problem["detail"]
+    bound(acme, url=closed_url())
+    assert fields_of(acme.operator.patch("/bindings/ext", 422, config=config)) == ["config.user_key"]

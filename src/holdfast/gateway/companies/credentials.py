@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field
@@ -16,9 +16,10 @@ from holdfast.gateway.companies.calling import PAGE, CompanyId, Cursor, Limit, r
 from holdfast.gateway.headers import IdempotencyKey
 from holdfast.gateway.problems import refusals
 
-Kind = Annotated[ActorKind, Field(strict=False)]
-KindAsked = Annotated[ActorKind, Query(description="user, agent or operator.")]
-KindInPath = Annotated[ActorKind, Path(description="user, agent or operator.")]
+# Those that have keys.
+Kind = Literal["user", "agent", "operator"]
+KindAsked = Annotated[Kind, Query(description="user, agent or operator.")]
+KindInPath = Annotated[Kind, Path(description="user, agent or operator.")]
 Name = Annotated[Part, Path()]
 Subjects = Annotated[list[Part], Field(max_length=MAX_SUBJECTS)]
 _KEPT_NOWHERE = {"Cache-Control": "no-store"}
@@ -97,7 +98,11 @@ def _issuing(routes: APIRouter, door: Door) -> None:
         """Let a user, an agent or an operator of this company in. The key is in the answer, and nowhere else."""
         caller = await door.company(request, company_id)
         issued = await caller.memory.create_user(
-            given.id, kind=given.kind, role=given.role, subjects=given.subjects, idempotency_key=idempotency_key
+            given.id,
+            kind=ActorKind(given.kind),
+            role=given.role,
+            subjects=given.subjects,
+            idempotency_key=idempotency_key,
         )
         response.headers.update(_KEPT_NOWHERE)
         return CredentialIssued.of(issued)
@@ -109,13 +114,14 @@ def _issuing(routes: APIRouter, door: Door) -> None:
         company_id: CompanyId,
         kind: KindInPath,
         id: Name,  # noqa: A002 - as its field is called
-        given: Rotation,
+        given: Rotation | None = None,
         idempotency_key: IdempotencyKey = None,
     ) -> CredentialIssued:
         """A new key; the old one opens nothing from then on. It lets somebody in again who was revoked."""
+        change = given or Rotation()
         caller = await door.company(request, company_id)
         issued = await caller.memory.rotate_user(
-            id, kind=kind, role=given.role, subjects=given.subjects, idempotency_key=idempotency_key
+            id, kind=ActorKind(kind), role=change.role, subjects=change.subjects, idempotency_key=idempotency_key
         )
         response.headers.update(_KEPT_NOWHERE)
         return CredentialIssued.of(issued)
@@ -126,13 +132,13 @@ def _looking(routes: APIRouter, door: Door) -> None:
     async def list_credentials(
         request: Request,
         company_id: CompanyId,
-        kind: KindAsked = ActorKind.AGENT,
+        kind: KindAsked = "agent",
         limit: Limit = PAGE,
         cursor: Cursor = None,
     ) -> CredentialList:
         """Those of one kind, by their ids, the revoked too; never their keys."""
         caller = await door.company(request, company_id)
-        page = await caller.memory.users(kind=kind, limit=limit, cursor=cursor)
+        page = await caller.memory.users(kind=ActorKind(kind), limit=limit, cursor=cursor)
         return CredentialList(
             credentials=[CredentialTold.of(each) for each in page.items], next_cursor=page.next_cursor
         )
@@ -147,4 +153,5 @@ def _looking(routes: APIRouter, door: Door) -> None:
     ) -> CredentialTold:
         """Let somebody in no longer. What was remembered stays."""
         caller = await door.company(request, company_id)
-        return CredentialTold.of(await caller.memory.revoke_user(id, kind=kind, idempotency_key=idempotency_key))
+        gone = await caller.memory.revoke_user(id, kind=ActorKind(kind), idempotency_key=idempotency_key)
+        return CredentialTold.of(gone)
