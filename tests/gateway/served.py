@@ -18,6 +18,7 @@ from holdfast.app import open_engine
 from holdfast.gateway.app import create_app
 from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.edge.metrics import Metrics
+from holdfast.ports.provider import Providers
 from holdfast.settings import Settings
 
 TOKEN = "operator-token-of-the-tests"
@@ -88,7 +89,15 @@ class Gateway:
 
 
 @contextmanager
-def serving(location: Path | str, *, token: str | None = None, **options: Any) -> Iterator[Gateway]:
+def serving(
+    location: Path | str,
+    *,
+    token: str | None = None,
+    work: bool = True,
+    providers: Providers | None = None,
+    **options: Any,
+) -> Iterator[Gateway]:
+    """Without `work`, what is queued stays so."""
     config = GatewayConfig(**{"operator_token": token, "request_logs": False, **options})
     listening = socket.create_server(("127.0.0.1", 0))
     port = listening.getsockname()[1]
@@ -96,8 +105,11 @@ def serving(location: Path | str, *, token: str | None = None, **options: Any) -
 
     async def run() -> None:
         metrics = Metrics()
-        engine = await open_engine(str(location), Settings(), watcher=metrics.memory, routed=True)
-        engine.start_worker()
+        engine = await open_engine(
+            str(location), Settings(), watcher=metrics.memory, routed=True, work=work, providers=providers
+        )
+        if work:
+            engine.start_worker()
         try:
             app = create_app(engine, engine, config.at(port), metrics)
             server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off", loop="asyncio"))
