@@ -22,6 +22,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from holdfast.domain.ranking import FloatArray
 from holdfast.errors import EmbedderMisconfigured, EmbedderUnavailable
 from holdfast.ports import Embedder, Purpose
+from holdfast.ports.models import Embedded, Usage
 from holdfast.search.embedders import static
 from holdfast.search.embedders.fake import FakeEmbedder
 from holdfast.search.embedders.onnx import OnnxEmbedder
@@ -262,6 +263,7 @@ class Endpoint:
     keys: list[str | None] = field(default_factory=list)
     dimensions: int = 3
     body: bytes | None = None
+    usage: object = None
 
     def answer(self, request: dict[str, object]) -> bytes:
         texts = request["input"]
@@ -269,7 +271,8 @@ class Endpoint:
         data = [
             {"index": at, "embedding": [float(len(t)), 1.0, 2.0, 3.0][: self.dimensions]} for at, t in enumerate(texts)
         ]
-        return self.body or json.dumps({"data": data[::-1]}).encode()
+        said = {} if self.usage is None else {"usage": self.usage}
+        return self.body or json.dumps({"data": data[::-1], **said}).encode()
 
 
 @pytest.fixture
@@ -349,6 +352,27 @@ def test_an_answer_that_makes_no_sense_is_no_vector(endpoint: Endpoint, body: by
     endpoint.body = body
     with pytest.raises(EmbedderUnavailable):
         embed(remote(endpoint), ["a"])
+
+
+def metered(embedder: OpenAIEmbedder, texts: list[str]) -> Embedded:
+    return asyncio.run(embedder.embed_metered(texts, Purpose.DOCUMENT))
+
+
+def test_what_an_endpoint_says_that_it_took_is_told_in_sum(endpoint: Endpoint) -> None:
+    endpoint.usage = {"prompt_tokens": 7, "total_tokens": 7}
+    embedder = remote(endpoint)
+    found = metered(embedder, ["x"] * 300)
+    assert len(endpoint.requests) == 3
+    assert found.usage == Usage("m", requests=3, input_tokens=21)
+    assert found.vectors.shape == (300, 3)
+    assert embedder.provider == "127.0.0.1"
+
+
+@pytest.mark.parametrize("told", [None, 7, {}, {"prompt_tokens": "7"}, {"prompt_tokens": -7}, {"prompt_tokens": True}])
+def test_an_endpoint_that_does_not_say_what_it_took_took_nothing(endpoint: Endpoint, told: object) -> None:
+    endpoint.usage = told
+    assert metered(remote(endpoint), ["a"]).usage is None
+    assert metered(remote(endpoint), []).usage is None
 
 
 def test_dimensions_are_learned_once_and_then_checked(endpoint: Endpoint) -> None:

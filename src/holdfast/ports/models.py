@@ -56,6 +56,34 @@ class Embedder(Protocol):
     async def close(self) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What asking a model took. Zero tokens where it does not say."""
+
+    model: str
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """Vectors, and what they took. Without a usage, nobody said that there is anything to be paid for."""
+
+    vectors: FloatArray
+    usage: Usage | None = None
+
+
+class MeteredEmbedder(Embedder, Protocol):
+    """One that is paid for by tokens, and tells them. `provider` is whom it is paid to."""
+
+    @property
+    def provider(self) -> str: ...
+
+    async def embed_metered(self, texts: Sequence[str], purpose: Purpose) -> Embedded:
+        """As `embed`."""
+
+
 class Flag(IntFlag):
     """What analysis found in a text, once, when it was indexed."""
 
@@ -103,16 +131,6 @@ class Proposal:
 
     text: str
     evidence: tuple[MessageId, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What asking a model took. Zero tokens where it does not say."""
-
-    model: str
-    requests: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,11 +135,11 @@ class LocalAdapter:
     async def capture(self, request: CaptureRequest) -> CaptureResult:
         text = captured_text(request.payload)
         noted = Noted(request.source, None, _noted(request))
+        cause = Cause(self._beneath.operation_id, request.binding_key, request.hook, _for_its_work(request))
         if request.mode is CaptureMode.RECORD:
             once = None if request.idempotency_id is None else f"capture/{request.idempotency_id}"
             record = PutRecord(text, kept(noted), once, once=True)
-            return _captured(await self._beneath.run(self._putting(request.scope, (record,), request.source)), None)
-        cause = Cause(self._beneath.operation_id, request.binding_key, request.hook, _for_its_work(request))
+            return _captured(await self._beneath.run(self._putting(request, (record,), cause)), None)
         verb = KeepResidue(
             scope=replace(request.scope, conversation=conversation_of(request.scope)),
             draft=_draft(request, text, kept(noted)),
@@ -158,14 +158,18 @@ class LocalAdapter:
             else:
                 once = None if request.idempotency_id is None else f"upsert/{index}/{request.idempotency_id}"
                 records.append(PutRecord(record.text, metadata, once, once=True))
-        done = await self._beneath.run(self._putting(request.scope, tuple(records), request.source))
+        cause = Cause(self._beneath.operation_id, request.binding_key, None, request.source)
+        done = await self._beneath.run(self._putting(request, tuple(records), cause))
         return WriteResult(_handles(done.record_ids))
 
     @staticmethod
-    def _putting(scope: Scope, records: tuple[PutRecord, ...], source: Any) -> PutRecords:
+    def _putting(
+        request: CaptureRequest | RecordWriteRequest, records: tuple[PutRecord, ...], cause: Cause
+    ) -> PutRecords:
+        source = request.source
         # What was read in the company's own work is stated by whoever writes it down.
-        outside = source is not None and source.kind in _FROM_OUTSIDE
-        return PutRecords(scope, records, provenance(source) if outside else None)
+        told = provenance(source) if source is not None and source.kind in _FROM_OUTSIDE else None
+        return PutRecords(request.scope, records, told, cause=cause)
 
     async def correct(self, handle: RecordHandle, text: str, scope: Scope, reason: str | None) -> CorrectResult:
         if not _is_ours(handle):

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.ids import JobId, MessageId, OperationId, TurnId
-from holdfast.domain.jobs import JobKind, NewJob
+from holdfast.domain.jobs import Cause, JobKind, NewJob
 from holdfast.domain.results import Added, Skipped
 from holdfast.domain.scope import Scope
 from holdfast.domain.text import checked_text
@@ -84,6 +84,10 @@ class Add(Write[_Prepared, Added]):
         )
 
     def apply(self, transaction: Transaction, prepared: _Prepared) -> Added:
+        return self.added(transaction, prepared)
+
+    def added(self, transaction: Transaction, prepared: _Prepared, cause: Cause | None = None) -> Added:
+        """`cause` is what the work goes back to that is still to be done."""
         core, turn = prepared.core, prepared.turn
         stored = transaction.add_turn(turn, core.embedder.fingerprint, core.analyzer.version)
         return Added(
@@ -92,15 +96,17 @@ class Add(Write[_Prepared, Added]):
             message_ids=stored.ids,
             stored=len(stored.new),
             skipped=_skipped(stored),
-            jobs=self._index_later(transaction, core, stored),
+            jobs=self._index_later(transaction, core, stored, cause),
         )
 
-    def _index_later(self, transaction: Transaction, core: Core, stored: StoredMessages) -> tuple[JobId, ...]:
+    def _index_later(
+        self, transaction: Transaction, core: Core, stored: StoredMessages, cause: Cause | None
+    ) -> tuple[JobId, ...]:
         if core.embedder.local or not stored.new:
             return ()
         new = [str(stored.ids[index]) for index in sorted(stored.new)]
         return tuple(
-            self.enqueue(transaction, core, NewJob(JobKind.INDEX, self.scope, tuple(new[start : start + 500])))
+            self.enqueue(transaction, core, NewJob(JobKind.INDEX, self.scope, tuple(new[start : start + 500]), cause))
             for start in range(0, len(new), 500)
         )
 

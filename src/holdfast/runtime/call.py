@@ -12,14 +12,17 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from holdfast.domain.access import Action, Actor, Grant, authorize, only_reads
+from holdfast.domain.contract import Usage
 from holdfast.domain.costs import CostEvent
 from holdfast.domain.ids import OperationId
 from holdfast.domain.operations import Attribution, Operation, Outcome
 from holdfast.domain.scope import Scope
+from holdfast.domain.usage import mode_of
 from holdfast.errors import AccessDenied, Conflict, HoldfastError, IdempotencyConflict, InvalidInput, NotFound
 from holdfast.failpoints import reach
 from holdfast.ports import Answer, Reader, Transaction, Verb
 from holdfast.ports.provider import Beneath
+from holdfast.runtime.charging import charged
 from holdfast.runtime.idempotency import answer_key, check_key
 from holdfast.runtime.requests import Composed, Core, Read, Request, Write
 
@@ -83,6 +86,7 @@ class Entry:
     asked: bool = False  # whether somebody outside was
     failure: BaseException | None = None  # if it failed, and its caller has an answer all the same
     told: Operation | None = None  # the row, as it was last made
+    took: tuple[Usage, ...] = ()  # of somebody who is paid for it, on the way to what it read; also if it began anew
     costs: tuple[CostEvent, ...] = ()  # what it wrote into the ledger
 
     def row(self, outcome: Outcome, touched: int = 0, error: BaseException | None = None) -> Operation:
@@ -234,6 +238,7 @@ class Call:
         if isinstance(verb, Write):
             result = await self._written(grant, verb, prepared, also)
         else:
+            self._entry.took += verb.took(prepared)
             result = await self._step(self._core.store.read, grant, lambda reader: seen(verb, reader, prepared))
         return await verb.finish(self._core, result, self._entry.done_by)  # type: ignore[no-any-return]
 
@@ -404,6 +409,21 @@ def seen(verb: Request[P, R], reader: Reader, prepared: P) -> R:
         raise TypeError(f"{type(verb).__name__} neither reads nor writes")
     result: R = verb.apply(reader, prepared)
     return result
+
+
+def charging(core: Core, entry: Entry, touched: int) -> Callable[[Transaction], None]:
+    """What writes the row of a read together with what it took of somebody who is paid for it."""
+    before = entry.attribution or Attribution()
+    usage = (*before.usage, *entry.took)
+
+    def write(transaction: Transaction) -> None:
+        now = core.clock.now()
+        entry.costs = charged(transaction, core, entry.id, before.binding, entry.scope, entry.took, now)
+        events = tuple(event.id for event in entry.costs)
+        entry.attribution = replace(before, usage=usage, mode=mode_of(usage), cost_events=events)
+        transaction.record(entry.row(Outcome.SUCCEEDED, touched))
+
+    return write
 
 
 def _code(error: BaseException | None) -> str | None:

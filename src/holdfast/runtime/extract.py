@@ -14,6 +14,7 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message
 from holdfast.ports import Candidate, NewRevision, Reader, Transaction
 from holdfast.runtime import indexing
+from holdfast.runtime.charging import paid
 from holdfast.runtime.perform import Core
 from holdfast.runtime.remember import later
 
@@ -34,7 +35,7 @@ async def extracted(core: Core, job: Job) -> Callable[[Transaction], None]:
     vectors = await indexing.embedded(core, analyses)
     proposed = [
         _Indexed(candidate, indexing.Entry(analysis, made))
-        for candidate, analysis, made in zip(candidates, analyses, vectors, strict=True)
+        for candidate, analysis, made in zip(candidates, analyses, vectors.result, strict=True)
     ]
     scope = lasting(job.scope)
 
@@ -42,7 +43,7 @@ async def extracted(core: Core, job: Job) -> Callable[[Transaction], None]:
         for proposal in proposed:
             _accept(core, transaction, scope, proposal)
 
-    return effect
+    return await paid(core, grant, vectors.took, effect, job)
 
 
 def lasting(scope: Scope) -> Scope:

@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Generic, TypeVar, cast
 
 import numpy as np
 
 from holdfast.domain.access import Grant
+from holdfast.domain.contract import Usage
 from holdfast.domain.ranking import FloatArray
 from holdfast.errors import EmbedderMisconfigured
 from holdfast.failpoints import reach
 from holdfast.loops import aside
-from holdfast.ports import Analysis, Indexed, Purpose, Reader, Transaction, Unindexed
+from holdfast.ports import Analysis, Embedder, Indexed, Purpose, Reader, Transaction, Unindexed
+from holdfast.ports.models import MeteredEmbedder
+from holdfast.runtime.charging import embedding, paid, tell_costs
 from holdfast.runtime.perform import Core
+
+T = TypeVar("T")
 
 # Above this many characters, analysis moves off the event loop.
 _INLINE_CHARS = 20_000
@@ -29,14 +35,21 @@ class Entry:
     vectors: tuple[bytes, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Made(Generic[T]):
+    """What an embedder made, and what it took of somebody who is paid for it."""
+
+    result: T
+    took: tuple[Usage, ...] = ()
+
+
 async def entries(core: Core, texts: Sequence[str]) -> list[Entry]:
     """One entry per text. A remote embedder is not waited for: then the vectors are made by a job."""
     analyses = await analyzed(core, texts)
     if not core.embedder.local:
         return [Entry(analysis, ()) for analysis in analyses]
-    return [
-        Entry(analysis, vectors) for analysis, vectors in zip(analyses, await embedded(core, analyses), strict=True)
-    ]
+    vectors = (await embedded(core, analyses)).result
+    return [Entry(analysis, made) for analysis, made in zip(analyses, vectors, strict=True)]
 
 
 async def analyzed(core: Core, texts: Sequence[str]) -> list[Analysis]:
@@ -45,24 +58,32 @@ async def analyzed(core: Core, texts: Sequence[str]) -> list[Analysis]:
     return await aside(lambda: [core.analyzer.analyze(text) for text in texts])
 
 
-async def embedded(core: Core, analyses: Sequence[Analysis]) -> list[tuple[bytes, ...]]:
+async def embedded(core: Core, analyses: Sequence[Analysis]) -> Made[list[tuple[bytes, ...]]]:
     pieces = [piece for analysis in analyses for piece in analysis.pieces]
-    rows = stored_vectors(await vectors_of(core, pieces, Purpose.DOCUMENT)) if pieces else []
-    if len(analyses) == 1:
-        return [tuple(rows)]
+    made = await vectors_of(core, pieces, Purpose.DOCUMENT) if pieces else None
+    rows = [] if made is None else stored_vectors(made.result)
     remaining = iter(rows)
-    return [tuple(next(remaining) for _ in analysis.pieces) for analysis in analyses]
+    of_each = [tuple(next(remaining) for _ in analysis.pieces) for analysis in analyses]
+    return Made(of_each, () if made is None else made.took)
 
 
-async def vectors_of(core: Core, texts: Sequence[str], purpose: Purpose) -> FloatArray:
+async def vectors_of(core: Core, texts: Sequence[str], purpose: Purpose) -> Made[FloatArray]:
     """The texts embedded. What an embedder of somebody else's answers is not believed unseen."""
-    made = await core.embedder.embed(texts, purpose)
+    vectors, took = await _told(core.embedder, texts, purpose)
     wanted = (len(texts), core.embedder.dimensions)
-    if getattr(made, "shape", None) != wanted or not np.isfinite(made).all():
+    if getattr(vectors, "shape", None) != wanted or not np.isfinite(vectors).all():
         raise EmbedderMisconfigured(
             f"{core.embedder.fingerprint:.80} must answer {wanted[0]} rows of {wanted[1]} finite numbers, and did not"
         )
-    return made
+    return Made(vectors, took)
+
+
+async def _told(embedder: Embedder, texts: Sequence[str], purpose: Purpose) -> tuple[FloatArray, tuple[Usage, ...]]:
+    if not hasattr(embedder, "embed_metered"):
+        return await embedder.embed(texts, purpose), ()
+    metered = cast(MeteredEmbedder, embedder)
+    told = await metered.embed_metered(texts, purpose)
+    return told.vectors, () if told.usage is None else embedding(metered.provider, told.usage)
 
 
 def stored_vectors(vectors: FloatArray) -> list[bytes]:
@@ -70,14 +91,15 @@ def stored_vectors(vectors: FloatArray) -> list[bytes]:
     return [row.tobytes() for row in vectors.astype("<f2")]
 
 
-async def catch_up(core: Core, waiting: Sequence[Unindexed]) -> list[Indexed]:
+async def catch_up(core: Core, waiting: Sequence[Unindexed]) -> Made[list[Indexed]]:
     """What indexing makes of records that wait for it."""
     analyses = await analyzed(core, [record.text for record in waiting])
     vectors = await embedded(core, analyses)
-    return [
+    found = [
         Indexed(record.number, made, analysis)
-        for record, made, analysis in zip(waiting, vectors, analyses, strict=True)
+        for record, made, analysis in zip(waiting, vectors.result, analyses, strict=True)
     ]
+    return Made(found, vectors.took)
 
 
 async def index_waiting(core: Core, grant: Grant) -> int:
@@ -90,7 +112,9 @@ async def index_waiting(core: Core, grant: Grant) -> int:
 
     while waiting := await core.store.read(grant, next_batch):
         made = await catch_up(core, waiting)
-        await core.store.write(grant, partial(put, made, fingerprint, version))
+        effect = await paid(core, grant, made.took, partial(put, made.result, fingerprint, version))
+        await core.store.write(grant, effect)
+        tell_costs(core, effect)
         done += len(waiting)
         after = waiting[-1].number
     return done

@@ -26,10 +26,10 @@ from holdfast.domain import ids
 from holdfast.domain.access import Action, Actor, Grant, authorize, within_walls
 from holdfast.domain.ids import OperationId
 from holdfast.domain.operations import Outcome
-from holdfast.domain.scope import Scope
+from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.errors import HoldfastError, RevisionConflict, StoreError
 from holdfast.ports.watching import Watcher
-from holdfast.runtime.call import CUT_OFF, Call, Entry, Outdated, Written, applied, seen
+from holdfast.runtime.call import CUT_OFF, Call, Entry, Outdated, Written, applied, charging, seen
 from holdfast.runtime.idempotency import check_key
 from holdfast.runtime.requests import Composed, Core, Read, Request, Write
 
@@ -104,7 +104,7 @@ async def _carried_out(core: Core, grant: Grant, verb: Composed[R], entry: Entry
         await _told(core, entry, entry.failure)
     elif entry.written is Written.NOTHING:
         touched = verb.touched(result) if entry.touched is None else entry.touched
-        await core.store.audit(entry.row(Outcome.SUCCEEDED, touched))
+        await _recorded(core, grant, entry, touched)
     return result
 
 
@@ -144,5 +144,14 @@ def _whole(space: str) -> Scope:
 
 async def _read(core: Core, grant: Grant, verb: Request[P, R], prepared: P, entry: Entry) -> R:
     result: R = await core.store.read(grant, lambda reader: seen(verb, reader, prepared))
-    await core.store.audit(entry.row(Outcome.SUCCEEDED, verb.touched(result)))
+    entry.took = verb.took(prepared)
+    await _recorded(core, grant, entry, verb.touched(result))
     return result
+
+
+async def _recorded(core: Core, grant: Grant, entry: Entry, touched: int) -> None:
+    """The row of what changed nothing: soon after; or, if somebody is paid for it, at once with what it cost."""
+    if not entry.took or entry.scope.space == EVERYWHERE:
+        await core.store.audit(entry.row(Outcome.SUCCEEDED, touched))
+        return
+    await core.store.write(grant, charging(core, entry, touched))

@@ -14,7 +14,7 @@ from holdfast.domain.results import Hit, HitKind, Recall
 from holdfast.domain.scope import Scope
 from holdfast.ports import Reader, Wanted
 from holdfast.runtime.perform import Core, Read
-from holdfast.runtime.search import MAX_TOP_K, Asked, asked, check_query, hits
+from holdfast.runtime.search import MAX_TOP_K, Asked, Asking, asked, check_query, hits
 
 # One provenance (a resource, a webhook, an import) may fill at most this share of what a model is shown.
 MAX_SOURCE_SHARE = 0.5
@@ -23,7 +23,7 @@ _MAX_BUDGET_CHARS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class RecallMemory(Read[Asked, Recall]):
+class RecallMemory(Asking, Read[Asked, Recall]):
     action: ClassVar[Action] = Action.RECALL
     scope: Scope
     query: str

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.contract import Usage
 from holdfast.domain.ids import JobId, OperationId
 from holdfast.domain.jobs import NewJob
 from holdfast.domain.operations import Attribution
@@ -78,6 +79,10 @@ class Request(ABC, Generic[P, R]):
     @abstractmethod
     async def prepare(self, core: Core, grant: Grant) -> P:
         """Whatever is slow. No transaction is open; what is read here may have changed by the time of `apply`."""
+
+    def took(self, prepared: P) -> tuple[Usage, ...]:
+        """What preparing it took of somebody who is paid for it. Only a read waits for such a one."""
+        return ()
 
     async def finish(self, core: Core, result: R, operation_id: OperationId) -> R:
         """What can only be done after the commit, knowing the call's operation row."""

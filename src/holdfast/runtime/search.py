@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.conditions import checked_condition
+from holdfast.domain.contract import Usage
 from holdfast.domain.ids import checked_id
 from holdfast.domain.memory import Evidence, Memory
 from holdfast.domain.numbers import checked_real, checked_whole
@@ -38,13 +39,23 @@ _NOTHING_MATCHES = {
 class Asked:
     """A query, ready to be ranked. Without a vector it is ranked by words alone.
 
-    `stunted` if that was not asked for: the embedder did not answer.
+    `stunted` if that was not asked for: the embedder did not answer. `took` is what it took of one that is paid for.
     """
 
     core: Core
     vector: QueryVector
     now: datetime
     stunted: bool = False
+    took: tuple[Usage, ...] = ()
+
+
+class Asking:
+    """For reads that embed a query first."""
+
+    __slots__ = ()
+
+    def took(self, prepared: Asked) -> tuple[Usage, ...]:
+        return prepared.took
 
 
 async def asked(core: Core, grant: Grant, query: str, wanted: Wanted) -> Asked:
@@ -55,7 +66,7 @@ async def asked(core: Core, grant: Grant, query: str, wanted: Wanted) -> Asked:
         return Asked(core, partial(_vector_at_once, core), core.clock.now())
     meant = await core.store.read(grant, lambda reader: core.searcher.text_to_embed(reader, grant.scope, query, wanted))
     try:
-        vector = indexing.query_vector(await indexing.vectors_of(core, [meant], Purpose.QUERY))
+        made = await indexing.vectors_of(core, [meant], Purpose.QUERY)
     except EmbedderUnavailable as error:
         if wanted.method is Method.VECTOR or wanted.radius is not None:
             # Nothing else can stand for what was asked.
@@ -63,11 +74,11 @@ async def asked(core: Core, grant: Grant, query: str, wanted: Wanted) -> Asked:
         # Search goes on without the model: by words, and `explain` says so.
         log.warning("searching by words only: %s", error)
         return Asked(core, None, core.clock.now(), stunted=True)
-    return Asked(core, vector, core.clock.now())
+    return Asked(core, indexing.query_vector(made.result), core.clock.now(), took=made.took)
 
 
 def _vector_at_once(core: Core, meant: str) -> FloatArray:
-    return indexing.query_vector(over_in_one_step(indexing.vectors_of(core, [meant], Purpose.QUERY)))
+    return indexing.query_vector(over_in_one_step(indexing.vectors_of(core, [meant], Purpose.QUERY)).result)
 
 
 def check_query(query: str, wanted: Wanted, places: str = "top_k") -> None:
@@ -102,7 +113,7 @@ def check_names(**given: str | None) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Search(Read[Asked, tuple[Hit, ...]]):
+class Search(Asking, Read[Asked, tuple[Hit, ...]]):
     action: ClassVar[Action] = Action.SEARCH
     scope: Scope
     query: str
@@ -123,7 +134,7 @@ class Search(Read[Asked, tuple[Hit, ...]]):
 
 
 @dataclass(frozen=True, slots=True)
-class Explain(Read[Asked, Explanation]):
+class Explain(Asking, Read[Asked, Explanation]):
     """With `record_id`: also why that memory or message did not come."""
 
     action: ClassVar[Action] = Action.EXPLAIN

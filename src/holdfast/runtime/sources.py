@@ -110,7 +110,7 @@ class KeepResidue(_Keeping):
     def apply(self, transaction: Transaction, prepared: tuple[Core, Add, Any]) -> Kept:
         core, add, turn = prepared
         try:
-            added = add.apply(transaction, turn)
+            added = add.added(transaction, turn, self.cause)
         except DuplicateId:
             if self.idempotency_key is None:
                 raise
@@ -155,6 +155,7 @@ class PutRecords(_Keeping):
     records: tuple[PutRecord, ...]
     source: str | None = None
     idempotency_key: str | None = None
+    cause: Cause | None = None
 
     def __post_init__(self) -> None:
         if not self.records:
@@ -177,7 +178,7 @@ class PutRecords(_Keeping):
         new = tuple(dict.fromkeys(memory_id for memory_id, written in put if written))
         jobs: tuple[JobId, ...] = ()
         if new and not core.embedder.local:
-            jobs = (self.enqueue(transaction, core, NewJob(JobKind.INDEX, self.scope, new)),)
+            jobs = (self.enqueue(transaction, core, NewJob(JobKind.INDEX, self.scope, new, self.cause)),)
         return Kept(tuple(memory_id for memory_id, _ in put), len(new), prepared[0].now, jobs)
 
     def digest(self) -> str:

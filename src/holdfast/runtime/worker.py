@@ -13,14 +13,13 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
 from holdfast.domain import ids
 from holdfast.domain.access import SYSTEM, Action, authorize, storewide
-from holdfast.domain.costs import CostEvent
 from holdfast.domain.ids import JobId
 from holdfast.domain.jobs import (
     HEARTBEATS_PER_LEASE,
@@ -38,6 +37,7 @@ from holdfast.errors import HoldfastError, LeaseLost, StoreClosed, StoreError
 from holdfast.failpoints import reach
 from holdfast.ports import Transaction, Unindexed
 from holdfast.runtime import indexing, nearest
+from holdfast.runtime.charging import paid, tell_costs
 from holdfast.runtime.extract import extracted
 from holdfast.runtime.governed.learning import maintained
 from holdfast.runtime.perform import Core
@@ -273,9 +273,7 @@ class Worker:
             return
         self._ending = True
         await self._core.store.write(storewide(), lambda transaction: self._ended(transaction, job, effect))
-        costs: Sequence[CostEvent] = getattr(effect, "costs", ())
-        if self._core.watcher is not None and costs:
-            self._core.watcher.cost(costs)
+        tell_costs(self._core, effect)
 
     def _ended(self, transaction: Transaction, job: Job, effect: Effect) -> None:
         reach("job.finish.before")
@@ -335,7 +333,8 @@ class Worker:
         total = counts["messages"] + counts["memories"]
         done = after = 0
         while batch := await self._next_batch(after):
-            made = await indexing.catch_up(core, batch)
+            # Of every company at once: what it takes is nobody's call, and in nobody's ledger.
+            made = (await indexing.catch_up(core, batch)).result
             done, after = done + len(batch), batch[-1].number
             effect = partial(indexing.put, made, fingerprint, version)
             await self._progress(job, done, max(total, done), effect)
@@ -363,7 +362,7 @@ async def _index(core: Core, job: Job) -> Effect:
     grant = authorize(SYSTEM, Action.WORK, job.scope)
     waiting = await core.store.read(grant, lambda reader: reader.waiting(job.record_ids, fingerprint, version))
     made = await indexing.catch_up(core, waiting)
-    return partial(indexing.put, made, fingerprint, version)
+    return await paid(core, grant, made.took, partial(indexing.put, made.result, fingerprint, version), job)
 
 
 async def _scrub(core: Core, job: Job) -> Effect:

@@ -32,7 +32,7 @@ from holdfast.runtime.governed.recall import recall
 from holdfast.runtime.governed.shown import Sight
 from holdfast.runtime.governed.threads import course
 from holdfast.runtime.perform import Core, Read
-from holdfast.runtime.search import Asked
+from holdfast.runtime.search import Asked, Asking
 
 RECALLED = 8
 # Turns whose states are counted: beyond that, a conversation is looked at page by page.
@@ -41,7 +41,7 @@ _OF_OPERATORS = frozenset({EventKind.OPERATOR, EventKind.LIFECYCLE})
 
 
 @dataclass(frozen=True, slots=True)
-class Inspect(Read[Asked, MemoryInspectionReport]):
+class Inspect(Asking, Read[Asked, MemoryInspectionReport]):
     action: ClassVar[Action] = Action.INSPECT
     governance: Governance
     request: MemoryInspectionRequest

@@ -96,9 +96,9 @@ async def maintained(core: Core, job: Job) -> Callable[[Transaction], None]:
     vectors = await indexing.embedded(core, analyses)
     proposed = [
         Ready(given, indexing.Entry(analysis, made))
-        for given, analysis, made in zip(givens, analyses, vectors, strict=True)
+        for given, analysis, made in zip(givens, analyses, vectors.result, strict=True)
     ]
-    return _Learning(core, job, curated, proposed, prices)
+    return _Learning(core, job, curated, proposed, prices, vectors.took)
 
 
 @dataclass(slots=True)
@@ -110,11 +110,12 @@ class _Learning:
     curated: Curated | None
     proposed: Sequence[Ready]
     prices: tuple[Price, ...]
+    embedding: tuple[Usage, ...]
     costs: tuple[CostEvent, ...] = ()
 
     def __call__(self, transaction: Transaction) -> None:
         # What was asked was paid for, also if somebody else was at the same messages meanwhile.
-        self.costs = _charged(self.core, transaction, self.job, self.curated, self.prices)
+        self.costs = _charged(self.core, transaction, self.job, self.curated, self.prices, self.embedding)
         if learned(transaction, self.job.scope, self.job.record_ids) is None:
             _commit(self.core, transaction, self.job, self.curated, self.proposed)
 
@@ -133,9 +134,14 @@ async def _note_failure(core: Core, job: Job, grant: Grant, curated: Curated, pr
 
 
 def _charged(
-    core: Core, transaction: Transaction, job: Job, curated: Curated | None, prices: tuple[Price, ...]
+    core: Core,
+    transaction: Transaction,
+    job: Job,
+    curated: Curated | None,
+    prices: tuple[Price, ...],
+    embedding: tuple[Usage, ...] = (),
 ) -> tuple[CostEvent, ...]:
-    """What asking the model took, by our prices, put down to the call that the job goes back to."""
+    """What asking the model and the embedder took, by our prices, put down to the call that the job goes back to."""
     if curated is None or not curated.usage.requests:
         return ()
     took, cause = curated.usage, job.cause or Cause()
@@ -147,7 +153,7 @@ def _charged(
         output_tokens=took.output_tokens,
         details={"requests": took.requests, "job": job.id},
     )
-    ledger, usage = Priced(transaction, prices), checked_usage((told,), _PROVIDER)
+    ledger, usage = Priced(transaction, prices), (*checked_usage((told,), _PROVIDER), *embedding)
     return charged(ledger, core, cause.operation_id, cause.binding, job.scope, usage, core.clock.now())
 
 

@@ -42,7 +42,7 @@ from holdfast.runtime.governed.shown import (
 )
 from holdfast.runtime.governed.threads import course
 from holdfast.runtime.perform import Core, Read
-from holdfast.runtime.search import Asked, hits
+from holdfast.runtime.search import Asked, Asking, hits
 
 MAX_LEN = 10_000_000
 MAX_RECENT = 1_000
@@ -67,7 +67,7 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Project(Read[Asked, MemoryProjectionReport]):
+class Project(Asking, Read[Asked, MemoryProjectionReport]):
     """`last` is the conversation that the runtime committed last."""
 
     action: ClassVar[Action] = Action.PROJECT

@@ -20,7 +20,7 @@ from holdfast.runtime.governed.shown import Sight, check_registries, recalled
 from holdfast.runtime.governed.threads import course
 from holdfast.runtime.perform import Core, Read
 from holdfast.runtime.recall import choose
-from holdfast.runtime.search import Asked, hits
+from holdfast.runtime.search import Asked, Asking, hits
 
 MAX_LIMIT = 200
 MAX_PROCEDURAL_HITS = 4
@@ -28,7 +28,7 @@ _CANDIDATES_PER_PLACE = 4
 
 
 @dataclass(frozen=True, slots=True)
-class RecallForHost(Read[Asked, MemoryRecallReport]):
+class RecallForHost(Asking, Read[Asked, MemoryRecallReport]):
     """`last` is the conversation that the runtime committed last."""
 
     action: ClassVar[Action] = Action.RECALL

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Sequence
+from urllib.parse import urlsplit
 
 import httpx2
 import numpy as np
@@ -17,6 +18,7 @@ import numpy as np
 from holdfast.domain.ranking import FloatArray
 from holdfast.errors import EmbedderError, EmbedderMisconfigured, EmbedderUnavailable
 from holdfast.ports import Purpose
+from holdfast.ports.models import Embedded, Usage
 
 DEFAULT_URL = "https://api.openai.com/v1"
 _BATCH_TEXTS = 128
@@ -30,7 +32,7 @@ _KNOWN_DIMENSIONS = {
 
 
 class OpenAIEmbedder:
-    """Implements `ports.Embedder`."""
+    """Implements `ports.Embedder`, and tells what it took where the endpoint does."""
 
     def __init__(
         self,
@@ -75,22 +77,34 @@ class OpenAIEmbedder:
     def local(self) -> bool:
         return False
 
+    @property
+    def provider(self) -> str:
+        """Whom calls are paid to: the endpoint's host."""
+        return urlsplit(self._url).hostname or "openai"
+
     async def embed(self, texts: Sequence[str], purpose: Purpose) -> FloatArray:
+        return (await self.embed_metered(texts, purpose)).vectors
+
+    async def embed_metered(self, texts: Sequence[str], purpose: Purpose) -> Embedded:
         # Somebody waits for a search, and it can do without the model: it is asked once, and not for long.
         patience = (1, _QUERY_SECONDS) if purpose is Purpose.QUERY else (self._attempts, self._timeout_seconds)
         batches = [await self._embed(batch, *patience) for batch in _batches(texts)]
         if not batches:
-            return np.zeros((0, self._dimensions), np.float32)
-        return np.concatenate(batches)
+            return Embedded(np.zeros((0, self._dimensions), np.float32))
+        told = [tokens for _, tokens in batches if tokens is not None]
+        usage = Usage(self._model, len(told), sum(told)) if told else None
+        return Embedded(np.concatenate([vectors for vectors, _ in batches]), usage)
 
     async def close(self) -> None:
         await self._client.aclose()
 
-    async def _embed(self, texts: list[str], attempts: int, timeout_seconds: float) -> FloatArray:
+    async def _embed(self, texts: list[str], attempts: int, timeout_seconds: float) -> tuple[FloatArray, int | None]:
+        """The vectors, and how many tokens the endpoint says that it read."""
         body: dict[str, object] = {"model": self._model, "input": texts, "encoding_format": "float"}
         if self._asked:
             body["dimensions"] = self._asked
-        vectors = _vectors(await self._answer(body, attempts, timeout_seconds), len(texts))
+        answer = await self._answer(body, attempts, timeout_seconds)
+        vectors = _vectors(answer, len(texts))
         if self._dimensions and vectors.shape[1] != self._dimensions:
             raise EmbedderMisconfigured(
                 f"{self._model} answered {vectors.shape[1]} dimensions, not {self._dimensions}: set the right ones"
@@ -98,7 +112,7 @@ class OpenAIEmbedder:
         self._dimensions = int(vectors.shape[1])
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         unit: FloatArray = vectors / np.maximum(lengths, np.float32(1e-12))
-        return unit
+        return unit, _tokens(answer)
 
     async def _answer(self, body: dict[str, object], attempts: int, timeout_seconds: float) -> object:
         problem = EmbedderUnavailable(f"{self._url} was not asked")
@@ -161,3 +175,9 @@ def _vectors(answer: object, expected: int) -> FloatArray:
     if vectors.ndim != 2 or len(vectors) != expected or not np.isfinite(vectors).all():
         raise EmbedderUnavailable(f"the endpoint answered {len(rows)} embeddings for {expected} texts")
     return vectors
+
+
+def _tokens(answer: object) -> int | None:
+    usage = answer.get("usage") if isinstance(answer, dict) else None
+    found = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    return found if type(found) is int and found >= 0 else None
