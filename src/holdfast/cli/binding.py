@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
+from holdfast.cli.advice import advised
 from holdfast.cli.company import (
     MAX_PAGE,
     Company,
@@ -20,12 +22,12 @@ from holdfast.cli.company import (
 )
 from holdfast.cli.exits import ExitCode, Usage
 from holdfast.cli.machine import print_json
-from holdfast.cli.options import Json, OnlyText, StoreOptions, Yes, unfolded
+from holdfast.cli.options import Json, OnlyText, OwnStoreOptions, StoreOptions, Yes, unfolded
 from holdfast.cli.paging import every
 from holdfast.cli.render import console, show_facts
-from holdfast.cli.safety import on_one_line, typed
+from holdfast.cli.safety import on_one_line
 from holdfast.cli.words import moment
-from holdfast.domain.bindings import Binding, TargetKind
+from holdfast.domain.bindings import Binding, Target, TargetKind
 from holdfast.domain.contract import HookKind
 from holdfast.domain.control import Activity
 
@@ -52,7 +54,7 @@ def binding(context: typer.Context) -> None:
 
 @app.command(name="list")
 @unfolded
-def list_(chosen: StoreOptions, company: Company = None, as_json: Json = False) -> None:
+def list_(chosen: OwnStoreOptions, company: Company = None, as_json: Json = False) -> None:
     """Show the bindings of a company, and whom each serves."""
     with controlled(chosen, company) as plane:
         found, targets = plane.bindings(), plane.targets()
@@ -61,21 +63,20 @@ def list_(chosen: StoreOptions, company: Company = None, as_json: Json = False) 
         return
     serves: dict[str, list[str]] = {}
     for target in targets:
-        whom = "everybody else" if target.kind is TargetKind.COMPANY else f"agent {target.target_id}"
-        serves.setdefault(target.binding_key, []).append(whom)
+        serves.setdefault(target.binding_key, []).append(_whom(target))
     show_table(
         ("key", "provider", "enabled", "serves", "revision>"),
         (
             (one.key, one.provider, one.enabled, ", ".join(serves.get(one.key, [])) or None, one.revision)
             for one in found
         ),
-        "There are no bindings; `holdfast binding create KEY PROVIDER` makes one.",
+        f"There are no bindings; `{advised(chosen, 'binding create KEY PROVIDER', company=company)}` makes one.",
     )
 
 
 @app.command()
 @unfolded
-def show(key: Key, chosen: StoreOptions, company: Company = None, as_json: Json = False) -> None:
+def show(key: Key, chosen: OwnStoreOptions, company: Company = None, as_json: Json = False) -> None:
     """Show one binding: its provider, configuration and hooks. Secrets are shown as what they refer to."""
     with controlled(chosen, company) as plane:
         _tell(plane.binding(key), as_json)
@@ -86,7 +87,7 @@ def show(key: Key, chosen: StoreOptions, company: Company = None, as_json: Json 
 def create(
     key: Key,
     provider: Annotated[str, typer.Argument(metavar="PROVIDER", hidden=True)],
-    chosen: StoreOptions,
+    chosen: OwnStoreOptions,
     company: Company = None,
     config: Config = None,
     hook: Hooks = None,
@@ -106,7 +107,7 @@ def create(
 @unfolded
 def update(
     key: Key,
-    chosen: StoreOptions,
+    chosen: OwnStoreOptions,
     company: Company = None,
     config: Config = None,
     hook: Hooks = None,
@@ -118,14 +119,15 @@ def update(
     """Change a binding: --config replaces its whole configuration, --hook switches single hooks."""
     given, switched = given_config(config), given_hooks(hook)
     if given is None and not switched:
-        raise Usage("there is nothing to change; give --config or --hook, or use `holdfast binding enable`")
+        enable = advised(chosen, "binding enable", key, company=company)
+        raise Usage(f"there is nothing to change; give --config or --hook, or use `{enable}`")
     with controlled(chosen, company) as plane:
         _tell(plane.update_binding(key, config=given, hooks=switched or None, expected_revision=revision), as_json)
 
 
 @app.command()
 @unfolded
-def enable(key: Key, chosen: StoreOptions, company: Company = None, as_json: Json = False) -> None:
+def enable(key: Key, chosen: OwnStoreOptions, company: Company = None, as_json: Json = False) -> None:
     """Switch a binding on."""
     with controlled(chosen, company) as plane:
         _tell(plane.update_binding(key, enabled=True), as_json)
@@ -133,7 +135,7 @@ def enable(key: Key, chosen: StoreOptions, company: Company = None, as_json: Jso
 
 @app.command()
 @unfolded
-def disable(key: Key, chosen: StoreOptions, company: Company = None, as_json: Json = False) -> None:
+def disable(key: Key, chosen: OwnStoreOptions, company: Company = None, as_json: Json = False) -> None:
     """Switch a binding off. Whoever it serves is refused until it is on again: nothing else steps in."""
     with controlled(chosen, company) as plane:
         _tell(plane.update_binding(key, enabled=False), as_json)
@@ -141,28 +143,34 @@ def disable(key: Key, chosen: StoreOptions, company: Company = None, as_json: Js
 
 @app.command()
 @unfolded
-def delete(key: Key, chosen: StoreOptions, company: Company = None, yes: Yes = False, as_json: Json = False) -> None:
+def delete(key: Key, chosen: OwnStoreOptions, company: Company = None, yes: Yes = False, as_json: Json = False) -> None:
     """Take a binding away, with what was bound to it. It asks first; without a terminal to ask on, it needs --yes.
 
     What it did stays in the trail, and what it remembers stays where it is.
     """
     question = f"Shall {on_one_line(key)} serve nobody any more, and be gone?"
-    agreed = asked_first(question, yes, is_terminal=sys.stdin.isatty)
-    if agreed:
-        with controlled(chosen, company) as plane:
-            plane.delete_binding(key)
-    if as_json:
-        print_json({"deleted": key if agreed else None})
-    else:
-        print(f"Deleted {on_one_line(key)}." if agreed else "Nothing was changed.")
-    if not agreed:
+    if not asked_first(question, yes, is_terminal=sys.stdin.isatty):
+        if as_json:
+            print_json({"deleted": None, "served": []})
+        else:
+            print("Nothing was changed.")
         raise typer.Exit(ExitCode.PROBLEM)
+    with controlled(chosen, company) as plane:
+        served = [each for each in plane.targets() if each.binding_key == key]
+        plane.delete_binding(key)
+        left = next((each.binding_key for each in plane.targets() if each.kind is TargetKind.COMPANY), None)
+    if as_json:
+        print_json({"deleted": key, "served": served})
+        return
+    print(f"Deleted {on_one_line(key)}.")
+    if served:
+        _tell_left(served, left, _set_default(chosen, company))
 
 
 @app.command()
 @unfolded
 def default(
-    chosen: StoreOptions,
+    chosen: OwnStoreOptions,
     key: Annotated[OnlyText, typer.Argument(metavar="KEY", hidden=True)] = None,
     company: Company = None,
     clear: Annotated[
@@ -186,7 +194,7 @@ def default(
 @unfolded
 def override(
     agent: Annotated[str, typer.Argument(metavar="AGENT", hidden=True)],
-    chosen: StoreOptions,
+    chosen: OwnStoreOptions,
     key: Annotated[OnlyText, typer.Argument(metavar="KEY", hidden=True)] = None,
     company: Company = None,
     clear: Annotated[bool, typer.Option("--clear", help="Have the company's default serve it again.")] = False,
@@ -207,7 +215,7 @@ def override(
 @app.command()
 @unfolded
 def resolve(
-    chosen: StoreOptions,
+    chosen: OwnStoreOptions,
     agent: Annotated[OnlyText, typer.Option("--agent", metavar="NAME", help="For this agent.")] = None,
     key: Annotated[OnlyText, typer.Option("--key", metavar="KEY", help="As if this binding were asked for.")] = None,
     company: Company = None,
@@ -219,9 +227,8 @@ def resolve(
     if as_json:
         print_json(found)
         return
-    screen = console()
     show_facts(
-        screen,
+        console(),
         {
             "binding": found.binding_key or "none",
             "provider": found.provider or "-",
@@ -231,14 +238,15 @@ def resolve(
         },
     )
     if found.binding_key is None:
-        screen.print("Nothing serves here; `holdfast binding default KEY` changes that.")
+        print(f"Nothing serves here; `{_set_default(chosen, company)}` changes that.")
     elif not found.enabled:
-        screen.print(f"It is switched off; `holdfast binding enable {typed(found.binding_key)}` switches it on.")
+        enable = advised(chosen, "binding enable", found.binding_key, company=company)
+        print(f"It is switched off; `{enable}` switches it on.")
 
 
 @app.command()
 @unfolded
-def activity(chosen: StoreOptions, company: Company = None, limit: Few = 50, as_json: Json = False) -> None:
+def activity(chosen: OwnStoreOptions, company: Company = None, limit: Few = 50, as_json: Json = False) -> None:
     """Show who changed what, newest first: bindings, whom they serve, prices, deliveries and jobs."""
     with controlled(chosen, company) as plane:
         found = list(every(lambda most, cursor: plane.activity(limit=most, cursor=cursor), limit, MAX_PAGE))
@@ -256,6 +264,25 @@ def _about(one: Activity) -> tuple[str | int | None, str]:
     """By whom, and the rest."""
     more = {name: value for name, value in one.details.items() if name != "actor" and value is not None}
     return one.details.get("actor"), ", ".join(f"{name} {value}" for name, value in more.items())
+
+
+def _set_default(chosen: StoreOptions, company: str | None) -> str:
+    return advised(chosen, "binding default KEY", company=company)
+
+
+def _tell_left(served: Sequence[Target], default: str | None, set_default: str) -> None:
+    """Who was served by what is gone, and by what now."""
+    agents = [f"the agent {each.target_id}" for each in served if each.kind is TargetKind.AGENT]
+    others = ["everybody without a binding of their own"] if len(agents) < len(served) else []
+    print(f"It served {on_one_line(', '.join([*others, *agents]))}. ", end="")
+    if default is None:
+        print(f"Nothing serves them now; `{set_default}` sets what does.")
+    else:
+        print(f"{on_one_line(default)}, the company's default, serves them now.")
+
+
+def _whom(target: Target) -> str:
+    return "everybody else" if target.kind is TargetKind.COMPANY else f"agent {target.target_id}"
 
 
 def _require_one(key: str | None, clear: bool) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +19,7 @@ from rich.text import Text
 
 import holdfast
 from holdfast.cli.exits import Usage
+from holdfast.cli.naming import as_typed
 from holdfast.cli.opening import location, own
 from holdfast.cli.options import OnlyText, StoreOptions
 from holdfast.cli.render import UNBOUNDED, console
@@ -34,10 +37,12 @@ Until = Annotated[OnlyText, typer.Option("--until", metavar="TIME", help="The fi
 Few = Annotated[int, typer.Option("--limit", metavar="N", help="At most so many.", min=1)]
 MAX_PAGE = 200
 _IDS = ("id", "operation")
+_NOTHING = "-"
 
 
-def controlled(chosen: StoreOptions, company: str | None, *, create: bool = False) -> holdfast.ControlPlane:
-    """The company's control plane, to be used in `with`. A server's is behind its routes."""
+@contextmanager
+def controlled(chosen: StoreOptions, company: str | None, *, create: bool = False) -> Iterator[holdfast.ControlPlane]:
+    """The company's control plane. A server's is behind its routes."""
     place = location(chosen)
     if is_served(place):
         raise StoreUnusable(
@@ -46,7 +51,9 @@ def controlled(chosen: StoreOptions, company: str | None, *, create: bool = Fals
         )
     path = own(chosen, create=create)
     settings = read_settings()
-    return holdfast.ControlPlane.open(path, space=company, embedder=chosen.embedder, settings=settings, work=False)
+    opened = partial(holdfast.ControlPlane.open, path, embedder=chosen.embedder, settings=settings, work=False)
+    with as_typed(), opened(space=company) as plane:
+        yield plane
 
 
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]], otherwise: str) -> None:
@@ -76,13 +83,14 @@ def _show_one_by_one(screen: Console, columns: Sequence[str], told: Iterable[Seq
     """Where the table is too wide: an id that is broken over lines cannot be copied, so each has a line of its own."""
     for *cells, identifier in told:
         screen.print(Text(identifier), soft_wrap=True)
-        facts = (f"{column.removesuffix('>')} {cell}" for column, cell in zip(columns, cells, strict=False))
+        told_of = ((column, cell) for column, cell in zip(columns, cells, strict=False) if cell != _NOTHING)
+        facts = (f"{column.removesuffix('>')} {cell}" for column, cell in told_of)
         screen.print(Padding(Text(", ".join(facts)), (0, 0, 0, 4)))
 
 
 def _cell(value: object) -> str:
     if value is None:
-        return "-"
+        return _NOTHING
     if isinstance(value, bool):
         return "yes" if value else "no"
     return on_one_line(f"{value:,}" if isinstance(value, int) else str(value))

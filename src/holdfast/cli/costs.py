@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
+from holdfast.cli.advice import advised
 from holdfast.cli.company import MAX_PAGE, Company, Few, Since, Until, controlled, show_table
 from holdfast.cli.exits import Usage
 from holdfast.cli.machine import print_json
-from holdfast.cli.options import Json, OnlyText, StoreOptions, unfolded
+from holdfast.cli.options import Json, OnlyText, OwnStoreOptions, unfolded
 from holdfast.cli.paging import every
 from holdfast.cli.safety import on_one_line
 from holdfast.cli.words import moment
@@ -21,9 +22,10 @@ prices = typer.Typer(help="See and change what a million tokens of a model cost.
 app.add_typer(prices, name="prices")
 
 _MICROS = 1_000_000
+_SET_PRICE = "costs prices set PROVIDER MODEL --input AMOUNT"
 Currency = Annotated[str, typer.Option("--currency", metavar="CODE", help="Such as USD or EUR.")]
 ProviderName = Annotated[str, typer.Argument(metavar="PROVIDER", hidden=True)]
-ModelName = Annotated[str, typer.Argument(metavar="[MODEL]", hidden=True)]
+ModelName = Annotated[str, typer.Argument(metavar="MODEL", hidden=True)]
 
 
 @app.callback(invoke_without_command=True)
@@ -41,7 +43,7 @@ def prices_(context: typer.Context) -> None:
 @app.command()
 @unfolded
 def summary(
-    chosen: StoreOptions,
+    chosen: OwnStoreOptions,
     company: Company = None,
     by: Annotated[
         str, typer.Option("--by", metavar="WHAT", help="binding, agent, provider, model or day.")
@@ -72,7 +74,7 @@ def summary(
 
 @app.command()
 @unfolded
-def events(chosen: StoreOptions, company: Company = None, limit: Few = 50, as_json: Json = False) -> None:
+def events(chosen: OwnStoreOptions, company: Company = None, limit: Few = 50, as_json: Json = False) -> None:
     """Show metered calls, newest first, each with the operation that it belongs to."""
     with controlled(chosen, company) as plane:
         found = list(every(lambda most, cursor: plane.cost_events(limit=most, cursor=cursor), limit, MAX_PAGE))
@@ -104,7 +106,7 @@ def fee(
     kind: Annotated[str, typer.Argument(metavar="KIND", hidden=True)],
     amount: Annotated[str, typer.Argument(metavar="AMOUNT", hidden=True)],
     description: Annotated[str, typer.Argument(metavar="DESCRIPTION", hidden=True)],
-    chosen: StoreOptions,
+    chosen: OwnStoreOptions,
     company: Company = None,
     currency: Currency = "USD",
     binding: Annotated[OnlyText, typer.Option("--binding", metavar="KEY", help="For this binding.")] = None,
@@ -140,7 +142,7 @@ def fee(
 
 @app.command()
 @unfolded
-def fees(chosen: StoreOptions, company: Company = None, limit: Few = 50, as_json: Json = False) -> None:
+def fees(chosen: OwnStoreOptions, company: Company = None, limit: Few = 50, as_json: Json = False) -> None:
     """Show flat fees and invoices, newest first."""
     with controlled(chosen, company) as plane:
         found: list[FinanceEvent] = list(
@@ -163,13 +165,13 @@ def fees(chosen: StoreOptions, company: Company = None, limit: Few = 50, as_json
             )
             for each in found
         ),
-        "No fees were written down; `holdfast costs fee` does.",
+        f"No fees were written down; `{advised(chosen, 'costs fee KIND AMOUNT DESCRIPTION', company=company)}` does.",
     )
 
 
 @prices.command(name="list")
 @unfolded
-def list_(chosen: StoreOptions, company: Company = None, as_json: Json = False) -> None:
+def list_(chosen: OwnStoreOptions, company: Company = None, as_json: Json = False) -> None:
     """Show the prices by provider and model. `*` is any model of the provider."""
     with controlled(chosen, company) as plane:
         found = plane.prices()
@@ -179,7 +181,7 @@ def list_(chosen: StoreOptions, company: Company = None, as_json: Json = False) 
     show_table(
         ("provider", "model", "in>", "cached in>", "out>", "embedded>"),
         (_price_row(each) for each in found),
-        "There are no prices; `holdfast costs prices set PROVIDER MODEL` sets one.",
+        f"There are no prices; `{advised(chosen, _SET_PRICE, company=company)}` sets one.",
     )
 
 
@@ -187,7 +189,7 @@ def list_(chosen: StoreOptions, company: Company = None, as_json: Json = False) 
 @unfolded
 def set_(
     provider: ProviderName,
-    chosen: StoreOptions,
+    chosen: OwnStoreOptions,
     model: ModelName = "*",
     company: Company = None,
     input_: Annotated[OnlyText, typer.Option("--input", metavar="AMOUNT", help="Of a million tokens in.")] = None,
@@ -229,7 +231,7 @@ def set_(
 @unfolded
 def remove(
     provider: ProviderName,
-    chosen: StoreOptions,
+    chosen: OwnStoreOptions,
     model: ModelName = "*",
     company: Company = None,
     as_json: Json = False,

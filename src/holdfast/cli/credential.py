@@ -5,18 +5,21 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Iterator
-from itertools import chain, islice
+from itertools import chain
 from typing import Annotated
 
 import typer
 
 import holdfast
+from holdfast.cli.advice import advised
+from holdfast.cli.company import show_table
 from holdfast.cli.exits import ExitCode, Usage
 from holdfast.cli.machine import print_json
+from holdfast.cli.naming import as_typed
 from holdfast.cli.opening import opened
 from holdfast.cli.options import Json, Most, OnlyText, StoreOptions, Yes, unfolded
-from holdfast.cli.paging import every, print_each
-from holdfast.cli.safety import on_one_line, typed
+from holdfast.cli.paging import every, first
+from holdfast.cli.safety import on_one_line
 from holdfast.cli.words import moment
 from holdfast.domain.access import ActorKind
 from holdfast.domain.users import ROLES, Issued, User
@@ -73,8 +76,9 @@ def create(
     member unless --role says otherwise, an operator an admin.
     """
     given = _given(kind, company, role, subject)
-    with opened(chosen, create=True) as memory:
-        _show(_asked(memory, name, given, rotate=False), as_json)
+    again = _again(chosen, name, kind, company)
+    with as_typed(), opened(chosen, create=True) as memory:
+        _show(_asked(memory, name, given, again, rotate=False), again, as_json)
 
 
 @app.command()
@@ -93,8 +97,9 @@ def rotate(
     With --role or --subject, the new key is for those. It lets in again who was revoked.
     """
     given = _given(kind, company, role, subject)
-    with opened(chosen) as memory:
-        _show(_asked(memory, name, given, rotate=True), as_json)
+    again = _again(chosen, name, kind, company)
+    with as_typed(), opened(chosen) as memory:
+        _show(_asked(memory, name, given, again, rotate=True), again, as_json)
 
 
 @app.command()
@@ -110,7 +115,7 @@ def revoke(
     """Let one in no longer. It asks first; without a terminal to ask on, it needs --yes."""
     if not (yes or sys.stdin.isatty()):
         raise Usage("there is no terminal to ask on; add --yes")
-    with opened(chosen) as memory:
+    with as_typed(), opened(chosen) as memory:
         question = f"Shall the key of the {on_one_line(kind)} {on_one_line(name)} open nothing from now on?"
         sure = yes or typer.confirm(question, err=True)
         revoked = memory.revoke_user(name, kind=kind, **_where(company)) if sure else None
@@ -119,7 +124,7 @@ def revoke(
     elif revoked is None:
         print("Nothing was changed.")
     else:
-        print(f"Revoked the {kind} {on_one_line(name)}. `{_again(name, kind)}` lets it in again.")
+        print(f"Revoked the {kind} {on_one_line(name)}. `{_again(chosen, name, kind, company)}` lets it in again.")
     if revoked is None:
         raise typer.Exit(ExitCode.PROBLEM)
 
@@ -132,12 +137,17 @@ def list_(
     """Show who has a key: kind, name, role, whom an agent speaks for, and since when. Never a key."""
     where = _where(company)
     kinds = [kind] if kind is not None else sorted(ROLES)
-    with opened(chosen) as memory:
-        found = islice(chain.from_iterable(_listed(memory, each, where) for each in kinds), limit)
-        if as_json:
-            print_json({"credentials": list(found)})
-        else:
-            print_each(map(_line, found), "Nobody has a key; `holdfast credential create NAME` lets somebody in.")
+    with as_typed(), opened(chosen) as memory:
+        found = first(chain.from_iterable(_listed(memory, each, where) for each in kinds), limit)
+    if as_json:
+        print_json({"credentials": found})
+        return
+    create = advised(chosen, "credential create NAME", company=company)
+    show_table(
+        ("created", "kind", "name", "role", "speaks for", "new key", "revoked"),
+        map(_row, found),
+        f"Nobody has a key; `{create}` lets somebody in.",
+    )
 
 
 def _listed(memory: holdfast.Memory, kind: str, where: Where) -> Iterator[User]:
@@ -155,25 +165,23 @@ def _given(kind: str, company: str | None, role: str | None, subjects: list[str]
     return given
 
 
-def _again(name: str, kind: str) -> str:
-    return f"holdfast credential rotate {typed(name)} --kind {kind}"
+def _again(chosen: StoreOptions, name: str, kind: str, company: str | None) -> str:
+    return advised(chosen, "credential rotate", name, kind=kind, company=company)
 
 
-def _asked(memory: holdfast.Memory, name: str, given: Credential, *, rotate: bool) -> Issued:
+def _asked(memory: holdfast.Memory, name: str, given: Credential, again: str, *, rotate: bool) -> Issued:
     kind = given["kind"]
     try:
         return memory.rotate_user(name, **given) if rotate else memory.create_user(name, **given)
     except UserExists:
-        problem = (
-            f"this {kind} has a credential already, perhaps a revoked one; `{_again(name, kind)}` gives it a new key"
-        )
+        problem = f"this {kind} has a credential already, perhaps a revoked one; `{again}` gives it a new key"
     except OutcomeUnknown:
-        log.warning("if it was done, nobody knows the key; `%s` makes another", _again(name, kind))
+        log.warning("if it was done, nobody knows the key; `%s` makes another", again)
         raise
     raise UserExists(problem)
 
 
-def _show(issued: Issued, as_json: bool) -> None:
+def _show(issued: Issued, again: str, as_json: bool) -> None:
     """The key is nowhere else, so whoever cannot be told must know it."""
     one = issued.user
     try:
@@ -186,16 +194,18 @@ def _show(issued: Issued, as_json: bool) -> None:
             print(issued.key)
         sys.stdout.flush()
     except OSError:
-        log.warning("the key could not be printed and is lost; `%s` makes another", _again(one.id, one.kind))
+        log.warning("the key could not be printed and is lost; `%s` makes another", again)
         raise
 
 
-def _line(one: User) -> str:
-    told = [f"{moment(one.created_at)}  {one.kind:<8}  {on_one_line(one.id)}  {one.role or '-'}"]
-    if one.subjects:
-        told.append(f"speaks for {', '.join(on_one_line(subject) for subject in sorted(one.subjects))}")
-    if one.rotated_at is not None:
-        told.append(f"new key {moment(one.rotated_at)}")
-    if one.revoked_at is not None:
-        told.append(f"revoked {moment(one.revoked_at)}")
-    return "  ".join(told)
+def _row(one: User) -> tuple[object, ...]:
+    rotated, revoked = (None if at is None else moment(at) for at in (one.rotated_at, one.revoked_at))
+    return (
+        moment(one.created_at),
+        one.kind,
+        one.id,
+        one.role,
+        ", ".join(sorted(one.subjects)) or None,
+        rotated,
+        revoked,
+    )

@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
+from holdfast.cli.advice import advised
 from holdfast.cli.company import MAX_PAGE, Company, Few, controlled, show_table, without_none
 from holdfast.cli.machine import print_json
-from holdfast.cli.options import Json, OnlyText, StoreOptions, unfolded
+from holdfast.cli.options import Json, OnlyText, OwnStoreOptions, StoreOptions, unfolded
 from holdfast.cli.paging import every
 from holdfast.cli.render import console, show_facts
-from holdfast.cli.safety import on_one_line, typed
 from holdfast.cli.words import moment
 from holdfast.domain.hooks import Delivery, DeliveryStatus
 
@@ -29,7 +29,7 @@ def deliveries(context: typer.Context) -> None:
 @app.command(name="list")
 @unfolded
 def list_(
-    chosen: StoreOptions,
+    chosen: OwnStoreOptions,
     company: Company = None,
     status: Annotated[
         OnlyText,
@@ -62,33 +62,33 @@ def list_(
 
 @app.command()
 @unfolded
-def show(delivery_id: DeliveryId, chosen: StoreOptions, company: Company = None, as_json: Json = False) -> None:
+def show(delivery_id: DeliveryId, chosen: OwnStoreOptions, company: Company = None, as_json: Json = False) -> None:
     """Show one delivery: the hook, where it goes, and how its last attempt ended."""
     with controlled(chosen, company) as plane:
-        _tell(plane.delivery(delivery_id), as_json)
+        _tell(chosen, company, plane.delivery(delivery_id), as_json)
 
 
 @app.command()
 @unfolded
-def retry(delivery_id: DeliveryId, chosen: StoreOptions, company: Company = None, as_json: Json = False) -> None:
+def retry(delivery_id: DeliveryId, chosen: OwnStoreOptions, company: Company = None, as_json: Json = False) -> None:
     """Try a dead one again, with what it carried. A worker delivers it."""
     with controlled(chosen, company) as plane:
-        _tell(plane.retry_delivery(delivery_id), as_json)
+        _tell(chosen, company, plane.retry_delivery(delivery_id), as_json)
 
 
 @app.command()
 @unfolded
-def drop(delivery_id: DeliveryId, chosen: StoreOptions, company: Company = None, as_json: Json = False) -> None:
+def drop(delivery_id: DeliveryId, chosen: OwnStoreOptions, company: Company = None, as_json: Json = False) -> None:
     """Give up on one that is pending or dead. What it carries is gone then."""
     with controlled(chosen, company) as plane:
-        _tell(plane.drop_delivery(delivery_id), as_json)
+        _tell(chosen, company, plane.drop_delivery(delivery_id), as_json)
 
 
 def _status(one: Delivery) -> str:
     return one.status if one.reason is None else f"{one.status}: {one.reason}"
 
 
-def _tell(one: Delivery, as_json: bool) -> None:
+def _tell(chosen: StoreOptions, company: str | None, one: Delivery, as_json: bool) -> None:
     if as_json:
         print_json(one)
         return
@@ -107,4 +107,5 @@ def _tell(one: Delivery, as_json: bool) -> None:
     }
     show_facts(console(), facts)
     if one.status is DeliveryStatus.DEAD:
-        print(f"`holdfast deliveries retry {typed(on_one_line(one.id))}` tries again, `drop` gives it up.")
+        retry, drop = (advised(chosen, f"deliveries {each}", one.id, company=company) for each in ("retry", "drop"))
+        print(f"`{retry}` tries again, `{drop}` gives it up.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import logging
 import os
+import re
 import sys
 from collections.abc import Sequence
 from enum import IntEnum
@@ -17,6 +18,8 @@ import typer
 from holdfast import errors
 from holdfast.cli.machine import print_json
 from holdfast.cli.safety import on_one_line
+
+_NUMBER = re.compile(r"-\.?\d")
 
 
 class ExitCode(IntEnum):
@@ -109,7 +112,10 @@ def _where_to_look(error: typer.TyperException) -> str | None:
         return None
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "holdfast"
-    return f"`{command} --help` shows how it is used."
+    how = f"`{command} --help` shows how it is used."
+    if (number := getattr(error, "option_name", None)) and _NUMBER.match(number):
+        return f"To give {number} as an argument, put -- before all of them: `{command} -- …`. {how}"
+    return how
 
 
 def _never_fail_on_letters() -> None:

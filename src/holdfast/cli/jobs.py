@@ -6,15 +6,15 @@ from typing import Annotated, Any
 
 import typer
 
+from holdfast.cli.advice import advised
 from holdfast.cli.company import MAX_PAGE, Company, Few, Since, Until, controlled, show_table, without_none
 from holdfast.cli.machine import print_json
-from holdfast.cli.options import Json, OnlyText, StoreOptions, unfolded
+from holdfast.cli.options import Json, OnlyText, OwnStoreOptions, StoreOptions, unfolded
 from holdfast.cli.paging import every
 from holdfast.cli.render import console, show_facts
-from holdfast.cli.safety import on_one_line, typed
 from holdfast.cli.words import moment
 from holdfast.control.forms import JobTold
-from holdfast.domain.jobs import ControlJob
+from holdfast.domain.jobs import Cause, ControlJob, JobKind
 
 app = typer.Typer(help="See background work, try it again, or cancel it.", rich_markup_mode=None)
 
@@ -30,7 +30,7 @@ def jobs(context: typer.Context) -> None:
 @app.command(name="list")
 @unfolded
 def list_(
-    chosen: StoreOptions,
+    chosen: OwnStoreOptions,
     company: Company = None,
     state: Annotated[
         OnlyText,
@@ -71,7 +71,7 @@ def list_(
     show_table(
         ("queued", "kind", "state", "attempt>", "done", "caused by", "id"),
         (
-            (moment(one.created_at), one.kind, one.state, one.attempt, f"{one.done}/{one.total}", _cause(one), one.id)
+            (moment(one.created_at), one.kind, one.state, one.attempt, _done(one), _cause(one), one.id)
             for one in found
         ),
         "There are no such jobs.",
@@ -80,26 +80,26 @@ def list_(
 
 @app.command()
 @unfolded
-def show(job_id: JobId, chosen: StoreOptions, company: Company = None, as_json: Json = False) -> None:
+def show(job_id: JobId, chosen: OwnStoreOptions, company: Company = None, as_json: Json = False) -> None:
     """Show one attempt: what caused it, how it went, and why it failed."""
     with controlled(chosen, company) as plane:
-        _tell(plane.job(job_id), as_json)
+        _tell(chosen, company, plane.job(job_id), as_json)
 
 
 @app.command()
 @unfolded
-def retry(job_id: JobId, chosen: StoreOptions, company: Company = None, as_json: Json = False) -> None:
+def retry(job_id: JobId, chosen: OwnStoreOptions, company: Company = None, as_json: Json = False) -> None:
     """Try again what failed or was cancelled: a new attempt, due at once. A worker does it."""
     with controlled(chosen, company) as plane:
-        _tell(plane.retry_job(job_id), as_json)
+        _tell(chosen, company, plane.retry_job(job_id), as_json)
 
 
 @app.command()
 @unfolded
-def cancel(job_id: JobId, chosen: StoreOptions, company: Company = None, as_json: Json = False) -> None:
+def cancel(job_id: JobId, chosen: OwnStoreOptions, company: Company = None, as_json: Json = False) -> None:
     """Cancel a job. Whoever is at work on it commits nothing from then on."""
     with controlled(chosen, company) as plane:
-        _tell(plane.cancel_job(job_id), as_json)
+        _tell(chosen, company, plane.cancel_job(job_id), as_json)
 
 
 def _form(one: ControlJob) -> dict[str, Any]:
@@ -115,7 +115,26 @@ def _cause(one: ControlJob) -> str | None:
     return " of ".join(part for part in (hook, source) if part) or one.cause.operation_id
 
 
-def _tell(one: ControlJob, as_json: bool) -> None:
+def _done(one: ControlJob) -> str | None:
+    """How far it has come, if it is of a kind that counts."""
+    return f"{one.done:,} of {one.total:,}" if one.total else None
+
+
+def _origin(one: ControlJob) -> dict[str, str]:
+    """The ids of what it goes back to, so that each can be looked at."""
+    cause = one.cause or Cause()
+    of_hook = (None, None) if cause.hook is None else (cause.hook.hook_id, cause.hook.run_id)
+    told = {
+        "binding": cause.binding,
+        "operation": cause.operation_id,
+        "hook id": of_hook[0],
+        "run": one.scope.run or of_hook[1] or (None if cause.source is None else cause.source.run_id),
+        "delivery": ", ".join(one.record_ids) if one.kind is JobKind.DELIVER else None,
+    }
+    return {name: value for name, value in told.items() if value}
+
+
+def _tell(chosen: StoreOptions, company: str | None, one: ControlJob, as_json: bool) -> None:
     if as_json:
         print_json(_form(one))
         return
@@ -124,13 +143,14 @@ def _tell(one: ControlJob, as_json: bool) -> None:
         "kind": one.kind,
         "state": one.state,
         "attempt": f"{one.attempt}{'' if one.retry_of is None else f', after {one.retry_of}'}",
-        "done": f"{one.done:,} of {one.total:,}",
+        "done": _done(one) or "-",
         "queued": moment(one.created_at),
         "started": "-" if one.started_at is None else moment(one.started_at),
         "finished": "-" if one.finished_at is None else moment(one.finished_at),
         "caused by": _cause(one) or "-",
+        **_origin(one),
         "error": one.error or "-",
     }
     show_facts(console(), facts)
     if one.retry_available:
-        print(f"`holdfast jobs retry {typed(on_one_line(one.id))}` tries again.")
+        print(f"`{advised(chosen, 'jobs retry', one.id, company=company)}` tries again.")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import holdfast
 from holdfast.app import Engine, examine_store, open_engine
+from holdfast.cli.advice import advised
 from holdfast.cli.options import StoreOptions
 from holdfast.cli.words import counted
 from holdfast.domain.capabilities import catalogue
@@ -49,7 +50,7 @@ def own(chosen: StoreOptions, *, create: bool = False) -> str:
     path = location(chosen)
     _refuse_memory(path)
     if not create:
-        _require(path)
+        _require(path, chosen)
     return path
 
 
@@ -87,7 +88,7 @@ def opened(
             timeout_seconds=_UPLOAD_SECONDS if uploads else None,
         )
     if not create:
-        _require(path)
+        _require(path, chosen)
     return holdfast.open(path, embedder=chosen.embedder, settings=read_settings(), work=False)
 
 
@@ -96,10 +97,11 @@ def _refuse_memory(path: str) -> None:
         raise StoreUnusable(":memory: is gone when the command ends; give the path of a file with --store")
 
 
-def _require(path: str) -> None:
+def _require(path: str, chosen: StoreOptions) -> None:
     if not is_there(path):
+        init = advised(chosen, "store init")
         raise StoreUnusable(
-            f"there is no store at {shown(path)}; name another with --store, or create it with `holdfast store init`"
+            f"there is no store at {shown(path)}; name another with --store, or create it with `{init}`"
         )
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import heapq
+from collections.abc import Iterator
+from functools import partial
+from typing import Annotated, Any
 
 import typer
 
 from holdfast.cli.company import MAX_PAGE, Company, Few, Since, Until, controlled, show_table, without_none
-from holdfast.cli.machine import print_json
-from holdfast.cli.options import Json, OnlyText, StoreOptions, unfolded
-from holdfast.cli.paging import every
+from holdfast.cli.machine import plain, print_json
+from holdfast.cli.options import Json, OnlyText, OwnStoreOptions, unfolded
+from holdfast.cli.paging import every, first
 from holdfast.cli.render import console, show_facts
-from holdfast.cli.words import moment
-from holdfast.domain.operations import TYPE_OF, Operation
+from holdfast.cli.words import second
+from holdfast.domain.operations import TYPE_OF, Operation, OperationType
 
 app = typer.Typer(help="See what memory did, for whom, and how it ended.", rich_markup_mode=None)
 
@@ -31,7 +34,7 @@ def operations(context: typer.Context) -> None:
 @app.command(name="list")
 @unfolded
 def list_(
-    chosen: StoreOptions,
+    chosen: OwnStoreOptions,
     company: Company = None,
     agent: Annotated[OnlyText, _option("--agent", "NAME", "Of this agent.")] = None,
     project: Annotated[OnlyText, _option("--project", "NAME", "In this project.")] = None,
@@ -46,10 +49,13 @@ def list_(
     outcome: Annotated[OnlyText, _option("--outcome", "OUTCOME", "succeeded, refused, failed or unknown.")] = None,
     since: Since = None,
     until: Until = None,
+    all_: Annotated[
+        bool, typer.Option("--all", help="With administration too: who looked at what, and who changed how it is run.")
+    ] = False,
     limit: Few = 50,
     as_json: Json = False,
 ) -> None:
-    """Show operations, newest first. Each filter that is given must match."""
+    """Show what was done to memory, newest first. Each filter that is given must match."""
     wanted = without_none(
         agent=agent,
         project=project,
@@ -63,13 +69,21 @@ def list_(
         since=since,
         until=until,
     )
+    # What has a type was done to memory; asked for by type, the store need not go through what else was done.
+    of_types: list[dict[str, Any]] = [{}] if all_ or type_ or action else [{"type": each} for each in OperationType]
     with controlled(chosen, company) as plane:
-        found = list(every(lambda most, cursor: plane.operations(limit=most, cursor=cursor, **wanted), limit, MAX_PAGE))
+
+        def newest(of_type: dict[str, Any]) -> Iterator[Operation]:
+            page = partial(plane.operations, **of_type, **wanted)
+            return every(lambda most, cursor: page(limit=most, cursor=cursor), None, min(limit + 1, MAX_PAGE))
+
+        merged = heapq.merge(*map(newest, of_types), key=lambda one: one.id, reverse=True)
+        found = first(merged, limit)
     if as_json:
-        print_json({"operations": found})
+        print_json({"operations": [_form(one) for one in found]})
         return
     show_table(
-        ("when", "type", "outcome", "binding", "who", "records>", "ms>", "id"),
+        ("when", "type", "action", "outcome", "binding", "who", "agent", "run", "records>", "ms>", "id"),
         (_row(one) for one in found),
         "There are no such operations.",
     )
@@ -79,7 +93,7 @@ def list_(
 @unfolded
 def show(
     operation_id: Annotated[str, typer.Argument(metavar="ID", hidden=True)],
-    chosen: StoreOptions,
+    chosen: OwnStoreOptions,
     company: Company = None,
     as_json: Json = False,
 ) -> None:
@@ -87,7 +101,7 @@ def show(
     with controlled(chosen, company) as plane:
         found = plane.operation(operation_id)
     if as_json:
-        print_json(found)
+        print_json(_form(found))
         return
     show_facts(console(), _facts(found))
 
@@ -95,7 +109,7 @@ def show(
 @app.command()
 @unfolded
 def metrics(
-    chosen: StoreOptions, company: Company = None, since: Since = None, until: Until = None, as_json: Json = False
+    chosen: OwnStoreOptions, company: Company = None, since: Since = None, until: Until = None, as_json: Json = False
 ) -> None:
     """Show how well memory serves: recall hits, empty queries, corrections, failures, and each binding's counts."""
     with controlled(chosen, company) as plane:
@@ -126,15 +140,23 @@ def _rate(rate: float | None, some: int, of: int) -> str:
     return "-" if rate is None else f"{rate:.1%} ({some:,} of {of:,})"
 
 
+def _form(one: Operation) -> dict[str, Any]:
+    """Besides what is on record, what it was to memory: null, if it was administration."""
+    return {**plain(one), "type": TYPE_OF.get(one.action)}
+
+
 def _row(one: Operation) -> tuple[object, ...]:
     about = one.attribution
     ended = one.outcome if one.error_code is None else f"{one.outcome} ({one.error_code})"
     return (
-        moment(one.started_at),
-        TYPE_OF.get(one.action, one.action),
+        second(one.started_at),
+        TYPE_OF.get(one.action),
+        one.action,
         ended,
         None if about is None else about.binding,
         f"{one.actor}",
+        one.scope.agent,
+        one.scope.run,
         one.touched,
         f"{one.duration_micros / 1_000:,.1f}",
         one.id,
@@ -144,7 +166,7 @@ def _row(one: Operation) -> tuple[object, ...]:
 def _facts(one: Operation) -> dict[str, str]:
     facts = {
         "id": one.id,
-        "when": moment(one.started_at),
+        "when": second(one.started_at),
         "type": TYPE_OF.get(one.action, "-"),
         "action": one.action,
         "outcome": one.outcome if one.error_code is None else f"{one.outcome}: {one.error_code}",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Annotated, Any, cast, get_type_hints
 
@@ -16,6 +17,9 @@ from holdfast.inputs import Asking, Where
 def _option(name: str, metavar: str, explained: str) -> Any:
     return typer.Option(name, metavar=metavar, help=explained)
 
+
+# How the parameters of the command that runs are typed: an option's name, or what an argument is called.
+typed_names: ContextVar[Mapping[str, str]] = ContextVar("typed_names", default={})  # noqa: B039 (never changed)
 
 OnlyText = str | None
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
@@ -42,6 +46,20 @@ class StoreOptions:
             "--embedder",
             "NAME",
             "static, onnx:DIRECTORY or openai:MODEL.  [env: HOLDFAST_EMBEDDER; default: static]",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class OwnStoreOptions(StoreOptions):
+    """Which memory, for what is done where the store is, and never through a server."""
+
+    store: Annotated[
+        OnlyText,
+        _option(
+            "--store",
+            "PLACE",
+            "A path, or a postgresql:// URL.  [env: HOLDFAST_STORE; default: memory.db]",
         ),
     ] = None
 
@@ -104,6 +122,7 @@ def unfolded(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def call(**given: Any) -> None:
+        typed_names.set(names)
         folded = {
             name: group(**{field.name: given.pop(field.name) for field in fields(group)})
             for name, group in groups.items()
@@ -117,6 +136,7 @@ def unfolded(command: Callable[..., None]) -> Callable[..., None]:
             _parameters(groups[own.name]) if own.name in groups else [own.replace(annotation=hints[own.name])]
         )
     ]
+    names = {parameter.name: _typed(parameter) for parameter in parameters}
     keywords = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
     call.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in keywords}
@@ -132,3 +152,12 @@ def _parameters(group: Any) -> list[inspect.Parameter]:
         )
         for field in fields(group)
     ]
+
+
+def _typed(parameter: inspect.Parameter) -> str:
+    """`--at`, or `KEY`."""
+    about = next((each for each in getattr(parameter.annotation, "__metadata__", ()) if hasattr(each, "metavar")), None)
+    if isinstance(about, typer.models.OptionInfo):
+        # In `Annotated`, typer takes what stands first, where a default would, for the option's name.
+        return next(str(name) for name in (about.default, *(about.param_decls or ())) if str(name).startswith("--"))
+    return getattr(about, "metavar", None) or parameter.name

@@ -1,12 +1,15 @@
-"""Lists that come in pages, as one."""
+"""Lists that come in pages, as one. Whoever sees only the first of what there is, is told so on stderr."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Protocol, TypeVar
 
 T = TypeVar("T", covariant=True)
 _PAGE = 1_000
+log = logging.getLogger("holdfast.cli")
 
 
 class Page(Protocol[T]):
@@ -26,8 +29,23 @@ def every(page: Callable[[int, str | None], Page[T]], most: int | None, largest:
         cursor = found.next_cursor
         if most is not None:
             most -= len(found.items)
-        if cursor is None or most == 0:
+        if cursor is None:
             return
+        if most == 0:
+            _tell_of_more()
+            return
+
+
+def first(found: Iterator[T], most: int | None) -> list[T]:
+    """The first `most` of what comes, or all."""
+    taken = list(islice(found, most))
+    if most is not None and next(found, None) is not None:
+        _tell_of_more()
+    return taken
+
+
+def _tell_of_more() -> None:
+    log.warning("there is more; raise --limit to see it")
 
 
 def print_each(lines: Iterable[str], otherwise: str) -> None:

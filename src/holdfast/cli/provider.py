@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from holdfast.app import check_provider, installed_providers, known_providers
+from holdfast.app import check_provider, installed_providers
 from holdfast.cli.company import given_config, joined, show_table
 from holdfast.cli.machine import print_json
+from holdfast.cli.naming import as_typed
 from holdfast.cli.options import Json, OnlyText, unfolded
 from holdfast.cli.render import console, show_facts
 from holdfast.cli.safety import on_one_line, typed
@@ -53,8 +54,10 @@ def list_(as_json: Json = False) -> None:
 @unfolded
 def show(name: Name, as_json: Json = False) -> None:
     """Show what a provider can do, and what its configuration may hold."""
-    found = known_providers(read_settings())
+    found, broken = installed_providers(read_settings())
     one = next((each for each in found if each.key == name), None)
+    if one is None and (unusable := [each for each in broken if each.name == name]):
+        raise UnknownProvider("NAME", f"{name!r:.80} is installed and cannot be used: {unusable[0].problem}")
     if one is None:
         known = ", ".join(each.key for each in found)
         raise UnknownProvider("NAME", f"there is no provider {name!r:.80}; there are {known}")
@@ -94,7 +97,9 @@ def check(
 
     Nothing is written, here or there.
     """
-    found = asyncio.run(check_provider(name, given_config(config) or {}, read_settings(), connect=connect))
+    given = given_config(config) or {}
+    with as_typed():
+        found = asyncio.run(check_provider(name, given, read_settings(), connect=connect))
     if as_json:
         print_json(found)
         return

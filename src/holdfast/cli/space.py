@@ -11,7 +11,7 @@ import typer
 from holdfast.cli.exits import ExitCode
 from holdfast.cli.machine import plain, print_json
 from holdfast.cli.opening import governed
-from holdfast.cli.options import Json, Space, StoreOptions, unfolded
+from holdfast.cli.options import Json, OwnStoreOptions, Space, unfolded
 from holdfast.cli.progress import progress
 from holdfast.cli.safety import on_one_line
 from holdfast.cli.words import counted, sized
@@ -42,7 +42,7 @@ def space(context: typer.Context) -> None:
 @unfolded
 def export_space(
     file: _File,
-    chosen: StoreOptions,
+    chosen: OwnStoreOptions,
     space: Space = None,
     include_private: Annotated[
         bool,
@@ -77,7 +77,7 @@ def export_space(
 
 @app.command(name="import")
 @unfolded
-def import_space(file: _File, chosen: StoreOptions, space: Space = None, as_json: Json = False) -> None:
+def import_space(file: _File, chosen: OwnStoreOptions, space: Space = None, as_json: Json = False) -> None:
     """Take a file in that `space export` made. It is checked whole before anything is written; again does no harm."""
     if not file.exists():  # told before a store is created for it
         raise InvalidInput("FILE", f"there is none at {file}; `holdfast space export` makes one")

@@ -13,7 +13,7 @@ from holdfast.app import repair_store
 from holdfast.cli.exits import ExitCode
 from holdfast.cli.machine import plain, print_json
 from holdfast.cli.opening import do_what_is_due, examined, location, opened, own, whole
-from holdfast.cli.options import Json, Place, StoreOptions, unfolded
+from holdfast.cli.options import Json, OwnStoreOptions, Place, StoreOptions, unfolded
 from holdfast.cli.progress import progress, working
 from holdfast.cli.safety import on_one_line
 from holdfast.cli.words import counted, sized
@@ -34,7 +34,7 @@ def store(context: typer.Context) -> None:
 
 @app.command()
 @unfolded
-def init(chosen: StoreOptions, as_json: Json = False) -> None:
+def init(chosen: OwnStoreOptions, as_json: Json = False) -> None:
     """Create an empty store. One that is there already is left as it is."""
     place = shown(location(chosen))
     before = examined(chosen)
@@ -51,7 +51,7 @@ def init(chosen: StoreOptions, as_json: Json = False) -> None:
 
 @app.command()
 @unfolded
-def check(chosen: StoreOptions, as_json: Json = False) -> None:
+def check(chosen: OwnStoreOptions, as_json: Json = False) -> None:
     """Say what is at the place: engine, schema, size. Changes nothing. Exit code 1 if it cannot be used as it is."""
     found = examined(chosen)
     ready = found is not None and found.ready
@@ -72,7 +72,7 @@ def check(chosen: StoreOptions, as_json: Json = False) -> None:
 
 @app.command()
 @unfolded
-def migrate(chosen: StoreOptions, as_json: Json = False) -> None:
+def migrate(chosen: OwnStoreOptions, as_json: Json = False) -> None:
     """Bring the store's schema up to date. Opening a store does so too; this does nothing else."""
     before = examined(chosen)
     with opened(chosen):
@@ -160,7 +160,7 @@ def verify(chosen: StoreOptions, as_json: Json = False) -> None:
 @app.command()
 @unfolded
 def repair(
-    chosen: StoreOptions,
+    chosen: OwnStoreOptions,
     apply: Annotated[bool, typer.Option("--apply", help="Do what is safe, not only say it.")] = False,
     as_json: Json = False,
 ) -> None:

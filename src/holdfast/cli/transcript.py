@@ -13,7 +13,7 @@ import typer
 from holdfast.cli.exits import ExitCode, Usage
 from holdfast.cli.machine import print_json
 from holdfast.cli.opening import governed
-from holdfast.cli.options import Json, OnlyText, Space, StoreOptions, Yes, unfolded
+from holdfast.cli.options import Json, OnlyText, OwnStoreOptions, Space, Yes, unfolded
 from holdfast.cli.safety import on_one_line, typed
 from holdfast.cli.words import counted, moment
 from holdfast.domain.access import LOCAL_OPERATOR
@@ -88,7 +88,7 @@ def transcript(context: typer.Context) -> None:
 @unfolded
 def replay(
     whose: Whose,
-    chosen: StoreOptions,
+    chosen: OwnStoreOptions,
     view: Annotated[str, _option("--view", "VIEW", f"For whom: {', '.join(View)}.")] = View.HOST_UI,
     limit: _Limit = DEFAULT_PAGE,
     cursor: _Cursor = None,
@@ -110,7 +110,7 @@ def replay(
 @unfolded
 def export(
     whose: Whose,
-    chosen: StoreOptions,
+    chosen: OwnStoreOptions,
     limit: _Limit = DEFAULT_PAGE,
     cursor: _Cursor = None,
     everything: _All = False,
@@ -132,7 +132,7 @@ def export(
 def lifecycle(
     transition: Annotated[str, typer.Argument(metavar="TRANSITION", help=f"{', '.join(Transition)}.")],
     whose: Whose,
-    chosen: StoreOptions,
+    chosen: OwnStoreOptions,
     reason: Annotated[str, _option("--reason", "TEXT", "Why; it is kept in the event log, so name no content.")],
     turn: Annotated[OnlyText, _option("--turn", "ID", "This turn alone; without it, the whole conversation.")] = None,
     yes: Yes = False,
@@ -175,7 +175,7 @@ def lifecycle(
 
 @app.command()
 @unfolded
-def repair(whose: Whose, chosen: StoreOptions, as_json: Json = False) -> None:
+def repair(whose: Whose, chosen: OwnStoreOptions, as_json: Json = False) -> None:
     """Check that a conversation and what was learned from it hold together. It changes nothing.
 
     It exits with 1 if anything is broken; `holdfast store repair` mends what can be mended.
@@ -203,7 +203,7 @@ def repair(whose: Whose, chosen: StoreOptions, as_json: Json = False) -> None:
 # --- asking -----------------------------------------------------------------------------------------------------------
 
 
-def _performed(whose: Whose, chosen: StoreOptions, call: Callable[[TranscriptOperations], Awaitable[T]]) -> T:
+def _performed(whose: Whose, chosen: OwnStoreOptions, call: Callable[[TranscriptOperations], Awaitable[T]]) -> T:
     """Ask the store itself: a server looks after its own."""
     space = whose.space or read_settings().space
     identity = MemoryIdentity(space, whose.subject, whose.agent, whose.app, whose.project)
@@ -219,7 +219,7 @@ _Page = Callable[[TranscriptOperations, str | None], Awaitable[MemoryTranscriptR
 
 
 def _pages(
-    page: _Page, whose: Whose, chosen: StoreOptions, cursor: str | None, *, everything: bool, as_json: bool
+    page: _Page, whose: Whose, chosen: OwnStoreOptions, cursor: str | None, *, everything: bool, as_json: bool
 ) -> None:
     if as_json and everything:
         raise Usage("--json prints one page; follow its next_cursor with --cursor instead of --all")

@@ -9,12 +9,13 @@ from typing import Annotated
 import typer
 
 import holdfast
+from holdfast.cli.advice import advised
 from holdfast.cli.exits import ExitCode, Usage
 from holdfast.cli.machine import print_json
 from holdfast.cli.opening import opened
 from holdfast.cli.options import Json, Most, Space, StoreOptions, Yes, unfolded
 from holdfast.cli.paging import every, print_each
-from holdfast.cli.safety import on_one_line, typed
+from holdfast.cli.safety import on_one_line
 from holdfast.cli.words import moment
 from holdfast.domain.users import Issued, User
 from holdfast.errors import OutcomeUnknown, UserExists
@@ -39,8 +40,9 @@ def create(name: Name, chosen: StoreOptions, space: Space = None, as_json: Json 
 
     NAME is the subject that the user speaks for. Only a digest of the key is kept.
     """
+    again = _again(chosen, name, space)
     with opened(chosen, create=True) as memory:
-        _show(_asked(memory, name, _where(space), rotate=False), as_json)
+        _show(_asked(memory, name, _where(space), again, rotate=False), again, as_json)
 
 
 @app.command()
@@ -50,8 +52,9 @@ def rotate(name: Name, chosen: StoreOptions, space: Space = None, as_json: Json 
 
     It lets a user in again who was revoked.
     """
+    again = _again(chosen, name, space)
     with opened(chosen) as memory:
-        _show(_asked(memory, name, _where(space), rotate=True), as_json)
+        _show(_asked(memory, name, _where(space), again, rotate=True), again, as_json)
 
 
 @app.command()
@@ -71,7 +74,7 @@ def revoke(name: Name, chosen: StoreOptions, space: Space = None, yes: Yes = Fal
     elif revoked is None:
         print("Nothing was changed.")
     else:
-        print(f"Revoked {on_one_line(name)}. `holdfast user rotate {typed(name)}` lets it in again.")
+        print(f"Revoked {on_one_line(name)}. `{_again(chosen, name, space)}` lets it in again.")
     if revoked is None:
         raise typer.Exit(ExitCode.PROBLEM)
 
@@ -86,26 +89,30 @@ def list_(chosen: StoreOptions, space: Space = None, limit: Most = None, as_json
         if as_json:
             print_json({"users": list(found)})
         else:
-            print_each(map(_line, found), "There are no users; `holdfast user create NAME` lets somebody in.")
+            create = advised(chosen, "user create NAME", space=space)
+            print_each(map(_line, found), f"There are no users; `{create}` lets somebody in.")
 
 
 def _where(space: str | None) -> Where:
     return {} if space is None else {"space": space}
 
 
-def _asked(memory: holdfast.Memory, name: str, where: Where, *, rotate: bool) -> Issued:
-    again = f"`holdfast user rotate {typed(name)}`"
+def _again(chosen: StoreOptions, name: str, space: str | None) -> str:
+    return advised(chosen, "user rotate", name, space=space)
+
+
+def _asked(memory: holdfast.Memory, name: str, where: Where, again: str, *, rotate: bool) -> Issued:
     try:
         return memory.rotate_user(name, **where) if rotate else memory.create_user(name, **where)
     except UserExists:
-        problem = f"there is a user {name!r:.80} already, or one who was revoked; {again} gives it a new key"
+        problem = f"there is a user {name!r:.80} already, or one who was revoked; `{again}` gives it a new key"
     except OutcomeUnknown:
-        log.warning("if it was done, nobody knows the key; %s makes another", again)
+        log.warning("if it was done, nobody knows the key; `%s` makes another", again)
         raise
     raise UserExists(problem)
 
 
-def _show(issued: Issued, as_json: bool) -> None:
+def _show(issued: Issued, again: str, as_json: bool) -> None:
     """The key is nowhere else, so whoever cannot be told must know it."""
     name = issued.user.id
     try:
@@ -117,7 +124,7 @@ def _show(issued: Issued, as_json: bool) -> None:
             print(issued.key)
         sys.stdout.flush()
     except OSError:
-        log.warning("the key could not be printed and is lost; `holdfast user rotate %s` makes another", typed(name))
+        log.warning("the key could not be printed and is lost; `%s` makes another", again)
         raise
 
 

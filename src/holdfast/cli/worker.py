@@ -8,7 +8,8 @@ import json
 import logging
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Iterator
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -18,15 +19,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from holdfast.app import Engine, curator_of, open_engine
+from holdfast.cli.advice import advised
 from holdfast.cli.exits import ExitCode, Usage
 from holdfast.cli.machine import print_json
 from holdfast.cli.opening import own
-from holdfast.cli.options import Json, StoreOptions, unfolded
+from holdfast.cli.options import Json, OwnStoreOptions, StoreOptions, unfolded
 from holdfast.cli.safety import on_one_line
 from holdfast.cli.serve import check_installed
 from holdfast.cli.words import counted
 from holdfast.domain.jobs import JobKind
 from holdfast.domain.location import shown
+from holdfast.domain.scope import EVERYWHERE
 from holdfast.settings import Settings, read_settings
 
 if TYPE_CHECKING:
@@ -57,7 +60,7 @@ MetricsHost = Annotated[
 
 @unfolded
 def worker(
-    chosen: StoreOptions,
+    chosen: OwnStoreOptions,
     place: Place = None,
     once: Once = False,
     jobs: AtOnce = None,
@@ -118,7 +121,7 @@ def _kinds(given: str) -> frozenset[JobKind]:
 
 async def _worked(
     path: str,
-    chosen: StoreOptions,
+    chosen: OwnStoreOptions,
     settings: Settings,
     jobs: int,
     kinds: frozenset[JobKind] | None,
@@ -143,7 +146,7 @@ async def _worked(
             raise Usage(f"--kinds: {', '.join(sorted(missing))} cannot be done here; maintain needs HOLDFAST_MODEL")
         if once:
             done = await engine.crew.drain()
-            return _told(done, engine.crew.failures, as_json)
+            return _told(chosen, done, engine.crew.failures, engine.crew.ended_badly, as_json)
         tell = partial(_tell, path, engine, settings, jobs, metrics, as_json)
         await _until_stopped(engine, settings.shutdown_seconds, tell)
         return ExitCode.OK
@@ -212,15 +215,34 @@ def _tell(path: str, engine: Engine, settings: Settings, jobs: int, metrics: Scr
     sys.stdout.flush()
 
 
-def _told(done: int, failures: int, as_json: bool) -> ExitCode:
+def _told(
+    chosen: StoreOptions, done: int, failures: int, ended: Mapping[tuple[str, JobKind], int], as_json: bool
+) -> ExitCode:
+    """What failed is tried again later, or has ended for good; then somebody must act, and is told where to look."""
+    for_good = sum(ended.values())
+    again = failures - for_good
     if as_json:
-        print_json({"done": done - failures, "failed": failures})
+        print_json({"done": done - failures, "failed": failures, "tried_again": again, "ended": for_good})
     elif failures:
-        again = "they are tried again later, up to the last attempt; `holdfast store jobs` shows them"
-        print(f"{counted(done - failures, 'job')} done, {failures:,} failed: {again}.")
+        print(f"{counted(done - failures, 'job')} done, {failures:,} failed:")
+        if again:
+            print(f"  {again:,} tried again later; `{advised(chosen, 'store jobs')}` shows what waits.")
+        for look, number in sorted(_where_ended(chosen, ended).items()):
+            print(f"  {number:,} ended for good; `{look}` shows what did.")
     else:
         print(f"{counted(done, 'job')} done.")
     return ExitCode.PROBLEM if failures else ExitCode.OK
+
+
+def _where_ended(chosen: StoreOptions, ended: Mapping[tuple[str, JobKind], int]) -> Counter[str]:
+    """How many, by the command that shows them: of each company, its deliveries, and its other jobs."""
+    found: Counter[str] = Counter()
+    for (space, kind), number in ended.items():
+        of_deliveries = kind is JobKind.DELIVER
+        path = "deliveries list --status dead" if of_deliveries else "jobs list --state failed"
+        everywhere = space == EVERYWHERE
+        found[advised(chosen, "store jobs") if everywhere else advised(chosen, path, company=space)] += number
+    return found
 
 
 @contextlib.contextmanager

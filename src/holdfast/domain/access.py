@@ -294,9 +294,9 @@ def authorize(actor: Actor, action: Action, scope: Scope, *, beneath: Action | N
     if action not in _ALLOWED[actor.kind]:
         raise AccessDenied(f"{actor.kind}s may not {_in_words(action)}; ask an operator")
     if actor.role is not None and action not in _OF_ROLE.get((actor.kind, actor.role), frozenset()):
-        raise AccessDenied(
-            f"{actor.kind} {actor.id!r} is {actor.role}, and may not {_in_words(action)}; ask an operator"
-        )
+        above = Role.ADMIN if actor.kind is ActorKind.OPERATOR else ActorKind.OPERATOR
+        problem = f"{actor.kind} {actor.id!r} is {actor.role}, and may not {_in_words(action)}"
+        raise AccessDenied(f"{problem}; ask an {above}")
     action = beneath or action
     if scope.space == EVERYWHERE:
         _require_store(actor, action)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from datetime import timedelta
 
 from holdfast.domain.jobs import LEASE, JobKind
@@ -35,6 +36,11 @@ class Crew:
     def failures(self) -> int:
         """How many attempts failed."""
         return sum(worker.failures for worker in self._workers)
+
+    @property
+    def ended_badly(self) -> Counter[tuple[str, JobKind]]:
+        """How many of those were the last, and are not tried again, by space and kind."""
+        return sum((worker.ended_badly for worker in self._workers), Counter())
 
     def wake(self) -> None:
         for worker in self._workers:

@@ -13,6 +13,7 @@ import asyncio
 import contextlib
 import logging
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -122,6 +123,7 @@ class Worker:
         self._look_at = 0.0
         self._reached = (0, 0)  # how far the current job has come, of how much
         self.failures = 0
+        self.ended_badly: Counter[tuple[str, JobKind]] = Counter()  # failed for good, by space and kind
         known = {**self._own(), **(handlers or {})}
         self._handlers = {kind: each for kind, each in known.items() if kinds is None or kind in kinds}
 
@@ -299,6 +301,8 @@ class Worker:
         except LeaseLost as lost:
             log.warning("%s", lost)
             return
+        if last:
+            self.ended_badly[job.scope.space, job.kind] += 1
         if self._core.watcher is not None:
             self._core.watcher.job_failed(job, last=last)
 

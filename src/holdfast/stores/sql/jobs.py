@@ -93,7 +93,10 @@ class JobTable(SqlReader):
     def finish(self, job: Job, status: JobStatus, now: datetime, error: str | None = None) -> None:
         # The words of somebody else's error, which not every database can keep as they are.
         told = None if error is None else error.replace("\x00", "")
-        self._held(job, "status = ?, finished_at = ?, lease_until = NULL, error = ?", status, to_micros(now), told)
+        # Most kinds do not count as they go: what succeeded is done, all of it.
+        whole = ", done = total" if status is JobStatus.SUCCEEDED else ""
+        ended = f"status = ?, finished_at = ?, lease_until = NULL, error = ?{whole}"
+        self._held(job, ended, status, to_micros(now), told)
 
     def release(self, job: Job) -> None:
         self._db.execute(

@@ -1,0 +1,40 @@
+"""What cannot be used is named as it was typed: by its option or argument, not by the library's parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from holdfast.cli.options import typed_names
+from holdfast.errors import InvalidInput
+
+# Where the library calls something otherwise than any of a command's parameters.
+_ALIASES: Mapping[str, tuple[str, ...]] = {
+    "binding": ("binding", "key"),
+    "binding_key": ("binding", "key"),
+    "expected_revision": ("revision",),
+    "external_invoice_id": ("invoice",),
+    "kind": ("hook",),
+    "kinds": ("kind",),
+    "occurred_at": ("at",),
+    "provider": ("name",),
+    "source_kind": ("source",),
+    "space": ("company",),
+    "subjects": ("subject",),
+    "target_id": ("agent",),
+    "type": ("type_",),
+    "user_id": ("name",),
+}
+
+
+@contextmanager
+def as_typed() -> Iterator[None]:
+    """Within it, an error about what was given names what was typed on the command line."""
+    try:
+        yield
+    except InvalidInput as error:
+        names = typed_names.get()
+        name = next((names[each] for each in (error.field, *_ALIASES.get(error.field, ())) if each in names), None)
+        if name is None:
+            raise
+        raise type(error)(name, error.problem) from error
