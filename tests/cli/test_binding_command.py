@@ -49,12 +49,31 @@ def test_a_binding_is_made_shown_changed_switched_and_taken_away(acme: Holdfast)
     assert (late.code, "is at revision 2, not 1" in late.err) == (5, True)
     assert "enabled    no" in acme("binding", "disable", "second").out
     resolved = acme("binding", "resolve", "--key", "second")
-    assert "`holdfast binding enable second` switches it on." in resolved.out
+    assert "`holdfast binding enable second --company acme` switches it on." in resolved.out
     assert "enabled    yes" in acme("binding", "enable", "second").out
     declined = acme("binding", "delete", "second")
     assert (declined.code, "add --yes" in declined.err) == (2, True)
     assert acme("binding", "delete", "second", "--yes").out == "Deleted second.\n"
     assert acme("binding", "show", "second").code == 3
+
+
+def test_deleting_what_serves_says_whom_and_what_serves_them_now(acme: Holdfast) -> None:
+    acme("binding", "override", "builder", "second")
+    overridden = acme("binding", "delete", "second", "--yes")
+    assert overridden.out == (
+        "Deleted second.\nIt served the agent builder. default, the company's default, serves them now.\n"
+    )
+    acme("binding", "create", "second", "local")
+    acme("binding", "override", "builder", "default")
+    told = acme("binding", "delete", "default", "--yes").out
+    assert told == (
+        "Deleted default.\nIt served everybody without a binding of their own, the agent builder. Nothing serves them"
+        " now; `holdfast binding default KEY --company acme` sets what does.\n"
+    )
+    assert acme("binding", "resolve", "--agent", "builder", "--json").json["source"] == "unconfigured"
+    acme("binding", "default", "second")
+    gone = acme("binding", "delete", "second", "--yes", "--json").json
+    assert (gone["deleted"], [one["kind"] for one in gone["served"]]) == ("second", ["company"])
 
 
 def test_whom_a_binding_serves_is_set_shown_and_cleared(acme: Holdfast) -> None:
@@ -66,7 +85,7 @@ def test_whom_a_binding_serves_is_set_shown_and_cleared(acme: Holdfast) -> None:
     assert acme("binding", "default", "second").out == "second serves the company acme.\n"
     assert acme("binding", "default", "--json").json == {"binding_key": "second"}
     acme("binding", "default", "--clear")
-    assert "`holdfast binding default KEY` changes that" in acme("binding", "resolve").out
+    assert "`holdfast binding default KEY --company acme` changes that" in acme("binding", "resolve").out
 
 
 def test_a_configuration_comes_from_a_file(acme: Holdfast, quiet_environment: Path) -> None:
@@ -78,7 +97,7 @@ def test_a_configuration_comes_from_a_file(acme: Holdfast, quiet_environment: Pa
 WRONG = [
     (("binding", "create", "second", "local"), 5, "'second'"),
     (("binding", "create", "third", "nope"), 2, "there is no provider 'nope'; there are"),
-    (("binding", "create", "No Key", "local"), 2, "key: 'No Key' must be lowercase"),
+    (("binding", "create", "No Key", "local"), 2, "KEY: 'No Key' must be lowercase"),
     (("binding", "create", "third", "local", "--config", "{"), 2, "--config is no JSON"),
     (("binding", "create", "third", "local", "--config", "[]"), 2, "--config must be a JSON object"),
     (("binding", "create", "third", "local", "--config", "@none.json"), 2, "none.json cannot be read"),
@@ -125,6 +144,11 @@ def test_a_provider_that_is_broken_is_shown_with_what_is_wrong(
     assert shown.code == 0
     assert "local" in shown.out
     assert "no_such_module_at_all" in shown.out
+    problem = "'jar' is installed and cannot be used: ModuleNotFoundError while it was loaded"
+    for told in (("provider", "show", "jar"), ("provider", "check", "jar"), ("binding", "create", "b", "jar")):
+        ran = holdfast(*told)
+        assert (ran.code, ran.out) == (2, "")
+        assert problem in ran.err
     (broken,) = holdfast("provider", "list", "--json").json["broken"]
     assert (broken["name"], broken["problem"]) == ("jar", "ModuleNotFoundError while it was loaded")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -47,11 +48,13 @@ def test_an_agent_comes_gets_another_role_goes_and_comes_again(holdfast: Holdfas
 
     revoked = holdfast("credential", "revoke", "writer", "--company", "acme", "--yes")
     assert (revoked.code, revoked.err) == (0, "")
-    assert "holdfast credential rotate writer --kind agent" in revoked.out
+    assert "`holdfast credential rotate writer --kind agent --company acme`" in revoked.out
     assert asyncio.run(owner("memory.db", second)) is None
     shown = holdfast("credential", "list", "--company", "acme")
-    assert "agent     writer  curator  speaks for ana, ben  new key " in shown.out
-    assert "  revoked " in shown.out
+    heading, _, row = (re.split(r" {2,}", line.strip()) for line in shown.out.splitlines())
+    assert heading == ["created", "kind", "name", "role", "speaks for", "new key", "revoked"]
+    assert row[1:5] == ["agent", "writer", "curator", "ana, ben"]
+    assert all(row[column].endswith(" UTC") for column in (0, 5, 6))
     for key in (first, second):
         assert key not in made.err + rotated.err + revoked.out + shown.out
         for file in tmp_path.iterdir():
@@ -70,7 +73,10 @@ def test_all_kinds_are_listed_each_with_its_role(holdfast: Holdfast) -> None:
     assert [one["kind"] for one in holdfast("credential", "list", "--kind", "user", "--json").json["credentials"]] == [
         "user"
     ]
-    assert len(holdfast("credential", "list", "--limit", "2", "--json").json["credentials"]) == 2
+    few = holdfast("credential", "list", "--limit", "2", "--json")
+    assert len(few.json["credentials"]) == 2
+    assert json.loads(few.err)["warning"] == {"message": "there is more; raise --limit to see it"}
+    assert holdfast("credential", "list", "--limit", "3").err == ""
     assert "Nobody has a key" in holdfast("credential", "list", "--company", "other").out
     assert "key" not in json.dumps(listed)
 
@@ -87,10 +93,11 @@ def test_one_that_is_there_is_not_created_again(holdfast: Holdfast) -> None:
     ("given", "said"),
     [
         (["--kind", "robot"], "there is no 'robot'; use one of user, agent, operator\n"),
-        (["--kind", "device"], "kind"),
+        (["--kind", "device"], "--kind: "),
         (["--role", "admin"], "agents are one of member, curator, reader"),
-        (["--kind", "user", "--subject", "ana"], "subjects"),
+        (["--kind", "user", "--subject", "ana"], "--subject: are mounted on agents"),
         (["--company", "*"], "belongs to one space"),
+        (["--company", ""], "--company: "),
     ],
     ids=str,
 )

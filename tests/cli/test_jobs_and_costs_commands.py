@@ -73,6 +73,61 @@ def _taken_and_left(path: Path) -> None:
     asyncio.run(take())
 
 
+def test_a_job_shows_how_far_it_came_and_what_it_goes_back_to(busy: Holdfast) -> None:
+    assert "done       0 of 1" in busy("jobs", "show", busy("jobs", "list", "--json").json["jobs"][0]["job_id"]).out
+    assert busy("worker", "--once").out == "1 job done.\n"
+    assert " 1 of 1 " in busy("jobs", "list", "--state", "succeeded").out
+    with ControlPlane.open("memory.db", embedder="fake", work=False) as plane:
+        (job,) = plane.jobs(kinds=["extract"]).items
+    assert job.cause is not None
+    shown = busy("jobs", "show", job.id).out
+    told = {"done": "1 of 1", "binding": "default", "hook id": "h1", "run": "r1", "operation": job.cause.operation_id}
+    for name, value in told.items():
+        assert f"  {name:<9}  {value}\n" in shown
+
+
+def test_a_job_that_delivers_shows_its_delivery(holdfast: Holdfast, quiet_environment: Path, nowhere: str) -> None:
+    with ControlPlane.open(quiet_environment / "memory.db", embedder="fake", work=False) as plane:
+        plane.create_binding("far", "gateway", config={"url": nowhere, "user_id": "u"})
+        plane.set_default("far")
+        plane.emit("post_run_capture", "h1", "I live in Porto.", source={"kind": "run", "run_id": "r1"})
+        (job,), (delivery,) = plane.jobs(kinds=["deliver"]).items, plane.deliveries().items
+    shown = holdfast("jobs", "show", job.id).out
+    assert f"  delivery   {delivery.id}\n" in shown
+    assert "  run        r1\n" in shown
+
+
+LISTS = {
+    ("binding", "activity"): "activity",
+    ("costs", "events"): "events",
+    ("costs", "fees"): "events",
+    ("deliveries", "list"): "deliveries",
+    ("jobs", "list"): "jobs",
+    ("operations", "list"): "operations",
+    ("operations", "list", "--all"): "operations",
+    ("operations", "list", "--type", "query"): "operations",
+}
+
+
+@pytest.mark.parametrize("command", LISTS, ids=" ".join)
+def test_a_list_says_that_it_was_cut_off_and_only_then(
+    holdfast: Holdfast, quiet_environment: Path, nowhere: str, command: tuple[str, ...]
+) -> None:
+    with ControlPlane.open(quiet_environment / "memory.db", embedder="fake", work=False) as plane:
+        plane.create_binding("far", "gateway", config={"url": nowhere, "user_id": "u"})
+        for number in range(3):
+            plane.query("Who is Ben?")
+            plane.add_fee("other", f"Of {number}", 1)
+        plane.set_default("far")
+        for number in range(3):
+            plane.emit("post_run_capture", f"h{number}", "I live in Porto.", source="run")
+    there = len(holdfast(*command, "--json").json[LISTS[command]])
+    assert there >= 3 or command == ("costs", "events")
+    cut = holdfast(*command, "--limit", "2")
+    assert cut.err == ("holdfast: warning: there is more; raise --limit to see it\n" if there else "")
+    assert holdfast(*command, "--limit", "1000").err == ""
+
+
 def test_deliveries_are_listed_shown_tried_again_and_dropped(
     holdfast: Holdfast, quiet_environment: Path, nowhere: str
 ) -> None:
@@ -87,7 +142,8 @@ def test_deliveries_are_listed_shown_tried_again_and_dropped(
     assert "binding:far" in listed.out
     (delivery,) = holdfast("deliveries", "list", "--source", "run", "--json").json["deliveries"]
     shown = holdfast("deliveries", "show", delivery["id"])
-    assert f"`holdfast deliveries retry {delivery['id']}` tries again, `drop` gives it up." in shown.out
+    retry, drop = (f"`holdfast deliveries {each} {delivery['id']}`" for each in ("retry", "drop"))
+    assert f"{retry} tries again, {drop} gives it up." in shown.out
     assert "Porto" not in shown.out + holdfast("deliveries", "show", delivery["id"], "--json").out
     assert holdfast("deliveries", "retry", delivery["id"], "--json").json["status"] == "pending"
     assert holdfast("deliveries", "retry", delivery["id"]).code == 5
@@ -131,12 +187,12 @@ def test_fees_and_prices_are_written_down_and_shown(busy: Holdfast) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("jobs", "list", "--state", "lost"), 2, "state: there is no 'lost'; use one of queued"),
-        (("jobs", "list", "--kind", "gossip"), 2, "kinds"),
-        (("jobs", "list", "--hook", "after_lunch"), 2, "hook"),
-        (("jobs", "list", "--since", "noon"), 2, "since"),
-        (("deliveries", "list", "--status", "lost"), 2, "status: there is no 'lost'; use one of pending"),
-        (("deliveries", "list", "--hook", "after_lunch"), 2, "kind"),
+        (("jobs", "list", "--state", "lost"), 2, "--state: there is no 'lost'; use one of queued"),
+        (("jobs", "list", "--kind", "gossip"), 2, "--kind: there is no 'gossip'"),
+        (("jobs", "list", "--hook", "after_lunch"), 2, "--hook: there is no 'after_lunch'"),
+        (("jobs", "list", "--since", "noon"), 2, "--since: "),
+        (("deliveries", "list", "--status", "lost"), 2, "--status: there is no 'lost'; use one of pending"),
+        (("deliveries", "list", "--hook", "after_lunch"), 2, "--hook: there is no 'after_lunch'"),
         (("deliveries", "show", "dlv_none"), 3, "there is no delivery"),
         (("deliveries", "retry", "dlv_none"), 3, "there is no delivery"),
         (("deliveries", "drop", "dlv_none"), 3, "there is no delivery"),
@@ -144,13 +200,17 @@ def test_fees_and_prices_are_written_down_and_shown(busy: Holdfast) -> None:
         (("jobs", "retry", "job_none"), 3, "there is no job"),
         (("jobs", "cancel", "job_none"), 3, "there is no job"),
         (("jobs", "list", "--store", "none.db"), 6, "there is no store"),
-        (("costs", "summary", "--by", "mood"), 2, "by: there is no 'mood'; use one of binding"),
+        (("costs", "summary", "--by", "mood"), 2, "--by: there is no 'mood'; use one of binding"),
         (("costs", "events", "--limit", "0"), 2, "--limit"),
-        (("costs", "fee", "gift", "1", "x"), 2, "kind: there is no 'gift'; use one of subscription"),
+        (("costs", "fee", "gift", "1", "x"), 2, "KIND: there is no 'gift'; use one of subscription"),
         (("costs", "fee", "other", "a lot", "x"), 2, "give an amount such as 19.90"),
         (("costs", "fee", "other", "0.0000001", "x"), 2, "at most six digits"),
-        (("costs", "fee", "other", "1", "x", "--currency", "dollars"), 2, "currency"),
-        (("costs", "fee", "other", "1", " "), 2, "description"),
+        (("costs", "fee", "other", "1", "x", "--currency", "dollars"), 2, "--currency: "),
+        (("costs", "fee", "other", "1", " "), 2, "DESCRIPTION: is empty"),
+        (("costs", "fee", "other", "1", "x", "--at", "noon"), 2, "--at: is not an ISO 8601 time"),
+        (("costs", "fee", "other", "1", "x", "--binding", "No Key"), 2, "--binding: "),
+        (("costs", "fee", "other", "-5", "Refund"), 2, "To give -5 as an argument, put -- before all of them"),
+        (("costs", "fee", "other", "-x", "Refund"), 2, "No such option: -x"),
         (("costs", "fees", "--limit", "x"), 2, "--limit"),
         (("costs", "prices", "set", "mem0", "--input", "-1"), 2, "--input -1: a price is 0 or more"),
         (("costs", "prices", "set", "mem0"), 2, "there is no price; give --input"),

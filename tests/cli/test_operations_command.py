@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -27,7 +28,13 @@ def busy(holdfast: Holdfast, quiet_environment: Path) -> Holdfast:
 def test_operations_are_listed_newest_first_and_by_filters(busy: Holdfast) -> None:
     listed = busy("operations", "list", "--company", "acme")
     lines = [line for line in listed.out.splitlines() if "op_" in line]
-    assert [line.split("UTC")[1].split()[0] for line in lines] == ["query", "query", "record_upsert"]
+    assert [line.split("UTC")[1].split()[:3] for line in lines] == [
+        ["query", "query", "succeeded"],
+        ["query", "query", "succeeded"],
+        ["record_upsert", "record_upsert", "succeeded"],
+    ]
+    assert [line.split()[-5:-3] for line in lines] == [["tester", "-"], ["builder", "r2"], ["builder", "r1"]]
+    assert all(re.match(r" \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC ", line) for line in lines)
     found = busy("operations", "list", "--company", "acme", "--agent", "builder", "--type", "query", "--json").json
     (one,) = found["operations"]
     assert (one["scope"]["run"], one["touched"], one["outcome"]) == ("r2", 1, "succeeded")
@@ -45,7 +52,10 @@ def test_a_screen_too_narrow_for_the_table_breaks_no_id(busy: Holdfast, quiet_en
         assert terminal.end() == 0
     lines = terminal.shown.splitlines()
     assert {one["id"] for one in found} <= set(lines)
-    assert sum("type query, outcome succeeded, binding default" in line for line in lines) == 2
+    told = " ".join(line.strip() for line in lines)
+    for agent in ("agent builder, run r2", "agent tester"):
+        of = "type query, action query, outcome succeeded, binding default, who operator:local"
+        assert f"{of}, {agent}, records " in told
     assert max(map(len, lines)) <= 100
 
 
@@ -56,6 +66,34 @@ def test_one_operation_is_shown_whole(busy: Holdfast) -> None:
         assert said in shown.out
     assert "Tuesdays" not in shown.out
     assert busy("operations", "show", found["id"], "--company", "acme", "--json").json["id"] == found["id"]
+
+
+def test_who_looked_is_shown_only_if_it_is_asked_for(busy: Holdfast) -> None:
+    of_memory = busy("operations", "list", "--company", "acme", "--json").json["operations"]
+    assert [one["type"] for one in of_memory] == ["query", "query", "record_upsert"]
+    everything = busy("operations", "list", "--company", "acme", "--all", "--json").json["operations"]
+    looks = [one for one in everything if one["action"] == "read_operations"]
+    assert looks
+    assert {one["type"] for one in looks} == {None}
+    assert [one for one in everything if one["type"]] == of_memory
+    by_action = busy("operations", "list", "--company", "acme", "--action", "read_operations", "--json").json
+    assert {one["action"] for one in by_action["operations"]} == {"read_operations"}
+    one = busy("operations", "show", looks[0]["id"], "--company", "acme")
+    assert "type     -" in one.out
+    assert busy("operations", "show", of_memory[0]["id"], "--company", "acme", "--json").json["type"] == "query"
+
+
+def test_what_was_done_to_memory_comes_in_one_order_whatever_it_was(busy: Holdfast) -> None:
+    with ControlPlane.open("memory.db", space="acme", embedder="fake", work=False) as plane:
+        for number in range(4):
+            plane.upsert(f"Room {number} is free.", agent="builder")
+            plane.query("Which room?", agent="builder")
+            plane.list(agent="builder")
+    everything = busy("operations", "list", "--company", "acme", "--all", "--limit", "1000", "--json").json
+    wanted = [one["id"] for one in everything["operations"] if one["type"]]
+    for limit in (1, 5, len(wanted)):
+        few = busy("operations", "list", "--company", "acme", "--limit", str(limit), "--json").json["operations"]
+        assert [one["id"] for one in few] == wanted[:limit]
 
 
 def test_metrics_say_how_well_memory_serves(busy: Holdfast) -> None:
@@ -74,16 +112,16 @@ def test_a_company_sees_its_own_alone(busy: Holdfast) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("list", "--type", "gossip"), 2, "type: there is no 'gossip'; use one of capture"),
-        (("list", "--outcome", "fine"), 2, "outcome"),
-        (("list", "--source-kind", "gossip"), 2, "source_kind"),
-        (("list", "--action", "gossip"), 2, "action"),
-        (("list", "--since", "yesterday"), 2, "since: is not an ISO 8601 time"),
+        (("list", "--type", "gossip"), 2, "--type: there is no 'gossip'; use one of capture"),
+        (("list", "--outcome", "fine"), 2, "--outcome: "),
+        (("list", "--source-kind", "gossip"), 2, "--source-kind: "),
+        (("list", "--action", "gossip"), 2, "--action: "),
+        (("list", "--since", "yesterday"), 2, "--since: is not an ISO 8601 time"),
         (("list", "--limit", "0"), 2, "--limit"),
-        (("list", "--binding", "No Key"), 2, "binding"),
+        (("list", "--binding", "No Key"), 2, "--binding: "),
         (("show", "op_none"), 3, "there is no operation 'op_none'"),
         (("show",), 2, "ID"),
-        (("metrics", "--until", "never"), 2, "until"),
+        (("metrics", "--until", "never"), 2, "--until: "),
         (("list", "--store", "none.db"), 6, "there is no store"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else str(value)[:20],

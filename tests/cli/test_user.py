@@ -248,5 +248,5 @@ def test_a_key_that_got_lost_on_the_way_is_told_of(holdfast: Holdfast, monkeypat
         ran = holdfast("user", "create", "ana", "--store", url)
     assert len(asked) == 2
     assert (ran.code, ran.out) == (6, "")
-    assert "`holdfast user rotate ana` makes another" in ran.err
+    assert f"`holdfast user rotate ana --store {url}` makes another" in ran.err
     assert OPERATOR_KEY not in ran.err

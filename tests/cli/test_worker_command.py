@@ -111,7 +111,7 @@ def test_once_does_what_is_due_and_ends(holdfast: Holdfast, tmp_path: Path) -> N
     ran = holdfast("worker", "--once")
     assert (ran.code, ran.out) == (0, "2 jobs done.\n")
     assert sorted(facts(tmp_path)) == ["ana lives in Lisbon.", "ben lives in Lisbon."]
-    assert holdfast("worker", "--once", "--json").json == {"done": 0, "failed": 0}
+    assert holdfast("worker", "--once", "--json").json == {"done": 0, "failed": 0, "tried_again": 0, "ended": 0}
 
 
 def test_kinds_that_it_is_not_for_are_left_alone(holdfast: Holdfast, tmp_path: Path) -> None:
@@ -130,9 +130,36 @@ def test_once_tells_of_an_attempt_that_failed(
     assert holdfast("add", "I live in Lisbon.", "--subject", "ana").code == 0
     ran = holdfast("worker", "--once", "--kinds", "index")
     assert ran.code == 1
-    assert "1 failed" in ran.out
+    again = "  1 tried again later; `holdfast store jobs` shows what waits.\n"
+    assert ran.out == f"0 jobs done, 1 failed:\n{again}"
     assert "embedder" in ran.err
     assert "canary" not in ran.out + ran.err
+
+
+def test_once_tells_of_what_ended_for_good_and_where_to_look(holdfast: Holdfast, tmp_path: Path) -> None:
+    for company, hooks in {"acme": 2, "other": 1}.items():
+        with library.ControlPlane.open(tmp_path / "memory.db", space=company, embedder="fake", work=False) as plane:
+            plane.create_binding("far", "gateway", config={"url": "http://127.0.0.1:9", "user_id": "u"})
+            plane.set_default("far")
+            for number in range(hooks):
+                plane.emit("post_run_capture", f"h{number}", "I live in Lisbon.", source="run")
+            plane.update_binding("far", enabled=False)
+    extraction_queued(tmp_path)
+    ran = holdfast("worker", "--once")
+    look = "`holdfast deliveries list --status dead --company"
+    assert (ran.code, ran.out.splitlines()) == (
+        1,
+        [
+            "1 job done, 3 failed:",
+            f"  2 ended for good; {look} acme` shows what did.",
+            f"  1 ended for good; {look} other` shows what did.",
+        ],
+    )
+    assert (
+        len(holdfast("deliveries", "list", "--status", "dead", "--company", "acme", "--json").json["deliveries"]) == 2
+    )
+    told = holdfast("worker", "--once", "--json")
+    assert (told.code, told.json) == (0, {"done": 0, "failed": 0, "tried_again": 0, "ended": 0})
 
 
 def test_stopped_in_the_middle_it_gives_its_job_back(started: list[Started], tmp_path: Path) -> None:

@@ -163,7 +163,9 @@ class Transaction(Reader, TranscriptTransaction, ControlTransaction, Protocol):
         """`LeaseLost` if somebody else holds the job now."""
 
     def finish(self, job: Job, status: JobStatus, now: datetime, error: str | None = None) -> None:
-        """`LeaseLost` if somebody else holds the job now: then nothing of this transaction commits."""
+        """`LeaseLost` if somebody else holds the job now: then nothing of this transaction commits. What succeeded is
+        done, all of it, however much of that was counted on the way.
+        """
 
     def retry(self, job: Job, now: datetime, run_after: datetime, error: str) -> None:
         """End this attempt as failed and queue the next."""

@@ -97,6 +97,20 @@ class JobContract:
         (seen,) = await store.read(EVERYTHING, lambda r: r.jobs())
         assert (seen.done, seen.total, seen.lease_until) == (3, 9, halfway + LEASE)
 
+    @pytest.mark.parametrize(
+        ("status", "done"), [(JobStatus.SUCCEEDED, 9), (JobStatus.FAILED, 3)], ids=lambda value: str(value)
+    )
+    @scenario
+    async def test_what_succeeded_is_done_whole(self, store: Store, status: JobStatus, done: int) -> None:
+        scribe = Scribe()
+        await enqueue(store, scribe, scribe.job())
+        now = scribe.clock.now()
+        job = await claimed(store, now)
+        await store.write(EVERYTHING, lambda t: t.extend(job, now, LEASE, 3, 9))
+        await store.write(EVERYTHING, lambda t: t.finish(job, status, now))
+        (seen,) = await store.read(EVERYTHING, lambda r: r.jobs())
+        assert (seen.status, seen.done, seen.total) == (status, done, 9)
+
     @scenario
     async def test_who_lost_the_lease_commits_nothing(self, store: Store) -> None:
         scribe = Scribe()
