@@ -37,4 +37,6 @@ def as_typed() -> Iterator[None]:
         name = next((names[each] for each in (error.field, *_ALIASES.get(error.field, ())) if each in names), None)
         if name is None:
             raise
-        raise type(error)(name, error.problem) from error
+        told = type(error)(name, error.problem)
+        told.field = error.field  # for programs it has one name, wherever they ask
+        raise told from error
