@@ -224,3 +224,9 @@ def test_what_cannot_be_done_says_why(busy: Holdfast, arguments: tuple[str, ...]
     assert (ran.code, ran.out) == (code, "")
     assert said in ran.err
     assert "Traceback" not in ran.err
+
+
+def test_for_people_an_error_names_the_option_and_for_programs_the_field(busy: Holdfast) -> None:
+    told = busy("deliveries", "list", "--hook", "after_lunch", "--json").error
+    assert told["message"].startswith("--hook: there is no 'after_lunch'")
+    assert told["field"] == "kind"

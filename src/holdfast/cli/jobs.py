@@ -70,10 +70,7 @@ def list_(
         return
     show_table(
         ("queued", "kind", "state", "attempt>", "done", "caused by", "id"),
-        (
-            (moment(one.created_at), one.kind, one.state, one.attempt, _done(one), _cause(one), one.id)
-            for one in found
-        ),
+        ((moment(one.created_at), one.kind, one.state, one.attempt, _done(one), _cause(one), one.id) for one in found),
         "There are no such jobs.",
     )
 
