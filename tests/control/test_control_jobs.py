@@ -13,7 +13,7 @@ import pytest
 from desk import ACME, AGENT, BOT, OPERATOR, OTHER, WHOLE, Desk, text
 from misbehaving import HostileProvider
 
-from holdfast.control.hooks import EmitHook, GetDelivery
+from holdfast.control.hooks import DropDelivery, EmitHook, GetDelivery
 from holdfast.control.jobs import CancelJob, GetJob, ListControlJobs, RetryJob
 from holdfast.control.memory import Capture, RetryProviderJob
 from holdfast.domain.access import storewide
@@ -91,6 +91,21 @@ def test_a_hook_on_its_way_outside_is_found_by_its_run_and_issue(desk: Desk, run
     run(desk.do(CAPTURES["a hook"], AGENT))
     (job,) = listed(desk, run, run="r4", issue="i4")
     assert job.kind is JobKind.DELIVER
+
+
+def test_the_job_of_what_is_dropped_is_cancelled_with_it_and_not_tried_again(desk: Desk, run: Run) -> None:
+    run(desk.bind_outside())
+    dropped, kept = emitted(desk, run), emitted(desk, run, "run:r2")
+    run(desk.do(DropDelivery(WHOLE, dropped.id), OPERATOR))
+    found = {job.record_ids[0]: job for job in listed(desk, run)}
+    assert (found[dropped.id].status, found[kept.id].status) == (JobStatus.CANCELLED, JobStatus.QUEUED)
+    with pytest.raises(Conflict):
+        run(desk.do(RetryJob(WHOLE, found[dropped.id].id), OPERATOR))
+    run(desk.do(CancelJob(WHOLE, found[kept.id].id), OPERATOR))
+    dead = run(desk.do(GetDelivery(WHOLE, kept.id), OPERATOR))
+    assert (dead.status, dead.reason) == (DeliveryStatus.DEAD, "cancelled")
+    run(desk.do(DropDelivery(WHOLE, kept.id), OPERATOR))
+    assert listed(desk, run, state=JobState.QUEUED) == []
 
 
 async def refused(*_: Any) -> None:

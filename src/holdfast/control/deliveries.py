@@ -120,7 +120,7 @@ class RetryDelivery(_OnOne):
 
 @dataclass(frozen=True, slots=True)
 class DropDelivery(_OnOne):
-    """Give up what is dead or on its way; what it carries goes at once."""
+    """Give up what is dead or on its way; what it carries goes at once, and so does the job that was to deliver it."""
 
     action: ClassVar[Action] = Action.MANAGE_DELIVERIES
     scope: Scope
@@ -131,7 +131,10 @@ class DropDelivery(_OnOne):
         found = _there(transaction, self.delivery_id)
         if found.status not in (DeliveryStatus.PENDING, DeliveryStatus.DEAD):
             raise Conflict(f"the delivery {found.id} is {found.status}; there is nothing left to drop")
-        transaction.end_delivery(found.id, DeliveryStatus.DROPPED, core.clock.now(), _DROPPED, None, tried=False)
+        now = core.clock.now()
+        transaction.end_delivery(found.id, DeliveryStatus.DROPPED, now, _DROPPED, None, tried=False)
+        if (job := transaction.delivering(found.id)) is not None:
+            transaction.cancel_job(job.id, now)
         transaction.append_event(activity(core, grant, EventKind.DELIVERY_DROPPED, found.id, {"to": found.to}))
         return _there(transaction, self.delivery_id)
 

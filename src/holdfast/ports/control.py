@@ -42,6 +42,9 @@ class ControlReader(Protocol):
     def jobs_page(self, wanted: JobFilter, now: datetime, before: str | None, limit: int) -> Sequence[Job]:
         """Newest first, with ids below `before`; `now` decides what is stuck."""
 
+    def delivering(self, delivery_id: str) -> Job | None:
+        """The attempt that is to deliver it, if one waits or is under way."""
+
     def tried_again(self, job_ids: Collection[str]) -> frozenset[str]:
         """Those of these after which there was another attempt."""
 

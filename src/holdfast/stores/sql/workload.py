@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
@@ -47,6 +48,14 @@ class WorkloadReader(Pages):
         within, values = self._of_jobs()
         row = self._db.execute(
             f"SELECT {rows.JOB_COLUMNS} FROM jobs x WHERE {within} AND x.id = ?", [*values, job_id]
+        ).fetchone()
+        return rows.job(row) if row else None
+
+    def delivering(self, delivery_id: str) -> Job | None:
+        within, values = self._of_jobs()
+        row = self._db.execute(
+            f"SELECT {rows.JOB_COLUMNS} FROM jobs x WHERE {within} AND x.kind = 'deliver' AND x.record_ids = ?{_OPEN}",
+            [*values, json.dumps([delivery_id])],
         ).fetchone()
         return rows.job(row) if row else None
 

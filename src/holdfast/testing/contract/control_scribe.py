@@ -183,7 +183,7 @@ class ControlScribe:
             transaction.add_cost(self.cost())
             transaction.add_finance(self.finance())
             transaction.put_price(Price(f"vendor-of-{self.space}", "small", input_micros=150_000))
-            job_id, job = self.job()
+            job_id, job = self.job(record_ids=(pending.id,))
             transaction.enqueue(job_id, job, self.now())
             failed_id, failed = self.job()
             transaction.enqueue(failed_id, failed, self.now())
