@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -33,6 +33,11 @@ def _methods(protocol: type) -> set[str]:
     return {name for name, _ in inspect.getmembers(protocol, inspect.isfunction) if not name.startswith("_")}
 
 
+def _of(scribe: ControlScribe, ids: Iterable[str]) -> list[tuple[str, str]]:
+    """Ids do not say whose they are: with the space that left them."""
+    return [(scribe.space, each) for each in ids]
+
+
 # Asked for what the given space left.
 READS: dict[str, _READ] = {
     "bindings": lambda r, s, left: r.bindings(),
@@ -42,10 +47,10 @@ READS: dict[str, _READ] = {
     "metrics": lambda r, s, left: r.metrics(None, None),
     "job": lambda r, s, left: [r.job(left.job), r.job(left.cancelled)],
     "delivering": lambda r, s, left: r.delivering(left.pending.id),
-    "tried_again": lambda r, s, left: r.tried_again([left.job, left.cancelled, left.retried]),
+    "tried_again": lambda r, s, left: _of(s, r.tried_again([left.job, left.cancelled, left.retried])),
     "jobs_page": lambda r, s, left: r.jobs_page(JobFilter(), s.now(), None, 100),
     "delivery": lambda r, s, left: r.delivery(left.pending.id),
-    "dead_deliveries": lambda r, s, left: r.dead_deliveries([left.pending.id, left.dead.id]),
+    "dead_deliveries": lambda r, s, left: _of(s, r.dead_deliveries([left.pending.id, left.dead.id])),
     "delivery_of": lambda r, s, left: r.delivery_of(left.pending.to, left.pending.hook.hook_id, left.pending.scope),
     "payload_of": lambda r, s, left: r.payload_of(left.pending.id),
     "deliveries_page": lambda r, s, left: r.deliveries_page(DeliveryFilter(), None, 100),
@@ -168,7 +173,7 @@ class ControlWallsContract:
         # Deliveries are Ana's; of a narrower grant's own, they alone have a home before there is a partition.
         ana = authorize(LOCAL_OPERATOR, Action.READ_DELIVERIES, Scope(space=HERE, subject="ana"))
         seen = await _seen(store, ana, scribe, left)
-        deliveries = {"delivery", "delivery_of", "payload_of", "deliveries_page"}
+        deliveries = {"delivery", "delivery_of", "dead_deliveries", "payload_of", "deliveries_page"}
         assert {name for name, answer in seen.items() if HERE in answer} == _ANYBODY | deliveries
         assert _OWN | _ANYBODY | {"metrics", "cost_events_page", "finance_events_page", "cost_summary"} | {
             "finance_summary"
