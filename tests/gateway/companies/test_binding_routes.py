@@ -85,7 +85,7 @@ WRONG: list[tuple[str, str, dict[str, Any], int, str]] = [
     ("POST", "/bindings", {"key": "second", "provider": "local", "hook": {}}, 422, "hook"),
     ("POST", "/bindings", {"key": "default", "provider": "local"}, 409, "key"),
     ("PATCH", "/bindings/none", {"enabled": False}, 404, "binding_key"),
-    ("PATCH", "/bindings/default", {}, 422, "binding_key"),
+    ("PATCH", "/bindings/default", {}, 422, "changes"),
     ("PATCH", "/bindings/default", {"enabled": "no"}, 422, "enabled"),
     ("PUT", "/default-binding", {"binding_key": "none"}, 404, "binding_key"),
     ("PUT", "/agents/builder/binding", {"binding_key": "none"}, 404, "binding_key"),
