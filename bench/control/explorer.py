@@ -83,6 +83,8 @@ def questions(count: int) -> dict[str, OperationFilter]:
     early = BEGIN + timedelta(hours=2)
     return {
         "nothing": OperationFilter(),
+        "of memory": OperationFilter(of_memory=True),
+        "agent, of memory": OperationFilter(agent="agent-7", of_memory=True),
         "agent": OperationFilter(agent="agent-7"),
         "agent, the busiest": OperationFilter(agent=BUSIEST),
         "project": OperationFilter(project="project-3"),

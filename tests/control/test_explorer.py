@@ -153,6 +153,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "a time that ends before it begins": (
         OperationFilter(since=datetime(2026, 2, 1, tzinfo=UTC), until=datetime(2026, 1, 1, tzinfo=UTC)), "until",
     ),
+    "whether it is of memory, in words": (OperationFilter(of_memory="no"), "of_memory"),  # type: ignore[arg-type]
     "no filter": ("all", "filter"),
 }  # fmt: skip
 

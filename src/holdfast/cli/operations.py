@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterator
 from functools import partial
 from typing import Annotated, Any
 
@@ -12,10 +10,10 @@ import typer
 from holdfast.cli.company import MAX_PAGE, Company, Few, Since, Until, controlled, show_table, without_none
 from holdfast.cli.machine import plain, print_json
 from holdfast.cli.options import Json, OnlyText, OwnStoreOptions, unfolded
-from holdfast.cli.paging import every, first
+from holdfast.cli.paging import every
 from holdfast.cli.render import console, show_facts
 from holdfast.cli.words import second
-from holdfast.domain.operations import TYPE_OF, Operation, OperationType
+from holdfast.domain.operations import TYPE_OF, Operation
 
 app = typer.Typer(help="See what memory did, for whom, and how it ended.", rich_markup_mode=None)
 
@@ -69,16 +67,9 @@ def list_(
         since=since,
         until=until,
     )
-    # What has a type was done to memory; asked for by type, the store need not go through what else was done.
-    of_types: list[dict[str, Any]] = [{}] if all_ or type_ or action else [{"type": each} for each in OperationType]
     with controlled(chosen, company) as plane:
-
-        def newest(of_type: dict[str, Any]) -> Iterator[Operation]:
-            page = partial(plane.operations, **of_type, **wanted)
-            return every(lambda most, cursor: page(limit=most, cursor=cursor), None, min(limit + 1, MAX_PAGE))
-
-        merged = heapq.merge(*map(newest, of_types), key=lambda one: one.id, reverse=True)
-        found = first(merged, limit)
+        page = partial(plane.operations, of_memory=not (all_ or action), **wanted)
+        found = list(every(lambda most, cursor: page(limit=most, cursor=cursor), limit, MAX_PAGE))
     if as_json:
         print_json({"operations": [_form(one) for one in found]})
         return

@@ -12,6 +12,7 @@ from holdfast.domain.access import Action, Grant
 from holdfast.domain.bindings import checked_key
 from holdfast.domain.contract import DEFAULT_PAGE, MAX_PAGE, SourceKind
 from holdfast.domain.ids import checked_id
+from holdfast.domain.numbers import checked_flag
 from holdfast.domain.operations import (
     MemoryMetrics,
     Operation,
@@ -122,4 +123,5 @@ def _check_filter(wanted: OperationFilter) -> None:
     for name, kind in _KINDS.items():
         if (value := getattr(wanted, name)) is not None:
             given.check_enum(value, kind, name)
+    checked_flag(wanted.of_memory, "of_memory")
     given.check_span(wanted.since, wanted.until)

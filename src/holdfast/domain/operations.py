@@ -122,7 +122,9 @@ def is_recall(operation: Operation) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OperationFilter:
-    """Each that is given must match. `since` is the first moment that counts, `until` the first that does not."""
+    """Each that is given must match. `since` is the first moment that counts, `until` the first that does not.
+    `of_memory` leaves out administration: only what has a type.
+    """
 
     agent: str | None = None
     project: str | None = None
@@ -135,6 +137,7 @@ class OperationFilter:
     outcome: Outcome | None = None
     since: datetime | None = None
     until: datetime | None = None
+    of_memory: bool = False
 
 
 @dataclass(frozen=True, slots=True)

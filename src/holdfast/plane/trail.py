@@ -32,10 +32,14 @@ class TrailCalls(Calls):
         outcome: str | None = None,
         since: Moment | None = None,
         until: Moment | None = None,
+        of_memory: bool = False,
         cursor: str | None = None,
         limit: int = DEFAULT_PAGE,
     ) -> OperationPage:
-        """What was done, newest first. Each filter that is given must match; `until` is the first moment too late."""
+        """What was done, newest first. Each filter that is given must match; `until` is the first moment too late.
+
+        `of_memory` leaves out administration: who looked at what, and who changed how it is run.
+        """
 
         def make() -> ListOperations:
             wanted = OperationFilter(
@@ -50,6 +54,7 @@ class TrailCalls(Calls):
                 outcome=None if outcome is None else chosen(Outcome, outcome, "outcome"),
                 since=moment_from(since, "since"),
                 until=moment_from(until, "until"),
+                of_memory=of_memory,
             )
             return ListOperations(self._company(), wanted, cursor, limit)
 

@@ -51,10 +51,11 @@ def _operations(routes: APIRouter, door: Door) -> None:
         outcome: Outcome | None = None,
         since: Since = None,
         until: Until = None,
+        of_memory: bool = False,
         limit: Limit = PAGE,
         cursor: Cursor = None,
     ) -> OperationList:
-        """What was done, newest first. Each filter that is given must match."""
+        """What was done, newest first. Each filter that is given must match; `of_memory` leaves out administration."""
         plane = await plane_of(door, request, company_id)
         page = await plane.operations(
             agent=agent_id,
@@ -68,6 +69,7 @@ def _operations(routes: APIRouter, door: Door) -> None:
             outcome=outcome,
             since=since,
             until=until,
+            of_memory=of_memory,
             limit=limit,
             cursor=cursor,
         )

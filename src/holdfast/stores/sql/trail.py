@@ -85,10 +85,8 @@ class TrailReader(Pages):
         asked = Asked(self._of_trail())
         for part in ("agent", "project", "issue", "run", "binding", "source_kind", "outcome"):
             asked.one(**{part: getattr(wanted, part)})
-        if wanted.type is not None or wanted.action is not None:
-            actions = _OF_TYPE[wanted.type] if wanted.type is not None else frozenset(Action)
-            actions &= {wanted.action} if wanted.action is not None else actions
-            asked.equal["action"] = sorted(actions)
+        if wanted.type is not None or wanted.action is not None or wanted.of_memory:
+            asked.equal["action"] = sorted(_actions(wanted))
         self._since_and_until("operations", OPERATION, asked, "started_at", wanted.since, wanted.until)
         well = wanted.outcome is Outcome.SUCCEEDED
         leads = [lead for lead in _LEADS if not (well and lead.also)]
@@ -127,6 +125,13 @@ class TrailReader(Pages):
             values,
         ).fetchone()
         return int(row[0])
+
+
+def _actions(wanted: OperationFilter) -> frozenset[Action]:
+    actions = frozenset(Action) if wanted.type is None else _OF_TYPE[wanted.type]
+    if wanted.action is not None:
+        actions &= {wanted.action}
+    return actions & TYPE_OF.keys() if wanted.of_memory else actions
 
 
 class TrailWriter(TrailReader):

@@ -56,6 +56,7 @@ def matches(operation: Operation, wanted: OperationFilter) -> bool:
         all(asked is None or asked == there for asked, there in pairs)
         and (wanted.since is None or operation.started_at >= wanted.since)
         and (wanted.until is None or operation.started_at < wanted.until)
+        and (operation.action in TYPE_OF or not wanted.of_memory)
     )
 
 
@@ -112,6 +113,7 @@ def some_filter(made: Sequence[Operation], chance: random.Random) -> OperationFi
         outcome=maybe(*Outcome),
         since=maybe(moments[0]),
         until=maybe(moments[1]),
+        of_memory=bool(maybe(True)),
     )
 
 
