@@ -157,7 +157,7 @@ def queue(core: Core, transaction: Transaction, delivery: Delivery, operation_id
 def _there(reader: Reader, delivery_id: str) -> Delivery:
     found = reader.delivery(DeliveryId(delivery_id))
     if found is None:
-        raise NotFound(f"there is no delivery {delivery_id!r:.80} in this company")
+        raise NotFound(f"there is no delivery {delivery_id!r:.80} in this company; list its deliveries")
     return found
 
 

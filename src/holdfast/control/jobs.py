@@ -153,7 +153,7 @@ class CancelJob(_OnOne):
 def _there(reader: Reader, job_id: str, now: datetime) -> ControlJob:
     found = reader.job(job_id)
     if found is None:
-        raise NotFound(f"there is no job {job_id!r:.80} in this scope")
+        raise NotFound(f"there is no job {job_id!r:.80} in this scope; list the jobs")
     return _seen(reader, (found,), now)[0]
 
 

@@ -142,9 +142,18 @@ def _charged(
     embedding: tuple[Usage, ...] = (),
 ) -> tuple[CostEvent, ...]:
     """What asking the model and the embedder took, by our prices, put down to the call that the job goes back to."""
+    usage = (*_asking(core, job, curated), *embedding)
+    if not usage:
+        return ()
+    ledger, cause = Priced(transaction, prices), job.cause or Cause()
+    return charged(ledger, core, cause.operation_id, cause.binding, job.scope, usage, core.clock.now())
+
+
+def _asking(core: Core, job: Job, curated: Curated | None) -> tuple[Usage, ...]:
+    """What asking the model took; nothing of one that is not paid for by requests."""
     if curated is None or not curated.usage.requests:
         return ()
-    took, cause = curated.usage, job.cause or Cause()
+    took = curated.usage
     told = Usage(
         getattr(core.curator, "provider", _PROVIDER),
         model=took.model,
@@ -153,8 +162,7 @@ def _charged(
         output_tokens=took.output_tokens,
         details={"requests": took.requests, "job": job.id},
     )
-    ledger, usage = Priced(transaction, prices), (*checked_usage((told,), _PROVIDER), *embedding)
-    return charged(ledger, core, cause.operation_id, cause.binding, job.scope, usage, core.clock.now())
+    return checked_usage((told,), _PROVIDER)
 
 
 def _learnable(reader: Reader, scope: Scope, message_ids: Sequence[str]) -> list[Message]:
