@@ -8,37 +8,42 @@ for hit in memory.search("Where does Ana live?", subject="ana"):
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from holdfast import errors
-from holdfast.domain.access import Actor, ActorKind
-from holdfast.domain.conditions import AllOf, AnyOf, Compare, Not
-from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt
-from holdfast.domain.memory import Evidence, Plane, Status, Trust, Validity
-from holdfast.domain.memory import Memory as MemoryRecord
-from holdfast.domain.ranking import Weights
-from holdfast.domain.resources import Resource, ResourceAdded, ResourcePage
-from holdfast.domain.results import (
-    Absence,
-    Added,
-    Browsed,
-    Component,
-    Copied,
-    Explanation,
-    Flushed,
-    Hit,
-    HitKind,
-    Page,
-    Recall,
-    Stats,
-    Way,
-)
-from holdfast.domain.scope import Scope
-from holdfast.domain.transcript import Draft, Message, Role
-from holdfast.domain.users import Issued, User, UserPage
 from holdfast.errors import HoldfastError
-from holdfast.library import AsyncMemory
-from holdfast.opening import copy, open, open_async  # noqa: A004 - like codecs.open: always called as holdfast.open
-from holdfast.plane import AsyncControlPlane, ControlPlane
-from holdfast.sync import Memory
+
+if TYPE_CHECKING:
+    from holdfast.domain.access import Actor, ActorKind
+    from holdfast.domain.conditions import AllOf, AnyOf, Compare, Not
+    from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt
+    from holdfast.domain.memory import Evidence, Plane, Status, Trust, Validity
+    from holdfast.domain.memory import Memory as MemoryRecord
+    from holdfast.domain.ranking import Weights
+    from holdfast.domain.resources import Resource, ResourceAdded, ResourcePage
+    from holdfast.domain.results import (
+        Absence,
+        Added,
+        Browsed,
+        Component,
+        Copied,
+        Explanation,
+        Flushed,
+        Hit,
+        HitKind,
+        Page,
+        Recall,
+        Stats,
+        Way,
+    )
+    from holdfast.domain.scope import Scope
+    from holdfast.domain.transcript import Draft, Message, Role
+    from holdfast.domain.users import Issued, User, UserPage
+    from holdfast.library import AsyncMemory
+    from holdfast.opening import copy, open, open_async  # noqa: A004 - like codecs.open: always called as holdfast.open
+    from holdfast.plane import AsyncControlPlane, ControlPlane
+    from holdfast.sync import Memory
 
 __version__ = "0.1.0"
 
@@ -91,3 +96,39 @@ __all__ = [
     "open",
     "open_async",
 ]
+
+# Where each name is at home. A name is loaded when it is first asked for: whoever opens a memory needs no control
+# plane, and `holdfast --version` needs neither. A test holds this to what type checkers are shown above.
+_HOMES = {
+    "holdfast.domain.access": ("Actor", "ActorKind"),
+    "holdfast.domain.conditions": ("AllOf", "AnyOf", "Compare", "Not"),
+    "holdfast.domain.forgetting": ("ForgetPreview", "ForgetReceipt"),
+    "holdfast.domain.memory": ("Evidence", "Plane", "Status", "Trust", "Validity"),
+    "holdfast.domain.ranking": ("Weights",),
+    "holdfast.domain.resources": ("Resource", "ResourceAdded", "ResourcePage"),
+    "holdfast.domain.results": (
+        *("Absence", "Added", "Browsed", "Component", "Copied", "Explanation", "Flushed", "Hit", "HitKind"),
+        *("Page", "Recall", "Stats", "Way"),
+    ),
+    "holdfast.domain.scope": ("Scope",),
+    "holdfast.domain.transcript": ("Draft", "Message", "Role"),
+    "holdfast.domain.users": ("Issued", "User", "UserPage"),
+    "holdfast.library": ("AsyncMemory",),
+    "holdfast.opening": ("copy", "open", "open_async"),
+    "holdfast.plane": ("AsyncControlPlane", "ControlPlane"),
+    "holdfast.sync": ("Memory",),
+}
+_LAZY = {name: (home, name) for home, names in _HOMES.items() for name in names}
+_LAZY["MemoryRecord"] = ("holdfast.domain.memory", "Memory")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home, known_as = _LAZY[name]
+    found = globals()[name] = getattr(import_module(home), known_as)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

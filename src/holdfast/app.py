@@ -1,4 +1,7 @@
-"""The composition root: chooses implementations and wires them. Only this module sees everything."""
+"""The composition root: chooses implementations and wires them. Only this module sees everything.
+
+What few processes need is imported where it is used: every command and every worker pays for what stands above.
+"""
 
 from __future__ import annotations
 
@@ -6,61 +9,52 @@ import asyncio
 import contextlib
 import importlib.util
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import uuid_utils
 
-from holdfast.control import routing
-from holdfast.control.asking import deadline_of
-from holdfast.control.bindings import checked_config, provider_info
-from holdfast.control.delivering import delivering
 from holdfast.control.outside import OutsideRunner
 from holdfast.control.subscribers import HookRegistry
 from holdfast.documents.reader import DocumentReader
 from holdfast.domain import ids
 from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor, storewide
 from holdfast.domain.bindings import Binding
-from holdfast.domain.contract import QueryRequest
-from holdfast.domain.control import ProviderChecked, ProviderInfo
 from holdfast.domain.ids import BindingId, JobId
-from holdfast.domain.jobs import JobKind, NewJob
+from holdfast.domain.jobs import Job, JobKind, NewJob
 from holdfast.domain.location import shown
-from holdfast.domain.papers import StoreRepair
 from holdfast.domain.profiles import Backend, Profile
 from holdfast.domain.ranking import Weights
-from holdfast.domain.results import Copied, Examined
+from holdfast.domain.results import Copied, Examined, Record
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.domain.secret import Secret
 from holdfast.domain.users import key_digest
 from holdfast.errors import CopyRefused, EmbedderMisconfigured, StoreError, StoreUnusable
-from holdfast.extract.rules import RuleExtractor
-from holdfast.ports import Clock, Curator, Embedder, Ids, Store, Transaction, Verb
+from holdfast.ports import Candidate, Clock, Curator, Embedder, Ids, Store, Transaction, Verb
 from holdfast.ports.provider import Providers
 from holdfast.ports.watching import Watcher
-from holdfast.providers.registry import Broken, ProviderRegistry
+from holdfast.providers.registry import ProviderRegistry
 from holdfast.providers.secrets import SecretResolver
 from holdfast.runtime.crew import Crew
-from holdfast.runtime.governed.mending import LookOverStore, RepairStore
 from holdfast.runtime.governed.papers import present_manifest
 from holdfast.runtime.perform import Core, Request, perform
-from holdfast.runtime.worker import INDEXED_BY, index_identity
+from holdfast.runtime.worker import INDEXED_BY, Effect, Failure, Handler, index_identity
 from holdfast.search.analyzer import TextAnalyzer
 from holdfast.search.cache import ViewCache
-from holdfast.search.embedders.fake import FakeEmbedder
 from holdfast.search.ranker import PartitionSearcher
-from holdfast.search.words import STOP_WORDS
 from holdfast.settings import Settings, read_variable
-from holdfast.stores.copying import copy
-from holdfast.stores.sessions import SqliteSessions
-from holdfast.stores.sql.archive import SqlArchive
 from holdfast.stores.sqlite import SqliteStore
-from holdfast.stores.sqlite.archive import SqliteArchive
-from holdfast.stores.sqlite.examine import examine
 from holdfast.stores.sqlite.schema import migrations
+
+if TYPE_CHECKING:
+    from holdfast.domain.control import ProviderChecked, ProviderInfo
+    from holdfast.domain.papers import StoreRepair
+    from holdfast.providers.registry import Broken
+    from holdfast.stores.sessions import SqliteSessions
+    from holdfast.stores.sql.archive import SqlArchive
 
 T = TypeVar("T")
 
@@ -77,6 +71,17 @@ class TimeOrderedIds:
         return f"{prefix}_{uuid_utils.uuid7().hex}"
 
 
+class Rules:
+    """The extractor by rules, loaded with the first words to read: its patterns take long to compile."""
+
+    name = "rules"
+
+    async def extract(self, messages: Sequence[Record], subject: str | None) -> Sequence[Candidate]:
+        from holdfast.extract.rules import RuleExtractor
+
+        return await RuleExtractor().extract(messages, subject)
+
+
 class Engine:
     """Implements `ports.Service` and `ports.Directory` on a store: the runtime, and workers beside it."""
 
@@ -84,13 +89,13 @@ class Engine:
         self.loopless = loopless
         self.crew = crew
         self._core = core
-        self._routed = routed
+        self._route = _routing() if routed else None
         self._task: asyncio.Task[None] | None = None
 
     async def perform(self, actor: Actor, action: Action, make: Callable[[], Verb[T]], *, space: str) -> T:
         making = cast(Callable[[], Request[Any, T]], make)
-        if self._routed:
-            return await perform(self._core, actor, action, lambda: routing.routed(making()), space=space)
+        if (route := self._route) is not None:
+            return await perform(self._core, actor, action, lambda: route(making()), space=space)
         return await perform(self._core, actor, action, making, space=space)
 
     @property
@@ -167,7 +172,7 @@ async def open_engine(
         embedder=chosen,
         analyzer=TextAnalyzer(),
         searcher=PartitionSearcher(cache, chosen.fingerprint, weights, settings.approximate_from),
-        extractor=RuleExtractor(),
+        extractor=Rules(),
         documents=DocumentReader(),
         clock=clock or SystemClock(),
         ids=new_ids or TimeOrderedIds(),
@@ -181,7 +186,7 @@ async def open_engine(
         watcher=watcher,
     )
     lease = timedelta(seconds=settings.job_lease_seconds)
-    crew = Crew(core, {JobKind.DELIVER: delivering()}, jobs=jobs, lease=lease, kinds=kinds)
+    crew = Crew(core, {JobKind.DELIVER: Handler(_deliver, _undelivered)}, jobs=jobs, lease=lease, kinds=kinds)
     await _bring_up_to_date(core)
     # A clock or ids of somebody else's may not be meant for several threads.
     loopless = clock is None and new_ids is None and all(getattr(part, "loopless", False) for part in (store, chosen))
@@ -189,6 +194,24 @@ async def open_engine(
     if work:
         engine.start_worker()
     return engine
+
+
+def _routing() -> Callable[[Request[Any, Any]], Request[Any, Any]]:
+    from holdfast.control.routing import routed  # a service's: a memory in a file has nobody to route to
+
+    return routed
+
+
+async def _deliver(core: Core, job: Job) -> Effect | None:
+    from holdfast.control.delivering import delivering  # with the first delivery: most stores never have one
+
+    return await delivering().do(core, job)
+
+
+def _undelivered(transaction: Transaction, job: Job, failure: Failure) -> None:
+    from holdfast.control.delivering import delivering
+
+    delivering().failed(transaction, job, failure)
 
 
 async def _bring_up_to_date(core: Core) -> None:
@@ -217,12 +240,16 @@ async def _queue_reembedding(core: Core) -> None:
 
 def installed_providers(settings: Settings) -> tuple[tuple[ProviderInfo, ...], tuple[Broken, ...]]:
     """What can be bound here, and what is installed and cannot be used, with what is wrong with it."""
+    from holdfast.control.bindings import provider_info
+
     found = _providers(settings)
     return tuple(map(provider_info, found.known())), tuple(found.broken())
 
 
 def known_providers(settings: Settings) -> tuple[ProviderInfo, ...]:
     """What can be bound here, without opening a store."""
+    from holdfast.control.bindings import provider_info
+
     return tuple(map(provider_info, _providers(settings).known()))
 
 
@@ -230,6 +257,11 @@ async def check_provider(
     name: str, config: Mapping[str, Any], settings: Settings, *, connect: bool = False
 ) -> ProviderChecked:
     """Whether a provider can be bound so; with `connect`, also whether it answers. Nothing is kept of it anywhere."""
+    from holdfast.control.asking import deadline_of
+    from holdfast.control.bindings import checked_config
+    from holdfast.domain.contract import QueryRequest
+    from holdfast.domain.control import ProviderChecked
+
     providers = _providers(settings)
     provider = providers.get(name)
     checked = checked_config(providers, provider, config)
@@ -250,6 +282,8 @@ def copy_store(
     source: str, target: str, settings: Settings, *, replace: bool, tell: Callable[[int, int], None]
 ) -> Copied:
     """Copy a whole store, beneath the gate: like a migration, it is no use of the memory and leaves no operation."""
+    from holdfast.stores.copying import copy
+
     with closing(_archive(source, settings, create=False)) as given:
         with closing(_archive(target, settings, create=True)) as taking:
             if given.identity == taking.identity:
@@ -263,6 +297,8 @@ async def repair_store(
     location: str, settings: Settings, *, embedder: str | None = None, apply: bool = False
 ) -> StoreRepair:
     """Look a whole store over; with `apply`, do what loses nothing."""
+    from holdfast.runtime.governed.mending import LookOverStore, RepairStore
+
     engine = await open_engine(location, settings, embedder=embedder, work=False)
     try:
         scope = Scope(space=EVERYWHERE)
@@ -279,11 +315,16 @@ def examine_store(location: str, settings: Settings) -> Examined | None:
         from holdfast.stores.postgres.examine import examine as examine_server
 
         return examine_server(location, settings.busy_seconds)
+    from holdfast.stores.sqlite.examine import examine
+
     return examine(location, settings.busy_seconds)
 
 
 def open_sessions(path: Path, settings: Settings) -> SqliteSessions:
     """An agent's sessions in that file, which is made if it is not there."""
+    from holdfast.search.words import STOP_WORDS
+    from holdfast.stores.sessions import SqliteSessions
+
     return SqliteSessions(str(path), busy_seconds=settings.busy_seconds, stop_words=tuple(STOP_WORDS.values()))
 
 
@@ -292,6 +333,8 @@ def _archive(location: str, settings: Settings, *, create: bool) -> SqlArchive:
         from holdfast.stores.postgres.archive import PostgresArchive
 
         return PostgresArchive(location, settings.busy_seconds, create=create)
+    from holdfast.stores.sqlite.archive import SqliteArchive
+
     return SqliteArchive(location, settings.busy_seconds, create=create)
 
 
@@ -363,6 +406,8 @@ def _embedder(named: Embedder | str | None, settings: Settings) -> Embedder:
         key = settings.embedder_key.get_secret_value() if settings.embedder_key else None
         return OpenAIEmbedder(argument, base_url=settings.embedder_url, api_key=key)
     if kind == "fake" and not argument:
+        from holdfast.search.embedders.fake import FakeEmbedder
+
         return FakeEmbedder()
     raise EmbedderMisconfigured(
         f"there is no embedder {named or settings.embedder!r}; use static, onnx:<directory>, openai:<model> or fake"

@@ -5,11 +5,24 @@ Whoever keeps memory for Holdfast implements `ports.provider.Adapter`, and a pro
 says whether it keeps its promises, and an entry point of the group `holdfast.providers` makes it known.
 """
 
-from holdfast.providers.configured import (
-    Configuration,
-    ConfiguredProvider,
-    OutsideConfiguration,
-    SecretReference,
-)
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from holdfast.providers.configured import (
+        Configuration,
+        ConfiguredProvider,
+        OutsideConfiguration,
+        SecretReference,
+    )
 
 __all__ = ["Configuration", "ConfiguredProvider", "OutsideConfiguration", "SecretReference"]
+
+
+def __getattr__(name: str) -> Any:
+    """Imported when it is asked for: every memory has a registry, few have anything bound."""
+    if name in __all__:
+        return getattr(import_module("holdfast.providers.configured"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -40,7 +40,6 @@ from holdfast.ports import Transaction, Unindexed
 from holdfast.runtime import indexing, nearest
 from holdfast.runtime.charging import paid, tell_costs
 from holdfast.runtime.extract import extracted
-from holdfast.runtime.governed.learning import maintained
 from holdfast.runtime.perform import Core
 
 POLL_SECONDS = 2.0
@@ -136,6 +135,9 @@ class Worker:
             JobKind.NEAREST: self._nearest,
         }
         if self._core.curator is not None:  # else it is left to a worker that has one
+            # All that governs turns comes with it: only whoever has a model needs that.
+            from holdfast.runtime.governed.learning import maintained
+
             found[JobKind.MAINTAIN] = maintained
         return {kind: Handler(do) for kind, do in found.items()}
 
