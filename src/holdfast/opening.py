@@ -7,7 +7,6 @@ from collections.abc import Callable, Generator
 from types import TracebackType
 from typing import Any, TypedDict, Unpack
 
-from holdfast.app import copy_store, open_engine
 from holdfast.domain.access import LOCAL_OPERATOR, Actor, ActorKind
 from holdfast.domain.location import checked_url, is_served, refuse_mistyped
 from holdfast.domain.numbers import checked_seconds
@@ -79,6 +78,9 @@ class Opening:
 
     async def store(self, settings: Settings | None = None) -> tuple[Service, Actor, str]:
         """The store itself, who is calling, and in which space: for whoever makes something else of it."""
+        # The whole engine comes with it: whoever opens a memory behind a server does without.
+        from holdfast.app import open_engine
+
         settings = settings or self._options.get("settings") or read_settings()
         options = self._options
         engine = await open_engine(
@@ -212,6 +214,8 @@ def copy(
     A copy that was stopped goes on where it was, as long as the source has not changed. A target that holds something
     is refused, unless `replace` says that it is to be removed. `tell` hears of rows done, and of all.
     """
+    from holdfast.app import copy_store
+
     return copy_store(
         checked_location(source),
         checked_location(target),

@@ -389,7 +389,8 @@ def test_an_answer_that_is_no_text_is_refused() -> None:
 
 def test_importing_holdfast_loads_nothing_of_the_agent() -> None:
     code = (
-        "import sys, holdfast; assert not [n for n in sys.modules if n.startswith('holdfast.agent')]\n"
+        "import sys, holdfast; holdfast.open(':memory:', embedder='fake').close()\n"
+        "assert not [n for n in sys.modules if n.startswith('holdfast.agent')]\n"
         "import holdfast.agent; assert 'holdfast.agent.memory' not in sys.modules\n"
         "assert holdfast.agent.AgentMemory.load"
     )

@@ -521,7 +521,8 @@ def test_a_program_that_ends_without_closing_ends_quietly(server: Served) -> Non
 
 def test_who_speaks_to_no_server_loads_nothing_for_it() -> None:
     rest = ("fastapi", "starlette", "uvicorn", "httpx2", "holdfast.wire")
-    program = f"import sys, holdfast; print([name for name in {rest} if name in sys.modules])"
+    opened = "import sys, holdfast; holdfast.open(':memory:', embedder='fake').close()"
+    program = f"{opened}; print([name for name in {rest} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -174,7 +174,8 @@ def _serve(orders: socket.socket) -> None:
 def _warm_up() -> None:
     """Whatever is imported, compiled or filled on first use is so before the first fork. It leaves no thread."""
 
-    importlib.import_module("holdfast.stores.postgres")
+    for apart in ("holdfast.stores.postgres", "holdfast.control.delivering", "holdfast.runtime.governed.learning"):
+        importlib.import_module(apart)
 
     async def whole() -> None:
         async with holdfast.open_async(":memory:", embedder="fake", work=False) as memory:

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import holdfast
-from holdfast.app import Engine, examine_store, open_engine
 from holdfast.cli.advice import advised
 from holdfast.cli.options import StoreOptions
 from holdfast.cli.words import counted
-from holdfast.domain.capabilities import catalogue
-from holdfast.domain.governance import Governance
-from holdfast.domain.identity import MemoryIdentity
 from holdfast.domain.location import checked_url, is_served, refuse_mistyped, shown
-from holdfast.domain.profiles import DEFAULT_PROFILE, profile_of
-from holdfast.domain.results import Examined
 from holdfast.domain.scope import EVERYWHERE
 from holdfast.errors import StoreUnusable
-from holdfast.inputs import Where
 from holdfast.settings import read_settings
+
+if TYPE_CHECKING:
+    from holdfast.domain.results import Examined
+    from holdfast.inputs import Where
 
 MEMORY = ":memory:"
 # A large file on a slow line, and a server that reads it, take longer than any other call.
@@ -41,6 +38,9 @@ def examined(chosen: StoreOptions) -> Examined | None:
         raise StoreUnusable(
             f"{location(chosen)} is a server, which looks after its store itself; run this where the store is"
         )
+    # The whole engine comes with it: whoever talks to a server does without.
+    from holdfast.app import examine_store
+
     return examine_store(location(chosen), read_settings())
 
 
@@ -52,19 +52,6 @@ def own(chosen: StoreOptions, *, create: bool = False) -> str:
     if not create:
         _require(path, chosen)
     return path
-
-
-@contextlib.asynccontextmanager
-async def governed(
-    chosen: StoreOptions, identity: MemoryIdentity, profile_name: str = DEFAULT_PROFILE, *, create: bool = False
-) -> AsyncIterator[tuple[Engine, Governance]]:
-    """The store itself, and what governs the operations of a runtime on it."""
-    profile = profile_of(profile_name)
-    engine = await open_engine(own(chosen, create=create), read_settings(), embedder=chosen.embedder, work=False)
-    try:
-        yield engine, Governance(identity, profile, catalogue(profile))
-    finally:
-        await engine.close()
 
 
 def opened(
@@ -108,6 +95,8 @@ def _require(path: str, chosen: StoreOptions) -> None:
 def is_there(path: str) -> bool:
     if "://" not in path:
         return Path(path).exists()  # whatever it is: opening it tells
+    from holdfast.app import examine_store
+
     found = examine_store(path, read_settings())
     return found is not None and bool(found.schema)
 

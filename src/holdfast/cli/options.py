@@ -7,11 +7,12 @@ import inspect
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Annotated, Any, cast, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints
 
 import typer
 
-from holdfast.inputs import Asking, Where
+if TYPE_CHECKING:
+    from holdfast.inputs import Asking, Where
 
 
 def _option(name: str, metavar: str, explained: str) -> Any:
@@ -79,7 +80,7 @@ class Place:
     def where(self) -> Where:
         """What was given, as the library takes it."""
         given = {field.name: getattr(self, field.name) for field in fields(self)}
-        return cast(Where, {name: value for name, value in given.items() if value is not None})
+        return cast("Where", {name: value for name, value in given.items() if value is not None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ class Filters:
             "min_score": self.min_score,
             "method": self.method,
         }
-        return cast(Asking, {**own, **place.where()})
+        return cast("Asking", {**own, **place.where()})
 
 
 def unfolded(command: Callable[..., None]) -> Callable[..., None]:

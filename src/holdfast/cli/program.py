@@ -2,34 +2,66 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 
 import holdfast
-from holdfast.cli.add import add
-from holdfast.cli.agent import app as agent
-from holdfast.cli.binding import app as binding
-from holdfast.cli.costs import app as costs
-from holdfast.cli.credential import app as credential
-from holdfast.cli.deliveries import app as deliveries
-from holdfast.cli.demo import demo
-from holdfast.cli.doctor import doctor
-from holdfast.cli.forget import forget
-from holdfast.cli.jobs import app as jobs
-from holdfast.cli.operations import app as operations
-from holdfast.cli.platform import app as platform
-from holdfast.cli.provider import app as provider
-from holdfast.cli.resource import app as resource
-from holdfast.cli.search import explain, search
-from holdfast.cli.serve import serve
-from holdfast.cli.space import app as space
-from holdfast.cli.store import app as store
-from holdfast.cli.transcript import app as transcript
-from holdfast.cli.user import app as user
-from holdfast.cli.worker import worker
+from holdfast.cli.lazy import Entry, LazyGroup
+
+
+class Program(LazyGroup):
+    """In the order in which the help lists them."""
+
+    entries: ClassVar[dict[str, Entry]] = {
+        "demo": Entry("holdfast.cli.demo:demo", "Show in under a minute what a memory does."),
+        "serve": Entry("holdfast.cli.serve:serve", "Serve the memory over HTTP until Ctrl-C or SIGTERM."),
+        "worker": Entry("holdfast.cli.worker:worker", "Do the store's background work until Ctrl-C or SIGTERM."),
+        "add": Entry("holdfast.cli.add:add", "Add what was said to a conversation."),
+        "search": Entry(
+            "holdfast.cli.search:search", "Find what was said and learned, by meaning and by words, best first."
+        ),
+        "explain": Entry(
+            "holdfast.cli.search:explain",
+            "Search, and show each part of each score and the evidence behind each result.",
+        ),
+        "forget": Entry(
+            "holdfast.cli.forget:forget",
+            "Forget for good: some memories or messages by ID, or a conversation, a subject or a source whole.",
+        ),
+        "doctor": Entry(
+            "holdfast.cli.doctor:doctor", "Check Python, the settings, the embedder, the store and the disk."
+        ),
+        "agent": Entry("holdfast.cli.agent:app", "Talk with an agent that remembers, and see what it keeps."),
+        "resource": Entry(
+            "holdfast.cli.resource:app", "Keep documents to be searched: text, markdown, HTML, PDF and DOCX."
+        ),
+        "user": Entry("holdfast.cli.user:app", "Create users, change their keys, and let them in no longer."),
+        "credential": Entry(
+            "holdfast.cli.credential:app",
+            "Give agents, users and operators of a company keys with roles, and take them away.",
+        ),
+        "binding": Entry(
+            "holdfast.cli.binding:app", "Choose which memory serves a company, and which serves one of its agents."
+        ),
+        "provider": Entry("holdfast.cli.provider:app", "See which memories can be bound, and try one before it is."),
+        "operations": Entry("holdfast.cli.operations:app", "See what memory did, for whom, and how it ended."),
+        "jobs": Entry("holdfast.cli.jobs:app", "See background work, try it again, or cancel it."),
+        "deliveries": Entry(
+            "holdfast.cli.deliveries:app", "See what became of hooks, and try dead ones again or drop them."
+        ),
+        "costs": Entry("holdfast.cli.costs:app", "See what memory costs, and what its tokens are reckoned at."),
+        "store": Entry("holdfast.cli.store:app", "Create, measure, check, move and mend the store."),
+        "space": Entry("holdfast.cli.space:app", "Move everything of one tenant, as a file."),
+        "transcript": Entry(
+            "holdfast.cli.transcript:app", "Look at transcripts, archive, mask or delete turns, and check them."
+        ),
+        "platform": Entry("holdfast.cli.platform:app", "Show the profiles, and what memory can do under each."),
+    }
+
 
 app = typer.Typer(
+    cls=Program,
     # Plain help: the same on every terminal, and quick.
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -51,25 +83,3 @@ def program(
         raise typer.Exit
     if context.invoked_subcommand is None:
         print(context.get_help())
-
-
-for command in (demo, serve, worker, add, search, explain, forget, doctor):
-    app.command(command.__name__)(command)
-groups = {
-    "agent": agent,
-    "resource": resource,
-    "user": user,
-    "credential": credential,
-    "binding": binding,
-    "provider": provider,
-    "operations": operations,
-    "jobs": jobs,
-    "deliveries": deliveries,
-    "costs": costs,
-    "store": store,
-    "space": space,
-    "transcript": transcript,
-    "platform": platform,
-}
-for name, group in groups.items():
-    app.add_typer(group, name=name)

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from holdfast.cli.exits import ExitCode
+from holdfast.cli.governing import governed
 from holdfast.cli.machine import plain, print_json
-from holdfast.cli.opening import governed
 from holdfast.cli.options import Json, OwnStoreOptions, Space, unfolded
 from holdfast.cli.progress import progress
 from holdfast.cli.safety import on_one_line

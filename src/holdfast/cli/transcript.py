@@ -11,8 +11,8 @@ from typing import Annotated, TypeVar
 import typer
 
 from holdfast.cli.exits import ExitCode, Usage
+from holdfast.cli.governing import governed
 from holdfast.cli.machine import print_json
-from holdfast.cli.opening import governed
 from holdfast.cli.options import Json, OnlyText, OwnStoreOptions, Space, Yes, unfolded
 from holdfast.cli.safety import on_one_line, typed
 from holdfast.cli.words import counted, moment

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 
 if "holdfast" not in sys.modules:
-    # Importing the package would import the whole engine, which takes longer than most documents do.
+    # Found beside this file, however whoever runs it found it; and nothing is needed of the package itself.
     package = ModuleType("holdfast")
     package.__path__ = [str(Path(__file__).parent.parent)]
     sys.modules["holdfast"] = package

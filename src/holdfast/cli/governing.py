@@ -1,0 +1,28 @@
+"""From options to what governs the operations of a runtime on a store."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+
+from holdfast.app import Engine, open_engine
+from holdfast.cli.opening import own
+from holdfast.cli.options import StoreOptions
+from holdfast.domain.capabilities import catalogue
+from holdfast.domain.governance import Governance
+from holdfast.domain.identity import MemoryIdentity
+from holdfast.domain.profiles import DEFAULT_PROFILE, profile_of
+from holdfast.settings import read_settings
+
+
+@contextlib.asynccontextmanager
+async def governed(
+    chosen: StoreOptions, identity: MemoryIdentity, profile_name: str = DEFAULT_PROFILE, *, create: bool = False
+) -> AsyncIterator[tuple[Engine, Governance]]:
+    """The store itself, and what governs the operations of a runtime on it."""
+    profile = profile_of(profile_name)
+    engine = await open_engine(own(chosen, create=create), read_settings(), embedder=chosen.embedder, work=False)
+    try:
+        yield engine, Governance(identity, profile, catalogue(profile))
+    finally:
+        await engine.close()

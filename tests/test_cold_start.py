@@ -1,0 +1,192 @@
+"""What a process loads: every command, every worker and every program that opens a memory pays for it first.
+
+Each question is asked of a fresh process, by the modules that it has loaded afterwards.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import pydoc
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.core import TyperGroup
+from typer.main import get_command
+
+import holdfast
+from holdfast.cli.agent import Agent
+from holdfast.cli.lazy import Entry
+from holdfast.cli.program import Program, app
+
+# What a memory in a file has no use for, and what comes with it.
+HEAVY = frozenset(
+    {
+        *("anthropic", "fastapi", "httpx", "httpx2", "jinja2", "onnxruntime", "openai", "prometheus_client", "psycopg"),
+        *("pypdf", "rich", "starlette", "typer", "usearch", "uvicorn", "wordllama"),
+        *("holdfast.agent", "holdfast.cli", "holdfast.client", "holdfast.gateway", "holdfast.plane", "holdfast.sdk"),
+        *("holdfast.control.bindings", "holdfast.control.delivering", "holdfast.control.memory"),
+        *("holdfast.control.routing", "holdfast.domain.surface", "holdfast.extract", "holdfast.providers.configured"),
+        *("holdfast.providers.gateway", "holdfast.providers.local", "holdfast.runtime.governed.learning"),
+        *("holdfast.stores.postgres", "holdfast.stores.sessions", "holdfast.testing", "holdfast.wire"),
+    }
+)
+USED = """
+import holdfast
+with holdfast.open(given, **options) as memory:
+    memory.add("I moved to Lisbon last week.", subject="ana")
+    assert memory.search("Where does Ana live?", subject="ana")
+"""
+
+
+def loaded_by(code: str, given: str = "", **options: Any) -> set[str]:
+    """The names of modules that a process has loaded in the end."""
+    program = (
+        f"import json, sys\ngiven, options = {given!r}, {options!r}\n{code}\n"
+        "print('\\n' + json.dumps(sorted(sys.modules)))"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    assert ran.returncode == 0, ran.stderr
+    return set(json.loads(ran.stdout.splitlines()[-1]))
+
+
+def of(packages: frozenset[str], loaded: set[str]) -> set[str]:
+    """Those modules that are, or are in, one of the packages."""
+    return {name for name in loaded if any(name == each or name.startswith(f"{each}.") for each in packages)}
+
+
+def ours(loaded: set[str]) -> set[str]:
+    return of(frozenset({"holdfast"}), loaded)
+
+
+def test_importing_holdfast_loads_its_errors_and_nothing_else() -> None:
+    loaded = loaded_by("import holdfast")
+    assert ours(loaded) == {"holdfast", "holdfast.errors"}
+    assert not of(frozenset({"asyncio", "dataclasses", "numpy", "pydantic", "sqlite3"}), loaded)
+
+
+@pytest.mark.parametrize("embedder", ["fake", "static"])
+def test_a_memory_in_a_file_is_used_without_anything_that_it_has_no_use_for(tmp_path: Path, embedder: str) -> None:
+    loaded = loaded_by(USED, str(tmp_path / "memory.db"), embedder=embedder)
+    assert "holdfast.stores.sqlite.store" in loaded
+    assert of(HEAVY, loaded) == set()
+
+
+def test_what_learns_from_words_is_loaded_with_the_first_of_them(tmp_path: Path) -> None:
+    flushed = USED + "    memory.flush(subject='ana')\n    memory.drain()\n"
+    assert "holdfast.extract.rules" in loaded_by(flushed, str(tmp_path / "memory.db"), embedder="fake")
+
+
+def test_whoever_opens_a_memory_behind_a_server_loads_no_engine() -> None:
+    code = """
+import holdfast
+try:
+    holdfast.open("http://127.0.0.1:9", timeout_seconds=0.5)
+except holdfast.HoldfastError:
+    pass
+else:
+    raise SystemExit("somebody answered")
+"""
+    engine = frozenset({"holdfast.app", "holdfast.search", "holdfast.stores", "holdfast.extract", "sqlite3"})
+    loaded = loaded_by(code)
+    assert "holdfast.client.remote" in loaded
+    assert of(engine, loaded) == set()
+
+
+SPOKEN = "from holdfast.cli import main\nassert main(given.split()) == 0"
+WAYS_IN = {"holdfast", "holdfast.errors", "holdfast.cli"} | {
+    f"holdfast.cli.{name}" for name in ("exits", "lazy", "machine", "program", "safety")
+}
+
+
+@pytest.mark.parametrize(
+    ("typed", "besides"),
+    [("", ()), ("--version", ()), ("--help", ()), ("-h", ()), ("agent", ("agent",)), ("agent --help", ("agent",))],
+)
+def test_the_version_and_the_lists_of_commands_load_none_of_them(typed: str, besides: tuple[str, ...]) -> None:
+    loaded = loaded_by(SPOKEN, typed)
+    assert ours(loaded) == WAYS_IN | {f"holdfast.cli.{name}" for name in besides}
+    assert not of(frozenset({"asyncio", "numpy", "rich", "sqlite3"}), loaded)
+
+
+def test_completing_the_name_of_a_command_loads_none_of_them() -> None:
+    code = """
+import contextlib, io, os
+os.environ |= {"_HOLDFAST_COMPLETE": "complete_bash", "COMP_WORDS": "holdfast s", "COMP_CWORD": "1"}
+from holdfast.cli import main
+with contextlib.redirect_stdout(io.StringIO()) as shown, contextlib.suppress(SystemExit):
+    main([])
+assert shown.getvalue().split() == ["serve", "search", "store", "space"], shown.getvalue()
+"""
+    assert ours(loaded_by(code)) == WAYS_IN
+
+
+def test_a_command_loads_no_other(tmp_path: Path) -> None:
+    loaded = loaded_by(SPOKEN, f"search lisbon --help --store {tmp_path / 'memory.db'}")
+    others = {entry.where.partition(":")[0] for entry in Program.entries.values()} - {"holdfast.cli.search"}
+    assert "holdfast.cli.search" in loaded
+    assert loaded & others == set()
+    assert not of(frozenset({"holdfast.app", "numpy", "rich", "sqlite3"}), loaded)
+
+
+@pytest.mark.parametrize("group", [(), ("agent",)], ids=str)
+def test_the_list_of_commands_says_of_each_what_its_own_help_does(group: tuple[str, ...]) -> None:
+    found: Any = get_command(app)
+    entries: dict[str, Entry] = Program.entries
+    for name in group:
+        found, entries = found.commands[name], Agent.entries
+    assert list(found.commands) == list(entries)
+    for name, entry in entries.items():
+        stand_in = TyperGroup(name=name, help=entry.explained)
+        for width in (20, 45, 78, 200):
+            assert stand_in.get_short_help_str(width) == found.commands[name].get_short_help_str(width), name
+
+
+# --- the public face ------------------------------------------------------------------------------------------------
+
+
+def seen_by_type_checkers() -> dict[str, tuple[str, str]]:
+    """Each name that `holdfast` imports for type checkers alone, with its home and its name there."""
+    body = ast.parse(Path(holdfast.__file__).read_text("utf-8")).body
+    guarded = next(node for node in body if isinstance(node, ast.If)).body
+    assert all(isinstance(node, ast.ImportFrom) for node in guarded)
+    return {
+        alias.asname or alias.name: (str(node.module), alias.name)
+        for node in guarded
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+
+def test_each_name_is_loaded_from_where_type_checkers_see_it() -> None:
+    seen = seen_by_type_checkers()
+    assert {*seen, "HoldfastError", "errors"} == set(holdfast.__all__)
+    for name, (home, there) in seen.items():
+        assert getattr(holdfast, name) is getattr(import_module(home), there), name
+
+
+def test_names_that_are_not_loaded_yet_are_listed_and_can_be_imported() -> None:
+    code = (
+        "import holdfast\nassert set(holdfast.__all__) <= set(dir(holdfast))\n"
+        "assert 'holdfast.plane' not in sys.modules\n"
+        "from holdfast import *\nassert ControlPlane is holdfast.ControlPlane and open is holdfast.open\n"
+    )
+    assert "holdfast.plane" in loaded_by(code)
+
+
+def test_help_tells_of_every_public_class() -> None:
+    text = pydoc.render_doc(holdfast, renderer=pydoc.plaintext)
+    shown = [name for name in holdfast.__all__ if isinstance(getattr(holdfast, name), type)]
+    assert len(shown) > 30
+    assert [name for name in shown if f"class {getattr(holdfast, name).__name__}" not in text] == []
+
+
+def test_a_name_that_there_is_not_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'holdfast' has no attribute 'Nothing'"):
+        _ = holdfast.Nothing
+    with pytest.raises(ImportError):
+        exec("from holdfast import Nothing")
