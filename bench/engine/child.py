@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,12 +31,20 @@ class Failed:
 
 def fresh(task: str, log: Path, patience_seconds: float, **arguments: object) -> Json | Failed:
     """The task's result, or why there is none. It never raises for what the task does; what it says goes into a log."""
+    return fresh_under((), task, log, patience_seconds, arguments)
+
+
+def fresh_under(
+    command: Sequence[str], task: str, log: Path, patience_seconds: float, arguments: Mapping[str, object]
+) -> Json | Failed:
+    """The same in a process that is started by another command."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         result = Path(folder) / "result.json"
-        command = [sys.executable, "-m", "bench.engine.child", task, json.dumps(arguments, default=str), str(result)]
+        asked = json.dumps(arguments, default=str)
+        started = [*command, sys.executable, "-m", "bench.engine.child", task, asked, str(result)]
         try:
             with log.open("ab") as said:
-                done = subprocess.run(command, stdout=said, stderr=said, timeout=patience_seconds, check=False)
+                done = subprocess.run(started, stdout=said, stderr=said, timeout=patience_seconds, check=False)
         except subprocess.TimeoutExpired:
             return Failed(f"gave up after {patience_seconds:.0f} s")
         if not result.exists():

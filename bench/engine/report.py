@@ -32,7 +32,7 @@ def short(results: Json) -> str:
         if (small := reading.warm(results, store, "small")) is not None:
             body.append([f"**Holdfast**, {name}, one of {results['scale']:,}", *[_NONE] * 3, _spread(small), _NONE])
     head = ["system", "adds/s, one at a time", "from 8 threads", "in batches of 100", "search p50 / p95 ms", "results"]
-    return _table(head, body)
+    return table(head, body)
 
 
 def _machine(results: Json) -> str:
@@ -68,7 +68,7 @@ def _adds(results: Json) -> str:
             ]
         )
     head = ["system", "one at a time /s", "from 8 threads /s", "batches of 100 /s", "one at a time ÷ probe", "note"]
-    return f"### Adding, embedding included, up to {results['records']:,} records\n\n{_table(head, body)}"
+    return f"### Adding, embedding included, up to {results['records']:,} records\n\n{table(head, body)}"
 
 
 def _peers(results: Json) -> str:
@@ -91,7 +91,7 @@ def _peers(results: Json) -> str:
         )
     head = ["system", "p50 / p95 ms", "results", "open ms", "first search ms", "disk bytes/record", "resident MB"]
     title = f"### Searching one user's 100 of {results['records']:,} records, the query's vector given"
-    return f"{title.replace('100', str(results['records'] // 100))}\n\n{_table(head, body)}"
+    return f"{title.replace('100', str(results['records'] // 100))}\n\n{table(head, body)}"
 
 
 def _searches(results: Json) -> str:
@@ -120,7 +120,7 @@ def _searches(results: Json) -> str:
         "SQLite, cold",
         "PostgreSQL, cold",
     ]
-    return f"### Searching at scale, async API, the query's vector given\n\n{_table(head, body)}"
+    return f"### Searching at scale, async API, the query's vector given\n\n{table(head, body)}"
 
 
 def _growth(results: Json) -> str:
@@ -155,7 +155,7 @@ def _growth(results: Json) -> str:
         "batches of 100 /s",
         "disk bytes/record",
     ]
-    return f"### Growing\n\n{_table(head, body)}"
+    return f"### Growing\n\n{table(head, body)}"
 
 
 def _disk(results: Json) -> str:
@@ -175,13 +175,13 @@ def _disk(results: Json) -> str:
         "everything searched",
         "bytes/record searched",
     ]
-    return f"### Memory of the process\n\n{_table(head, body)}"
+    return f"### Memory of the process\n\n{table(head, body)}"
 
 
 def _asked(results: Json) -> str:
     verdict = {True: "yes", False: "no", None: _NONE}
     body = [[row.asked, row.measured or "not measured in this run", verdict[row.holds]] for row in asked.rows(results)]
-    return f"### Asked and measured\n\n{_table(['asked', 'measured', 'holds'], body)}"
+    return f"### Asked and measured\n\n{table(['asked', 'measured', 'holds'], body)}"
 
 
 def _rate(found: Json) -> str:
@@ -209,6 +209,6 @@ def _number(value: float | None, form: str) -> str:
     return _NONE if value is None else format(value, form)
 
 
-def _table(head: Sequence[str], body: Iterable[Sequence[str]]) -> str:
+def table(head: Sequence[str], body: Iterable[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *body]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
