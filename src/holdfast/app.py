@@ -44,6 +44,7 @@ from holdfast.runtime.perform import Core, Request, perform
 from holdfast.runtime.worker import INDEXED_BY, Effect, Failure, Handler, index_identity
 from holdfast.search.analyzer import TextAnalyzer
 from holdfast.search.cache import ViewCache
+from holdfast.search.embedders.unnamed import UnnamedEmbedder
 from holdfast.search.ranker import PartitionSearcher
 from holdfast.settings import Settings, read_variable
 from holdfast.stores.sqlite import SqliteStore
@@ -57,6 +58,9 @@ if TYPE_CHECKING:
     from holdfast.stores.sql.archive import SqlArchive
 
 T = TypeVar("T")
+
+# Jobs that need an embedder, or are about what one made.
+EMBEDDING = frozenset({JobKind.INDEX, JobKind.REEMBED, JobKind.NEAREST})
 
 
 class SystemClock:
@@ -146,6 +150,7 @@ async def open_engine(
     new_ids: Ids | None = None,
     curator: Curator | None = None,
     work: bool = True,
+    embeds: bool | None = None,
     jobs: int = 1,
     kinds: frozenset[JobKind] | None = None,
     providers: Providers | None = None,
@@ -156,10 +161,10 @@ async def open_engine(
 
     `jobs` is how many background jobs are worked on at once, `kinds` which (by default all). `providers` are those that
     bindings can name, by default all that are installed. If it is `routed`, verbs of the library are served by whatever
-    memory their space is bound to. A `watcher` hears of what was done.
+    memory their space is bound to. A `watcher` hears of what was done. What `embeds`, by default what works in the
+    background, is not opened where nobody named the embedder that the vectors there are by.
     """
-    chosen = _embedder(embedder, settings)
-    store = await asyncio.to_thread(_store, location, settings)
+    store, chosen = await _store_and_embedder(location, settings, embedder, embeds=work if embeds is None else embeds)
     crew: Crew | None = None
 
     async def drain() -> int:
@@ -186,6 +191,7 @@ async def open_engine(
         watcher=watcher,
     )
     lease = timedelta(seconds=settings.job_lease_seconds)
+    kinds = kinds or (frozenset(JobKind) - EMBEDDING if isinstance(chosen, UnnamedEmbedder) else None)
     crew = Crew(core, {JobKind.DELIVER: Handler(_deliver, _undelivered)}, jobs=jobs, lease=lease, kinds=kinds)
     await _bring_up_to_date(core)
     # A clock or ids of somebody else's may not be meant for several threads.
@@ -212,6 +218,28 @@ def _undelivered(transaction: Transaction, job: Job, failure: Failure) -> None:
     from holdfast.control.delivering import delivering
 
     delivering().failed(transaction, job, failure)
+
+
+async def _store_and_embedder(
+    location: str, settings: Settings, embedder: Embedder | str | None, *, embeds: bool
+) -> tuple[Store, Embedder]:
+    """The default embedder is for stores whose vectors are by none that somebody chose, and perhaps paid for."""
+    named = embedder is not None or "embedder" in settings.model_fields_set
+    chosen = _embedder(embedder, settings) if named else None
+    store = await asyncio.to_thread(_store, location, settings)
+    if chosen is not None:
+        return store, chosen
+    try:
+        made_by = await store.read(storewide(), lambda reader: reader.fact(INDEXED_BY))
+        if made_by is None or made_by.partition(":")[0] == settings.embedder:
+            return store, _embedder(None, settings)
+        unnamed = UnnamedEmbedder(made_by.rpartition("/")[0], shown(location))
+        if embeds:
+            raise unnamed.missing()
+    except BaseException:
+        await store.close()
+        raise
+    return store, unnamed
 
 
 async def _bring_up_to_date(core: Core) -> None:

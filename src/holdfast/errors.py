@@ -38,6 +38,7 @@
     ├── EmbedderError
     │   ├── EmbedderUnavailable    the model did not answer; safe to try again
     │   └── EmbedderMisconfigured
+    │       └── EmbedderNotNamed
     ├── ModelError
     │   ├── ModelUnavailable       a model did not answer; safe to try again
     │   └── ModelMisconfigured
@@ -306,6 +307,12 @@ class EmbedderMisconfigured(EmbedderError):
     """The embedder cannot work as it is configured."""
 
     code: ClassVar[str] = "embedder_misconfigured"
+
+
+class EmbedderNotNamed(EmbedderMisconfigured):
+    """The vectors of the store were made by an embedder that somebody chose, and nobody chose one now."""
+
+    code: ClassVar[str] = "embedder_not_named"
 
 
 class ModelError(HoldfastError):

@@ -37,7 +37,7 @@ class Settings(BaseSettings):
     space: str = Field(default="default", description="The space that calls work in unless they name one.")
     embedder: str = Field(
         default="static",
-        description="static, onnx:<directory>, openai:<model> or fake. Changing it re-embeds in the background.",
+        description="static, onnx:<directory>, openai:<model> or fake. Naming another re-embeds in the background.",
     )
     embedder_url: str = Field(
         default="https://api.openai.com/v1", description="The OpenAI-compatible endpoint that openai:<model> calls."

@@ -77,3 +77,11 @@ def test_damage_fails(ana: Holdfast, tmp_path: Path) -> None:
     ran = ana("doctor", "--json")
     assert ran.code == 1
     assert health(ran.json)["integrity"] == "fail"
+
+
+def test_vectors_by_an_embedder_that_nobody_named_are_a_warning(ana: Holdfast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOLDFAST_EMBEDDER")
+    ran = ana("doctor", "--json")
+    assert ran.code == 0
+    assert health(ran.json)["vectors"] == "warn"
+    assert "vectors" not in health(ana("doctor", "--embedder", "fake", "--json").json)

@@ -311,3 +311,13 @@ def test_metrics_that_cannot_be_shown_are_said_before_the_store_is_opened(holdfa
             assert ran.code == 2, ran
             assert said in ran.err, ran
     assert not facts(tmp_path)
+
+
+def test_it_embeds_nothing_by_an_embedder_that_nobody_named(ana: Holdfast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOLDFAST_EMBEDDER")
+    refused = ana("worker", "--once")
+    assert refused.code == 7
+    assert "was embedded by fake:" in refused.err
+    assert "HOLDFAST_EMBEDDER" in refused.err
+    assert ana("worker", "--once", "--kinds", "index").code == 7
+    assert ana("worker", "--once", "--kinds", "extract,deliver").code == 0

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,9 +17,10 @@ import holdfast
 from holdfast import Memory
 from holdfast.domain.jobs import MAX_ATTEMPTS, JobKind, JobStatus
 from holdfast.domain.ranking import FloatArray
-from holdfast.errors import EmbedderMisconfigured, EmbedderUnavailable, StoreClosed
+from holdfast.errors import EmbedderMisconfigured, EmbedderNotNamed, EmbedderUnavailable, NotFound, StoreClosed
 from holdfast.ports import Purpose
 from holdfast.search.embedders.fake import FakeEmbedder
+from holdfast.settings import Settings
 from probes import SteppingClock, jobs_of
 
 
@@ -245,6 +247,60 @@ def test_another_embedder_embeds_everything_anew_while_search_goes_on(tmp_path: 
     assert sorted(slow.embedded) == sorted([*texts, "A puppy came."])
     with holdfast.open(path, embedder=Remote(local=True), work=False) as memory:
         assert memory.drain() == 0, "the change is noted; nothing is made twice"
+
+
+def embedded_by_choice(path: Path) -> None:
+    with holdfast.open(path, embedder=Remote(local=True), work=False) as memory:
+        memory.add(["A puppy came.", "The train was late."], subject="ana")
+
+
+def test_an_embedder_that_nobody_named_replaces_no_vectors_that_somebody_chose(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    embedded_by_choice(path)
+    with pytest.raises(EmbedderNotNamed, match=r"remote:m1:48.*HOLDFAST_EMBEDDER.*name static"):
+        holdfast.open(path)
+    again = Remote(local=True)
+    with holdfast.open(path, embedder=again) as memory:
+        assert found_by_meaning(memory)
+        assert jobs_of(memory) == []
+    assert again.embedded == []
+
+
+def test_without_an_embedder_all_works_that_needs_no_vectors_and_what_is_added_waits_for_them(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    embedded_by_choice(path)
+    with holdfast.open(path, work=False) as memory:
+        memory.add("Another puppy, called Rex.", subject="ana")
+        assert len(memory.list(subject="ana").items) == 3
+        assert memory.search("Rex", subject="ana", method="keyword")[0].text == "Another puppy, called Rex."
+        for needs_vectors in (memory.search, memory.recall):
+            with pytest.raises(EmbedderNotNamed):
+                needs_vectors("dog", subject="ana")
+        with pytest.raises(EmbedderNotNamed):
+            memory.flush(subject="ana")
+        memory.drain()
+        assert [job.status for job in jobs_of(memory) if job.kind is JobKind.INDEX] == [JobStatus.QUEUED]
+        forgotten = memory.list(subject="ana").items[-1].id
+        memory.forget(forgotten)
+        with pytest.raises(NotFound):
+            memory.get(forgotten)
+    chosen = Remote(local=True)
+    with holdfast.open(path, embedder=chosen, work=False) as memory:
+        memory.drain()
+        assert memory.stats().pending_vectors == 0
+    assert chosen.embedded == ["Another puppy, called Rex."]
+
+
+@pytest.mark.parametrize("name_it", [{"embedder": "static"}, {"settings": Settings(embedder="static")}])
+def test_naming_the_default_is_choosing_it(tmp_path: Path, name_it: dict[str, Any]) -> None:
+    path = tmp_path / "m.db"
+    embedded_by_choice(path)
+    with holdfast.open(path, work=False, **name_it) as memory:
+        memory.drain()
+        assert memory.stats().pending_vectors == 0
+        assert memory.stats().embedder.startswith("static:")
+    with holdfast.open(path) as memory:
+        assert memory.search("the train", subject="ana")[0].text == "The train was late."
 
 
 def test_embedding_anew_goes_on_where_it_stopped(tmp_path: Path, clock: SteppingClock) -> None:

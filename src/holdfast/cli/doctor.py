@@ -160,11 +160,19 @@ def _store(path: str, chosen: StoreOptions) -> Iterator[Check]:
     # Opening checks the schema and brings an older one up to date.
     yield Check("store", _writable(path), f"{shown(path)} opens, its schema is known", _how_to_write(path))
     yield Check("contents", Health.OK, _contents(found))
+    yield from _vectors(found.embedder, chosen.embedder or read_settings().embedder)
     for finding in verification.findings:
         yield Check("integrity", Health.FAIL, f"{finding.check}: {finding.problem}", "restore the store from a backup")
     if verification.ok:
         yield Check("integrity", Health.OK, f"{sum(verification.checked.values()):,} rows checked")
     yield _waiting(found)
+
+
+def _vectors(made_by: str, chosen: str) -> Iterator[Check]:
+    """Nothing, unless nobody named the embedder that the vectors there are by."""
+    if made_by.partition(":")[0] != chosen.partition(":")[0]:
+        detail = f"by {made_by}, which nobody named: nothing is searched by meaning, and nothing embedded"
+        yield Check("vectors", Health.WARN, detail, "name it with --embedder or HOLDFAST_EMBEDDER")
 
 
 def _server(path: str) -> Iterator[Check]:

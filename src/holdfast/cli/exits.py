@@ -60,6 +60,7 @@ HINTS: dict[type[errors.HoldfastError], str] = {
     errors.Unauthenticated: "Set HOLDFAST_KEY to a user's key, or to the operator's token.",
     errors.StoreCorrupt: "Keep a copy of the file before you change anything.",
     errors.EmbedderUnavailable: "Nothing is lost: `holdfast store flush` catches up once it answers.",
+    errors.EmbedderNotNamed: "Nothing was changed. `holdfast store stats` shows what is there.",
     errors.EmbedderMisconfigured: "`--embedder static` needs no key and no network. `holdfast doctor` checks the rest.",
     errors.ModelMisconfigured: "`--provider scripted` needs no key and no network.",
     errors.ConfigurationError: "`holdfast doctor` shows every setting.",

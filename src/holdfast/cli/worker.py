@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from holdfast.app import Engine, curator_of, open_engine
+from holdfast.app import EMBEDDING, Engine, curator_of, open_engine
 from holdfast.cli.advice import advised
 from holdfast.cli.exits import ExitCode, Usage
 from holdfast.cli.machine import print_json
@@ -137,6 +137,7 @@ async def _worked(
         embedder=chosen.embedder,
         curator=curator,
         work=False,
+        embeds=kinds is None or bool(kinds & EMBEDDING),
         jobs=jobs,
         kinds=kinds,
         watcher=None if metrics is None else metrics.memory,
