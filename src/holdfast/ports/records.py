@@ -137,7 +137,10 @@ class StoredMessages:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A stored answer to an idempotent call: the digest of the request, and JSON of ids and counts. Never text."""
+    """A stored answer to an idempotent call: the digest of the request, and JSON of ids and counts. Never text.
+
+    Once a record that it names is forgotten, the digest is empty: a short text could be guessed from it.
+    """
 
     digest: str
     body: str
