@@ -28,6 +28,7 @@ from pydantic_core import (
 )
 
 from holdfast.domain.access import Action, Actor
+from holdfast.domain.ids import MAX_ID_CHARS, OPERATION, kind_of
 from holdfast.errors import HoldfastError, InvalidInput
 from holdfast.runtime.add import Add
 from holdfast.runtime.browse import Browse
@@ -230,7 +231,7 @@ def error_body(error: HoldfastError) -> dict[str, Any]:
 
 
 def error_from(body: object) -> HoldfastError | None:
-    """The same error again, from that or from a problem of RFC 9457; None if it is none of ours."""
+    """The same error again, from that or from a problem of RFC 9457, which names its row; None if it is none of ours."""
     if not isinstance(body, Mapping):
         return None
     code, said = body.get("code"), body.get("message", body.get("detail"))
@@ -238,9 +239,13 @@ def error_from(body: object) -> HoldfastError | None:
     if kind is None or not isinstance(said, str):
         return None
     if not issubclass(kind, InvalidInput):
-        return kind(said)
-    field, problem = _named(body, said)
-    return kind(field, problem.removeprefix(f"{field}: "))
+        error = kind(said)
+    else:
+        field, problem = _named(body, said)
+        error = kind(field, problem.removeprefix(f"{field}: "))
+    if isinstance(row := body.get("operation_id"), str) and kind_of(row) == OPERATION:
+        error.operation_id = row[:MAX_ID_CHARS]
+    return error
 
 
 def _named(body: Mapping[str, Any], said: str) -> tuple[str, str]:

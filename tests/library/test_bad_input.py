@@ -12,7 +12,7 @@ import os
 import random
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
@@ -578,3 +578,20 @@ def test_a_server_s_address_that_is_no_url_is_not_taken_for_a_path(wrong: str, t
         holdfast.open(wrong, embedder="fake")
     assert "s3cret" not in str(refused.value)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        lambda memory: memory.get("mem_0"),
+        lambda memory: memory.remember("One.", idempotency_key="twice", subject="bob"),
+    ],
+)
+def test_an_error_names_the_row_that_the_call_left_in_the_trail(
+    memory: Memory, refused: Callable[[Memory], object]
+) -> None:
+    memory.remember("Two.", idempotency_key="twice", subject="bob")
+    with pytest.raises(HoldfastError) as told:
+        refused(memory)
+    row = trail_of(memory)[-1]
+    assert (told.value.operation_id, row.outcome, row.error_code) == (row.id, "refused", told.value.code)
