@@ -231,7 +231,7 @@ def error_body(error: HoldfastError) -> dict[str, Any]:
 
 
 def error_from(body: object) -> HoldfastError | None:
-    """The same error again, from that or from a problem of RFC 9457, which names its row; None if it is none of ours."""
+    """The same error again, from that or from a problem of RFC 9457, with its row; None if it is none of ours."""
     if not isinstance(body, Mapping):
         return None
     code, said = body.get("code"), body.get("message", body.get("detail"))
