@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,7 +19,9 @@ from holdfast.domain.surface.transcripts import MemoryTranscriptCommitRequest, T
 from holdfast.domain.transcript import Message
 from holdfast.errors import ModelUnavailable
 from holdfast.extract.model import ModelCurator
-from holdfast.ports import Curated, Usage
+from holdfast.ports import Curated, Purpose, Usage
+from holdfast.ports.models import Embedded
+from holdfast.search.embedders.fake import FakeEmbedder
 
 
 class Failing(Proposing):
@@ -26,6 +29,27 @@ class Failing(Proposing):
 
     async def curate(self, messages: Sequence[Message]) -> Curated:
         return Curated((), Usage("test-model", 2, 500, 0), failure=ModelUnavailable("rubbish"))
+
+
+class Free(Proposing):
+    """A model of one's own, for whom nobody is paid."""
+
+    async def curate(self, messages: Sequence[Message]) -> Curated:
+        return replace(await super().curate(messages), usage=Usage("own-model"))
+
+
+class Metered(FakeEmbedder):
+    """Is paid for by the words that it embeds, and answers from afar."""
+
+    provider = "embedding.example"
+
+    @property
+    def local(self) -> bool:
+        return False
+
+    async def embed_metered(self, texts: Sequence[str], purpose: Purpose) -> Embedded:
+        words = sum(len(text.split()) for text in texts)
+        return Embedded(self.vectors(texts), Usage("small", requests=1, input_tokens=words))
 
 
 async def spoken(host: Host, words: str, turn: str) -> None:
@@ -83,6 +107,22 @@ def test_a_model_that_was_no_use_was_paid_for_all_the_same(location: str) -> Non
             assert not (await host.maintain()).changed
             events = await ledger(host, Scope(space="default"))
             assert {(event.usage.input_tokens, event.usage.details["requests"]) for event in events} == {(500, 2)}
+
+    asyncio.run(whole())
+
+
+def test_an_embedder_is_paid_for_what_a_free_model_learned(location: str) -> None:
+    async def whole() -> None:
+        async with hosting(location, curator=Free(repeating), embedder=Metered(16)) as host:
+            space = Scope(space="default")
+            await do(host, SetPrice(space, Price("embedding.example", "*", "EUR", embedding_micros=1_000_000)))
+            await spoken(host, "I live in Porto.", "t1")
+            assert (await host.maintain()).changed
+            # Once for the message, and once for what was learned from it, word by word.
+            paid = [
+                (event.usage.provider, event.amount_micros, event.scope.subject) for event in await ledger(host, space)
+            ]
+            assert paid == [("embedding.example", 4, "ana")] * 2
 
     asyncio.run(whole())
 
