@@ -11,6 +11,9 @@ from holdfast.stores.pending import Pending
 
 Request = TypeVar("Request", bound=Pending)
 
+# How often others are let in for nothing before a batch is closed.
+_WAITS = 2
+
 
 class Errand:
     """Something to do between two commits."""
@@ -28,12 +31,12 @@ class Inbox(Generic[Request]):
     """Filled by callers of many threads, emptied by one. `most` is how many requests are taken at once. `settle` may be
     called by whoever has written audit rows.
 
-    While it is `crowded`, those about to ask are let in before a batch is closed: several write, and it is the disk
-    that takes long.
+    Those who were answered together are about to ask again, one after the other. Before a batch is closed that holds
+    fewer than the last, they are let in: else the first would have a commit for itself, while all others wait for it.
     """
 
     def __init__(self, audits: AuditBuffer | None, most: int) -> None:
-        self.crowded = False
+        self._last = 0
         self._audits = audits
         self._most = most
         self._due: float | None = None
@@ -66,7 +69,8 @@ class Inbox(Generic[Request]):
                 batch.append(item)
             if len(batch) >= self._most or errands:
                 break
-            item = self._another()
+            item = self._another(len(batch))
+        self._last = len(batch) or self._last
         return batch, errands, False
 
     def _next(self) -> Request | Errand | _Wake | _Stop | None:
@@ -79,13 +83,11 @@ class Inbox(Generic[Request]):
         except queue.Empty:
             return None
 
-    def _another(self) -> Request | Errand | _Wake | _Stop | None:
-        try:
-            return self._queue.get_nowait()
-        except queue.Empty:
-            if not self.crowded:
-                return None
-        time.sleep(0)  # no time passes: other threads get the interpreter's lock
+    def _another(self, there: int) -> Request | Errand | _Wake | _Stop | None:
+        for _ in range(_WAITS):
+            if there >= self._last or not self._queue.empty():
+                break
+            time.sleep(0)  # no time passes: other threads get the interpreter's lock
         try:
             return self._queue.get_nowait()
         except queue.Empty:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import sqlite3
 import threading
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, cast
@@ -166,7 +165,6 @@ class Writer:
     def _attempt(self, batch: Sequence[_Request]) -> bool:
         """One transaction. False if SQLite gave up the whole of it because of one request among several."""
         audits = self._audits.waiting() if self._audits else []
-        begun = time.perf_counter()
         self._shared = len(batch) > 1
         self._end_what_was_interrupted()
         try:
@@ -180,11 +178,9 @@ class Writer:
                     return True
                 begin_immediate(self._db, self._busy_seconds)
             self._record(audits)
-            served = time.perf_counter()
             reach("commit.before")
             self._db.execute("COMMIT")
             reach("commit.after")
-            self._inbox.crowded = len(batch) > 1 and time.perf_counter() - served > served - begun
         except BaseException:
             self._inbox.settle()
             self._known.drop()

@@ -1,0 +1,66 @@
+"""Who is taken into one commit: whoever waits, and whoever was answered with them the last time."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from holdfast.stores.inbox import Inbox
+from holdfast.stores.pending import Pending
+
+
+@pytest.fixture
+def inbox() -> Inbox[Pending]:
+    return Inbox(None, most=100)
+
+
+def asking(inbox: Inbox[Pending], count: int) -> list[Pending]:
+    asked = [Pending() for _ in range(count)]
+    for each in asked:
+        inbox.put(each)
+    return asked
+
+
+def test_all_who_wait_are_taken_at_once(inbox: Inbox[Pending]) -> None:
+    asked = asking(inbox, 3)
+    assert inbox.gather() == (asked, [], False)
+
+
+def test_those_who_were_answered_together_are_let_in_before_a_batch_is_closed(
+    inbox: Inbox[Pending], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late: list[Pending] = []
+    # Where the interpreter's lock is given away, the next of the others asks.
+    monkeypatch.setattr(time, "sleep", lambda seconds: late.extend(asking(inbox, 1)) if len(late) < 3 else None)
+    asking(inbox, 4)
+    inbox.gather()
+    first = asking(inbox, 1)
+    assert inbox.gather()[0] == first + late
+    assert len(late) == 3
+
+
+def test_nobody_is_waited_for_who_asks_alone(inbox: Inbox[Pending], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail("it waited"))
+    for _ in range(3):
+        asked = asking(inbox, 1)
+        assert inbox.gather()[0] == asked
+
+
+def test_whoever_does_not_come_again_is_given_up_at_once(
+    inbox: Inbox[Pending], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(time, "sleep", waited.append)
+    asking(inbox, 8)
+    inbox.gather()
+    for _ in range(5):
+        asked = asking(inbox, 1)
+        assert inbox.gather()[0] == asked
+    assert waited == [0, 0]
+
+
+def test_who_gave_up_is_left_out(inbox: Inbox[Pending]) -> None:
+    asked = asking(inbox, 3)
+    asked[1]._given_up = True
+    assert inbox.gather()[0] == [asked[0], asked[2]]
