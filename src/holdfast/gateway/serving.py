@@ -71,7 +71,8 @@ def listen(config: GatewayConfig, *, port_option: str = "--port") -> list[socket
 
 
 def _bound(family: int, address: str, port: int) -> socket.socket:
-    made = socket.socket(family, socket.SOCK_STREAM)
+    # Named as TCP: where there is no uvloop, small answers are sent at once only on sockets that say so.
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:

@@ -130,6 +130,15 @@ def test_localhost_is_each_of_its_addresses_on_one_port() -> None:
             made.close()
 
 
+def test_what_listens_says_that_it_is_tcp_so_that_no_loop_holds_small_answers_back() -> None:
+    sockets = listen(GatewayConfig(host="localhost", port=0))
+    try:
+        assert {made.proto for made in sockets} == {socket.IPPROTO_TCP}
+    finally:
+        for made in sockets:
+            made.close()
+
+
 def test_a_name_for_loopback_that_means_more_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     elsewhere = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("192.0.2.7", 0))
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [elsewhere])
