@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 import holdfast
+from blank import blank
 from holdfast.search.embedders.static import StaticEmbedder
 from postgres import AnyServer, serving
 from probes import SteppingClock
@@ -32,21 +33,21 @@ def static_embedder() -> StaticEmbedder:
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[holdfast.Memory]:
     """A memory in a file, without a worker of its own: background work happens when a test drains it."""
-    with holdfast.open(tmp_path / "memory.db", embedder="fake", work=False) as opened:
+    with holdfast.open(blank(tmp_path / "memory.db"), embedder="fake", work=False) as opened:
         yield opened
 
 
 @pytest.fixture
 def timed(tmp_path: Path, clock: SteppingClock) -> Iterator[holdfast.Memory]:
     """The same, by the test's own clock."""
-    with holdfast.open(tmp_path / "timed.db", embedder="fake", work=False, clock=clock) as opened:
+    with holdfast.open(blank(tmp_path / "timed.db"), embedder="fake", work=False, clock=clock) as opened:
         yield opened
 
 
 @pytest.fixture
 def meaningful(tmp_path: Path, static_embedder: StaticEmbedder) -> Iterator[holdfast.Memory]:
     """The same with the default embedder, where it matters what words mean."""
-    with holdfast.open(tmp_path / "meaningful.db", embedder=static_embedder, work=False) as opened:
+    with holdfast.open(blank(tmp_path / "meaningful.db"), embedder=static_embedder, work=False) as opened:
         yield opened
 
 

@@ -10,18 +10,20 @@ import asyncio
 import socket
 import threading
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 import uvicorn
 
 from holdfast.app import Engine, open_engine
-from holdfast.domain.access import Actor, ActorKind
-from holdfast.gateway.app import create_app
+from holdfast.domain.access import Action, Actor, ActorKind
+from holdfast.gateway.app import routed
 from holdfast.gateway.config import GatewayConfig
-from holdfast.ports import Embedder
+from holdfast.gateway.edge import around
+from holdfast.gateway.edge.metrics import Metrics
+from holdfast.ports import Embedder, Verb
 from holdfast.settings import Settings
 
 OPERATOR_KEY = "operator-token-of-the-tests"
@@ -36,32 +38,95 @@ class Served:
     engine: Engine
 
 
-class _KnowsTheTests:
-    """The users of a store, and those of the tests beside them."""
+class _Routes:
+    """The routes of the service, in front of whichever engine is behind them. To make them takes longer than most tests
+    do, and they keep nothing: so they are made once, and used by one engine after the other.
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    The store's users are known, and those of the tests beside them.
+    """
+
+    def __init__(self) -> None:
+        self.config = GatewayConfig(operator_token=OPERATOR_KEY, rate_per_minute=0, request_logs=False)
+        self.metrics = Metrics()
+        self.engine: Engine | None = None
+        self.app = routed(self, self, self.config, self.metrics)
+
+    @property
+    def loopless(self) -> bool:
+        return self._behind.loopless
+
+    @property
+    def _behind(self) -> Engine:
+        assert self.engine is not None, "nobody is served any more"
+        return self.engine
+
+    async def perform(self, actor: Actor, action: Action, make: Callable[[], Verb[Any]], *, space: str) -> Any:
+        return await self._behind.perform(actor, action, make, space=space)
+
+    async def close(self) -> None:
+        await self._behind.close()
 
     async def actor_of(self, key: str) -> Actor | None:
-        return ACTORS.get(key) or await self._engine.actor_of(key)
+        return ACTORS.get(key) or await self._behind.actor_of(key)
 
 
-def gateway(engine: Engine) -> Any:
-    """The whole service in front of an engine, as `holdfast serve` puts it together."""
-    config = GatewayConfig(operator_token=OPERATOR_KEY, rate_per_minute=0, request_logs=False)
-    return create_app(engine, _KnowsTheTests(engine), config)
+_idle: list[_Routes] = []
 
 
-class _Server(uvicorn.Server):
-    """Tells when it listens; leaves signals alone."""
+@contextmanager
+def gateway(engine: Engine) -> Iterator[Any]:
+    """The whole service in front of an engine, as `holdfast serve` puts it together; its edge is new each time."""
+    routes = _idle.pop() if _idle else _Routes()
+    routes.engine = engine
+    try:
+        yield around(routes.app, routes.config, routes.metrics)
+    finally:
+        routes.engine = None
+        _idle.append(routes)
+
+
+class Prompt(uvicorn.Server):
+    """Tells when it listens, leaves signals alone, and ends when it is told to: uvicorn's own looks ten times a second
+    whether it is to end, and rests for as long before it does.
+    """
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.up = threading.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._loop, self._told = asyncio.get_running_loop(), asyncio.Event()
         await super().startup(sockets)
         self.up.set()
+
+    def end(self) -> None:
+        """From any thread."""
+        self.should_exit = True
+        with suppress(AttributeError, RuntimeError):  # it has not begun, or has ended
+            self._loop.call_soon_threadsafe(self._told.set)
+
+    async def main_loop(self) -> None:
+        ticks = 0
+        while not await self.on_tick(ticks):
+            ticks += 1
+            with suppress(TimeoutError):
+                async with asyncio.timeout(0.1):
+                    await self._told.wait()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for each in (*self.servers, *(sockets or ())):
+            each.close()
+        state = self.server_state
+        for connection in list(state.connections):
+            connection.shutdown()
+        try:
+            async with asyncio.timeout(self.config.timeout_graceful_shutdown):
+                while state.connections or state.tasks:  # noqa: ASYNC110 - nobody is told when they are over
+                    await asyncio.sleep(0.002)
+        except TimeoutError:
+            for task in state.tasks:
+                task.cancel()
+        await self.lifespan.shutdown()
 
 
 @contextmanager
@@ -71,14 +136,14 @@ def serving(app: Any) -> Iterator[str]:
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.bind(("127.0.0.1", 0))
     port = listening.getsockname()[1]
-    server = _Server(uvicorn.Config(app, log_config=None, lifespan="off", timeout_graceful_shutdown=10))
+    server = Prompt(uvicorn.Config(app, log_config=None, lifespan="off", timeout_graceful_shutdown=10))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])), daemon=True)
     thread.start()
     assert server.up.wait(30), "the server did not start"
     try:
         yield f"http://127.0.0.1:{port}"
     finally:
-        server.should_exit = True
+        server.end()
         thread.join(30)
         listening.close()
 
@@ -89,7 +154,7 @@ def served(location: str, embedder: str | Embedder = "fake") -> Iterator[Served]
     loop = asyncio.new_event_loop()
     engine = loop.run_until_complete(open_engine(location, Settings(), embedder=embedder, work=False, routed=True))
     try:
-        with serving(gateway(engine)) as url:
+        with gateway(engine) as app, serving(app) as url:
             yield Served(url, engine)
     finally:
         loop.run_until_complete(engine.close())

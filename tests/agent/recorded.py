@@ -88,7 +88,7 @@ def recorded(location: Path) -> Iterator[Recorded]:
     engine = loop.run_until_complete(open_engine(str(location), Settings(), embedder="fake", work=False))
     told = Recorded()
     try:
-        with serving(_Recording(gateway(engine), told)) as url:
+        with gateway(engine) as app, serving(_Recording(app, told)) as url:
             told.url = url
             yield told
     finally:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from blank import blank
+
 sys.path.insert(0, str(Path(__file__).parent))
 
 from desk import Desk
@@ -19,9 +21,9 @@ STORES = ("sqlite", "postgres")
 
 @pytest.fixture(params=STORES)
 def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where an empty store may be made."""
+    """Where an empty store is, or may be made."""
     if request.param == "sqlite":
-        return str(tmp_path / "memory.db")
+        return str(blank(tmp_path / "memory.db"))
     url: str = request.getfixturevalue("postgres_url")
     return url
 

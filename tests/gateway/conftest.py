@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from served import TOKEN, Gateway, Visitor, serving
 
+from blank import blank
+
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
@@ -26,5 +28,5 @@ def visitor(gateway: Gateway, request: pytest.FixtureRequest) -> Visitor:
 @pytest.fixture
 def open_gateway(tmp_path: Path) -> Iterator[Gateway]:
     """On loopback, without a token: anybody may sign up."""
-    with serving(tmp_path / "memory.db") as found:
+    with serving(blank(tmp_path / "memory.db")) as found:
         yield found

@@ -20,6 +20,7 @@ from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.edge.metrics import Metrics
 from holdfast.ports.provider import Providers
 from holdfast.settings import Settings
+from serving import Prompt
 
 TOKEN = "operator-token-of-the-tests"
 MOMENT = 1_780_000_000_000
@@ -99,9 +100,12 @@ def serving(
 ) -> Iterator[Gateway]:
     """Without `work`, what is queued stays so."""
     config = GatewayConfig(**{"operator_token": token, "request_logs": False, **options})
-    listening = socket.create_server(("127.0.0.1", 0))
+    # Named as TCP: asyncio sends small answers at once only on sockets that say so.
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.bind(("127.0.0.1", 0))
+    listening.listen()
     port = listening.getsockname()[1]
-    ready, servers = threading.Event(), list[uvicorn.Server]()
+    ready, servers = threading.Event(), list[Prompt]()
 
     async def run() -> None:
         metrics = Metrics()
@@ -112,7 +116,7 @@ def serving(
             engine.start_worker()
         try:
             app = create_app(engine, engine, config.at(port), metrics)
-            server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off", loop="asyncio"))
+            server = Prompt(uvicorn.Config(app, log_config=None, lifespan="off", loop="asyncio"))
             servers.append(server)
             ready.set()
             await server.serve([listening])
@@ -128,5 +132,5 @@ def serving(
             yield Gateway(url, http, token)
     finally:
         for server in servers:
-            server.should_exit = True
+            server.end()
         thread.join(30)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import holdfast
+from blank import blank
 from holdfast.ports import Embedder
 from holdfast.search.embedders.static import StaticEmbedder
 from probes import SERVED, SteppingClock
@@ -48,11 +49,16 @@ def _place(reached_by: str, tmp_path: Path, request: pytest.FixtureRequest) -> s
     return str(tmp_path / "memory.db")
 
 
+def _made(place: str) -> str:
+    """The same place with an empty store, if that is to be a file."""
+    return place if "://" in place else str(blank(Path(place)))
+
+
 @contextmanager
 def opened(
     reached_by: str, tmp_path: Path, request: pytest.FixtureRequest, embedder: str | Embedder
 ) -> Iterator[holdfast.Memory]:
-    place = _place(reached_by, tmp_path, request)
+    place = _made(_place(reached_by, tmp_path, request))
     if reached_by != HTTP:
         with holdfast.open(place, embedder=embedder, work=False) as memory:
             yield memory
@@ -72,7 +78,7 @@ def memory(reached_by: str, tmp_path: Path, request: pytest.FixtureRequest) -> I
 @pytest.fixture
 def timed(store_place: str, clock: SteppingClock) -> Iterator[holdfast.Memory]:
     """The same, by the test's own clock."""
-    with holdfast.open(store_place, embedder="fake", work=False, clock=clock) as found:
+    with holdfast.open(_made(store_place), embedder="fake", work=False, clock=clock) as found:
         yield found
 
 

@@ -1,0 +1,33 @@
+"""Empty stores in files, copied: making one takes a synced commit per step of its schema, longer than most tests."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from holdfast.stores.sqlite import SqliteStore, schema
+
+
+@cache
+def _made(newest: int) -> bytes:
+    """The file of a store of that schema, which was made and closed, and never used."""
+    folder = Path(tempfile.mkdtemp(prefix="holdfast-blank-"))
+    try:
+        asyncio.run(_opened_once(folder / "memory.db"))
+        assert [each.name for each in folder.iterdir()] == ["memory.db"], "nothing of it is elsewhere"
+        return (folder / "memory.db").read_bytes()
+    finally:
+        shutil.rmtree(folder)
+
+
+async def _opened_once(path: Path) -> None:
+    await SqliteStore(str(path), busy_seconds=15.0).close()
+
+
+def blank(path: Path) -> Path:
+    """An empty store at that path, for a test that is not about how stores are made."""
+    path.write_bytes(_made(schema.migrations()[-1][0]))
+    return path
