@@ -21,6 +21,7 @@ from holdfast.domain.ranking import (
     bm25_idf,
     combined,
     effective,
+    effective_lead,
     leading,
     normalized,
     rank_of,
@@ -166,9 +167,32 @@ def test_the_longer_texts_are_the_more_they_stand_for_themselves(parts: tuple[Pa
         falling = [weight(part, mean_length=length) for length in (20.0, 100.0, 400.0)]
         assert falling == sorted(falling, reverse=True)
         assert falling[0] > 3 * falling[-1]
-    whole = [sum(weight(part, mean_length=length) for part in parts) for length in (20.0, 400.0)]
-    assert whole[0] == pytest.approx(whole[1])
-    assert weight(own, mean_length=400.0) > weight(own, mean_length=20.0)
+    shares = [weight(own, mean_length=length) / whole(parts, mean_length=length) for length in (20.0, 100.0, 400.0)]
+    assert shares == sorted(shares)
+    assert shares[-1] > 1.5 * shares[0]
+
+
+def whole(parts: tuple[Part, ...], **traits: object) -> float:
+    return sum(weight(part, **traits) for part in parts)
+
+
+def test_words_count_as_much_in_texts_of_any_length() -> None:
+    assert whole(MATCHING, mean_length=400.0) == pytest.approx(whole(MATCHING, mean_length=20.0))
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_vectors_count_less_in_longer_texts_down_to_those_of_a_piece(static: bool) -> None:
+    counts = [whole(MEANING, mean_length=length, static_vectors=static) for length in (20.0, 30.0, 90.0, 150.0, 900.0)]
+    assert counts[0] == pytest.approx(counts[1])
+    assert counts[1] > counts[2] > counts[3]
+    assert counts[3] == pytest.approx(counts[4])
+    assert counts[3] == pytest.approx(counts[0] * (0.52 if static else 0.52**0.5))
+
+
+def test_in_scripts_without_spaces_vectors_only_order_what_words_leave_open_at_any_length() -> None:
+    counts = [whole(MEANING, mean_length=length, spaceless=True) for length in (20.0, 900.0)]
+    assert counts[0] == pytest.approx(counts[1])
+    assert 0 < counts[0] < 0.1 * whole(MATCHING)
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -269,6 +293,21 @@ def test_what_nobody_has_is_not_given_to_leaders() -> None:
     before = even.copy()
     uphold(even, weights, 1.0)
     assert (even == before).all()
+
+
+def test_leaders_are_upheld_further_where_people_do_not_talk_to_each_other() -> None:
+    weights = Weights(lead=0.64)
+    assert effective_lead(weights, Traits(people=2)) == 0.64
+    assert effective_lead(weights, Traits(people=2, assistant=True)) == 0.64
+    assert effective_lead(weights, Traits(people=1, assistant=True)) == pytest.approx(0.8)
+    assert effective_lead(weights, Traits()) == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize("people", [0, 2])
+def test_lead_can_be_switched_off_and_held_as_it_is(people: int) -> None:
+    assert effective_lead(Weights(lead=0), Traits(people=people)) == 0
+    assert effective_lead(Weights(lead=1), Traits(people=people)) == 1
+    assert effective_lead(Weights(lead=0.3, adaptive=False), Traits(people=people)) == 0.3
 
 
 def test_lead_is_a_share() -> None:

@@ -64,6 +64,8 @@ AROUND_AT = MEANING_AT[1:] + MATCHING_AT[1:]
 # The weights are for messages of this mean length, in terms. Longer texts say more themselves and need what is around
 # them less: half as much where they are longer by the sum of both.
 MESSAGE_TERMS, ENOUGH_TERMS = 30.0, 100.0
+# Longer texts are embedded in pieces of about so many terms: no vector says less than one of such a piece.
+PIECE_TERMS = 150.0
 # As many words that no other record holds are a good match; the weights of words are for one.
 GOOD_TERMS, LEAST_MATCH = 3.0, 0.05
 # So many of the best by their own meaning, and by their own words, lead: a first page.
@@ -92,22 +94,22 @@ class Weights:
     `lead` is not a part: as much of window and session is credited to the record that leads by its own meaning or words
     alone, if they match less (see `uphold`).
 
-    `adaptive` weights follow what the records are like and how well the words match (see `effective`); others hold as
-    they are.
+    `adaptive` weights follow what the records are like and how well the words match (see `effective` and
+    `effective_lead`); others hold as they are.
     """
 
     vector: float = 0.50
     window_vector: float = 0.40
     session_vector: float = 0.10
-    words: float = 0.10
-    window_words: float = 0.30
+    words: float = 0.15
+    window_words: float = 0.25
     session_words: float = 0.30
     speaker: float = 0.35
     time: float = 0.30
     statement: float = 0.30
     date: float = 0.50
     own_words: float = 0.15
-    lead: float = 0.7
+    lead: float = 0.75
     adaptive: bool = True
 
     def __post_init__(self) -> None:
@@ -269,6 +271,15 @@ def effective(weights: Weights, traits: Traits) -> FloatArray:
     return np.array([given[part] for part in PARTS], np.float32)
 
 
+def effective_lead(weights: Weights, traits: Traits) -> float:
+    """How far who leads is upheld in a search like this.
+
+    People who talk to each other mostly keep to what they talk about. What is told to an assistant, or noted down, is
+    more often told in passing, amid something else: there, `lead` counts as its square root.
+    """
+    return weights.lead**0.5 if weights.adaptive and traits.people < 2 else weights.lead
+
+
 def _leave_out(given: dict[Part, float], traits: Traits) -> None:
     if traits.people < 2 or traits.assistant:
         # To an assistant, the user's question often is the evidence.
@@ -279,7 +290,7 @@ def _leave_out(given: dict[Part, float], traits: Traits) -> None:
 
 def _fit_to_length(given: dict[Part, float], mean_length: float) -> None:
     """A short message needs its neighbours to be understood; a long text stands for itself."""
-    needed = min((ENOUGH_TERMS + MESSAGE_TERMS) / (ENOUGH_TERMS + mean_length), 1.0)
+    needed = _like_a_message(mean_length)
     for own, *around in (MEANING, MATCHING):
         for part in around:
             if given[own]:
@@ -287,10 +298,17 @@ def _fit_to_length(given: dict[Part, float], mean_length: float) -> None:
             given[part] *= needed
 
 
+def _like_a_message(terms: float) -> float:
+    """1 for texts as short as messages, and the less the longer they are."""
+    return min((ENOUGH_TERMS + MESSAGE_TERMS) / (ENOUGH_TERMS + terms), 1.0)
+
+
 def _vector_trust(traits: Traits) -> float:
+    """The more one vector has to say, the less it says of each thing; an average loses more than a model does."""
     if traits.spaceless:
         return SPACELESS_TRUST
-    return STATIC_TRUST if traits.static_vectors else 1.0
+    clear = _like_a_message(min(traits.mean_length, PIECE_TERMS))
+    return float(STATIC_TRUST * clear if traits.static_vectors else clear**0.5)
 
 
 def _trust(given: dict[Part, float], parts: tuple[Part, ...], factor: float) -> None:

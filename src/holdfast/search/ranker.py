@@ -26,6 +26,7 @@ from holdfast.domain.ranking import (
     best_first,
     combined,
     effective,
+    effective_lead,
     normalized,
     rank_of,
     uphold,
@@ -162,9 +163,11 @@ class PartitionSearcher:
         participants = _participants(seen)
         understood = self._understood(query, participants, wanted.method)
 
+        def traits(best_words: float) -> Traits:
+            return self._traits(seen, participants, understood, best_words)
+
         def weigh(best_words: float) -> FloatArray:
-            weights = effective(self._weights, self._traits(seen, participants, understood, best_words))
-            return _of_method(weights, wanted.method)
+            return _of_method(effective(self._weights, traits(best_words)), wanted.method)
 
         parts = [
             self._found(place, part, rows, understood, vector, weigh, wanted.top_k, target)
@@ -181,7 +184,8 @@ class PartitionSearcher:
         absent = None
         if target is not None and target not in found.numbers:
             absent = _why_absent(places, scope, wanted, target)
-        return _ranked(found, weigh(found.best_words), self._weights.lead, wanted, described, target, absent)
+        lead = effective_lead(self._weights, traits(found.best_words))
+        return _ranked(found, weigh(found.best_words), lead, wanted, described, target, absent)
 
     def _understood(self, query: str, participants: list[str], method: Method) -> Understood:
         """By words alone, a name is a word; by meaning alone, nothing is read."""
