@@ -145,30 +145,6 @@ def test_a_memory_that_was_forgotten_since_is_not_answered_with(world: World) ->
         world.memory.correct(made.id, "Two.", subject="ana", idempotency_key="b")
 
 
-WRITTEN: dict[str, Callable[[World, str], str]] = {
-    "add": lambda it, key: str(it.memory.add("My PIN is 4711.", subject="ana", idempotency_key=key).message_ids[0]),
-    "remember": lambda it, key: it.memory.remember("My PIN is 4711.", subject="ana", idempotency_key=key).id,
-    "correct": lambda it, key: it.memory.correct(it.learned, "My PIN is 4711.", subject="ana", idempotency_key=key).id,
-    "resource": lambda it, key: (
-        it.memory.add_resource("My PIN is 4711.", subject="ana", name="note.txt", idempotency_key=key).resource.id
-    ),
-}
-
-
-@pytest.mark.parametrize("verb", WRITTEN)
-def test_what_was_forgotten_since_is_neither_brought_back_nor_answered_with(world: World, verb: str) -> None:
-    write = WRITTEN[verb]
-    written = write(world, "k")
-    if verb == "resource":
-        world.memory.delete_resource(written, subject="ana")
-    else:
-        world.memory.forget(written, subject="ana")
-    for again in (write, WRITTEN["add"]):
-        with pytest.raises(NotFound, match="was forgotten since; use a new key"):
-            again(world, "k")
-    assert not [hit for hit in world.memory.search("PIN", subject="ana") if "4711" in hit.text]
-
-
 def test_from_many_threads_a_correction_happens_once(world: World) -> None:
     with ThreadPoolExecutor(8) as threads:
         made = list(threads.map(lambda _: WRITES["correct"][0](world, "k"), range(24)))

@@ -137,10 +137,7 @@ class StoredMessages:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A stored answer to an idempotent call: the digest of the request, and JSON of ids and counts. Never text.
-
-    Once a record that it names is forgotten, the digest is empty: a short text could be guessed from it.
-    """
+    """A stored answer to an idempotent call: the digest of the request, and JSON of ids and counts. Never text."""
 
     digest: str
     body: str

@@ -397,8 +397,6 @@ def _result(
 
 
 def _kept_of(known: Answer, digest: str, entry: Entry) -> dict[str, Any]:
-    if not known.digest:
-        raise NotFound("something that this idempotency_key wrote was forgotten since; use a new key for a new call")
     if known.digest != digest:
         raise IdempotencyConflict("idempotency_key: was used for another call; use a new key for each new call")
     kept: dict[str, Any] = json.loads(known.body)

@@ -27,7 +27,6 @@ class Burial(TurnWriter, ResourceWriter, DeliveryWriter):
             self._bury(chunk, to_micros(at))
         # A memory that only lost an older revision is still there to be worked on.
         self._forget_in_jobs(record_ids)
-        self._forget_digests((row[3] for row in found), [*(row[1] for row in found), *doomed.resource_ids])
         left = self._bury_resources(doomed.resource_ids)
         self._bury_deliveries(doomed.delivery_ids, to_micros(at))
         return len(found), len(self._rows_of(record_ids, doomed.baseless)) + left

@@ -15,7 +15,7 @@ from holdfast.domain.results import Record
 from holdfast.domain.scope import Partition, PartitionKind, Scope
 from holdfast.domain.times import to_micros
 from holdfast.errors import DuplicateId, NotFound, RevisionConflict
-from holdfast.ports import Indexed, NewMessage, NewRevision, NewTurn, StoredMessages
+from holdfast.ports import Answer, Indexed, NewMessage, NewRevision, NewTurn, StoredMessages
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.audit import record_operation
 from holdfast.stores.sql.burial import Burial
@@ -45,6 +45,7 @@ _MESSAGE_COLUMNS = (
 _MEMORY_COLUMNS = (*_COLUMNS, "plane", "slot_key", "valid_from", "valid_to")
 _TEXT_COLUMNS = ("sender", "source", "external_id", "author", "reason", "metadata", "text")
 _VECTOR_COLUMNS = ("partition_id", "number", "piece", "embedder_id", "vector")
+_ANSWER_COLUMNS = ("partition_id", "key", "digest", "recorded_at", "body")
 
 _NEXT = f"SELECT {NEXT_POSITION}, {NEXT_SEQUENCE} FROM conversations c WHERE c.id = ?"
 
@@ -292,6 +293,10 @@ class SqlTransaction(Burial, UserWriter, PapersWriter, TrailWriter, LedgerWriter
             raise NotFound(f"there is no memory {memory_id} in this scope")
         self._link(row[0], evidence)
         self._db.execute("UPDATE records SET change = ? WHERE number = ?", (self._change(row[1]), row[0]))
+
+    def keep_answer(self, partition: Partition, key: str, answer: Answer, at: datetime) -> None:
+        values = (self._partition_id(partition), key, answer.digest, to_micros(at), answer.body)
+        self.dialect.insert(self._db, "answers", _ANSWER_COLUMNS, [values])
 
     # --- indexes ---
 

@@ -13,8 +13,8 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.times import to_micros
 from holdfast.errors import DuplicateId
 from holdfast.ports import NewTurn
-from holdfast.stores.sql.answers import AnswerWriter
 from holdfast.stores.sql.dialect import NewRows
+from holdfast.stores.sql.places import Places
 from holdfast.stores.sql.turn_rows import STATUSES, is_ours, turn_key, without_labels
 from holdfast.stores.sql.turns import Span
 
@@ -38,7 +38,7 @@ _WORDS = (
 )
 
 
-class TurnWriter(AnswerWriter):
+class TurnWriter(Places):
     """The part of `ports.Transaction` that is about turns."""
 
     def _thread(self, thread: Scope) -> int | None:
@@ -120,7 +120,6 @@ class TurnWriter(AnswerWriter):
         message_ids = [row[1] for row in found]
         self._forget_hashes([*message_ids, *{row[3] for row in found}])
         self._forget_in_jobs(message_ids)
-        self._forget_digests((row[2] for row in found), message_ids)
 
     def _delete_words(self, conversation: int, span: Span) -> None:
         """A label is words: what a host wrote about a turn is blanked, and written anew without labels."""

@@ -13,7 +13,6 @@ from holdfast.ports import (
     Answer,
     ListFilter,
     Store,
-    Transaction,
 )
 from holdfast.testing.contract.scribe import (
     ANA,
@@ -276,21 +275,3 @@ class ForgettingContract:
             lambda r: [r.answer(ANA.partition, "key"), r.answer(ANA.partition, "k"), r.answer(BOB.partition, "key")],
         )
         assert answers == [answer, None, None]
-
-    @scenario
-    async def test_an_answer_outlives_what_it_is_about_without_what_could_tell_what_that_said(
-        self, store: Store
-    ) -> None:
-        scribe = Scribe()
-        first, second = scribe.message("my PIN is 4711"), scribe.message("good morning")
-        await add(store, scribe.turn(ANA, first, second))
-        answers = {each.id: Answer("digest", f'{{"message_ids": ["{each.id}"]}}') for each in (first, second)}
-
-        def keep(transaction: Transaction) -> None:
-            for key, answer in answers.items():
-                transaction.keep_answer(ANA.partition, key, answer, scribe.clock.now())
-
-        await store.write(writing(ANA), keep)
-        await forget(store, ForgetTarget(ids=(first.id,)), writing(ANA), scribe.clock.step())
-        kept = await store.read(SPACE, lambda r: [r.answer(ANA.partition, key) for key in answers])
-        assert kept == [replace(answers[first.id], digest=""), answers[second.id]]
