@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,13 @@ from blank import blank
 from holdfast.search.embedders.static import StaticEmbedder
 from postgres import AnyServer, serving
 from probes import SteppingClock
+
+
+def pytest_configure() -> None:
+    """A shell that starts a program in the background has it ignore Ctrl-C, and all that it starts: tests send it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 # No test is about how long an example takes: a busy machine must not fail one.
 settings.register_profile("unhurried", deadline=None)
