@@ -164,6 +164,35 @@ def test_what_is_kept_of_an_answer_holds_no_text(tmp_path: Path) -> None:
     assert not [word for word in ("One", "heron", "crane", "forgotten.", "uk_", "key of", "user") if word in held]
 
 
+@pytest.mark.parametrize("verb", sorted(set(WRITES) - {"forget"}))
+def test_who_has_not_the_key_cannot_try_guesses_at_what_was_written(tmp_path: Path, verb: str) -> None:
+    """A digest without it would say of a forgotten text whether a guess is right: the same call keeps another one."""
+    with holdfast.open(tmp_path / "m.db", embedder="fake", work=False) as memory:
+        world = World(memory)
+        for key in ("one", "another"):
+            WRITES[verb][0](world, key)
+    with closing(sqlite3.connect(tmp_path / "m.db")) as database:
+        assert database.execute("SELECT count(DISTINCT digest) FROM answers").fetchone() == (2,)
+
+
+def test_a_call_that_an_older_version_answered_is_told_from_others(tmp_path: Path) -> None:
+    """Older versions kept the request's digest as it is."""
+    file = tmp_path / "m.db"
+    call, other = WRITES["flush"]
+    with holdfast.open(file, embedder="fake", work=False) as memory:
+        world = World(memory)
+        first = call(world, "k")
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute(
+            "UPDATE answers SET digest = ?", (digest_of_fields(Flush(Scope(subject="ana", conversation="c"))),)
+        )
+    with holdfast.open(file, embedder="fake", work=False) as memory:
+        world.memory = memory
+        assert (call(world, "k").jobs, call(world, "k").replayed) == (first.jobs, True)
+        with pytest.raises(IdempotencyConflict):
+            other(world, "k")
+
+
 def test_requests_that_differ_in_anything_but_the_key_have_digests_of_their_own() -> None:
     scope = Scope(subject="ana", conversation="c")
     target = ForgetTarget(ids=("mem_1",))

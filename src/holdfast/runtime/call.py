@@ -23,7 +23,7 @@ from holdfast.failpoints import reach
 from holdfast.ports import Answer, Reader, Transaction, Verb
 from holdfast.ports.provider import Beneath
 from holdfast.runtime.charging import charged
-from holdfast.runtime.idempotency import answer_key, check_key
+from holdfast.runtime.idempotency import answer_key, check_key, is_of, sealed
 from holdfast.runtime.requests import Composed, Core, Read, Request, Write
 
 P = TypeVar("P")
@@ -299,14 +299,12 @@ class Call:
 
     def _intend(self, transaction: Transaction, also: Callable[[Transaction], None] | None) -> dict[str, Any] | None:
         """Record the intent; or, if the call had been made before, what was kept of it."""
-        known = None
-        if (key := self._verb.idempotency_key) is not None:
-            scope = self._verb.scope
-            known = transaction.answer(scope.partition, answer_key(scope, key))
-        if known is None:
+        key, scope = self._verb.idempotency_key, self._verb.scope
+        known = None if key is None else transaction.answer(scope.partition, answer_key(scope, key))
+        if key is None or known is None:
             transaction.record(self._entry.row(Outcome.UNKNOWN))
             return None
-        kept = _kept_of(known, self._verb.digest(), self._entry)
+        kept = _kept_of(known, self._verb.digest(), key, self._entry)
         self.attribute(asked=False)
         if also is not None:
             also(transaction)
@@ -327,7 +325,7 @@ class Call:
         if (key := self._verb.idempotency_key) is not None:
             scope, entry = self._verb.scope, self._entry
             body = json.dumps({"operation_id": entry.id, **self._verb.kept(result)})
-            answer = Answer(self._verb.digest(), body)
+            answer = Answer(sealed(self._verb.digest(), key), body)
             transaction.keep_answer(scope.partition, answer_key(scope, key), answer, entry.started_at)
         transaction.settle(self._entry.end())
 
@@ -387,17 +385,18 @@ def _result(
     if known is None:
         result = verb.apply(transaction, prepared)
         body = json.dumps({"operation_id": entry.id, **verb.kept(result)})
-        transaction.keep_answer(partition, key, Answer(digest, body), entry.started_at)
+        answer = Answer(sealed(digest, verb.idempotency_key), body)
+        transaction.keep_answer(partition, key, answer, entry.started_at)
         entry.done_by = entry.id
         return result, verb.touched(result)
-    kept = _kept_of(known, digest, entry)
+    kept = _kept_of(known, digest, verb.idempotency_key, entry)
     if entry.attribution is not None:
         entry.attribution = replace(entry.attribution, asked=False)
     return verb.replayed(transaction, kept), 0
 
 
-def _kept_of(known: Answer, digest: str, entry: Entry) -> dict[str, Any]:
-    if known.digest != digest:
+def _kept_of(known: Answer, digest: str, key: str, entry: Entry) -> dict[str, Any]:
+    if not is_of(known, digest, key):
         raise IdempotencyConflict("idempotency_key: was used for another call; use a new key for each new call")
     kept: dict[str, Any] = json.loads(known.body)
     entry.done_by = kept.get("operation_id", entry.id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -10,6 +11,7 @@ from typing import Any
 
 from holdfast.domain.scope import Scope
 from holdfast.domain.text import checked_text
+from holdfast.ports import Answer
 
 MAX_KEY_CHARS = 256
 
@@ -48,6 +50,20 @@ def _fields(value: Any) -> list[object]:
         if each.name != "idempotency_key"
         for given in (getattr(value, each.name),)
     ]
+
+
+def sealed(digest: str, key: str) -> str:
+    """The digest as it is kept: under the caller's key, which is not.
+
+    A digest alone would tell whoever reads the file whether a guess at a text is right, also after the text was
+    forgotten. Under a key that nobody can guess it tells nothing.
+    """
+    return hmac.digest(key.encode(), digest.encode(), "sha256").hex()
+
+
+def is_of(known: Answer, digest: str, key: str) -> bool:
+    """Whether this is what the answer was given to. Answers of older versions hold the digest itself."""
+    return known.digest in (sealed(digest, key), digest)
 
 
 def answer_key(scope: Scope, idempotency_key: str) -> str:

@@ -34,7 +34,7 @@ from holdfast.domain.surface.writing import CandidateVerdict
 from holdfast.domain.transcript import Message
 from holdfast.ports import Answer, NewRevision, Reader, Transaction
 from holdfast.runtime import indexing
-from holdfast.runtime.idempotency import digest_of
+from holdfast.runtime.idempotency import digest_of, is_of, sealed
 from holdfast.runtime.perform import Core
 from holdfast.runtime.remember import later
 
@@ -178,7 +178,9 @@ def _decided(transaction: Transaction, evidence: Evidence, writer: Writer, ready
         return _told(given, Judgement(cited, Trust.UNTRUSTED))
     verdict = _kept(transaction, writer, ready, cited, _judged(given, cited, writer.ceiling))
     if verdict.status is not None:
-        transaction.keep_answer(partition, key, Answer(given.digest(), json.dumps(outline(verdict))), writer.now)
+        transaction.keep_answer(
+            partition, key, Answer(sealed(given.digest(), given.id), json.dumps(outline(verdict))), writer.now
+        )
     return verdict
 
 
@@ -369,7 +371,7 @@ def from_outline(candidate_id: str, kept: dict[str, object], *, replayed: bool) 
 
 
 def _again(transaction: Transaction, given: Given, known: Answer) -> CandidateVerdict:
-    if known.digest != given.digest():
+    if not is_of(known, given.digest(), given.id):
         return _told(given, Judgement(Reason.CANDIDATE_ID_REUSED, Trust.UNTRUSTED))
     verdict = from_outline(given.id, json.loads(known.body), replayed=True)
     if verdict.memory_id is not None and transaction.find(verdict.memory_id) is None:
