@@ -25,8 +25,7 @@ class Holdfast:
         self._memory: Any = holdfast.open(setup.directory / "memory.db", embedder=setup.embedder, weights=weights)
 
     def add(self, scope: str, records: Sequence[Record]) -> None:
-        for session, turns in groupby(records, key=lambda record: record.session_id):
-            self._memory.add([_message(turn) for turn in turns], subject=scope, conversation=session)
+        added(self._memory, scope, records)
 
     def search(self, scope: str, query: str, k: int) -> list[Hit]:
         return [Hit(hit.external_id, hit.text) for hit in self._memory.search(query, subject=scope, top_k=k)]
@@ -39,6 +38,12 @@ class HoldfastPlain(Holdfast):
     """The same with every part of the ranking switched off but vectors and words."""
 
     _plain = True
+
+
+def added(memory: Any, scope: str, records: Sequence[Record]) -> None:
+    """A scope's records, in their order, as its sessions."""
+    for session, turns in groupby(records, key=lambda record: record.session_id):
+        memory.add([_message(turn) for turn in turns], subject=scope, conversation=session)
 
 
 def _message(record: Record) -> dict[str, str]:
