@@ -12,7 +12,7 @@ EVAL ?= $(or $(HOLDFAST_EVAL),../shared/eval)
 UV := $(shell command -v uv 2>/dev/null)
 INSTALL = $(if $(UV),$(UV) pip install --quiet --python $(1)/bin/python,$(1)/bin/python -m pip install --quiet --disable-pip-version-check)
 
-.PHONY: serve demo test check format bench bench-retrieval bench-engine bench-gateway bench-runtime bench-control soak lock clean
+.PHONY: serve demo test check format bench bench-retrieval bench-kinds bench-engine bench-gateway bench-runtime bench-control soak lock clean
 
 serve: $(VENV)/.installed
 	$(BIN)/holdfast serve
@@ -47,6 +47,12 @@ bench: bench-retrieval bench-engine bench-gateway bench-runtime bench-control
 bench-retrieval: $(BENCH)/.installed
 	HOLDFAST_EVAL=$(EVAL) $(BENCH)/bin/python -m bench.retrieval --embedder static
 	HOLDFAST_EVAL=$(EVAL) $(BENCH)/bin/python -m bench.retrieval --embedder onnx
+
+# Fetches packages from PyPI, npm and Debian, and takes more than half an hour: `make bench` leaves it out.
+bench-kinds: $(BENCH)/.installed
+	HOLDFAST_EVAL=$(EVAL) $(BENCH)/bin/python -m bench.retrieval.kinds build --into bench/results/kinds
+	HOLDFAST_EVAL=$(EVAL) $(BENCH)/bin/python -m bench.retrieval.kinds measure --from bench/results/kinds --embedder static
+	HOLDFAST_EVAL=$(EVAL) $(BENCH)/bin/python -m bench.retrieval.kinds measure --from bench/results/kinds --embedder onnx
 
 bench-engine: $(BENCH)/.installed
 	$(BENCH)/bin/python -m bench.engine

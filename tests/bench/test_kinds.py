@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ sys.path.insert(0, str(ROOT))
 
 from bench.retrieval import datasets  # noqa: E402
 from bench.retrieval.datasets import Dataset, Question, Record, Scope  # noqa: E402
-from bench.retrieval.kinds import chats, comments, compare, documents, functions, prose, shape, talk  # noqa: E402
+from bench.retrieval.kinds import chats, comments, compare, documents, functions, measure, prose, shape, talk  # noqa: E402
 from bench.retrieval.kinds.prose import Section  # noqa: E402
 
 MANUAL = """\
@@ -258,6 +259,31 @@ def test_the_best_plain_ranking_is_the_one_compared_with() -> None:
     assert compare.row("talk", measured) == (
         "| talk | 2 | 1.000 | 0.500 | words | 0.250 | +50.0 ± 0.0 | +25.0 ± 25.0 |"
     )
+
+
+def test_every_ranking_is_asked_every_counted_question() -> None:
+    records = shape.written_down("quay", [("one", [("a", "Ropes are tied to rings."), ("b", "The tide is low.")])])
+    questions = tuple(Question(query, query, (gold,), "own", counted) for query, gold, counted in QUESTIONS)
+    found = measure.measured(Dataset("quay", (Scope("quay", records, questions),)), "static", FirstFound())
+    assert set(found) == {compare.FULL, *compare.PLAIN}
+    assert all(quality.recall == (1.0, 1.0) for quality in found.values())
+
+
+QUESTIONS = (("Where are ropes tied?", "a", True), ("Is the tide low?", "b", True), ("Whose boat?", "a", False))
+
+
+class FirstFound:
+    """Scores of the first result alone."""
+
+    def one(self, ranked: Iterable[str], gold: Iterable[str]) -> dict[str, float]:
+        hit = float(next(iter(ranked), "") in set(gold))
+        return {"recall@10": hit, "ndcg@10": hit}
+
+    def mean(self, rows: Sequence[dict[str, float]], key: str) -> float:
+        return compare.mean([row[key] for row in rows])
+
+    def unique(self, ids: Iterable[str]) -> list[str]:
+        return list(dict.fromkeys(ids))
 
 
 def _conversation() -> Scope:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.retrieval import datasets, scoring
 from bench.retrieval.datasets import Dataset
-from bench.retrieval.embedders import Model, OnnxModel, StaticModel, Vectors
+from bench.retrieval.embedders import OnnxModel, StaticModel, Vectors
 from bench.retrieval.kinds import chats, comments, compare, documents, functions, shape, talk
 from bench.retrieval.kinds.measure import KeptEmbedder, measured
 from bench.retrieval.kinds.sources import HALVES
@@ -30,17 +30,18 @@ def build(into: Path, data: Path) -> None:
 
 def measure(given: Path, data: Path, embedder: str, only: Sequence[str]) -> None:
     scorer = scoring.load_scorer(data)
-    model: Model = StaticModel() if embedder == "static" else OnnxModel(data / "minilm")
-    vectors = Vectors(model, given / "cache" / f"vectors-{embedder}.db")
-    print(f"### {model.name}\n\n{compare.heading()}", flush=True)
+    vectors = None
+    if embedder == "onnx":
+        vectors = Vectors(OnnxModel(data / "minilm"), given / "cache" / "vectors.db")
+    print(f"### {vectors.name if vectors else StaticModel.name}\n\n{compare.heading()}", flush=True)
     for name in only or sorted(path.stem for path in given.glob("*.json")):
+        print(name, file=sys.stderr, flush=True)
         dataset = datasets.load(given, name)
-        print(f"{name}: embedding", file=sys.stderr, flush=True)
-        vectors.prepare(dataset.texts())
-        vectors.prepare(dataset.queries())
-        print(f"{name}: searching", file=sys.stderr, flush=True)
-        print(compare.row(name, measured(dataset, KeptEmbedder(model, vectors), scorer)), flush=True)
-    vectors.close()
+        if vectors:
+            vectors.prepare(dataset.texts())
+            vectors.prepare(dataset.queries())
+        chosen = KeptEmbedder(vectors) if vectors else embedder
+        print(compare.row(name, measured(dataset, chosen, scorer)), flush=True)
 
 
 def _built(cache: Path, data: Path) -> Iterator[Dataset]:

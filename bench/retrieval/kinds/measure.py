@@ -8,7 +8,7 @@ import numpy as np
 
 import holdfast
 from bench.retrieval.datasets import Dataset
-from bench.retrieval.embedders import FloatArray, Model, Vectors
+from bench.retrieval.embedders import FloatArray, Vectors
 from bench.retrieval.kinds.compare import FULL, PLAIN, Quality
 from bench.retrieval.scoring import Scorer
 from bench.retrieval.systems.holdfast import added
@@ -18,11 +18,14 @@ _TOP_K = 10
 
 
 class KeptEmbedder:
-    """Implements `ports.Embedder` with vectors that are kept on disk: the next run embeds nothing again."""
+    """Implements `ports.Embedder` with vectors that are kept on disk: the next run embeds nothing again.
 
-    def __init__(self, model: Model, vectors: Vectors) -> None:
-        self.fingerprint = model.fingerprint
-        self.dimensions = model.dims
+    For models that run. The static embedder is given by its name: it is as fast, and rankings know it.
+    """
+
+    def __init__(self, vectors: Vectors) -> None:
+        self.fingerprint = vectors.name
+        self.dimensions = vectors.dims
         self.local = True
         self._vectors = vectors
 
@@ -33,7 +36,7 @@ class KeptEmbedder:
         """The vectors are the caller's."""
 
 
-def measured(dataset: Dataset, embedder: KeptEmbedder, scorer: Scorer) -> dict[str, Quality]:
+def measured(dataset: Dataset, embedder: KeptEmbedder | str, scorer: Scorer) -> dict[str, Quality]:
     """Every ranking's scores of every counted question."""
     rankings = {FULL: None, **{name: holdfast.Weights.plain(*parts) for name, parts in PLAIN.items()}}
     with tempfile.TemporaryDirectory(prefix="bench-kinds-") as directory:
@@ -45,7 +48,7 @@ def measured(dataset: Dataset, embedder: KeptEmbedder, scorer: Scorer) -> dict[s
 
 
 def _quality(
-    store: Path, embedder: KeptEmbedder, weights: holdfast.Weights | None, dataset: Dataset, scorer: Scorer
+    store: Path, embedder: KeptEmbedder | str, weights: holdfast.Weights | None, dataset: Dataset, scorer: Scorer
 ) -> Quality:
     with holdfast.open(store, embedder=embedder, weights=weights) as memory:
         rows = [
