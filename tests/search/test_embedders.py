@@ -10,7 +10,8 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import tracemalloc
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,9 +21,11 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from holdfast.domain.ranking import FloatArray
+from holdfast.domain.text import MAX_QUERY_CHARS, MAX_TEXT_CHARS
 from holdfast.errors import EmbedderMisconfigured, EmbedderUnavailable
 from holdfast.ports import Embedder, Purpose
 from holdfast.ports.models import Embedded, Usage
+from holdfast.search.analyzer import TextAnalyzer
 from holdfast.search.embedders import static
 from holdfast.search.embedders.fake import FakeEmbedder
 from holdfast.search.embedders.onnx import OnnxEmbedder
@@ -124,6 +127,54 @@ def test_a_static_vector_is_the_same_to_the_last_bit_alone_and_among_others(stat
     assert all(
         np.array_equal(static_embedder.vectors([text])[0], row) for text, row in zip(texts, together, strict=True)
     )
+
+
+def test_static_vectors_made_in_parts_are_those_of_one_sum_to_the_last_bit(static_embedder: StaticEmbedder) -> None:
+    chance = random.Random(7)
+    ideographs = [chr(code) for code in range(0x4E00, 0x9FFF)]
+    faces = [chr(code) for code in range(0x1F600, 0x1F640)]
+    texts = ["", *TEXTS, "a", " ", "\n", "word " * 3_000, "x" * 20_000, ""]
+    texts += ["".join(chance.choices(ideographs, k=chance.randint(1, 900))) for _ in range(100)]
+    texts += ["".join(chance.choices(faces, k=chance.randint(1, 900))) for _ in range(50)]
+    texts += [" ".join(chance.choices(["the", "cat", "sleeps", "Lisbon", "漢字"], k=30)) for _ in range(500)]
+    chance.shuffle(texts)
+    texts.insert(100, "".join(chance.choices(ideographs + faces, k=60_000)))
+    table = static._read_table(static._installed() / static._WEIGHTS)
+    expected = np.concatenate([in_one_sum(table, static_embedder.tokens.tokenizer, text) for text in texts])
+    assert np.array_equal(static_embedder.vectors(texts).view(np.uint32), expected.view(np.uint32))
+    for text, row in zip(texts[90:110], expected[90:110], strict=True):
+        assert np.array_equal(static_embedder.vectors([text])[0].view(np.uint32), row.view(np.uint32))
+
+
+def in_one_sum(table: FloatArray, tokenizer: Tokenizer, text: str) -> FloatArray:
+    tokens = tokenizer.encode(text, add_special_tokens=False).ids
+    if not tokens:
+        return np.zeros((1, table.shape[1]), np.float32)
+    sums = np.add.reduceat(table[tokens], [0], axis=0)
+    unit: FloatArray = sums / np.maximum(np.sqrt(np.einsum("ij,ij->i", sums, sums))[:, None], np.float32(1e-12))
+    return unit
+
+
+@pytest.mark.parametrize("script", ["记忆", "😀"])
+def test_the_longest_text_takes_little_memory_to_embed(static_embedder: StaticEmbedder, script: str) -> None:
+    text = script * (MAX_TEXT_CHARS // len(script))
+    # Each piece another, so that none is looked up only once.
+    pieces = [f"{at}{piece}" for at, piece in enumerate(TextAnalyzer().analyze(text).pieces)]
+    assert traced_peak(lambda: static_embedder.vectors(pieces)) < 40_000_000
+
+
+def test_one_long_text_takes_little_memory_to_embed(static_embedder: StaticEmbedder) -> None:
+    """No longer one is ever embedded in one piece: a query as long as may be."""
+    assert traced_peak(lambda: static_embedder.vectors(["😀" * MAX_QUERY_CHARS])) < 20_000_000
+
+
+def traced_peak(work: Callable[[], object]) -> int:
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def test_the_words_whose_tokens_are_kept_are_bounded(

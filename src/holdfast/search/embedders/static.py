@@ -8,7 +8,7 @@ gives the same vector on every machine.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
@@ -17,7 +17,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
-from holdfast.domain.ranking import FloatArray
+from holdfast.domain.ranking import FloatArray, IntArray
 from holdfast.errors import EmbedderMisconfigured
 from holdfast.loops import aside
 from holdfast.ports import Purpose
@@ -28,7 +28,10 @@ _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 # Up to here a batch takes a millisecond or two: a thread would cost more than it frees.
 _INLINE_CHARS = 20_000
-_BATCH = 2_048
+# What is worked on at once. A character is up to four tokens, and a token a row of the table: a batch of so many texts
+# would be gigabytes in a script that the tokenizer spells out byte by byte.
+_BATCH_CHARS = 32_768
+_GATHERED_TOKENS = 4_096
 CACHED_WORDS = 50_000
 _MAX_WORD_CHARS = 32
 _FEW_WORDS = 24
@@ -76,8 +79,8 @@ class StaticEmbedder:
         if len(texts) == 1:
             return self._one(texts[0])
         found = np.zeros((len(texts), self.dimensions), np.float32)
-        for start in range(0, len(texts), _BATCH):
-            self._embed_into(found[start : start + _BATCH], texts[start : start + _BATCH])
+        for batch in _batches(texts):
+            self._embed_into(found[batch], texts[batch])
         return found
 
     def _embed_into(self, found: FloatArray, texts: Sequence[str]) -> None:
@@ -88,14 +91,24 @@ class StaticEmbedder:
             return
         flat = np.fromiter(chain.from_iterable(ids), np.int64, int(sizes.sum()))
         starts = (np.cumsum(sizes) - sizes)[there]
-        found[there] = _unit(np.add.reduceat(self._table.take(flat, axis=0), starts, axis=0))
+        found[there] = _unit(self._sums(flat, starts))
 
     def _one(self, text: str) -> FloatArray:
         """The same for a single text, to the last bit, with a third of the steps."""
         (ids,) = self.tokens.of((text,))
         if not ids:
             return np.zeros((1, self.dimensions), np.float32)
-        return _unit(np.add.reduceat(self._table.take(ids, axis=0), _FROM_THE_FIRST, axis=0))
+        return _unit(self._sums(ids, _FROM_THE_FIRST))
+
+    def _sums(self, tokens: Sequence[int] | IntArray, starts: IntArray) -> FloatArray:
+        """The rows of tokens, summed from each start to the next."""
+        if len(tokens) <= _GATHERED_TOKENS:
+            return _summed(self._table, tokens, starts)
+        # Sums of parts would differ in their last bits; fewer columns at a time do not, for each is summed on its own.
+        width = max(1, _GATHERED_TOKENS * self.dimensions // len(tokens))
+        strips = [self._table[:, at : at + width] for at in range(0, self.dimensions, width)]
+        tokens = np.asarray(tokens, np.int64)
+        return np.concatenate([_summed(strip, tokens, starts) for strip in strips], axis=1)
 
 
 class Tokens:
@@ -152,6 +165,21 @@ def tokenizes_by_word(tokenizer: Tokenizer) -> bool:
         and all("<" in content for content in own)
         and not any(_MARK in token.lstrip(_MARK) for token in vocabulary)
     )
+
+
+def _batches(texts: Sequence[str]) -> Iterator[slice]:
+    start = chars = 0
+    for at, text in enumerate(texts):
+        chars += len(text)
+        if chars > _BATCH_CHARS and at > start:
+            yield slice(start, at)
+            start, chars = at, len(text)
+    yield slice(start, len(texts))
+
+
+def _summed(table: FloatArray, tokens: Sequence[int] | IntArray, starts: IntArray) -> FloatArray:
+    sums: FloatArray = np.add.reduceat(table.take(tokens, axis=0), starts, axis=0)
+    return sums
 
 
 def _unit(sums: FloatArray) -> FloatArray:
