@@ -48,7 +48,7 @@ bench-retrieval: $(BENCH)/.installed
 	HOLDFAST_EVAL=$(EVAL) $(BENCH)/bin/python -m bench.retrieval --embedder static
 	HOLDFAST_EVAL=$(EVAL) $(BENCH)/bin/python -m bench.retrieval --embedder onnx
 
-# Fetches packages from PyPI, npm and Debian, and takes more than half an hour: `make bench` leaves it out.
+# Fetches packages from PyPI, npm and Debian, and takes well over twenty minutes: `make bench` leaves it out.
 bench-kinds: $(BENCH)/.installed
 	HOLDFAST_EVAL=$(EVAL) $(BENCH)/bin/python -m bench.retrieval.kinds build --into bench/results/kinds
 	HOLDFAST_EVAL=$(EVAL) $(BENCH)/bin/python -m bench.retrieval.kinds measure --from bench/results/kinds --embedder static
