@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from holdfast.domain.ranking import (
+    ALONE,
+    AROUND_AT,
     LEADERS,
     MATCHING,
     MEANING,
     PARTS,
+    VECTOR_AT,
     FloatArray,
     Part,
     Traits,
     Weights,
+    apart,
     best_first,
     bm25,
     bm25_idf,
@@ -164,10 +168,13 @@ def test_the_weights_are_for_messages() -> None:
 def test_the_longer_texts_are_the_more_they_stand_for_themselves(parts: tuple[Part, ...]) -> None:
     own, *around = parts
     for part in around:
-        falling = [weight(part, mean_length=length) for length in (20.0, 100.0, 400.0)]
+        falling = [weight(part, people=2, mean_length=length) for length in (20.0, 100.0, 400.0)]
         assert falling == sorted(falling, reverse=True)
         assert falling[0] > 3 * falling[-1]
-    shares = [weight(own, mean_length=length) / whole(parts, mean_length=length) for length in (20.0, 100.0, 400.0)]
+    shares = [
+        weight(own, people=2, mean_length=length) / whole(parts, people=2, mean_length=length)
+        for length in (20.0, 100.0, 400.0)
+    ]
     assert shares == sorted(shares)
     assert shares[-1] > 1.5 * shares[0]
 
@@ -280,7 +287,7 @@ def test_a_record_that_leads_is_not_held_back_by_its_surroundings() -> None:
     raw = raw_of(vector=[0.9, 0.3, 0.2], window_words=[0.0, 0.3, 0.1], session_words=[0.0, 0.3, 0.3])
     even = normalized(raw)
     before = weights @ even
-    uphold(even, weights, 0.7)
+    uphold(even, weights, 0.7, np.zeros(3, np.float32))
     after = weights @ even
     assert before[1] > before[0]
     assert after[0] > after[1]
@@ -291,14 +298,71 @@ def test_what_nobody_has_is_not_given_to_leaders() -> None:
     raw = raw_of(vector=[0.9, 0.3], window_words=[0.0, 0.0], session_words=[0.2, 0.2])
     even = normalized(raw)
     before = even.copy()
-    uphold(even, weights, 1.0)
+    uphold(even, weights, 1.0, np.ones(2, np.float32))
     assert (even == before).all()
 
 
+def test_what_stands_apart_is_judged_by_itself_however_far_from_the_best_it_is() -> None:
+    """Each part of what is around a record is raised to its own match of the same kind, and never lowered."""
+    weights = effective(Weights(), Traits(people=2, mean_length=20))
+    raw = raw_of(
+        vector=[0.0, 0.5, 1.0], window_vector=[1.0, 0.2, 0.0], words=[0.0, 0.25, 1.0], window_words=[1.0, 0.0, 0.2]
+    )
+    even = normalized(raw)
+    before = even.copy()
+    # So far down that it does not lead.
+    uphold(even, weights, 1e-9, floats(1, 1, 0.5))
+    assert even[PARTS.index(Part.WINDOW_VECTOR)] == pytest.approx([1.0, 0.5, 0.5])
+    assert even[PARTS.index(Part.WINDOW_WORDS)] == pytest.approx([1.0, 0.25, 0.5])
+    assert even[PARTS.index(Part.SESSION_WORDS)] == pytest.approx(before[PARTS.index(Part.SESSION_WORDS)])
+
+
+def unit(*values: float) -> FloatArray:
+    vector = np.array(values, np.float32)
+    return vector / np.float32(np.linalg.norm(vector))
+
+
+def standing_apart(record: FloatArray, *neighbours: FloatArray, mean: FloatArray) -> float:
+    products = floats(sum(float(record @ each) for each in neighbours))
+    around = floats(sum(float(mean @ each) for each in neighbours))
+    return float(apart(products, floats(len(neighbours)), floats(float(record @ mean)), around, float(mean @ mean))[0])
+
+
+def test_a_record_stands_apart_from_neighbours_that_are_no_nearer_to_it_than_any_others() -> None:
+    common = np.array([0.6, 0, 0, 0], np.float32)
+    garden, tooth = unit(0.6, 0.8, 0, 0), unit(0.6, 0, 0.8, 0)
+    assert standing_apart(garden, garden, garden, mean=common) == 0
+    assert standing_apart(tooth, garden, garden, mean=common) == 1
+    assert 0 < standing_apart(tooth, garden, unit(0.6, 0, 0.1, 0.79), mean=common) < 1
+    assert standing_apart(tooth, mean=common) == 0
+
+
+@given(
+    st.lists(st.floats(-1, 1, width=32), min_size=4, max_size=4).filter(any),
+    st.lists(st.floats(-1, 1, width=32), min_size=4, max_size=4).filter(any),
+)
+def test_how_far_a_record_stands_apart_is_a_share(one: list[float], other: list[float]) -> None:
+    assume(np.linalg.norm(one) > 1e-3 and np.linalg.norm(other) > 1e-3)
+    record, neighbour = unit(*one), unit(*other)
+    for mean in (np.zeros(4, np.float32), (record + neighbour) / 2, record):
+        assert 0 <= standing_apart(record, neighbour, mean=mean) <= 1
+        assert standing_apart(record, record, mean=mean * np.float32(0.5)) == 0
+
+
+def test_what_one_person_says_is_judged_less_by_its_surroundings() -> None:
+    """As far as with a text that is long enough; and a longer one by no less than before."""
+    short = {people: effective(Weights(), Traits(people=people, mean_length=10)) for people in (1, 2)}
+    assert short[1][AROUND_AT] == pytest.approx(short[2][AROUND_AT] * np.float32(ALONE))
+    assert short[1][VECTOR_AT] > short[2][VECTOR_AT]
+    assert short[1].sum() == pytest.approx(short[2].sum() - Weights().statement)
+    long = {people: effective(Weights(), Traits(people=people, mean_length=300)) for people in (1, 2)}
+    assert long[1][AROUND_AT] == pytest.approx(long[2][AROUND_AT])
+
+
 def test_leaders_are_upheld_further_where_people_do_not_talk_to_each_other() -> None:
-    weights = Weights(lead=0.64)
-    assert effective_lead(weights, Traits(people=2)) == 0.64
-    assert effective_lead(weights, Traits(people=2, assistant=True)) == 0.64
+    weights = Weights(lead=0.4096)
+    assert effective_lead(weights, Traits(people=2)) == 0.4096
+    assert effective_lead(weights, Traits(people=2, assistant=True)) == 0.4096
     assert effective_lead(weights, Traits(people=1, assistant=True)) == pytest.approx(0.8)
     assert effective_lead(weights, Traits()) == pytest.approx(0.8)
 

@@ -123,13 +123,21 @@ def test_it_finds_nearly_all_that_the_exact_search_finds(opener: Opener) -> None
 
 
 def test_scores_are_those_of_the_exact_search(opener: Opener) -> None:
+    """Another record comes first only where both are as good; a score is measured from the one that does."""
+    asked, same = queries(20), 0
     with opener() as memory:
         talk(memory, 1_500)
-        exact = {query: memory.search(query, subject="ana")[0] for query in queries(20)}
+        exact = [memory.search(query, subject="ana") for query in asked]
         memory.drain()
-        for query, best in exact.items():
-            found = memory.search(query, subject="ana")[0]
-            assert found.score == pytest.approx(best.score, abs=0.02)
+        for query, expected in zip(asked, exact, strict=True):
+            best, found = expected[0], memory.search(query, subject="ana")[0]
+            if found.id == best.id:
+                same += 1
+                assert found.score == pytest.approx(best.score, abs=0.02)
+            else:
+                [as_exactly] = [hit for hit in expected if hit.id == found.id]
+                assert as_exactly.score == pytest.approx(best.score, abs=0.002)
+    assert same >= 18
 
 
 @pytest.mark.parametrize(

@@ -159,6 +159,26 @@ def test_what_was_said_around_it_lifts_a_record() -> None:
     assert found(search(reader, "sail Norway"))[:2] == [4, 5]
 
 
+def test_what_stands_apart_from_its_surroundings_is_not_judged_by_them() -> None:
+    """Told in passing, in talk about a garden; the last of that talk goes on about it."""
+    garden = "the roses and the beans in the garden grow well"
+    talk = [Entry(garden, conversation=0, said_at=second) for second in range(6)]
+    talk[3] = replace(talk[3], text="my dentist moved to the harbour street")
+    reader = reader_of(*talk, Entry("we walked along a street", conversation=1), Entry("the dentist", conversation=2))
+
+    def matching(number: int, lead: float) -> dict[str, float]:
+        # So little that nobody leads.
+        target = search(reader, "which street has the dentist", weights=Weights(lead=lead), target=number).target
+        assert target is not None
+        return {name: normalized for name, (_, normalized, _) in target[1].parts.items()}
+
+    judged, held_back = matching(4, 1e-9), matching(4, 0)
+    assert judged["window_words"] == pytest.approx(judged["words"])
+    assert judged["window_vector"] == pytest.approx(judged["vector"])
+    assert held_back["window_words"] < judged["window_words"]
+    assert matching(6, 1e-9) == pytest.approx(matching(6, 0))
+
+
 @pytest.mark.parametrize(
     "query", ["我的猫在哪里？", "¿Dónde está mi gato?", "Où est mon chat ?", "मेरी बिल्ली कहाँ है", "؟"]
 )

@@ -70,6 +70,10 @@ PIECE_TERMS = 150.0
 GOOD_TERMS, LEAST_MATCH = 3.0, 0.05
 # So many of the best by their own meaning, and by their own words, lead: a first page.
 LEADERS = 10
+# Where one person speaks, or nobody does, no more than this share of their weight is left to window and session.
+ALONE = 0.7
+# Neighbours are alike from here on: by how much of the way from any two records' cosine to 1 their own cosine lies.
+ALIKE = 0.2
 # How far vectors are trusted that are averages of token vectors, and any in a script without spaces: most models know
 # it as single characters, which the words hold better.
 STATIC_TRUST, SPACELESS_TRUST = 0.6, 0.02
@@ -92,7 +96,8 @@ class Weights:
     own_words      the query is in the first person, and the record is the user's own
 
     `lead` is not a part: as much of window and session is credited to the record that leads by its own meaning or words
-    alone, if they match less (see `uphold`).
+    alone, if they match less; and what stands apart from its window is not judged by it (see `uphold`). 0 switches both
+    off.
 
     `adaptive` weights follow what the records are like and how well the words match (see `effective` and
     `effective_lead`); others hold as they are.
@@ -202,16 +207,20 @@ def leading(scores: FloatArray) -> tuple[IntArray, FloatArray]:
     return rows, np.maximum(1 - places / LEADERS, 0).astype(np.float32)
 
 
-def uphold(even: FloatArray, weights: FloatArray, lead: float) -> None:
-    """Raise, in place, what is around the leaders to match at least as far as they lead.
+def uphold(even: FloatArray, weights: FloatArray, lead: float, apart: FloatArray) -> None:
+    """Raise, in place, what is around a row to match at least as far as the row leads, or stands apart and matches.
 
     A remark in a conversation about something else has nothing around it that matches; were it not for this, any row
     amid a weak match of the other kind would pass it. Vectors that count less than words uphold less, too.
     """
+    # A part on which all are equal says nothing, of these rows neither.
+    around = [at for at in AROUND_AT if weights[at] and even[at].any()]
+    if apart.any():
+        for at in around:
+            own = VECTOR_AT if at in MEANING_AT else WORDS_AT
+            even[at] = np.maximum(even[at], apart * even[own])
     meaning, matching = float(weights[MEANING_AT].sum()), float(weights[MATCHING_AT].sum())
     trust = min(meaning / matching, 1.0) if matching else 1.0
-    # A part on which all are equal says nothing, of leaders neither.
-    around = [at for at in AROUND_AT if weights[at] and even[at].any()]
     for arm, share in ((VECTOR_AT, trust), (WORDS_AT, 1.0)):
         rows, led = leading(even[arm])
         for at in around:
@@ -248,6 +257,19 @@ def window_cosines(cosines: FloatArray, count: FloatArray, products: FloatArray)
     return (cosines / lengths).astype(np.float32, copy=False)
 
 
+def apart(products: FloatArray, count: FloatArray, usual: FloatArray, around: FloatArray, square: float) -> FloatArray:
+    """How far records have nothing to do with their neighbours: 1 if no more than with any other, 0 if they are alike.
+
+    `products` are the sums of a record's cosines with its neighbours and `count` how many these are; `usual` is its
+    product with the mean of all vectors, `around` the sum of its neighbours', and `square` the mean's with itself.
+    Without the mean, which all vectors of a kind share, records would be as near to one another as their embedder has
+    everything. Who has no neighbours stands apart from none.
+    """
+    likeness = products - count * usual - around + count * np.float32(square)
+    scale = np.maximum(count * np.float32(ALIKE * max(1 - square, 1e-6)), np.float32(1e-6))
+    return np.where(count > 0, np.clip(1 - likeness / scale, 0, 1), 0).astype(np.float32, copy=False)
+
+
 @dataclass(frozen=True, slots=True)
 class Traits:
     """What a search meets: the records that it sees, the query's script, what made the vectors, and how words match."""
@@ -265,7 +287,7 @@ def effective(weights: Weights, traits: Traits) -> FloatArray:
     given = {part: weights.of(part) for part in PARTS}
     if weights.adaptive:
         _leave_out(given, traits)
-        _fit_to_length(given, traits.mean_length)
+        _fit_to_need(given, traits)
         _trust(given, MEANING, _vector_trust(traits))
         _trust(given, MATCHING, traits.words_match)
     return np.array([given[part] for part in PARTS], np.float32)
@@ -275,9 +297,9 @@ def effective_lead(weights: Weights, traits: Traits) -> float:
     """How far who leads is upheld in a search like this.
 
     People who talk to each other mostly keep to what they talk about. What is told to an assistant, or noted down, is
-    more often told in passing, amid something else: there, `lead` counts as its square root.
+    more often told in passing, amid something else: there, `lead` counts as its fourth root.
     """
-    return weights.lead**0.5 if weights.adaptive and traits.people < 2 else weights.lead
+    return weights.lead**0.25 if weights.adaptive and traits.people < 2 else weights.lead
 
 
 def _leave_out(given: dict[Part, float], traits: Traits) -> None:
@@ -288,9 +310,9 @@ def _leave_out(given: dict[Part, float], traits: Traits) -> None:
         given[Part.OWN_WORDS] = 0.0
 
 
-def _fit_to_length(given: dict[Part, float], mean_length: float) -> None:
-    """A short message needs its neighbours to be understood; a long text stands for itself."""
-    needed = _like_a_message(mean_length)
+def _fit_to_need(given: dict[Part, float], traits: Traits) -> None:
+    """A message between people needs its neighbours to be understood; a long text, or one's own, needs them less."""
+    needed = min(_like_a_message(traits.mean_length), 1.0 if traits.people > 1 else ALONE)
     for own, *around in (MEANING, MATCHING):
         for part in around:
             if given[own]:

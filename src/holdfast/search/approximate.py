@@ -28,6 +28,7 @@ from holdfast.domain.ranking import (
     FloatArray,
     IntArray,
     Part,
+    apart,
     window_cosines,
 )
 from holdfast.ports import Nearest
@@ -59,7 +60,8 @@ class Found:
     """What one partition brings to a search: rows of its view, and a row of raw values per part.
 
     `low` and `high` are the bounds of each part over all `candidates`, also over those that were not looked at;
-    `embedded` are the rows that have a vector to compare.
+    `embedded` are the rows that have a vector to compare, and `apart` says how far each has nothing to do with its
+    neighbours.
     """
 
     rows: IntArray
@@ -69,6 +71,7 @@ class Found:
     candidates: int
     best_words: float
     embedded: BoolArray
+    apart: FloatArray
 
 
 def exact(seen: Seen, wanted: IntArray, query: Understood, vector: FloatArray | None) -> Found:
@@ -78,7 +81,8 @@ def exact(seen: Seen, wanted: IntArray, query: Understood, vector: FloatArray | 
     vectors = seen.view.vectors
     comparable = vector is not None and vectors.rows.shape[1:] == vector.shape
     embedded = (vectors.whole[wanted] >= 0) & comparable
-    return Found(wanted, raw, raw.min(axis=1), raw.max(axis=1), len(wanted), best_words, embedded)
+    apart_here = seen.sight.apart[wanted] if comparable else np.zeros(len(wanted), np.float32)
+    return Found(wanted, raw, raw.min(axis=1), raw.max(axis=1), len(wanted), best_words, embedded, apart_here)
 
 
 class Pool:
@@ -133,7 +137,8 @@ class Pool:
         bounds = np.concatenate((raw[MEANING_AT], looked.measured(edges, usual)), axis=1)
         low[MEANING_AT], high[MEANING_AT] = bounds.min(axis=1), bounds.max(axis=1)
         low[_SESSION_AT] = min(low[_SESSION_AT], least)
-        return Found(rows, raw, low, high, len(self._wanted), best_words, looked.embedded(rows))
+        apart_here = looked.apart(rows, self._mean())
+        return Found(rows, raw, low, high, len(self._wanted), best_words, looked.embedded(rows), apart_here)
 
     def _rows(self, *some: IntArray) -> IntArray:
         """All of them, each once, in order."""
@@ -198,6 +203,15 @@ class Pool:
             sample = _Sample.of(view, self._nearest)
             view.samples.put("sessions", sample)
         return sample.sessions(self._seen, self._vector)
+
+    def _mean(self) -> FloatArray:
+        """Of the sample's vectors, as an exact search has it."""
+        view, sight = self._seen.view, self._seen.sight
+        mean: FloatArray | None = view.samples.get(sight)
+        if mean is None:
+            mean = _Looked(self._seen, self._nearest, self._vector, sight.sample).mean()
+            view.samples.put(sight, mean)
+        return mean
 
 
 def _largest(values: FloatArray, most: int) -> IntArray:
@@ -339,6 +353,21 @@ class _Looked:
         count = np.float32(1) + self._there[before] + self._there[after]
         windows = window_cosines(self._whole[at] + self._whole[before] + self._whole[after], count, products)
         return np.stack((self._own[at], windows * self._there[at], self._in_session(rows, at, usual)))
+
+    def mean(self) -> FloatArray:
+        """Of all vectors that were looked at."""
+        mean: FloatArray = self._vectors[self._there].mean(axis=0) if self._there.any() else self._vectors[-1]
+        return mean
+
+    def apart(self, rows: IntArray, mean: FloatArray) -> FloatArray:
+        """How far each row has nothing to do with its neighbours."""
+        links, at = self._seen.links, self._place[rows]
+        before, after = self._place[links.previous[rows]], self._place[links.following[rows]]
+        own, previous, following = (self._vectors[places] for places in (at, before, after))
+        products = _products(previous, own) + _products(own, following)
+        count = self._there[before].astype(np.float32) + self._there[after]
+        usual, around = (np.einsum("ij,j->i", vectors, mean) for vectors in (own, previous + following))
+        return apart(products, count, usual, around, float(mean @ mean)) * self._there[at]
 
     def embedded(self, rows: IntArray) -> BoolArray:
         return self._there[self._place[rows]]

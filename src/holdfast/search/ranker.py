@@ -63,7 +63,8 @@ class _Candidates:
     """The rows of all partitions that were looked at: their numbers, and a row of raw values per part.
 
     `low` and `high` are the bounds of each part over all `count` candidates, and `best_words` is how well words match
-    the best row that the search sees, wanted or not. `embedded` are those that have a vector to compare.
+    the best row that the search sees, wanted or not. `embedded` are those that have a vector to compare, and `apart`
+    says how far each has nothing to do with its neighbours.
     """
 
     numbers: IntArray
@@ -73,6 +74,7 @@ class _Candidates:
     count: int
     best_words: float
     embedded: BoolArray
+    apart: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +272,7 @@ def _together(parts: list[tuple[Seen, Found]]) -> _Candidates:
         sum(found.candidates for _, found in parts),
         max(found.best_words for _, found in parts),
         np.concatenate([found.embedded for _, found in parts]),
+        np.concatenate([found.apart for _, found in parts]),
     )
 
 
@@ -333,7 +336,7 @@ def _weighed(found: _Candidates, weights: FloatArray, lead: float, method: Metho
     used = weights > 0
     even[used] = normalized(found.raw[used], found.low[used], found.high[used])
     if lead:
-        uphold(even, weights, lead)
+        uphold(even, weights, lead, found.apart)
     result = combined(found.raw, even, weights)
     # What only stands beside a word does not hold it.
     needed = [WORDS_AT] if method is Method.KEYWORD else _MATCHING

@@ -14,7 +14,7 @@ import numpy as np
 
 from holdfast.domain.conditions import Condition
 from holdfast.domain.memory import GUARDED_PLANES, OPEN_PLANES, Plane, Status
-from holdfast.domain.ranking import BoolArray, FloatArray, IntArray
+from holdfast.domain.ranking import BoolArray, FloatArray, IntArray, apart
 from holdfast.domain.results import HitKind
 from holdfast.domain.scope import Scope
 from holdfast.domain.times import to_micros
@@ -23,20 +23,27 @@ from holdfast.ports import Wanted
 from holdfast.search.columns import MESSAGE, NEVER
 from holdfast.search.conditions import met
 from holdfast.search.postings import SmallArray
+from holdfast.search.vectors import cosines_of
 from holdfast.search.view import Links, PartitionView
 
+# About so many rows say what any two have in common.
+_SAMPLE = 1_000
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Sight:
     """What holds for the visible rows of one view, whatever is asked. It does not hold the view, which keeps it.
 
     `lengths` has one value per row, 0 where it is not visible, and one more for the neighbour that is not there. In
     `sessions`, what is outside any conversation has one number more than there are. `span` is when the first and the
-    last of it was said.
+    last of it was said. `apart` says of each row how far it has nothing to do with its neighbours,
+    and `sample` are rows that say what any two have in common.
     """
 
     visible: BoolArray
     links: Links
+    sample: IntArray
+    apart: FloatArray
     documents: int
     terms: int
     lengths: FloatArray
@@ -87,6 +94,7 @@ def _mark(condition: Condition | None) -> bytes | None:
 
 def _sight(view: PartitionView, visible: BoolArray) -> Sight:
     columns, names, links = view.columns, view.names, view.links_among(visible)
+    sample = _sample(view, visible, links)
     documents = int(np.count_nonzero(visible))
     lengths = np.zeros(view.size + 1, np.float32)
     lengths[:-1] = np.where(visible, columns.length, 0)
@@ -101,6 +109,8 @@ def _sight(view: PartitionView, visible: BoolArray) -> Sight:
     return Sight(
         visible=visible,
         links=links,
+        sample=sample,
+        apart=_apart(view, visible, links, sample),
         documents=documents,
         terms=int(columns.length[visible].sum()),
         lengths=lengths,
@@ -115,6 +125,31 @@ def _sight(view: PartitionView, visible: BoolArray) -> Sight:
         has_assistant=assistant >= 0 and bool((columns.role[visible] == assistant).any()),
         span=(int(moments.min()), int(moments.max())),
     )
+
+
+def _sample(view: PartitionView, visible: BoolArray, links: Links) -> IntArray:
+    """Some of those that have neighbours, in the order of the records: the same ones, however the view grew."""
+    rows = np.flatnonzero(visible & ((links.previous >= 0) | (links.following >= 0)))
+    return rows[np.argsort(view.columns.number[rows], kind="stable")][:: len(rows) // _SAMPLE + 1]
+
+
+def _apart(view: PartitionView, visible: BoolArray, links: Links, sample: IntArray) -> FloatArray:
+    """Per row, how far it has nothing to do with its neighbours; 0 where that cannot be told."""
+    vectors, size = view.vectors, view.size
+    some = vectors.whole[sample]
+    some = some[some >= 0]
+    if not len(some):
+        return np.zeros(size, np.float32)
+    there = visible & (vectors.whole >= 0)
+    mean = vectors.rows[some].mean(axis=0)
+    usual, present, to_following = (np.zeros(size + 1, np.float32) for _ in range(3))
+    usual[:size], _ = cosines_of(vectors, mean, there)
+    present[:size] = there
+    to_following[:size] = links.to_following
+    before, after = present[links.previous], present[links.following]
+    products = to_following[links.previous] * before + links.to_following * after
+    around = usual[links.previous] + usual[links.following]
+    return apart(products, before + after, usual[:size], around, float(mean @ mean)) * there
 
 
 def _visible(view: PartitionView, scope: Scope, wanted: Wanted) -> BoolArray:

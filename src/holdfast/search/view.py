@@ -84,7 +84,7 @@ class PartitionView:
         self.postings = postings
         # What searches worked out about this view, for the next one of the same scope (`seen.Sight`).
         self.sights: Recent[object, Any] = Recent()
-        self.samples: Recent[str, Any] = Recent()
+        self.samples: Recent[object, Any] = Recent()
         self._buffers = buffers
 
     @classmethod
