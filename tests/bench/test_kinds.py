@@ -6,6 +6,7 @@ import math
 import random
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -222,6 +223,17 @@ def test_an_aside_within_a_turn_is_part_of_its_text() -> None:
         assert aside.text in texts[host]
         assert told[host].session_id != aside.session_id
         assert aside.id not in texts
+
+
+def test_what_is_told_in_passing_has_nothing_of_its_own_talk_around_it() -> None:
+    told, amid = _conversation(), replace(_conversation(), name="others")
+    scope = talk.in_passing(told, amid, talk.beside)
+    asked = {gold for question in scope.questions for gold in question.gold}
+    assert asked
+    assert {record.id for record in scope.records if not record.id.startswith("others:")} == asked
+    assert [record.id for record in scope.records if record.id not in asked] == [
+        f"others:{each.id}" for each in amid.records
+    ]
 
 
 def test_joined_turns_are_of_one_side_and_asked_for_in_the_first_person() -> None:

@@ -4,7 +4,8 @@ Where nobody has a name, questions that name people are asked in the first perso
 a name leads to what was said to who bears it.
 
 An aside is a turn that holds an answer and was moved to another session, at a place drawn by lot. Only questions whose
-evidence was moved, all of it, are asked of such data.
+evidence was moved, all of it, are asked of such data. What it was said amid stays where it was, and still looks like an
+answer. In the sets `passing` it does not: there, the turns that hold answers are told amid another's conversations.
 """
 
 import random
@@ -35,6 +36,8 @@ def all_sets(data: Path) -> list[Dataset]:
         "asides-people": (with_asides(scope, beside) for scope in people),
         "asides-one": (with_asides(scope, beside) for scope in one),
         "asides-within": (with_asides(scope, within) for scope in one),
+        "passing": (in_passing(scope, amid, beside) for scope, amid in zip(one, one[1:] + one[:1], strict=True)),
+        "passing-within": (in_passing(scope, amid, within) for scope, amid in zip(one, one[1:] + one[:1], strict=True)),
     }
     return [Dataset(name, tuple(scopes)) for name, scopes in made.items()]
 
@@ -88,6 +91,15 @@ def with_asides(scope: Scope, move: Move) -> Scope:
     staying = [record for record in scope.records if record.id not in moved]
     records, now = move(chance, staying, [record for record in scope.records if record.id in moved])
     asked = [question for question in askable if moved.issuperset(question.gold)]
+    return replace(scope, records=tuple(records), questions=tuple(_asked_of(asked, now)))
+
+
+def in_passing(scope: Scope, amid: Scope, move: Move) -> Scope:
+    """What answers the questions of one scope, told amid the records of another; of these, none are asked for."""
+    asked = [question for question in scope.questions if question.counted and not _DATED.search(question.query)]
+    told = {gold for question in asked for gold in question.gold}
+    others = [replace(record, id=f"{amid.name}:{record.id}") for record in amid.records]
+    records, now = move(random.Random(scope.name), others, [record for record in scope.records if record.id in told])
     return replace(scope, records=tuple(records), questions=tuple(_asked_of(asked, now)))
 
 
