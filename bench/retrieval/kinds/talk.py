@@ -5,7 +5,7 @@ a name leads to what was said to who bears it.
 
 An aside is a turn that holds an answer and was moved to another session, at a place drawn by lot. Only questions whose
 evidence was moved, all of it, are asked of such data. What it was said amid stays where it was, and still looks like an
-answer. In the sets `passing` it does not: there, the turns that hold answers are told amid another's conversations.
+answer. In the sets `passing-…` it does not: there, the turns that hold answers are told amid another's conversations.
 """
 
 import random
@@ -36,7 +36,7 @@ def all_sets(data: Path) -> list[Dataset]:
         "asides-people": (with_asides(scope, beside) for scope in people),
         "asides-one": (with_asides(scope, beside) for scope in one),
         "asides-within": (with_asides(scope, within) for scope in one),
-        "passing": (in_passing(scope, amid, beside) for scope, amid in zip(one, one[1:] + one[:1], strict=True)),
+        "passing-beside": (in_passing(scope, amid, beside) for scope, amid in zip(one, one[1:] + one[:1], strict=True)),
         "passing-within": (in_passing(scope, amid, within) for scope, amid in zip(one, one[1:] + one[:1], strict=True)),
     }
     return [Dataset(name, tuple(scopes)) for name, scopes in made.items()]
