@@ -42,6 +42,21 @@ def test_verify_is_clean_and_finds_damage(ana: Holdfast, tmp_path: Path) -> None
     assert ana("store", "verify", "--json").json["ok"] is False
 
 
+def test_damaged_indexes_are_made_anew_and_nothing_is_restored(ana: Holdfast, tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "memory.db") as connection:
+        connection.execute("UPDATE records SET terms = x'' WHERE number = 1")
+    connection.close()
+    ran = ana("store", "verify")
+    assert ran.code == 1
+    assert "damaged: records have the terms of their text: 1 rows" in ran.out
+    assert "`holdfast store rebuild`" in ran.out
+    assert "backup" not in ran.out
+    checks = {check["name"]: check for check in ana("doctor", "--json").json["checks"]}
+    assert "`holdfast store rebuild`" in checks["integrity"]["advice"]
+    assert ana("store", "rebuild").code == 0
+    assert ana("store", "verify").code == 0
+
+
 def test_rebuild_keeps_what_a_search_finds(ana: Holdfast) -> None:
     before = ana("search", "wine", "--subject", "ana", "--json").json
     ran = ana("store", "rebuild")

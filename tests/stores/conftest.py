@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from damage import Place
 from openers import own
 
 from holdfast import failpoints
+from holdfast.domain.scope import Scope
+from holdfast.ports import Store
+from holdfast.testing.contract.scribe import ANA, Scribe, add, put
+from holdfast.testing.contract.transcripts import governed
 from postgres import AnyServer, Proxy
 
 
@@ -33,3 +40,28 @@ def at_commit() -> Iterator[Callable[[Callable[[], None]], None]]:
 
     yield arm
     failpoints.arm(None)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    server = None if request.param == "sqlite" else request.getfixturevalue("postgres")
+    location = str(tmp_path / "memory.db") if server is None else server.store_url()
+    scribe = Scribe()
+    message, memory = scribe.message("canary one"), scribe.revision(Scope(subject="ana"), "canary learned")
+    made = Place(location, server, message.id, memory.id)
+
+    async def fill(store: Store) -> None:
+        try:
+            await add(store, governed(scribe.turn(ANA, message, "canary two"), "t1"))
+            await add(store, governed(scribe.turn(ANA, "canary three"), "t2"))
+            await add(store, scribe.turn(ANA, "canary four"))
+            await add(store, scribe.turn(replace(ANA, conversation="other"), "canary elsewhere"))
+            await put(store, replace(memory, evidence=(message.id,)))
+        finally:
+            await store.close()
+
+    asyncio.run(fill(made.opened()))
+    assert made.checked().issues == ()
+    yield made
+    if server is not None:
+        server.drop(location)

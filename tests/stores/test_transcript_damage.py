@@ -3,97 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pytest
+from damage import Place
 
-from holdfast.domain.derived import RepairIssueKind, TranscriptCheck
-from holdfast.domain.ids import MemoryId, MessageId
-from holdfast.domain.results import Finding
-from holdfast.domain.scope import Scope
+from holdfast.domain.derived import RepairIssueKind
 from holdfast.errors import StoreCorrupt
-from holdfast.ports import Store
-from holdfast.stores.postgres import PostgresStore
-from holdfast.stores.sqlite import SqliteStore
-from holdfast.testing.contract.scribe import ANA, EMBEDDER, EVERYTHING, Scribe, add, put, reading
-from holdfast.testing.contract.transcripts import governed
-from postgres import AnyServer, schema_of
+from holdfast.testing.contract.scribe import ANA, reading
 
 _KIND = RepairIssueKind
-
-
-@dataclass(frozen=True)
-class Place:
-    """A store with a transcript of three turns, and a hand that reaches past it into its tables."""
-
-    location: str
-    server: AnyServer | None
-    message: MessageId
-    memory: MemoryId
-
-    def opened(self) -> Store:
-        return SqliteStore(self.location) if self.server is None else PostgresStore(self.location)
-
-    def damage(self, *statements: str) -> None:
-        if self.server is None:
-            with closing(sqlite3.connect(self.location, isolation_level=None)) as database:
-                for statement in statements:
-                    database.execute(statement)
-            return
-        script = "; ".join(statements)
-        # As the database itself may be made to, by whoever restores half of it.
-        self.server.execute(
-            f"SET search_path = {schema_of(self.location)}, public; SET session_replication_role = replica; {script};"
-            " SET session_replication_role = DEFAULT; SET search_path = public"
-        )
-
-    def checked(self, limit: int = 20) -> TranscriptCheck:
-        async def look(store: Store) -> TranscriptCheck:
-            try:
-                return await store.read(reading(ANA), lambda r: r.check_transcript(ANA, limit))
-            finally:
-                await store.close()
-
-        return asyncio.run(look(self.opened()))
-
-    def findings(self) -> Sequence[Finding]:
-        async def look(store: Store) -> Sequence[Finding]:
-            try:
-                return (await store.read(EVERYTHING, lambda r: r.integrity(EMBEDDER)))[1]
-            finally:
-                await store.close()
-
-        return asyncio.run(look(self.opened()))
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
-    server = None if request.param == "sqlite" else request.getfixturevalue("postgres")
-    location = str(tmp_path / "memory.db") if server is None else server.store_url()
-    scribe = Scribe()
-    message, memory = scribe.message("canary one"), scribe.revision(Scope(subject="ana"), "canary learned")
-    made = Place(location, server, message.id, memory.id)
-
-    async def fill(store: Store) -> None:
-        try:
-            await add(store, governed(scribe.turn(ANA, message, "canary two"), "t1"))
-            await add(store, governed(scribe.turn(ANA, "canary three"), "t2"))
-            await add(store, scribe.turn(ANA, "canary four"))
-            await add(store, scribe.turn(replace(ANA, conversation="other"), "canary elsewhere"))
-            await put(store, replace(memory, evidence=(message.id,)))
-        finally:
-            await store.close()
-
-    asyncio.run(fill(made.opened()))
-    assert made.checked().issues == ()
-    yield made
-    if server is not None:
-        server.drop(location)
-
 
 _OTHER = "(SELECT id FROM conversations WHERE name = 'other')"
 _OWN = "(SELECT id FROM conversations WHERE name = 'chat')"

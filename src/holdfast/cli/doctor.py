@@ -23,7 +23,8 @@ from holdfast.cli.options import Json, StoreOptions, unfolded
 from holdfast.cli.safety import on_one_line
 from holdfast.cli.words import counted
 from holdfast.domain.location import is_served, shown
-from holdfast.domain.results import Stats
+from holdfast.domain.papers import MENDS, Mend
+from holdfast.domain.results import Finding, Stats
 from holdfast.domain.scope import EVERYWHERE
 from holdfast.errors import AccessDenied, ConfigurationError, HoldfastError
 from holdfast.settings import read_settings
@@ -162,10 +163,17 @@ def _store(path: str, chosen: StoreOptions) -> Iterator[Check]:
     yield Check("contents", Health.OK, _contents(found))
     yield from _vectors(found.embedder, chosen.embedder or read_settings().embedder)
     for finding in verification.findings:
-        yield Check("integrity", Health.FAIL, f"{finding.check}: {finding.problem}", "restore the store from a backup")
+        yield Check("integrity", Health.FAIL, f"{finding.check}: {finding.problem}", _how_to_mend(finding))
     if verification.ok:
         yield Check("integrity", Health.OK, f"{sum(verification.checked.values()):,} rows checked")
     yield _waiting(found)
+
+
+def _how_to_mend(finding: Finding) -> str:
+    mend = MENDS.get(finding.check)
+    if mend is Mend.REINDEX:
+        return "`holdfast store rebuild`; nothing that was said or learned is lost"
+    return "restore the store from a backup" if mend is None else "`holdfast store repair --apply`"
 
 
 def _vectors(made_by: str, chosen: str) -> Iterator[Check]:

@@ -18,8 +18,8 @@ from holdfast.cli.progress import progress, working
 from holdfast.cli.safety import on_one_line
 from holdfast.cli.words import counted, sized
 from holdfast.domain.location import shown
-from holdfast.domain.papers import Mend, StoreRepair
-from holdfast.domain.results import Stats
+from holdfast.domain.papers import MENDS, Mend, StoreRepair
+from holdfast.domain.results import Stats, Verification
 from holdfast.domain.scope import EVERYWHERE
 from holdfast.settings import read_settings
 
@@ -152,9 +152,19 @@ def verify(chosen: StoreOptions, as_json: Json = False) -> None:
         for finding in verification.findings:
             print(on_one_line(f"damaged: {finding.check}: {finding.problem}"))
         checked = ", ".join(f"{name} {number:,}" for name, number in verification.checked.items())
-        print(f"Checked {checked}. {'All is well' if verification.ok else 'Restore the store from a backup'}.")
+        print(f"Checked {checked}. {_advice(verification)}.")
     if not verification.ok:
         raise typer.Exit(ExitCode.PROBLEM)
+
+
+def _advice(verification: Verification) -> str:
+    if verification.ok:
+        return "All is well"
+    if all(MENDS.get(finding.check) is Mend.REINDEX for finding in verification.findings):
+        return "Nothing that was said or learned is lost: `holdfast store rebuild` makes the indexes anew"
+    if all(finding.check in MENDS for finding in verification.findings):
+        return "Nothing that was said or learned is lost: `holdfast store repair --apply` mends it"
+    return "Restore the store from a backup"
 
 
 @app.command()

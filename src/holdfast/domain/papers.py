@@ -113,6 +113,8 @@ class Mend(StrEnum):
 # Which finding of `verify` each of them sees to.
 MENDS = {
     "records that are embedded have vectors": Mend.REINDEX,
+    "records have the terms of their text": Mend.REINDEX,
+    "vectors of one embedder are of one length": Mend.REINDEX,
     "vectors have their record": Mend.DROP_ORPHAN_VECTORS,
     "evidence links messages and memories": Mend.DROP_ORPHAN_LINKS,
 }

@@ -20,6 +20,7 @@ from holdfast.domain.searching import (
     Wanted,
 )
 from holdfast.ports.models import (
+    TERM_BYTES,
     Analysis,
     Analyzer,
     Clock,
@@ -51,9 +52,9 @@ from holdfast.ports.store import Reader, Store, Transaction
 from holdfast.ports.transcripts import Alias, KeptAlias, ThreadSummary, TurnState
 
 __all__ = [
-    "Alias", "Analysis", "Analyzer", "Answer", "Candidate", "Clock", "Curated", "Curator", "Delta", "Directory",
-    "Document", "Documents", "Doomed", "Embedder", "Extractor", "Flag", "Ids", "IndexRow", "Indexed", "KeptAlias",
-    "ListFilter", "Nearest", "NearestState", "NewMessage", "NewRevision", "NewTurn", "Order", "Proposal", "Purpose",
-    "QueryVector", "Ranked", "Reader", "Scored", "Searcher", "Service", "Store", "StoredMessages", "ThreadSummary",
-    "Transaction", "TurnState", "Unindexed", "Usage", "VectorBlock", "VectorRow", "Verb", "Wanted",
+    "TERM_BYTES", "Alias", "Analysis", "Analyzer", "Answer", "Candidate", "Clock", "Curated", "Curator", "Delta",
+    "Directory", "Document", "Documents", "Doomed", "Embedder", "Extractor", "Flag", "Ids", "IndexRow", "Indexed",
+    "KeptAlias", "ListFilter", "Nearest", "NearestState", "NewMessage", "NewRevision", "NewTurn", "Order", "Proposal",
+    "Purpose", "QueryVector", "Ranked", "Reader", "Scored", "Searcher", "Service", "Store", "StoredMessages",
+    "ThreadSummary", "Transaction", "TurnState", "Unindexed", "Usage", "VectorBlock", "VectorRow", "Verb", "Wanted",
 ]  # fmt: skip

@@ -94,6 +94,10 @@ class Flag(IntFlag):
     ENDS_ASKING = 8
 
 
+# What each of a text's terms takes: eight bytes of hash, and two for how often it occurs.
+TERM_BYTES = 10
+
+
 @dataclass(frozen=True, slots=True)
 class Analysis:
     """A text's terms as packed hashes and counts, how many terms it has, what it is like, and its pieces to embed."""

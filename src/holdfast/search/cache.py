@@ -13,6 +13,7 @@ from threading import Lock
 
 from holdfast.domain.scope import Partition
 from holdfast.ports import Delta, Nearest, Reader
+from holdfast.search.vectors import outgrown
 from holdfast.search.view import PartitionView
 
 Key = tuple[Partition, str]
@@ -123,7 +124,11 @@ def _start(slot: _Slot, covered: int) -> PartitionView:
 
 
 def _extended(view: PartitionView, reader: Reader, partition: Partition, embedder: str) -> PartitionView:
-    return view.extended(_delta(view, reader, partition, embedder))
+    delta = _delta(view, reader, partition, embedder)
+    if outgrown(view.vectors, delta.vectors):
+        view = PartitionView.empty(view.covered)
+        delta = _delta(view, reader, partition, embedder)
+    return view.extended(delta)
 
 
 def _delta(view: PartitionView, reader: Reader, partition: Partition, embedder: str) -> Delta:

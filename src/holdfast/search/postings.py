@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.domain.ranking import IntArray
-from holdfast.ports import IndexRow
+from holdfast.ports import TERM_BYTES, IndexRow
 
 HashArray = NDArray[np.uint64]
 SmallArray = NDArray[np.int32]
 
 MAX_COUNT = 65_535
-_HASH_BYTES, _COUNT_BYTES = 8, 2
+_HASH_BYTES = 8
 # Segments of postings are merged while the older is less than this many times the newer: few to look through, and
 # each entry is moved only a few times in its life.
 _MERGE_RATIO = 4
@@ -33,7 +33,7 @@ def pack_terms(counts: Mapping[int, int]) -> bytes:
 
 
 def unpack_terms(packed: bytes) -> dict[int, int]:
-    size = len(packed) // (_HASH_BYTES + _COUNT_BYTES)
+    size = len(packed) // TERM_BYTES
     values = struct.unpack(f"<{size}Q{size}H", packed)
     return dict(zip(values[:size], values[size:], strict=True))
 
@@ -126,9 +126,9 @@ class Postings:
 
 def segment_of(rows: Sequence[IndexRow], base: int) -> Segment:
     """The postings of new rows, of which the first gets the place `base`."""
-    sizes = [len(row.terms) // (_HASH_BYTES + _COUNT_BYTES) for row in rows]
+    sizes = [len(row.terms) // TERM_BYTES for row in rows]
     packed = list(zip(rows, sizes, strict=True))
     hashes = b"".join([row.terms[: size * _HASH_BYTES] for row, size in packed])
-    counts = b"".join([row.terms[size * _HASH_BYTES :] for row, size in packed])
+    counts = b"".join([row.terms[size * _HASH_BYTES : size * TERM_BYTES] for row, size in packed])
     records = np.repeat(np.arange(base, base + len(rows), dtype=np.int32), sizes)
     return Segment.of(np.frombuffer(hashes, "<u8"), records, np.frombuffer(counts, "<u2"))

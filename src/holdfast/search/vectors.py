@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -38,16 +39,20 @@ NO_VECTORS = Vectors(
 
 def _unit(rows: FloatArray) -> FloatArray:
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
-    unit: FloatArray = rows / np.maximum(lengths, np.float32(1e-12))
+    with np.errstate(invalid="ignore"):
+        unit: FloatArray = rows / np.maximum(lengths, np.float32(1e-12))
+    # Damaged bytes may read as no number: like nothing, rather than a score that no other can be compared with.
+    unit[~np.isfinite(lengths[:, 0])] = 0
     return unit
 
 
 def read_vectors(given: Sequence[VectorRow], numbers: IntArray) -> Vectors:
     """The vectors of records with these numbers, in this order."""
-    if not given:
+    # A model that was exchanged under its old name leaves vectors of another length, and so may damage. Of several only
+    # the usual one is compared, the newest of those that are as usual; whoever has another is found by words alone.
+    if (usual := _usual_length(given)) is None:
         return replace(NO_VECTORS, whole=np.full(len(numbers), -1, np.int64))
-    # A model that was exchanged under its old name leaves vectors of another length: only the newest kind is compared.
-    given = [row for row in given if len(row.vector) == len(given[-1].vector)]
+    given = [row for row in given if len(row.vector) == usual]
     rows = np.frombuffer(b"".join([row.vector for row in given]), "<f2").reshape(len(given), -1)
     owner = _places(np.fromiter((row.number for row in given), np.int64, len(given)), numbers)
     pieces = np.fromiter((row.piece for row in given), np.int64, len(given))
@@ -55,6 +60,16 @@ def read_vectors(given: Sequence[VectorRow], numbers: IntArray) -> Vectors:
         sequence = np.lexsort((pieces, owner))
         rows, owner = rows[sequence], owner[sequence]
     return _arranged(rows, owner, len(numbers))
+
+
+def _usual_length(given: Sequence[VectorRow]) -> int | None:
+    lengths = Counter([len(row.vector) for row in reversed(given)])
+    return max((length for length in lengths if length and length % 2 == 0), key=lengths.__getitem__, default=None)
+
+
+def outgrown(vectors: Vectors, given: Sequence[VectorRow]) -> bool:
+    """Whether some of these cannot be put beside those that are there: then it is to be seen anew which are usual."""
+    return len(vectors.rows) > 0 and any(len(row.vector) != 2 * vectors.rows.shape[1] for row in given)
 
 
 def block_vectors(block: VectorBlock, numbers: IntArray) -> Vectors:

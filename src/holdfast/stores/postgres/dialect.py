@@ -22,6 +22,7 @@ class PostgresDialect:
     trail_by_action = False
     blank_texts = "DELETE FROM texts"
     written = "TRUE"
+    vector_bytes = "2 * vector_dims(v.vector)"
 
     def among(self, column: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
         first = values[0] if values else 0

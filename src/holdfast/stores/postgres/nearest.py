@@ -194,14 +194,14 @@ def build(
     if row is None:
         return None
     number, change, embedder_id, records = row
-    last = session.execute(
+    usual = session.execute(
         "SELECT vector_dims(vector) FROM vectors WHERE partition_id = ? AND embedder_id = ?"
-        " ORDER BY number DESC, piece DESC LIMIT 1",
+        " GROUP BY vector_dims(vector) ORDER BY count(*) DESC, max(number) DESC LIMIT 1",
         (number, embedder_id),
     ).fetchone()
-    if last is None:
+    if usual is None:
         return None
-    place = Place(number, embedder_id, last[0])
+    place = Place(number, embedder_id, usual[0])
     if not go_on(0, records) or not _created(session, watch, place, records, go_on):
         return None
     return Built(place, records, change, _measured(session, place))

@@ -43,7 +43,8 @@ class Dialect(Protocol):
     `trail_by_action` says whether the trail is in order only within each kind of call.
 
     `blank_texts` is the head of the statement that takes the words of forgotten records away, and `written` the
-    condition on a row of `texts` (as `t`) that still holds some.
+    condition on a row of `texts` (as `t`) that still holds some. `vector_bytes` is how long the vector of a row of
+    `vectors` (as `v`) is.
     """
 
     @property
@@ -60,6 +61,9 @@ class Dialect(Protocol):
 
     @property
     def written(self) -> str: ...
+
+    @property
+    def vector_bytes(self) -> str: ...
 
     def among(self, column: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
         """The condition that the column is one of the values, and what to bind for it."""

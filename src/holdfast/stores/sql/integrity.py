@@ -2,8 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from holdfast.domain.memory import Plane, Status, Trust
+from holdfast.domain.papers import MENDS, Mend
 from holdfast.domain.results import Finding
+from holdfast.domain.transcript import Role
+from holdfast.ports import TERM_BYTES
 from holdfast.stores.sql.dialect import Database, Dialect
+
+
+def _listed(values: Iterable[str]) -> str:
+    return ", ".join(f"'{value}'" for value in values)
+
+
+# Of a record without its table's name. `length` counts each occurrence of a term, `terms` holds each term once. No text
+# is analyzed for it; one with a letter that has a case has a word.
+BAD_TERMS = (
+    f"status <> 'raw_deleted' AND (length(terms) % {TERM_BYTES} <> 0 OR length(terms) > {TERM_BYTES} * length"
+    " OR length(terms) = 0 AND (length > 0 OR EXISTS (SELECT 1 FROM texts t WHERE t.number = records.number"
+    " AND lower(t.text) <> upper(t.text))))"
+)
+# Of a vector `v`, with a dialect's `vector_bytes`: its embedder's vectors are, for the most part, of another length.
+_BAD_VECTOR = (
+    "(v.embedder_id, {0}) NOT IN (SELECT embedder_id, bytes FROM (SELECT v.embedder_id, {0} AS bytes, row_number()"
+    " OVER (PARTITION BY v.embedder_id ORDER BY count(*) DESC, {0} DESC) AS place FROM vectors v"
+    " WHERE {0} > 0 AND {0} % 2 = 0 GROUP BY v.embedder_id, {0}) AS usual WHERE place = 1)"
+)
 
 # Each finds rows that must not exist.
 _CHECKS = {
@@ -18,6 +43,12 @@ _CHECKS = {
     "records that are embedded have vectors": (
         "SELECT count(*) FROM records r WHERE r.embedder_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM vectors v"
         " WHERE v.partition_id = r.partition_id AND v.number = r.number AND v.embedder_id = r.embedder_id)"
+    ),
+    "records have the terms of their text": f"SELECT count(*) FROM records WHERE {BAD_TERMS}",
+    "records are of a known kind": (
+        f"SELECT count(*) FROM records WHERE kind NOT IN (0, 1) OR status NOT IN ({_listed(Status)})"
+        f" OR plane NOT IN ({_listed(Plane)}) OR trust NOT BETWEEN {min(Trust):d} AND {max(Trust):d}"
+        f" OR kind = 1 AND plane IS NULL OR kind = 0 AND (role IS NULL OR role NOT IN ({_listed(Role)}))"
     ),
     "records lie in the partition of their scope": (
         "SELECT count(*) FROM records r JOIN scopes s ON s.id = r.scope_id WHERE s.partition_id <> r.partition_id"
@@ -105,11 +136,22 @@ _BLANK = (
 )
 
 
+def bad_vectors(dialect: Dialect, what: str) -> str:
+    """A statement that selects `what` of vectors `v` that cannot be compared with others of their embedder."""
+    return f"SELECT {what} FROM vectors v WHERE {_BAD_VECTOR.format(dialect.vector_bytes)}"
+
+
 def check(database: Database, dialect: Dialect) -> tuple[dict[str, int], list[Finding]]:
     findings = [Finding(*found) for found in dialect.check(database)]
-    for name, statement in {**_CHECKS, "texts without a record are blank": _BLANK.format(dialect.written)}.items():
+    checks = {
+        **_CHECKS,
+        "vectors of one embedder are of one length": bad_vectors(dialect, "count(*)"),
+        "texts without a record are blank": _BLANK.format(dialect.written),
+    }
+    for name, statement in checks.items():
         if wrong := int(database.execute(statement).fetchone()[0]):
-            findings.append(Finding(name, f"{wrong} rows break this"))
+            anew = "; `holdfast store rebuild` makes the indexes anew" if MENDS.get(name) is Mend.REINDEX else ""
+            findings.append(Finding(name, f"{wrong} rows break this{anew}"))
     checked = {
         table: int(database.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
         for table in (

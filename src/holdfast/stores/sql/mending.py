@@ -9,9 +9,9 @@ from holdfast.domain.events import ADMINISTRATIVE
 from holdfast.domain.papers import Mend
 from holdfast.domain.times import to_micros
 from holdfast.errors import AccessDenied
+from holdfast.stores.sql.integrity import BAD_TERMS, bad_vectors
 from holdfast.stores.sql.reach import Reach
 
-# What `unindexed` finds and a job of kind `reembed` makes anew.
 _WITHOUT_VECTORS = (
     "embedder_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.partition_id = records.partition_id"
     " AND v.number = records.number AND v.embedder_id = records.embedder_id)"
@@ -28,12 +28,10 @@ _PASSING = "kind NOT IN ({})".format(", ".join(f"'{kind}'" for kind in sorted(AD
 # Its worker has not been heard of since its lease ran out.
 _STUCK = "status = 'running' AND lease_until <= ?"
 _COUNTS = {
-    Mend.REINDEX: f"SELECT count(*) FROM records WHERE {_WITHOUT_VECTORS}",
     Mend.DROP_ORPHAN_VECTORS: f"SELECT count(*) FROM vectors WHERE {_VECTORS_OF_NOTHING}",
     Mend.DROP_ORPHAN_LINKS: f"SELECT count(*) FROM evidence WHERE {_LINKS_TO_NOTHING}",
 }
 _MENDS = {
-    Mend.REINDEX: f"UPDATE records SET embedder_id = NULL WHERE {_WITHOUT_VECTORS}",
     Mend.DROP_ORPHAN_VECTORS: f"DELETE FROM vectors WHERE {_VECTORS_OF_NOTHING}",
     Mend.DROP_ORPHAN_LINKS: f"DELETE FROM evidence WHERE {_LINKS_TO_NOTHING}",
 }
@@ -44,10 +42,16 @@ class MendingReader(Reach):
 
     def mendable(self, now: datetime, keep_events: int) -> Mapping[Mend, int]:
         self._require_everything()
-        counted = {mend: int(self._db.execute(statement).fetchone()[0]) for mend, statement in _COUNTS.items()}
+        statements = {Mend.REINDEX: f"SELECT count(*) FROM records WHERE {self._badly_indexed}", **_COUNTS}
+        counted = {mend: int(self._db.execute(statement).fetchone()[0]) for mend, statement in statements.items()}
         stuck = self._db.execute(f"SELECT count(*) FROM jobs WHERE {_STUCK}", (to_micros(now),)).fetchone()
         beyond = sum(count - keep_events for _, count in self._long_logs(keep_events))
         return {**counted, Mend.RELEASE_STUCK_JOBS: int(stuck[0]), Mend.PRUNE_EVENTS: beyond}
+
+    @property
+    def _badly_indexed(self) -> str:
+        """Of records whose terms or vectors are to be made anew."""
+        return f"({_WITHOUT_VECTORS}) OR ({BAD_TERMS}) OR number IN ({bad_vectors(self.dialect, 'v.number')})"
 
     def _long_logs(self, keep: int) -> list[tuple[str, int]]:
         """Spaces that have more events than that, and how many."""
@@ -66,7 +70,10 @@ class MendingWriter(MendingReader):
 
     def mend(self, now: datetime, keep_events: int) -> Mapping[Mend, int]:
         self._require_everything()
-        done = {mend: self._db.execute(statement).rowcount for mend, statement in _MENDS.items()}
+        # Then `unindexed` finds them, and a job of kind `reembed` makes them anew.
+        reindex = f"UPDATE records SET embedder_id = NULL WHERE {self._badly_indexed}"
+        statements = {Mend.REINDEX: reindex, **_MENDS}
+        done = {mend: self._db.execute(statement).rowcount for mend, statement in statements.items()}
         released = self._db.execute(
             f"UPDATE jobs SET status = 'queued', lease_until = NULL WHERE {_STUCK}", (to_micros(now),)
         ).rowcount

@@ -14,6 +14,7 @@ from holdfast.domain.results import Finding, HitKind, Record
 from holdfast.domain.scope import CONVERSATION_PARTS, SCOPE_PARTS, Partition, Scope
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.domain.viewing import owns, runs_the_store
+from holdfast.errors import StoreCorrupt
 from holdfast.ports import Answer, Delta, IndexRow, ListFilter, Nearest, Unindexed
 from holdfast.stores.sql import integrity, rows
 from holdfast.stores.sql.dialect import Dialect, Rows
@@ -107,7 +108,10 @@ class SqlReader(DoomReader, UserReader, TranscriptChecker, PapersReader, TrailRe
     def _built(self, found: Sequence[Any]) -> list[Record]:
         memories = [row[0] for row in found if row[1] == rows.MEMORY]
         evidence = self._evidence(memories) if memories else {}
-        return [rows.record(row, evidence.get(row[0], ())) for row in found]
+        try:
+            return [rows.record(row, evidence.get(row[0], ())) for row in found]
+        except ValueError as error:
+            raise StoreCorrupt("a record cannot be read; `holdfast store verify` says what is wrong") from error
 
     def _evidence(self, numbers: Sequence[int]) -> dict[int, list[Evidence]]:
         gathered: dict[int, list[Evidence]] = {}

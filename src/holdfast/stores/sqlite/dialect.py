@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -28,6 +28,7 @@ class SqliteDialect:
         f"{column} = iif({column} IS NULL, NULL, zeroblob(length(CAST({column} AS BLOB))))" for column in _TEXT_COLUMNS
     )
     written = f"'text' IN ({', '.join(f'typeof(t.{column})' for column in _TEXT_COLUMNS)})"
+    vector_bytes = "length(v.vector)"
 
     def among(self, column: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
         return f"{column} IN ({_marks(len(values))})", list(values)
@@ -69,7 +70,23 @@ class SqliteDialect:
 
     def check(self, database: Database) -> list[tuple[str, str]]:
         found = [("file", row[0]) for row in database.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
-        return found + [("foreign keys", f"a row of {row[0]}") for row in database.execute("PRAGMA foreign_key_check")]
+        found += [("foreign keys", f"a row of {row[0]}") for row in database.execute("PRAGMA foreign_key_check")]
+        return found + [
+            ("types", f"{count} rows of {table} hold another kind of value")
+            for table, count in _mistyped(database)
+            if count
+        ]
+
+
+def _mistyped(database: Database) -> Iterator[tuple[str, int]]:
+    """Per table, the rows with a value of another kind than its column's, which SQLite takes. Texts are blanked so."""
+    tables = database.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND name <> 'texts'"
+    ).fetchall()
+    for (table,) in tables:
+        columns = database.execute(f"PRAGMA table_info({table})").fetchall()
+        wrong = " OR ".join(f"{row[1]} IS NOT NULL AND typeof({row[1]}) <> '{row[2].lower()}'" for row in columns)
+        yield table, int(database.execute(f"SELECT count(*) FROM {table} WHERE {wrong}").fetchone()[0])
 
 
 SQLITE = SqliteDialect()

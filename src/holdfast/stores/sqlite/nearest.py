@@ -279,16 +279,19 @@ def _read(connection: sqlite3.Connection, partition: Partition, embedder: str) -
 
 def _block(connection: sqlite3.Connection, partition: int, embedder: int) -> VectorBlock | None:
     of_embedder = "FROM vectors WHERE partition_id = ? AND embedder_id = ?"
-    last = connection.execute(
-        f"SELECT length(vector) {of_embedder} ORDER BY number DESC, piece DESC LIMIT 1", (partition, embedder)
+    usual = connection.execute(
+        f"SELECT length(vector), count(*) {of_embedder} AND length(vector) > 0 AND length(vector) % 2 = 0"
+        " GROUP BY length(vector) ORDER BY count(*) DESC, max(number) DESC LIMIT 1",
+        (partition, embedder),
     ).fetchone()
-    if last is None:
+    if usual is None:
         return None
-    # A model that was exchanged under its old name leaves vectors of another length: only the newest kind is compared.
+    # A model that was exchanged under its old name leaves vectors of another length, and so may damage: only the usual
+    # kind is compared.
+    length, count = usual
     condition = f"{of_embedder} AND length(vector) = ?"
-    values = (partition, embedder, last[0])
-    (count,) = connection.execute(f"SELECT count(*) {condition}", values).fetchone()
-    numbers, rows = np.empty(count, np.int64), np.empty((count, last[0] // 2), "<f2")
+    values = (partition, embedder, length)
+    numbers, rows = np.empty(count, np.int64), np.empty((count, length // 2), "<f2")
     cursor = connection.execute(f"SELECT number, vector {condition} ORDER BY number, piece", values)
     done = 0
     while found := cursor.fetchmany(_READ):

@@ -62,7 +62,7 @@ class IndexContract:
         )  # fmt: skip
         assert (row.said_at, row.recorded_at) == (to_micros(message.said_at), to_micros(turn.recorded_at))
         assert (row.superseded_at, row.valid_from, row.valid_to) == (None, None, None)
-        assert (row.flags, row.length, bytes(row.terms)) == (0, 2, b"")
+        assert (row.flags, row.length, bytes(row.terms)) == (0, 2, analysis("two pieces").terms)
         assert row.conversation_id is not None
         assert whole.scopes[row.scope_id] == replace(ANA, app="app")
         other = rows[learned]
