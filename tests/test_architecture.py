@@ -20,13 +20,14 @@ from holdfast.settings import Settings
 
 ROOT = Path(holdfast.__file__).parent
 MODULES = {path.relative_to(ROOT).as_posix().removesuffix(".py"): path for path in sorted(ROOT.rglob("*.py"))}
-CORE = {"errors", "domain", "failpoints", "loops"}
+CORE = {"errors", "domain", "failpoints", "loops", "pool"}
 # What a room may import besides itself. `errors ← domain ← ports ← runtime ← control ← edges`; only `app` sees
 # everything. Providers are implementations: of them, only `local` stands on the runtime.
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "failpoints": set(),
     "loops": set(),
+    "pool": {"errors"},
     "domain": {"errors"},
     "ports": CORE,
     "runtime": {*CORE, "ports"},
@@ -42,7 +43,7 @@ ALLOWED: dict[str, set[str]] = {
     "library": {*CORE, "ports", "inputs", "runtime"},
     "sdk": {*CORE, "ports", "runtime", "app", "opening", "portal", "settings"},
     "wire": {*CORE, "ports", "runtime"},
-    "portal": {"errors", "loops"},
+    "portal": {"errors", "loops", "pool"},
     "sync": {"library", "portal"},
     "client": {*CORE, "ports", "runtime", "library", "portal", "wire", "settings"},
     "opening": {*CORE, "ports", "app", "client", "library", "settings", "sync"},

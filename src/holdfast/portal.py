@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import concurrent.futures.thread  # noqa: F401 - see `_close_all`
 import contextlib
 import functools
 import os
@@ -16,11 +15,13 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 
 from holdfast.errors import StoreClosed
 from holdfast.loops import over_in_one_step, running
+from holdfast.pool import Pool
 
 P = ParamSpec("P")
 R = TypeVar("R")
 A = TypeVar("A", bound="Closing")
 B = TypeVar("B")  # what is behind a face, or one of the classes that it is made of
+_ASIDE = min(32, (os.cpu_count() or 1) + 4)  # as many as Python itself would have
 _NOTICE_SECONDS = 5.0  # only a loop that is stuck takes so long
 
 
@@ -29,6 +30,8 @@ class Portal:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
+        self._aside = Pool(_ASIDE, "holdfast-aside")
+        self._loop.set_default_executor(self._aside)
         self._thread = threading.Thread(target=self._loop.run_forever, name="holdfast-loop", daemon=True)
         self._thread.start()
         self._door = threading.Lock()
@@ -91,6 +94,8 @@ class Portal:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+        # Nobody waits for an answer any more; what is stuck there must not hold up the end of the program.
+        self._aside.join(_NOTICE_SECONDS)
 
 
 async def _all_others() -> None:
@@ -179,6 +184,6 @@ def _close_all() -> None:
         _close(portal)
 
 
-# At `atexit` it is too late: by then no thread pool takes work, and closing needs one. This runs just before they end,
-# in the reverse order of registration, so after the import that registers theirs.
-getattr(threading, "_register_atexit", atexit.register)(_close_all)
+# When all threads that are no daemons have ended, also those that outlive the main thread. No thread can be started any
+# more then, and Python's own pools take no work: closing needs neither, and a `Pool` does not mind.
+atexit.register(_close_all)

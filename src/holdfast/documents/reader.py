@@ -7,7 +7,6 @@ import importlib.util
 import json
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from holdfast.documents.plain import read_plain
 from holdfast.domain.resources import Document
 from holdfast.errors import ConfigurationError, DocumentsBusy, InvalidDocument
 from holdfast.loops import running
+from holdfast.pool import Pool
 
 _PROGRAM = Path(__file__).with_name("__main__.py")
 _LIBRARIES = {
@@ -43,7 +43,7 @@ class DocumentReader:
 
     def __init__(self, limits: Limits | None = None) -> None:
         self._limits = limits or Limits()
-        self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="holdfast-documents")
+        self._threads = Pool(_AT_ONCE, "holdfast-documents")
         self._places = threading.BoundedSemaphore(_AT_ONCE + _WAITING)
 
     async def read(self, content: bytes, media_type: str | None, name: str) -> Document:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from tokenizers import Encoding, Tokenizer
 
 from holdfast.domain.ranking import FloatArray
 from holdfast.errors import EmbedderMisconfigured, EmbedderUnavailable
+from holdfast.pool import Pool
 from holdfast.ports import Purpose
 from holdfast.search.embedders.static import file_hash
 
@@ -55,9 +55,7 @@ class OnnxEmbedder:
         self._tokenizer = _read_tokenizer(tokenizer)
         self._fingerprint = f"onnx:{directory.name}:{file_hash(model)}:ort{runtime.__version__}:1"
         self._dimensions = len(self._vector("."))
-        self._threads = ThreadPoolExecutor(
-            threads or min(_MAX_THREADS, os.cpu_count() or 1), thread_name_prefix="holdfast-onnx"
-        )
+        self._threads = Pool(threads or min(_MAX_THREADS, os.cpu_count() or 1), "holdfast-onnx")
 
     @property
     def fingerprint(self) -> str:

@@ -7,7 +7,6 @@ import logging
 import re
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from enum import Enum, auto
 from typing import Any, TypeVar, cast
@@ -19,6 +18,7 @@ from holdfast.domain.operations import Operation
 from holdfast.domain.scope import Partition
 from holdfast.errors import StoreClosed
 from holdfast.loops import aside
+from holdfast.pool import Pool
 from holdfast.ports import Reader, Transaction
 from holdfast.stores.pending import Pending
 from holdfast.stores.postgres import nearest
@@ -127,7 +127,7 @@ class _Readers:
         self._opened = {first}
         self._unused: list[Session] = [first]
         self._closed = False
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="holdfast-reader")
+        self._threads = Pool(threads, "holdfast-reader")
 
     def submit(self, errand: _Errand) -> Pending:
         with self._lock:

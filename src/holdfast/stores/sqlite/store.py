@@ -12,7 +12,6 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Any, TypeVar, cast
 
@@ -21,6 +20,7 @@ from holdfast.domain.operations import Operation
 from holdfast.domain.scope import Partition
 from holdfast.errors import StoreClosed
 from holdfast.loops import aside
+from holdfast.pool import Pool
 from holdfast.ports import Reader, Transaction
 from holdfast.stores.pending import Pending
 from holdfast.stores.sqlite.connection import MEMORY, connect, open_store
@@ -124,7 +124,7 @@ class _ReaderPool:
         self._lock = threading.Lock()
         self._opened: list[sqlite3.Connection] = []
         self._closed = False
-        self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="holdfast-reader")
+        self._threads = Pool(READERS, "holdfast-reader")
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         pending = Pending()
