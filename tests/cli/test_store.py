@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+import pytest
+
 from .conftest import Holdfast
 
 
@@ -55,6 +57,31 @@ def test_damaged_indexes_are_made_anew_and_nothing_is_restored(ana: Holdfast, tm
     assert "`holdfast store rebuild`" in checks["integrity"]["advice"]
     assert ana("store", "rebuild").code == 0
     assert ana("store", "verify").code == 0
+
+
+def test_rebuild_with_an_embedder_that_nobody_named_changes_nothing(
+    ana: Holdfast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HOLDFAST_EMBEDDER")
+    ran = ana("store", "rebuild", "--json")
+    assert ran.error["code"] == "embedder_not_named"
+    assert "Rebuilt" not in ran.out
+    found = ana("store", "stats", "--json").json
+    assert (found["pending_vectors"], found["stale_vectors"], found["jobs"].get("queued", 0)) == (0, 0, 0)
+
+
+def test_what_waits_to_be_made_anew_is_not_said_to_be_found_by_words_only(ana: Holdfast, tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "memory.db") as connection:
+        connection.execute("UPDATE records SET analyzer = 0")  # as `rebuild` marks them, and is ended
+    connection.close()
+    ran = ana("search", "wine", "--subject", "ana", "--method", "vector")
+    assert "red wine" in ran.out
+    assert "by words only" not in ran.err
+    ran = ana("store", "stats")
+    assert "found by the old ones" in ran.out
+    assert "by words only" not in ran.out
+    found = ana("store", "stats", "--json").json
+    assert (found["pending_vectors"], found["stale_vectors"]) == (4, 4)  # with what was learned
 
 
 def test_rebuild_keeps_what_a_search_finds(ana: Holdfast) -> None:

@@ -278,6 +278,10 @@ def test_without_an_embedder_all_works_that_needs_no_vectors_and_what_is_added_w
                 needs_vectors("dog", subject="ana")
         with pytest.raises(EmbedderNotNamed):
             memory.flush(subject="ana")
+        with pytest.raises(EmbedderNotNamed):
+            memory.rebuild()
+        assert (memory.stats().pending_vectors, memory.stats().stale_vectors) == (1, 0)
+        assert not [job for job in jobs_of(memory) if job.kind is JobKind.REEMBED]
         memory.drain()
         assert [job.status for job in jobs_of(memory) if job.kind is JobKind.INDEX] == [JobStatus.QUEUED]
         forgotten = memory.list(subject="ana").items[-1].id
@@ -289,6 +293,28 @@ def test_without_an_embedder_all_works_that_needs_no_vectors_and_what_is_added_w
         memory.drain()
         assert memory.stats().pending_vectors == 0
     assert chosen.embedded == ["Another puppy, called Rex."]
+
+
+def test_what_waits_to_be_made_anew_is_told_from_what_has_no_vector(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    embedded_by_choice(path)
+
+    class Down(Remote):
+        async def embed(self, texts: Sequence[str], purpose: Purpose) -> FloatArray:
+            if purpose is Purpose.DOCUMENT:
+                raise EmbedderUnavailable("gone")
+            return await super().embed(texts, purpose)
+
+    with holdfast.open(path, embedder=Down(), work=False) as memory:
+        memory.add("Another puppy, called Rex.", subject="ana")
+        rebuilt = memory.rebuild()
+        assert (rebuilt.records, rebuilt.pending_vectors) == (3, 3)
+        found = memory.stats()
+        assert (found.pending_vectors, found.stale_vectors, found.without_vectors) == (3, 2, 1)
+        assert found_by_meaning(memory)
+    with holdfast.open(path, embedder=Remote(local=True), work=False) as memory:
+        memory.flush(subject="ana")
+        assert (memory.stats().pending_vectors, memory.stats().stale_vectors) == (0, 0)
 
 
 @pytest.mark.parametrize("name_it", [{"embedder": "static"}, {"settings": Settings(embedder="static")}])

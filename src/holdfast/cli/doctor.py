@@ -232,7 +232,9 @@ def _contents(found: Stats) -> str:
 
 def _waiting(found: Stats) -> Check:
     to_do = sum(found.jobs.get(status, 0) for status in ("queued", "running"))
-    detail = f"{counted(found.pending_vectors, 'record')} without vectors, {counted(to_do, 'job')} to do"
+    detail = f"{counted(found.without_vectors, 'record')} without vectors, {counted(to_do, 'job')} to do"
+    if found.stale_vectors:
+        detail = f"{counted(found.stale_vectors, 'record')} with vectors to be made anew, {detail}"
     if failed := found.jobs.get("failed", 0):
         detail += f", {counted(failed, 'attempt')} failed"
     if found.pending_vectors or to_do:

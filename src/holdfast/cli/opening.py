@@ -114,7 +114,7 @@ def do_what_is_due(memory: holdfast.Memory, chosen: StoreOptions) -> None:
 
 def warn_of_waiting(memory: holdfast.Memory, where: Where) -> None:
     """Search does not fail where vectors are missing; nobody should wonder why it finds less."""
-    if waiting := memory.stats(**where).pending_vectors:
+    if waiting := memory.stats(**where).without_vectors:
         log.warning(
             "%s can be found by words only, for want of vectors by this embedder; `holdfast store flush` makes them",
             counted(waiting, "record"),

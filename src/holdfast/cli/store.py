@@ -120,8 +120,12 @@ def stats(place: Place, chosen: StoreOptions, as_json: Json = False) -> None:
     from holdfast.cli import render
 
     render.show_facts(render.console(), {"store": shown(location(chosen)), **facts(found)})
-    if found.pending_vectors:
+    if found.without_vectors:
         print("Those without vectors are found by words only; `holdfast store flush` makes the vectors.")
+    if found.stale_vectors:
+        print(
+            "Those whose vectors wait to be made anew are found by the old ones; `holdfast store flush` makes the new."
+        )
 
 
 def facts(found: Stats) -> dict[str, str]:
@@ -134,7 +138,8 @@ def facts(found: Stats) -> dict[str, str]:
         "users": f"{found.users:,}",
         "partitions": f"{found.partitions:,}",
         "tombstones": f"{found.tombstones:,}",
-        "without vectors": f"{found.pending_vectors:,}",
+        "without vectors": f"{found.without_vectors:,}",
+        **({"vectors to be made anew": f"{found.stale_vectors:,}"} if found.stale_vectors else {}),
         "jobs": jobs or "none",
         "embedder": found.embedder,
     }

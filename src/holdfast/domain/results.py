@@ -168,7 +168,8 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """What the scope holds. `pending_vectors` are records that can be found by words, but not yet by meaning.
+    """What the scope holds. `pending_vectors` are records whose vectors are to be made: those that can be found by
+    words, but not yet by meaning, and the `stale_vectors`, found by the vectors they have until these are made anew.
 
     `approximate` is how many partitions have an approximate index; `users` are those of a whole space.
     """
@@ -184,6 +185,12 @@ class Stats:
     approximate: int = 0
     users: int = 0
     resources: int = 0
+    stale_vectors: int = 0
+
+    @property
+    def without_vectors(self) -> int:
+        """How many are found by words only."""
+        return self.pending_vectors - self.stale_vectors
 
 
 @dataclass(frozen=True, slots=True)

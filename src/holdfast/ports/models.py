@@ -14,7 +14,7 @@ from holdfast.domain.ranking import FloatArray
 from holdfast.domain.resources import Document
 from holdfast.domain.results import Record
 from holdfast.domain.transcript import Message
-from holdfast.errors import ModelError
+from holdfast.errors import HoldfastError, ModelError
 
 
 class Clock(Protocol):
@@ -82,6 +82,13 @@ class MeteredEmbedder(Embedder, Protocol):
 
     async def embed_metered(self, texts: Sequence[str], purpose: Purpose) -> Embedded:
         """As `embed`."""
+
+
+class AbsentEmbedder(Embedder, Protocol):
+    """One that stands in for an embedder that is not at hand, and embeds nothing."""
+
+    def missing(self) -> HoldfastError:
+        """What to tell whoever needs it."""
 
 
 class Flag(IntFlag):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from holdfast.domain.access import SYSTEM, Action, Grant, authorize
 from holdfast.domain.ids import OperationId
@@ -12,6 +12,7 @@ from holdfast.domain.numbers import checked_whole
 from holdfast.domain.results import Rebuilt, Stats, Verification
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.ports import Reader, Transaction
+from holdfast.ports.models import AbsentEmbedder
 from holdfast.runtime.lookup import MAX_PAGE
 from holdfast.runtime.perform import Core, Read, Write
 
@@ -64,11 +65,17 @@ class Verify(_WithCore, Read[Core, Verification]):
 
 
 @dataclass(frozen=True, slots=True)
-class Rebuild(_WithCore, Write[Core, Rebuilt]):
+class Rebuild(Write[Core, Rebuilt]):
     """Make every index anew from the texts. Search goes on with the old ones meanwhile."""
 
     action: ClassVar[Action] = Action.REBUILD
     scope: Scope
+
+    async def prepare(self, core: Core, grant: Grant) -> Core:
+        # Nothing is to wait for an embedder that nobody named.
+        if hasattr(core.embedder, "missing"):
+            raise cast(AbsentEmbedder, core.embedder).missing()
+        return core
 
     def apply(self, transaction: Transaction, prepared: Core) -> Rebuilt:
         records = transaction.mark_stale()

@@ -231,12 +231,13 @@ class SqlReader(DoomReader, UserReader, TranscriptChecker, PapersReader, TrailRe
 
     def counts(self, embedder: str, analyzer: int) -> dict[str, int]:
         within, values = self._within()
-        row = self._db.execute(_COUNTS.format(within), [analyzer, embedder, *values]).fetchone()
+        row = self._db.execute(_COUNTS.format(within), [analyzer, embedder, analyzer, embedder, *values]).fetchone()
         tombstones = self._db.execute(
             f"SELECT count(*) FROM tombstones r JOIN scopes s ON s.id = r.scope_id WHERE r.kind < 2 AND {within}",
             values,
         ).fetchone()[0]
-        counted = dict(zip(("messages", "memories", "conversations", "pending_vectors"), row, strict=True))
+        named = ("messages", "memories", "conversations", "pending_vectors", "stale_vectors")
+        counted = dict(zip(named, row, strict=True))
         reach, numbers = self._reach()
         indexed = self._db.execute(
             f"SELECT count(*) FROM nearest r WHERE {reach} AND {_OF_EMBEDDER}", [*numbers, embedder]
@@ -397,7 +398,9 @@ _COUNTS = (
     " count(*) FILTER (WHERE r.kind = 1 AND r.superseded_at IS NULL),"
     " count(DISTINCT r.conversation_id),"
     f" count(*) FILTER (WHERE {rows.SHOWN} AND (r.embedder_id IS NULL OR r.analyzer <> ?"
-    "   OR r.embedder_id <> coalesce((SELECT id FROM embedders WHERE fingerprint = ?), 0)))"
+    "   OR r.embedder_id <> coalesce((SELECT id FROM embedders WHERE fingerprint = ?), 0))),"
+    f" count(*) FILTER (WHERE {rows.SHOWN} AND r.analyzer <> ?"
+    "   AND r.embedder_id = (SELECT id FROM embedders WHERE fingerprint = ?))"
     " FROM records r JOIN scopes s ON s.id = r.scope_id WHERE {}"
 )
 _UNINDEXED = (

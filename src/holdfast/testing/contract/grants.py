@@ -213,6 +213,7 @@ class GrantContract:
             "memories": 1,
             "conversations": 2,
             "pending_vectors": 1,
+            "stale_vectors": 0,
             "partitions": 1,
             "tombstones": 0,
             "approximate": 0,
@@ -223,3 +224,14 @@ class GrantContract:
         assert (await store.read(SPACE, lambda r: r.counts(EMBEDDER, ANALYZER)))["messages"] == 5
         # To another embedder, everything still has to be embedded: old revisions, too, for `as_of`.
         assert (await store.read(SPACE, lambda r: r.counts("another", ANALYZER)))["pending_vectors"] == 7
+
+    @scenario
+    async def test_what_has_a_vector_that_is_to_be_made_anew_is_told_from_what_has_none(self, store: Store) -> None:
+        scribe = Scribe()
+        await add(store, scribe.turn(ANA, "one", scribe.message("two", vectors=())))
+        await store.write(EVERYTHING, lambda t: t.mark_stale())
+        counts = await store.read(SPACE, lambda r: r.counts(EMBEDDER, ANALYZER))
+        assert (counts["pending_vectors"], counts["stale_vectors"]) == (2, 1)
+        # To another embedder, a vector that is not its own is none.
+        counts = await store.read(SPACE, lambda r: r.counts("another", ANALYZER))
+        assert (counts["pending_vectors"], counts["stale_vectors"]) == (2, 0)
