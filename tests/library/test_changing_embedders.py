@@ -340,18 +340,28 @@ def test_embedding_anew_goes_on_where_it_stopped(tmp_path: Path, clock: Stepping
                 raise EmbedderUnavailable("gone after the first batch")
             return await super().embed(texts, purpose)
 
-    breaking = Breaking(local=True)
+    def progress(memory: Memory) -> set[tuple[int, int]]:
+        return {(job.done, job.total) for job in jobs_of(memory) if job.kind is JobKind.REEMBED}
+
+    breaking, again = Breaking(local=True), Breaking(local=True)
     with holdfast.open(path, embedder=breaking, work=False, clock=clock) as memory:
         memory.drain()
         assert memory.stats().pending_vectors == 600 - 256
+        assert (256, 600) in progress(memory)
     clock.advance(minutes=5)
-    second = Remote(local=True)
-    with holdfast.open(path, embedder=second, work=False, clock=clock) as memory:
+    with holdfast.open(path, embedder=again, work=False, clock=clock) as memory:
+        memory.drain()
+        assert memory.stats().pending_vectors == 600 - 512
+        assert (512, 600) in progress(memory)
+    clock.advance(minutes=5)
+    third = Remote(local=True)
+    with holdfast.open(path, embedder=third, work=False, clock=clock) as memory:
         memory.drain()
         assert memory.stats().pending_vectors == 0
+        assert (600, 600) in progress(memory)
         assert memory.verify().ok
-    assert len(second.embedded) == 600 - 256
-    assert not set(second.embedded) & set(breaking.embedded)
+    assert len(third.embedded) == 600 - 512
+    assert not set(third.embedded) & {*breaking.embedded, *again.embedded}
 
 
 @pytest.mark.parametrize(

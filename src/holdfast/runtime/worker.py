@@ -336,8 +336,10 @@ class Worker:
         """Batch by batch, each committed with its progress: whoever takes over goes on where this one stopped."""
         fingerprint, version = core.embedder.fingerprint, core.analyzer.version
         counts = await core.store.read(storewide(), lambda reader: reader.counts(fingerprint, version))
-        total = counts["messages"] + counts["memories"]
-        done = after = 0
+        waiting = counts["pending_vectors"]
+        # What others have done of it counts as done.
+        total = max(counts["messages"] + counts["memories"], waiting)
+        done, after = total - waiting, 0
         while batch := await self._next_batch(after):
             # Of every company at once: what it takes is nobody's call, and in nobody's ledger.
             made = (await indexing.catch_up(core, batch)).result
