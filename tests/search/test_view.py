@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from memory_reader import Entry, MemoryReader
 
@@ -148,6 +148,7 @@ def test_bytes_count_what_is_held() -> None:
 
 
 @given(st.lists(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 40), st.integers(1, 9)), max_size=12), max_size=9))
+@example([[]] * 6)
 def test_segments_that_were_merged_hold_what_was_added(batches: list[list[tuple[int, int, int]]]) -> None:
     postings, expected, base = Postings(), {}, 0
     for batch in batches:

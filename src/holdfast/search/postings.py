@@ -87,6 +87,8 @@ class Postings:
     segments: tuple[Segment, ...] = ()
 
     def added(self, segment: Segment) -> Postings:
+        if not len(segment.records):
+            return self  # of texts without a word: nothing would ever be merged with it
         segments = list(self.segments)
         while segments and len(segments[-1].records) < _MERGE_RATIO * len(segment.records):
             segment = segments.pop().joined(segment)
