@@ -4,7 +4,7 @@
     ├── InvalidInput               what was given cannot be used; names the field
     │   ├── InvalidText            empty, too long, or not storable as Unicode
     │   ├── InvalidTimestamp
-    │   ├── InvalidScope
+    │   ├── InvalidScope           also one that does not say whose conversation is to be forgotten
     │   ├── InvalidCursor          malformed, or of another query
     │   ├── InvalidDocument        not the file that it says, broken, or too large
     │   ├── InvalidSnapshot        damaged, of another kind, or too large; nothing was imported
@@ -103,7 +103,7 @@ class InvalidTimestamp(InvalidInput):
 
 
 class InvalidScope(InvalidInput):
-    """A part of the scope is empty, too long, or holds control characters."""
+    """A part of the scope is empty, too long, holds control characters, or is wanted: whose conversation is meant."""
 
     code: ClassVar[str] = "invalid_scope"
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypedDict, TypeVar
 from holdfast.domain.access import ActorKind
 from holdfast.domain.access import Role as AccessRole
 from holdfast.domain.conditions import Condition
+from holdfast.domain.forgetting import ForgetTarget
 from holdfast.domain.memory import Plane, Validity
 from holdfast.domain.resources import MAX_CONTENT_BYTES
 from holdfast.domain.results import HitKind
@@ -270,6 +271,21 @@ def several(given: object, field: str) -> tuple[str, ...]:
     if not isinstance(given, Iterable) or not _is_many(given):
         raise InvalidInput(field, f"expected a text or a list of texts, got {type(given).__name__}")
     return tuple(given)
+
+
+def target_from(record_id: str | Iterable[str] | Missing, source: str | Missing, where: Where) -> ForgetTarget:
+    """What a forget is of: the ids or the source that were given, else the conversation or the subject of the scope."""
+    # None comes from a variable that was never set: it must not turn "this message" into "all of Ana".
+    for name, given in (("record_id", record_id), ("source", source)):
+        if given is None:
+            raise InvalidInput(name, "is None; leave it out to forget a conversation or a subject whole")
+    named = () if isinstance(record_id, Missing) else several(record_id, "record_id")
+    if not isinstance(record_id, Missing) and not named:
+        raise InvalidInput("record_id", "is an empty list; give at least one id")
+    # Beside ids or a source, the scope only narrows: it is not what is forgotten.
+    if named or not isinstance(source, Missing):
+        return ForgetTarget(ids=named, source=None if isinstance(source, Missing) else source)
+    return ForgetTarget(conversation=where.get("conversation"), subject=where.get("subject"))
 
 
 def moment_from(given: Moment | None, field: str) -> datetime | None:

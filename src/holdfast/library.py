@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar, Unpack
 
 from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor
 from holdfast.domain.conditions import Condition
-from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt, ForgetTarget
+from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt
 from holdfast.domain.ids import MessageId
 from holdfast.domain.jobs import Job, JobStatus
 from holdfast.domain.memory import Memory as MemoryRecord
@@ -56,6 +56,7 @@ from holdfast.inputs import (
     rights_from,
     scope_from,
     several,
+    target_from,
     validity_from,
     wanted_from,
 )
@@ -79,7 +80,8 @@ T = TypeVar("T")
 class AsyncMemory:
     """One memory. Every method takes the parts of a scope as keywords: subject, conversation, app, project, …
 
-    A part that is given must match; one that is not matches anything the caller may see.
+    A part that is given must match; one that is not matches anything the caller may see. `add`, `flush` and `forget` of
+    a conversation are of one: the named subject's or agent's, else nobody's.
     """
 
     def __init__(
@@ -146,7 +148,10 @@ class AsyncMemory:
         return await self._perform(Action.ADD, make)
 
     async def flush(self, *, idempotency_key: str | None = None, **where: Unpack[Where]) -> Flushed:
-        """Wait until what was said can be found by meaning, seal it, and queue the extraction of what it says."""
+        """Wait until what was said can be found by meaning, seal it, and queue the extraction of what it says.
+
+        Of one conversation: the subject's or agent's that is named, else nobody's, as with `add`.
+        """
         return await self._perform(
             Action.FLUSH,
             lambda: Flush(self._scope({"conversation": DEFAULT_CONVERSATION, **where}), idempotency_key),
@@ -335,9 +340,9 @@ class AsyncMemory:
         source: str | Missing = MISSING,
         **where: Unpack[Where],
     ) -> ForgetPreview:
-        """What `forget` with the same arguments would touch. It changes nothing."""
+        """What `forget` with the same arguments would touch, or `empty`. It changes nothing."""
         return await self._perform(
-            Action.FORGET_PREVIEW, lambda: PreviewForget(self._scope(where), _target(record_id, source, where))
+            Action.FORGET_PREVIEW, lambda: PreviewForget(self._scope(where), target_from(record_id, source, where))
         )
 
     async def forget(
@@ -352,12 +357,16 @@ class AsyncMemory:
     ) -> ForgetReceipt:
         """Forget for good: some ids, or a source, a conversation or a subject whole.
 
+        A conversation is its subject's, or its agent's; without either it is nobody's, and never whatever everybody
+        calls by that name: where only others have one, `InvalidScope` says so. An id that is not there is `NotFound`.
+        A source, conversation or subject of which nothing is there is no error: `receipt.found` is False.
+
         With the `token` of a preview, it happens only if it would still touch the same; with `expected_revision`, only
         to a record that is still at that one.
         """
 
         def make() -> Forget:
-            target = _target(record_id, source, where)
+            target = target_from(record_id, source, where)
             return Forget(self._scope(where), target, token, idempotency_key, expected_revision)
 
         return await self._perform(Action.FORGET, make)
@@ -484,17 +493,3 @@ class AsyncMemory:
 
 def _message_ids(given: Iterable[str]) -> tuple[MessageId, ...]:
     return tuple(MessageId(value) for value in several(given, "evidence"))
-
-
-def _target(record_id: str | Iterable[str] | Missing, source: str | Missing, where: Where) -> ForgetTarget:
-    # None comes from a variable that was never set: it must not turn "this message" into "all of Ana".
-    for name, given in (("record_id", record_id), ("source", source)):
-        if given is None:
-            raise InvalidInput(name, "is None; leave it out to forget a conversation or a subject whole")
-    named = () if isinstance(record_id, Missing) else several(record_id, "record_id")
-    if not isinstance(record_id, Missing) and not named:
-        raise InvalidInput("record_id", "is an empty list; give at least one id")
-    # Beside ids or a source, the scope only narrows: it is not what is forgotten.
-    if named or not isinstance(source, Missing):
-        return ForgetTarget(ids=named, source=None if isinstance(source, Missing) else source)
-    return ForgetTarget(conversation=where.get("conversation"), subject=where.get("subject"))

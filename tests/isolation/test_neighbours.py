@@ -144,6 +144,23 @@ def test_forgetting_a_conversation_of_nobody_leaves_the_conversations_of_that_na
     assert {"ana said this by default.", "bob said this by default."} <= texts(shared_house)
 
 
+@pytest.mark.parametrize("kind", [ActorKind.USER, ActorKind.AGENT])
+def test_whoever_reaches_nobody_else_is_not_told_who_has_a_conversation_of_that_name(
+    shared_house: Memory, kind: ActorKind
+) -> None:
+    eve = Acting(shared_house, Actor(kind, "eve"))
+    own = {"subject" if kind is ActorKind.USER else "agent": "eve"}
+    for name in ("hall", "nowhere"):
+        assert eve.forget_preview(conversation=name, **own).empty
+        assert not eve.forget(conversation=name, **own).found
+    refusals = []
+    for name in ("hall", "nowhere"):
+        with pytest.raises(AccessDenied) as refused:
+            eve.forget(conversation=name)
+        refusals.append(str(refused.value))
+    assert refusals[0] == refusals[1]
+
+
 def test_forgetting_a_conversation_of_a_subject_leaves_the_others_of_that_name(shared_house: Memory) -> None:
     shared_house.forget(conversation="hall", subject="ana", app="chat")
     assert "Ana in another app." not in texts(shared_house)

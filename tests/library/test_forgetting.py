@@ -8,7 +8,7 @@ import pytest
 
 import holdfast
 from holdfast import Memory
-from holdfast.errors import InvalidInput, NotFound, PreviewOutdated, RevisionConflict
+from holdfast.errors import InvalidInput, InvalidScope, NotFound, PreviewOutdated, RevisionConflict
 from holdfast.search.embedders.fake import FakeEmbedder
 from probes import SteppingClock, jobs_of, trail_of
 
@@ -155,6 +155,58 @@ def test_forgetting_what_is_not_there_forgets_nothing_and_says_so(memory: Memory
     assert memory.forget_preview(subject="nobody").empty
     receipt = memory.forget(subject="nobody")
     assert (receipt.messages, receipt.memories, receipt.tombstones) == (0, 0, 0)
+
+
+def test_whether_there_was_anything_to_forget_can_be_asked(memory: Memory, known: dict[str, str]) -> None:
+    assert memory.forget(conversation="talk", subject="ana", idempotency_key="k").found
+    assert not memory.forget(conversation="talk", subject="ana").found
+    # The same call again tells of what it did the first time.
+    assert memory.forget(conversation="talk", subject="ana", idempotency_key="k").found
+    assert not memory.forget(source="import:nothing").found
+    memory.add_resource("A page.", name="page.txt", subject="eve")
+    assert memory.forget(subject="eve").found
+
+
+@pytest.mark.parametrize("verb", ["forget", "forget_preview"])
+def test_a_conversation_that_only_others_have_is_not_forgotten_by_its_name(
+    memory: Memory, known: dict[str, str], verb: str
+) -> None:
+    forget = getattr(memory, verb)
+    with pytest.raises(InvalidScope, match="'talk' is of one subject, 'ana': name it; nothing was forgotten") as one:
+        forget(conversation="talk")
+    assert one.value.field == "subject"
+    with pytest.raises(InvalidScope, match="of one subject"):
+        forget(conversation="talk", source="import:crm")
+    for name in ("bob", "eve"):
+        memory.add("Hello.", subject=name, conversation="talk", app="chat")
+    memory.add("Hello.", agent="bot", conversation="talk")
+    with pytest.raises(InvalidScope, match="is of 3 subjects and 1 agent: name the one") as several:
+        forget(conversation="talk")
+    assert not any(name in str(several.value) for name in ("ana", "bob", "eve", "bot"))
+    # The other parts of a scope narrow what is counted, as they narrow what is forgotten.
+    with pytest.raises(InvalidScope, match="is of 2 subjects"):
+        forget(conversation="talk", app="chat")
+    assert forget(conversation="talk", app="mail").messages == 0
+    assert forget(conversation="talk", space="away").messages == 0
+    assert forget(conversation="nowhere").messages == 0
+    assert len(texts(memory)) == 5
+
+
+def test_a_conversation_that_is_nobodys_is_forgotten_by_its_name_whoever_else_has_one(
+    memory: Memory, known: dict[str, str]
+) -> None:
+    memory.add("Nobody said this.", conversation="talk")
+    assert memory.forget(conversation="talk", idempotency_key="k").messages == 1
+    assert len(texts(memory)) == 4
+    assert memory.forget(conversation="talk", idempotency_key="k").replayed
+    memory.add("Nobody said that.", conversation="talk")
+    assert not memory.forget(conversation="talk", source="import:crm").found
+    assert memory.forget(conversation="talk").messages == 1
+    # Now it is Ana's alone: a second time is told apart from a first.
+    with pytest.raises(InvalidScope, match="'ana'"):
+        memory.forget(conversation="talk")
+    memory.forget(conversation="talk", subject="ana")
+    assert not memory.forget(conversation="talk").found
 
 
 def test_two_targets_at_once_are_refused(memory: Memory, known: dict[str, str]) -> None:

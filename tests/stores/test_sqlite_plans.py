@@ -83,6 +83,17 @@ def test_lookups_by_id_walk_through_nothing(watched: Watched, scope: Scope) -> N
     assert [walk for walk in watched.walks if "FROM partitions" not in walk] == []
 
 
+def test_whose_conversation_it_is_is_sought_by_its_name(watched: Watched) -> None:
+    transaction, scribe = SqliteTransaction(watched, authorize(LOCAL_OPERATOR, Action.ADD, ANA)), Scribe()
+    transaction.add_turn(scribe.turn(ANA, scribe.message("said")), EMBEDDER, ANALYZER)
+    watched.steps.clear()
+    everybody = authorize(LOCAL_OPERATOR, Action.LIST, Scope(conversation="c"))
+    assert [each.owner for each in SqliteTransaction(watched, everybody).holding()] == ["ana"]
+    sought = [step for step in watched.steps if step.startswith(("SCAN", "SEARCH s "))]
+    assert len(sought) == 1
+    assert "(partition_id=? AND conversation=?)" in sought[0]
+
+
 def test_a_page_of_a_transcript_is_sought_whatever_lies_before_it(watched: Watched) -> None:
     scribe = Scribe()
     transaction = SqliteTransaction(watched, authorize(LOCAL_OPERATOR, Action.COMMIT_TRANSCRIPT, ANA))

@@ -38,7 +38,8 @@ def forget(
     """Forget for good: some memories or messages by ID, or a conversation, a subject or a source whole.
 
     It shows what it will touch and asks first. Afterwards the text is gone from the store, its indexes and its log,
-    and --as-of does not bring it back. Without a terminal to ask on, it needs --yes.
+    and --as-of does not bring it back. A conversation is its subject's: name it with --subject, else nobody's is meant.
+    Without a terminal to ask on, it needs --yes.
     """
     if not (yes or dry_run or sys.stdin.isatty()):
         raise Usage("there is no terminal to ask on; add --yes, or look first with --dry-run")

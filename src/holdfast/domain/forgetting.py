@@ -100,3 +100,8 @@ class ForgetReceipt:
     forgotten_at: datetime
     replayed: bool = False
     resources: int = 0
+
+    @property
+    def found(self) -> bool:
+        """Whether there was anything to forget. Forgetting a second time is no error, nor is a name that nobody has."""
+        return bool(self.messages or self.memories or self.resources)

@@ -60,6 +60,9 @@ class Reader(TranscriptReader, ControlReader, Protocol):
 
     def answer(self, partition: Partition, key: str) -> Answer | None: ...
 
+    def holding(self) -> Sequence[Partition]:
+        """Those of `partitions` in which something is kept within the grant's scope, such as in its conversation."""
+
     def doomed(self, target: ForgetTarget) -> Doomed:
         """With what rests on nothing else, and with the messages in whose place the memories among it stand."""
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from holdfast.domain.access import Action, Grant
+from holdfast.domain.access import Action, Grant, authorize
 from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt, ForgetTarget
 from holdfast.domain.ids import OperationId, checked_id
 from holdfast.domain.jobs import JobKind, NewJob
-from holdfast.domain.scope import EVERYWHERE, Scope
+from holdfast.domain.scope import EVERYWHERE, Partition, PartitionKind, Scope
 from holdfast.domain.times import from_micros, to_micros
-from holdfast.errors import InvalidInput, NotFound, PreviewOutdated, StoreError
+from holdfast.errors import InvalidInput, InvalidScope, NotFound, PreviewOutdated, StoreError
 from holdfast.failpoints import reach
 from holdfast.ports import Doomed, Reader, Transaction
 from holdfast.runtime.perform import Core, Read, Write
@@ -23,25 +24,56 @@ log = logging.getLogger("holdfast")
 _NOT_YET = OperationId("")  # the gate tells it, after the commit
 
 
-def _doomed(reader: Reader, target: ForgetTarget) -> Doomed:
+async def _held_by_others(core: Core, grant: Grant) -> tuple[Partition, ...]:
+    """Who has a conversation of the name that is to be forgotten, where nobody was named and none is nobody's.
+
+    Only for an actor who reaches them; for any other there are none.
+    """
+    if grant.scope.conversation is None or grant.scope.partition.kind is not PartitionKind.SHARED:
+        return ()
+    wide = authorize(grant.actor, grant.action, grant.scope, beneath=Action.LIST)
+    if wide.partitions is not None:
+        return ()
+    nobodys = await core.store.read(grant, _holding)
+    return () if nobodys else await core.store.read(wide, _holding)
+
+
+def _holding(reader: Reader) -> tuple[Partition, ...]:
+    return tuple(reader.holding())
+
+
+def _doomed(reader: Reader, scope: Scope, target: ForgetTarget, others: tuple[Partition, ...]) -> Doomed:
     found = reader.doomed(target)
     missing = set(target.ids) - {*found.message_ids, *found.memory_ids}
     if missing:
         raise NotFound(f"there is no memory or message {min(missing)!r:.80} in this scope; nothing was forgotten")
+    if others and not (found.message_ids or found.memory_ids or found.resource_ids or found.delivery_ids):
+        raise _whose(scope, others)
     return found
 
 
+def _whose(scope: Scope, others: tuple[Partition, ...]) -> InvalidScope:
+    """A conversation belongs to one subject, one agent, or nobody: a name alone never means all that are called so."""
+    named = f"conversation {scope.conversation!r:.80}"
+    if len(others) == 1:
+        kind, owner = others[0].kind, others[0].owner
+        return InvalidScope(kind, f"{named} is of one {kind}, {owner!r:.80}: name it; nothing was forgotten")
+    kinds = Counter(each.kind for each in others)
+    whose = " and ".join(f"{count:,} {kind}{'s' * (count > 1)}" for kind, count in sorted(kinds.items(), reverse=True))
+    return InvalidScope("subject", f"{named} is of {whose}: name the one that is meant; nothing was forgotten")
+
+
 @dataclass(frozen=True, slots=True)
-class PreviewForget(Read[None, ForgetPreview]):
+class PreviewForget(Read[tuple[Partition, ...], ForgetPreview]):
     action: ClassVar[Action] = Action.FORGET_PREVIEW
     scope: Scope
     target: ForgetTarget
 
-    async def prepare(self, core: Core, grant: Grant) -> None:
-        return None
+    async def prepare(self, core: Core, grant: Grant) -> tuple[Partition, ...]:
+        return await _held_by_others(core, grant)
 
-    def apply(self, reader: Reader, prepared: None) -> ForgetPreview:
-        found = _doomed(reader, self.target)
+    def apply(self, reader: Reader, prepared: tuple[Partition, ...]) -> ForgetPreview:
+        found = _doomed(reader, self.scope, self.target, prepared)
         everything = (*found.memory_ids, *found.derived_ids, *found.message_ids)
         return ForgetPreview(
             token=found.fingerprint,
@@ -61,7 +93,7 @@ class PreviewForget(Read[None, ForgetPreview]):
 
 
 @dataclass(frozen=True, slots=True)
-class Forget(Write[Core, ForgetReceipt]):
+class Forget(Write[tuple[Core, tuple[Partition, ...]], ForgetReceipt]):
     """With a preview's token, it happens only if it would still touch the same; with `expected_revision`, only to a
     record that is still at that one."""
 
@@ -79,17 +111,18 @@ class Forget(Write[Core, ForgetReceipt]):
         if self.expected_revision is not None and len(self.target.ids) != 1:
             raise InvalidInput("expected_revision", "is of one record; give its id, and no other")
 
-    async def prepare(self, core: Core, grant: Grant) -> Core:
-        return core
+    async def prepare(self, core: Core, grant: Grant) -> tuple[Core, tuple[Partition, ...]]:
+        return core, await _held_by_others(core, grant)
 
-    def apply(self, transaction: Transaction, prepared: Core) -> ForgetReceipt:
-        found = _doomed(transaction, self.target)
+    def apply(self, transaction: Transaction, prepared: tuple[Core, tuple[Partition, ...]]) -> ForgetReceipt:
+        core, others = prepared
+        found = _doomed(transaction, self.scope, self.target, others)
         if self.token not in (None, found.fingerprint):
             raise PreviewOutdated("what this would forget has changed since the preview; look at a new preview first")
         for record_id in self.target.ids if self.expected_revision is not None else ():
             if (there := transaction.find(record_id)) is not None:
                 check_revision(there[1], self.expected_revision)
-        return forgotten(self, transaction, prepared, found)
+        return forgotten(self, transaction, core, found)
 
     def kept(self, result: ForgetReceipt) -> dict[str, Any]:
         return kept_receipt(result)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from holdfast.domain.forgetting import ForgetTarget
+from holdfast.domain.scope import Partition, PartitionKind
 from holdfast.ports import Doomed
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.deliveries import DeliveryReader
@@ -26,8 +27,24 @@ TOOK_PLACE = (
 )
 
 
+# By the name of a conversation the index gives its scopes; each partition that has one is looked through until
+# something of it is found, as a forget there would do.
+_HOLDING = (
+    "SELECT DISTINCT p.space, p.kind, p.owner FROM scopes s JOIN partitions p ON p.id = s.partition_id WHERE {} AND ("
+    "EXISTS (SELECT 1 FROM records r WHERE r.partition_id = s.partition_id AND r.scope_id = s.id)"
+    " OR EXISTS (SELECT 1 FROM resources r WHERE r.scope_id = s.id))"
+)
+
+
 class DoomReader(ResourceReader, DeliveryReader):
     """The part of `ports.Reader` that looks ahead of a forget."""
+
+    def holding(self) -> Sequence[Partition]:
+        within, values = self._within("s")
+        return [
+            Partition(space, PartitionKind(kind), owner)
+            for space, kind, owner in self._db.execute(_HOLDING.format(within), values)
+        ]
 
     def doomed(self, target: ForgetTarget) -> Doomed:
         named = self._named(target)

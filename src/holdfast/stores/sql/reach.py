@@ -81,9 +81,9 @@ class Reach:
             return f"{column} IN (SELECT id FROM partitions WHERE space = ?)", [self._grant.scope.space]
         return self.dialect.among(column, list(self._partitions().values()))
 
-    def _within(self, *, keyed: bool = False) -> tuple[str, list[Any]]:
+    def _within(self, alias: str = "r", *, keyed: bool = False) -> tuple[str, list[Any]]:
         """`_reach`, and the other parts of the scope that were given; for statements over records and scopes."""
-        condition, values = self._reach(keyed=keyed)
+        condition, values = self._reach(alias, keyed=keyed)
         for part in FILTER_PARTS:
             if (value := getattr(self._grant.scope, part)) is not None:
                 condition += f" AND s.{part} = ?"

@@ -19,6 +19,7 @@ from holdfast.testing.contract.scribe import (
     ANALYZER,
     BOB,
     EMBEDDER,
+    SHARED,
     SPACE,
     Scribe,
     add,
@@ -169,6 +170,29 @@ class ForgettingContract:
         target = ForgetTarget(subject="ana")
         assert await forget(store, target, writing(Scope(subject="ana")), scribe.clock.step()) == (2, 0)
         assert await texts(store, reading(Scope())) == []
+
+    @scenario
+    async def test_whose_conversation_it_is_can_be_seen_by_its_name(self, store: Store) -> None:
+        scribe = Scribe()
+        for scope in (ANA, BOB, Scope(agent="bot", conversation="chat", app="app")):
+            await add(store, scribe.turn(scope, "said"))
+        await add(store, scribe.turn(Scope(subject="eve", conversation="another"), "said"))
+        noted = Scope(subject="dan", conversation="chat")
+        await put(store, scribe.revision(noted, "noted"), writing(noted))
+
+        async def holding(**where: str) -> set[str]:
+            return {each.owner for each in await store.read(reading(Scope(**where)), lambda r: r.holding())}
+
+        assert await holding(conversation="chat") == {"ana", "bob", "bot", "dan"}
+        assert await holding(conversation="chat", app="app") == {"bot"}
+        assert await holding(conversation="chat", subject="ana") == {"ana"}
+        assert await holding(conversation="nowhere") == await holding(conversation="chat", space="away") == set()
+        assert await store.read(writing(SHARED), lambda r: r.holding()) == []
+        # Names stay where they were; what counts is whether something is there.
+        await forget(store, ForgetTarget(conversation="chat"), writing(ANA), scribe.clock.step())
+        assert await holding(conversation="chat") == {"bob", "bot", "dan"}
+        await add(store, scribe.turn(SHARED, "nobody's"), writing(SHARED))
+        assert len(await store.read(writing(SHARED), lambda r: r.holding())) == 1
 
     @pytest.mark.parametrize(
         ("target", "left"),

@@ -172,6 +172,7 @@ METHODS: dict[str, tuple[_ASK, frozenset[TranscriptState]]] = {
     "mendable": (lambda r, w: r.mendable(w.known_at, 10), NEVER),
     "events": (lambda r, w: r.events(10), HANDED_OVER),  # a digest, for as long as there is content
     "doomed": (lambda r, w: r.doomed(_TARGET), NEVER),
+    "holding": (lambda r, w: r.holding(), NEVER),
     "partitions": (lambda r, w: r.partitions(), NEVER),
     "change_of": (lambda r, w: r.change_of(ANA.partition), NEVER),
     "nearest": (lambda r, w: r.nearest(ANA.partition, EMBEDDER), NEVER),
