@@ -142,7 +142,9 @@ def _stated(language: Language, clauses: Sequence[Clause], said_at: datetime) ->
 def _reading(rule: Rule, clause: Clause, text: str, phrase: str | None, said_at: datetime) -> _Reading | None:
     """What the rule reads in the clause, if it matches and the clause has what the rule needs."""
     found = rule.pattern.fullmatch(text)
-    if found is None or (rule.needs is Needs.WHOLE and clause.goes_on):
+    # One place instead of another leaves the sentence whole.
+    goes_on = clause.goes_on and not (clause.instead and "place" in rule.pattern.groupindex)
+    if found is None or (rule.needs is Needs.WHOLE and goes_on):
         return None
     if rule.needs is Needs.GREETING and not clause.greeting:
         return None

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from holdfast.extract.dates import take_leading
+from holdfast.extract.values import is_place_name
 
 MAX_READ_CHARS = 20_000
 MAX_SENTENCE_CHARS = 400
@@ -100,6 +101,10 @@ _RESTART = re.compile(
     r"|yo|ich|je|eu|pero|aber|mais|mas|me|mi|meu)\b|\s*我|\s*$",
     re.IGNORECASE,
 )
+# "I live in Sintra, not Lisbon": what it is instead of ends the sentence, or is followed by another statement.
+_INSTEAD = re.compile(
+    r"\s*not (?:in |at |from )?(?P<other>[^,]{1,60}?)(?: any ?more| any longer)?(?:,(?P<rest>.*))?", re.IGNORECASE
+)
 _FILLERS = re.compile(
     r"(?P<who>i'm|i|we|we're) (?:(?:really|also|just|absolutely|totally|still|personally|actually|currently|truly|now"
     r"|definitely|simply|recently|always|genuinely|originally|finally|officially|mainly|so|very|do"
@@ -121,7 +126,7 @@ class Clause:
     """A piece of a sentence that may be a statement, without its lead-in ("well, actually") and fillers ("really").
 
     `goes_on` tells that a list or an attribute may follow it: "I love old, rusty cars". `when` is a time phrase that
-    stood before it.
+    stood before it. `instead` tells that what follows is but the name of what is not meant: "in Sintra, not Lisbon".
     """
 
     text: str
@@ -129,6 +134,7 @@ class Clause:
     greeting: bool = False
     goes_on: bool = False
     when: str | None = None
+    instead: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +189,7 @@ def _clauses(sentence: str) -> Iterator[Clause]:
     correcting = greeting = unsettled = False
     when: str | None = None
     for text, following in _pieces(sentence):
+        instead = _is_instead(following)
         lead = _LEAD.match(text)
         rest = text
         if lead:
@@ -196,7 +203,7 @@ def _clauses(sentence: str) -> Iterator[Clause]:
         if _SETTING.match(rest):
             unsettled = True
         elif not unsettled:
-            yield Clause(_plain(rest), correcting, greeting, _goes_on(following), when)
+            yield Clause(_plain(rest), correcting or instead, greeting, _goes_on(following), when, instead)
         correcting, when = False, None
 
 
@@ -208,6 +215,12 @@ def _pieces(sentence: str) -> Iterator[tuple[str, str | None]]:
         yield sentence[start : joint.start()].strip(), after
         start = joint.end()
     yield sentence[start:].strip(), None
+
+
+def _is_instead(following: str | None) -> bool:
+    """Whether what follows names what the statement is not about, and adds nothing to what it says."""
+    found = None if following is None else _INSTEAD.fullmatch(following)
+    return found is not None and is_place_name(found["other"]) and not _goes_on(found["rest"])
 
 
 def _goes_on(following: str | None) -> bool:

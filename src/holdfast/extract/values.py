@@ -223,6 +223,11 @@ def read_place(raw: str) -> str | None:
     return joined if is_plain(joined) else None
 
 
+def is_place_name(text: str) -> bool:
+    """Whether it is the name of a place, or could be, and nothing else."""
+    return read_place(text) == text
+
+
 def read_thing(raw: str) -> str | None:
     """Something that one may like: general, not something that only the moment explains ("it", "your hat")."""
     return _phrase(raw, _EMPTY_START)
