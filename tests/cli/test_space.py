@@ -30,6 +30,18 @@ def test_a_space_goes_out_of_one_store_and_into_another(ana: Holdfast, tmp_path:
     assert made["content_fingerprint"] == again["content_fingerprint"]
 
 
+def test_names_under_which_nothing_is_left_stay_behind(ana: Holdfast, tmp_path: Path) -> None:
+    """docs/how-to/forget.md: names outlive a forget in the store, and this is the way to be rid of them."""
+    ana("add", "Said in confidence.", "--subject", "xanthippe", "--conversation", "divorce")
+    ana("forget", "--subject", "xanthippe", "--yes")
+    assert b"divorce" in (tmp_path / "memory.db").read_bytes()
+    ana("space", "export", "space.jsonl", "--include-private")
+    assert "Imported 2 messages" in ana("space", "import", "space.jsonl", "--store", "new.db").out
+    held = b"".join(path.read_bytes() for path in (tmp_path / "space.jsonl", tmp_path / "new.db"))
+    assert b"xanthippe" not in held
+    assert b"divorce" not in held
+
+
 def test_another_space_can_be_named(ana: Holdfast) -> None:
     ana("space", "export", "space.jsonl", "--json")
     assert ana("space", "import", "space.jsonl", "--space", "copy", "--json").json["taken"]["messages"] == 2
