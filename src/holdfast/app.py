@@ -25,7 +25,7 @@ from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor, storewide
 from holdfast.domain.bindings import Binding
 from holdfast.domain.ids import BindingId, JobId
 from holdfast.domain.jobs import Job, JobKind, NewJob
-from holdfast.domain.location import shown
+from holdfast.domain.location import names_a_server, shown
 from holdfast.domain.profiles import Backend, Profile
 from holdfast.domain.ranking import Weights
 from holdfast.domain.results import Copied, Examined, Record
@@ -416,6 +416,15 @@ def _providers(settings: Settings) -> ProviderRegistry:
     return ProviderRegistry(resolver)
 
 
+def _endpoint(url: str) -> str:
+    """What is no address of a server would never answer. It is not shown: it may hold a key."""
+    if not names_a_server(url):
+        raise EmbedderMisconfigured(
+            "HOLDFAST_EMBEDDER_URL is no address of a server; write it like http://127.0.0.1:11434/v1"
+        )
+    return url.strip()
+
+
 def _embedder(named: Embedder | str | None, settings: Settings) -> Embedder:
     if named is not None and not isinstance(named, str):
         return named
@@ -432,7 +441,7 @@ def _embedder(named: Embedder | str | None, settings: Settings) -> Embedder:
         from holdfast.search.embedders.openai import OpenAIEmbedder
 
         key = settings.embedder_key.get_secret_value() if settings.embedder_key else None
-        return OpenAIEmbedder(argument, base_url=settings.embedder_url, api_key=key)
+        return OpenAIEmbedder(argument, base_url=_endpoint(settings.embedder_url), api_key=key)
     if kind == "fake" and not argument:
         from holdfast.search.embedders.fake import FakeEmbedder
 

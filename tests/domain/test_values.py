@@ -16,7 +16,7 @@ from holdfast.domain.memory import GUARDED_PLANES, OPEN_PLANES, Plane, Validity
 from holdfast.domain.metadata import check_metadata
 from holdfast.domain.numbers import checked_flag, checked_real, checked_whole
 from holdfast.domain.scope import FILTER_PARTS, MAX_PART_CHARS, SCOPE_PARTS, Partition, PartitionKind, Scope
-from holdfast.domain.text import MAX_TEXT_CHARS, checked_text
+from holdfast.domain.text import MAX_QUERY_CHARS, MAX_TEXT_CHARS, checked_text
 from holdfast.domain.times import EPOCH, checked_time, from_micros, to_micros
 from holdfast.domain.transcript import Draft
 from holdfast.errors import InvalidInput, InvalidScope, InvalidText, InvalidTimestamp
@@ -102,8 +102,15 @@ def test_text_that_cannot_be_kept_is_refused(wrong: object) -> None:
 
 def test_text_is_refused_from_one_character_too_many() -> None:
     assert checked_text("x" * MAX_TEXT_CHARS, "text")
-    with pytest.raises(InvalidText, match="1,000,001"):
+    with pytest.raises(InvalidText, match=r"1,000,001 .*: split it"):
         checked_text("x" * (MAX_TEXT_CHARS + 1), "text")
+
+
+def test_what_cannot_be_split_is_to_be_shortened() -> None:
+    with pytest.raises(InvalidText, match="at most 256 are allowed: shorten it"):
+        checked_text("x" * 257, "sender", max_chars=256)
+    with pytest.raises(InvalidText, match="shorten it"):
+        checked_text("x" * (MAX_QUERY_CHARS + 1), "query", max_chars=MAX_QUERY_CHARS)
 
 
 def test_the_error_says_where_the_unstorable_character_is() -> None:

@@ -75,6 +75,15 @@ def found_by_meaning(memory: Memory) -> bool:
     return any("puppy" in hit.text for hit in memory.search("dog", top_k=1))
 
 
+@pytest.mark.parametrize(
+    "url", ["notaurl", "ftp://127.0.0.1", "http://", "http://127.0.0.1:port", "127.0.0.1:11434/v1"]
+)
+def test_an_endpoint_that_is_no_address_is_refused_on_opening(tmp_path: Path, url: str) -> None:
+    """It would never answer: waiting for it, a search would go by words for ever."""
+    with pytest.raises(EmbedderMisconfigured, match="HOLDFAST_EMBEDDER_URL is no address of a server; write it like"):
+        holdfast.open(tmp_path / "memory.db", embedder="openai:m", settings=Settings(embedder_url=url))
+
+
 def test_with_a_remote_embedder_words_are_found_on_return_and_meaning_after_flush(
     distant: Memory, remote: Remote
 ) -> None:

@@ -182,6 +182,13 @@ def test_a_directory_is_refused_with_a_better_path(tmp_path: Path) -> None:
         SqliteStore(str(tmp_path))
 
 
+def test_what_is_no_file_at_all_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for place in ("/dev/null", str(tmp_path / "pipe")):
+        with pytest.raises(StoreUnusable, match=f"{place} is not a file, .*; give the path of a file"):
+            SqliteStore(place)
+
+
 def test_a_missing_folder_is_refused_by_its_name(tmp_path: Path) -> None:
     with pytest.raises(StoreUnusable, match="missing does not exist; create the folder"):
         SqliteStore(str(tmp_path / "missing" / "memory.db"))

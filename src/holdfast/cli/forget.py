@@ -16,7 +16,7 @@ from holdfast.cli.options import Json, Place, StoreOptions, Yes, unfolded
 from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt
 from holdfast.domain.results import Record
 from holdfast.errors import NotFound
-from holdfast.inputs import MISSING, Where
+from holdfast.inputs import MISSING, Where, target_from
 
 _SHOWN = 5
 
@@ -41,10 +41,11 @@ def forget(
     and --as-of does not bring it back. A conversation is its subject's: name it with --subject, else nobody's is meant.
     Without a terminal to ask on, it needs --yes.
     """
-    if not (yes or dry_run or sys.stdin.isatty()):
-        raise Usage("there is no terminal to ask on; add --yes, or look first with --dry-run")
     where = place.where()
     named, origin = ids or MISSING, MISSING if source is None else source
+    target_from(named, origin, where)  # what is no target at all is told first
+    if not (yes or dry_run or sys.stdin.isatty()):
+        raise Usage("there is no terminal to ask on; add --yes, or look first with --dry-run")
     with opened(chosen) as memory:
         preview = memory.forget_preview(named, source=origin, **where)
         if preview.empty:

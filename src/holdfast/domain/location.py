@@ -44,17 +44,22 @@ def is_served(location: str) -> bool:
     return bool(separator) and scheme.strip().lower() in _SERVED
 
 
-def checked_url(url: object, field: str) -> str:
-    """A server's address, without a slash at its end. What else may stand in a URL is refused, and never shown."""
-    if not isinstance(url, str):
-        raise InvalidInput(field, f"expected text, got {type(url).__name__}")
+def names_a_server(url: str) -> bool:
     try:
         parts = urlsplit(url.strip())
         usable = parts.scheme in _SERVED and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        usable = False
-    if not usable or not url.isprintable() or " " in url.strip():
+        return False
+    return usable and url.isprintable() and " " not in url.strip()
+
+
+def checked_url(url: object, field: str) -> str:
+    """A server's address, without a slash at its end. What else may stand in a URL is refused, and never shown."""
+    if not isinstance(url, str):
+        raise InvalidInput(field, f"expected text, got {type(url).__name__}")
+    if not names_a_server(url):
         raise InvalidInput(field, "is no address of a server; write it like http://127.0.0.1:8010")
+    parts = urlsplit(url.strip())
     if "@" in parts.netloc:
         raise InvalidInput(field, "holds a name or password; give the key as `key`, or as HOLDFAST_KEY, instead")
     if parts.query or parts.fragment:

@@ -18,7 +18,9 @@ def checked_text(value: object, field: str, *, max_chars: int = MAX_TEXT_CHARS) 
     if not value.strip():
         raise InvalidText(field, "is empty; there is nothing to keep or to look for")
     if len(value) > max_chars:
-        raise InvalidText(field, f"has {len(value):,} characters; at most {max_chars:,} are allowed: split it")
+        # What is kept may be kept in several pieces; a name, an id or a question cannot.
+        advice = "split it" if max_chars > MAX_QUERY_CHARS else "shorten it"
+        raise InvalidText(field, f"has {len(value):,} characters; at most {max_chars:,} are allowed: {advice}")
     if found := _UNSTORABLE.search(value):
         name = "a NUL character" if found.group() == "\x00" else "a lone surrogate"
         raise InvalidText(field, f"holds {name} at position {found.start()}; remove it")

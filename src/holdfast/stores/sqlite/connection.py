@@ -77,7 +77,9 @@ def _check_path(path: Path) -> None:
     # A store that cannot be written could not keep its audit trail either.
     if path.exists() and not os.access(path, os.W_OK):
         raise StoreReadOnly(f"{path} cannot be written; check the permissions of the file, or open a copy of it")
+    if path.exists() and not path.is_file():
+        raise StoreUnusable(f"{path} is not a file, but a device, a pipe or a socket; give the path of a file")
     # SQLite refuses what is no database, but for a file of one byte, which it takes for an empty one. The file is not
     # read here to see: when a process closes a file, the locks that its SQLite holds on it are gone.
-    if path.is_file() and path.stat().st_size == 1:
+    if path.exists() and path.stat().st_size == 1:
         raise StoreUnusable(f"{path} is not a Holdfast store; give the path of one, or of a new file")
