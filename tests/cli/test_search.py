@@ -70,6 +70,15 @@ def test_explain_says_why_something_did_not_come(ana: Holdfast) -> None:
     assert f"{hits[-1]['id']} did not come" in ran.out
 
 
+def test_explain_says_at_which_place_something_came(ana: Holdfast) -> None:
+    hits = ana("search", "red wine", "--subject", "ana", "--json").json["hits"]
+    for place, hit in enumerate(hits, 1):
+        ran = ana("explain", "red wine", "--subject", "ana", "--id", hit["id"])
+        assert f"{hit['id']} came, at place {place} of {len(hits)}" in ran.out
+        assert "did not come" not in ran.out
+    assert " came, " not in ana("explain", "red wine", "--subject", "ana").out
+
+
 def test_a_changed_embedder_is_told_and_flush_catches_up(ana: Holdfast) -> None:
     ran = ana("search", "wine", "--embedder", "static", "--json")
     assert ran.code == 0

@@ -125,6 +125,18 @@ def test_every_route_is_in_the_reference_with_who_may_call_it() -> None:
             assert f"| `{method} {path}` | {route.openapi_extra[RULE]} |" in text
 
 
+@pytest.mark.parametrize(
+    "folder",
+    ["domain", "ports", "runtime", "control", "stores/sql", "search", "extract", "documents", "providers", "client"],
+)
+def test_every_module_of_the_core_is_in_the_tree_of_the_architecture(folder: str) -> None:
+    tree = next(
+        block for block in (ROOT / "ARCHITECTURE.md").read_text("utf-8").split("```") if "src/holdfast/" in block
+    )
+    modules = {path.stem for path in (ROOT / "src/holdfast" / folder).glob("*.py")} - {"__init__", "__main__"}
+    assert modules - set(re.findall(r"\w+", tree)) == set()
+
+
 def test_every_make_target_of_the_readme_exists() -> None:
     makefile = (ROOT / "Makefile").read_text("utf-8")
     for target in re.findall(r"\$ make (\w+)", (ROOT / "README.md").read_text("utf-8")):

@@ -59,7 +59,8 @@ def about(hit: Hit) -> str:
     return on_one_line(" · ".join([*parts, hit.id]))
 
 
-def show_explanation(screen: Console, explained: Explanation) -> None:
+def show_explanation(screen: Console, explained: Explanation, asked_for: str | None = None) -> None:
+    """`asked_for` is the record of which it is told whether it came."""
     understood = listed(f"{name} {value}" for name, value in explained.query.items())
     weighed = counted(explained.candidates, "candidate")
     screen.print(Text(f"{weighed} · embedder {explained.embedder} · query: {understood or '-'}", style="dim"))
@@ -75,6 +76,10 @@ def show_explanation(screen: Console, explained: Explanation) -> None:
         show_evidence(screen, hit.evidence)
     if explained.absence is not None:
         _show_absence(screen, explained.absence)
+    elif (at := next((place for place, hit in enumerate(explained.hits, 1) if hit.id == asked_for), None)) is not None:
+        screen.print()
+        came = f"{on_one_line(explained.hits[at - 1].id)} came, at place {at} of {len(explained.hits)}"
+        screen.print(Text(came, style="green"))
 
 
 def searched(way: Way) -> str:

@@ -13,7 +13,7 @@ from holdfast.cli.options import Filters, Json, Place, StoreOptions, unfolded
 Query = Annotated[list[str], typer.Argument(metavar="QUERY", hidden=True)]
 RecordId = Annotated[
     str | None,
-    typer.Option("--id", metavar="RECORD_ID", help="Say also why this memory or message did not come."),
+    typer.Option("--id", metavar="RECORD_ID", help="Say also where this memory or message came, or why it did not."),
 ]
 
 
@@ -57,4 +57,4 @@ def explain(
         return
     from holdfast.cli import render
 
-    render.show_explanation(render.console(), explained)
+    render.show_explanation(render.console(), explained, record_id)
