@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Never
+
 import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from memory_reader import Entry, MemoryReader
 
 from holdfast.domain.scope import Scope
+from holdfast.ports import Bulk, Delta, VectorRow, columns_of
 from holdfast.search.analyzer import term_hash
+from holdfast.search.columns import COLUMN_NAMES
 from holdfast.search.embedders.fake import FakeEmbedder
 from holdfast.search.postings import Postings, Segment
 from holdfast.search.view import PAUSE_MICROS, PartitionView
@@ -29,6 +36,54 @@ def neighbours(view: PartitionView) -> dict[int, tuple[int | None, int | None]]:
         numbers[at]: (numbers[view.links.previous[at]], numbers[view.links.following[at]])
         for at in np.flatnonzero(view.alive).tolist()
     }
+
+
+def unnamed(delta: Delta) -> Delta:
+    """The same as a database gives it, where nobody may look at single rows."""
+
+    def looked(_: Iterable[object]) -> Never:
+        raise AssertionError("a load gives names to single rows: a large one takes twice as long")
+
+    return replace(
+        delta,
+        rows=Bulk(looked, [tuple(row) for row in delta.rows]),
+        vectors=Bulk(looked, [tuple(row) for row in delta.vectors]),
+    )
+
+
+def test_a_view_is_made_of_columns_without_a_look_at_single_rows() -> None:
+    reader = MemoryReader(FAKE.vectors)
+    reader.add(Entry("one", sender="ana"), Entry(LONG), Entry("three", valid_to=7))
+    delta = reader.delta(reader.partitions()[0], 0, "fake")
+    view, same = PartitionView.empty().extended(unnamed(delta)), PartitionView.empty().extended(delta)
+    assert np.array_equal(view.vectors.rows, same.vectors.rows)
+    assert all(np.array_equal(getattr(view.columns, name), getattr(same.columns, name)) for name in COLUMN_NAMES)
+    assert view.postings.lookup(term_hash("three"))[0].tolist() == [2]
+
+
+def test_rows_of_a_database_get_their_names_when_they_are_looked_at() -> None:
+    rows = Bulk(VectorRow._make, [(1, 0, b"one"), (2, 0, b"two"), (2, 1, b"more")])
+    assert len(rows) == 3
+    assert rows[-1] == VectorRow(2, 1, b"more")
+    assert [row.vector for row in rows] == [b"one", b"two", b"more"]
+    assert rows[1:] == [VectorRow(2, 0, b"two"), VectorRow(2, 1, b"more")]
+    assert rows != rows[1:]
+    assert repr(rows) == repr(list(rows))
+    assert list(columns_of(rows)) == list(columns_of(list(rows))) == [(1, 2, 2), (0, 0, 1), (b"one", b"two", b"more")]
+
+
+def test_a_first_load_holds_its_vectors_once() -> None:
+    reader = MemoryReader(FakeEmbedder(1_024).vectors)
+    reader.add(*(Entry(f"text {at}", conversation=at) for at in range(2_000)))
+    delta = reader.delta(reader.partitions()[0], 0, "fake")
+    tracemalloc.start()
+    try:
+        view = PartitionView.empty().extended(delta)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # Beside them, what was read: half as much.
+    assert peak < 1.8 * view.vectors.rows.nbytes
 
 
 def test_a_record_knows_who_spoke_before_and_after_it_in_its_conversation() -> None:

@@ -37,6 +37,7 @@ from holdfast.ports.models import (
 )
 from holdfast.ports.records import (
     Answer,
+    Bulk,
     Delta,
     Indexed,
     IndexRow,
@@ -46,15 +47,17 @@ from holdfast.ports.records import (
     StoredMessages,
     Unindexed,
     VectorRow,
+    columns_of,
 )
 from holdfast.ports.service import Directory, Searcher, Service, Verb
 from holdfast.ports.store import Reader, Store, Transaction
 from holdfast.ports.transcripts import Alias, KeptAlias, ThreadSummary, TurnState
 
 __all__ = [
-    "TERM_BYTES", "Alias", "Analysis", "Analyzer", "Answer", "Candidate", "Clock", "Curated", "Curator", "Delta",
-    "Directory", "Document", "Documents", "Doomed", "Embedder", "Extractor", "Flag", "Ids", "IndexRow", "Indexed",
-    "KeptAlias", "ListFilter", "Nearest", "NearestState", "NewMessage", "NewRevision", "NewTurn", "Order", "Proposal",
-    "Purpose", "QueryVector", "Ranked", "Reader", "Scored", "Searcher", "Service", "Store", "StoredMessages",
-    "ThreadSummary", "Transaction", "TurnState", "Unindexed", "Usage", "VectorBlock", "VectorRow", "Verb", "Wanted",
+    "TERM_BYTES", "Alias", "Analysis", "Analyzer", "Answer", "Bulk", "Candidate", "Clock", "Curated", "Curator",
+    "Delta", "Directory", "Document", "Documents", "Doomed", "Embedder", "Extractor", "Flag", "Ids", "IndexRow",
+    "Indexed", "KeptAlias", "ListFilter", "Nearest", "NearestState", "NewMessage", "NewRevision", "NewTurn", "Order",
+    "Proposal", "Purpose", "QueryVector", "Ranked", "Reader", "Scored", "Searcher", "Service", "Store",
+    "StoredMessages", "ThreadSummary", "Transaction", "TurnState", "Unindexed", "Usage", "VectorBlock", "VectorRow",
+    "Verb", "Wanted", "columns_of",
 ]  # fmt: skip

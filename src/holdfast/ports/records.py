@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar, overload
 
 from holdfast.domain.governed import ActorAttribution, Authority, DeliveryStatus, HostOpaqueRef
 from holdfast.domain.ids import MemoryId, MessageId, TurnId
@@ -14,6 +14,8 @@ from holdfast.domain.metadata import Metadata
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Role
 from holdfast.ports.models import Analysis
+
+R = TypeVar("R")
 
 # --- what stores hand to search ---------------------------------------------------------------------------------------
 
@@ -48,6 +50,42 @@ class VectorRow(NamedTuple):
     number: int
     piece: int
     vector: bytes
+
+
+class Bulk(Sequence[R]):
+    """Rows as a database gave them: each gets its names when it is looked at. A first load looks at columns only."""
+
+    def __init__(self, named: Callable[[Iterable[Any]], R], plain: Sequence[tuple[Any, ...]]) -> None:
+        self._named = named
+        self.plain = plain
+
+    def __len__(self) -> int:
+        return len(self.plain)
+
+    def __iter__(self) -> Iterator[R]:
+        return map(self._named, self.plain)
+
+    @overload
+    def __getitem__(self, at: int) -> R: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Bulk[R]: ...
+
+    def __getitem__(self, at: int | slice) -> R | Bulk[R]:
+        return Bulk(self._named, self.plain[at]) if isinstance(at, slice) else self._named(self.plain[at])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+
+def columns_of(rows: Sequence[IndexRow] | Sequence[VectorRow]) -> Iterable[Any]:
+    """The rows turned into columns. There must be one row at least."""
+    return zip(*(rows.plain if isinstance(rows, Bulk) else rows), strict=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,10 +40,11 @@ class Growing:
             self._data[seen:size] = values
             self._used = size
             return self, self._data[:size]
-        # A first load is exact; a growing one gets room for as much again, up to a quarter of what is there.
-        room = 0 if seen == 0 else max(64, size // 4)
-        data = np.empty((size + room, *values.shape[1:]), values.dtype)
-        data[:seen] = self._data[:seen] if seen else 0
+        if seen == 0:
+            return Growing(values, size), values  # a first load is exact, and taken as it is
+        # A growing one gets room for as much again, up to a quarter of what is there.
+        data = np.empty((size + max(64, size // 4), *values.shape[1:]), values.dtype)
+        data[:seen] = self._data[:seen]
         data[seen:size] = values
         return Growing(data, size), data[:size]
 
@@ -164,8 +165,8 @@ class Names:
     def conversations(self) -> int:
         return len(self._conversation_codes) - 1
 
-    def columns(self, rows: Sequence[IndexRow], scopes: Mapping[int, Scope]) -> Columns:
-        values = IndexRow(*zip(*rows, strict=True))  # type: ignore[arg-type]
+    def columns(self, values: IndexRow, scopes: Mapping[int, Scope]) -> Columns:
+        """Of rows whose columns stand in the places of their values."""
         return Columns(
             number=np.array(values.number, np.int64),
             kind=np.array(values.kind, np.int8),

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.domain.ranking import IntArray
-from holdfast.ports import TERM_BYTES, IndexRow
+from holdfast.ports import TERM_BYTES
 
 HashArray = NDArray[np.uint64]
 SmallArray = NDArray[np.int32]
@@ -49,7 +49,8 @@ class Segment:
 
     @classmethod
     def of(cls, hashes: HashArray, records: SmallArray, counts: NDArray[np.uint16]) -> Segment:
-        order = np.argsort(hashes)
+        # The common terms come again and again, and what is joined is sorted already: this kind makes use of both.
+        order = np.argsort(hashes, kind="stable")
         return cls._sorted(hashes[order], records[order], counts[order])
 
     @classmethod
@@ -126,11 +127,11 @@ class Postings:
         return sum(segment.bytes for segment in self.segments)
 
 
-def segment_of(rows: Sequence[IndexRow], base: int) -> Segment:
-    """The postings of new rows, of which the first gets the place `base`."""
-    sizes = [len(row.terms) // TERM_BYTES for row in rows]
-    packed = list(zip(rows, sizes, strict=True))
-    hashes = b"".join([row.terms[: size * _HASH_BYTES] for row, size in packed])
-    counts = b"".join([row.terms[size * _HASH_BYTES : size * TERM_BYTES] for row, size in packed])
-    records = np.repeat(np.arange(base, base + len(rows), dtype=np.int32), sizes)
+def segment_of(terms: Sequence[bytes], base: int) -> Segment:
+    """The postings of new rows with these terms, of which the first gets the place `base`."""
+    sizes = [len(packed) // TERM_BYTES for packed in terms]
+    both = list(zip(terms, sizes, strict=True))
+    hashes = b"".join([packed[: size * _HASH_BYTES] for packed, size in both])
+    counts = b"".join([packed[size * _HASH_BYTES : size * TERM_BYTES] for packed, size in both])
+    records = np.repeat(np.arange(base, base + len(terms), dtype=np.int32), sizes)
     return Segment.of(np.frombuffer(hashes, "<u8"), records, np.frombuffer(counts, "<u2"))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from holdfast.domain.ranking import BoolArray, FloatArray, HalfArray, IntArray
-from holdfast.ports import VectorBlock, VectorRow
+from holdfast.ports import VectorBlock, VectorRow, columns_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,32 +38,35 @@ NO_VECTORS = Vectors(
 
 
 def _unit(rows: FloatArray) -> FloatArray:
+    """The rows themselves, changed."""
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
     with np.errstate(invalid="ignore"):
-        unit: FloatArray = rows / np.maximum(lengths, np.float32(1e-12))
+        rows /= np.maximum(lengths, np.float32(1e-12))
     # Damaged bytes may read as no number: like nothing, rather than a score that no other can be compared with.
-    unit[~np.isfinite(lengths[:, 0])] = 0
-    return unit
+    rows[~np.isfinite(lengths[:, 0])] = 0
+    return rows
 
 
 def read_vectors(given: Sequence[VectorRow], numbers: IntArray) -> Vectors:
     """The vectors of records with these numbers, in this order."""
     # A model that was exchanged under its old name leaves vectors of another length, and so may damage. Of several only
     # the usual one is compared, the newest of those that are as usual; whoever has another is found by words alone.
-    if (usual := _usual_length(given)) is None:
+    number, piece, vector = columns_of(given) if given else ((), (), ())
+    if (usual := _usual_length(vector)) is None:
         return replace(NO_VECTORS, whole=np.full(len(numbers), -1, np.int64))
-    given = [row for row in given if len(row.vector) == usual]
-    rows = np.frombuffer(b"".join([row.vector for row in given]), "<f2").reshape(len(given), -1)
-    owner = _places(np.fromiter((row.number for row in given), np.int64, len(given)), numbers)
-    pieces = np.fromiter((row.piece for row in given), np.int64, len(given))
+    if set(map(len, vector)) != {usual}:
+        number, piece, vector = columns_of([row for row in given if len(row.vector) == usual])
+    rows = np.frombuffer(b"".join(vector), "<f2").reshape(len(vector), -1)
+    owner = _places(np.array(number, np.int64), numbers)
+    pieces = np.array(piece, np.int64)
     if np.any((np.diff(owner) < 0) | ((np.diff(owner) == 0) & (np.diff(pieces) < 0))):
         sequence = np.lexsort((pieces, owner))
         rows, owner = rows[sequence], owner[sequence]
     return _arranged(rows, owner, len(numbers))
 
 
-def _usual_length(given: Sequence[VectorRow]) -> int | None:
-    lengths = Counter([len(row.vector) for row in reversed(given)])
+def _usual_length(vectors: Sequence[bytes]) -> int | None:
+    lengths = Counter(map(len, reversed(vectors)))
     return max((length for length in lengths if length and length % 2 == 0), key=lengths.__getitem__, default=None)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.domain.ranking import BoolArray, FloatArray, IntArray
-from holdfast.ports import Delta
+from holdfast.ports import Delta, IndexRow, columns_of
 from holdfast.search.columns import COLUMN_NAMES, MESSAGE, Columns, Growing, Names, Recent
 from holdfast.search.postings import Postings, SmallArray, segment_of
 from holdfast.search.vectors import NO_VECTORS, Vectors, products_of, read_vectors
@@ -177,7 +177,8 @@ class PartitionView:
         return np.flatnonzero(self.alive & np.isin(self.columns.number, numbers))
 
     def _grown(self, delta: Delta) -> PartitionView:
-        fresh = self.names.columns(delta.rows, delta.scopes)
+        given: Any = IndexRow(*columns_of(delta.rows))  # a column in the place of each value
+        fresh = self.names.columns(given, delta.scopes)
         size, seen = self.size + len(fresh.number), self.size
         alive = np.ones(size, bool)
         alive[:seen] = self.alive
@@ -186,7 +187,7 @@ class PartitionView:
         buffers = dict(self._buffers)
         columns = Columns(*(self._append(buffers, name, getattr(fresh, name)) for name in COLUMN_NAMES))
         vectors = self._with_vectors(buffers, read_vectors(delta.vectors, fresh.number))
-        postings = self.postings.added(segment_of(delta.rows, seen))
+        postings = self.postings.added(segment_of(given.terms, seen))
         links = _relinked(self.links, columns, alive, vectors, np.append(died, np.arange(seen, size)))
         return PartitionView(delta.change, self.names, columns, alive, vectors, links, postings, buffers, self.covered)
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.ports import VectorRow
 from holdfast.stores.postgres.values import HalfVector
 from holdfast.stores.sql.dialect import Database, NewRows, Rows, insertion, numbered
 
@@ -40,14 +39,14 @@ class PostgresDialect:
         swapped = np.frombuffer(raw, "<u2").byteswap().tobytes()
         return HalfVector((len(raw) // 2).to_bytes(2, "big") + b"\0\0" + swapped)
 
-    def vectors(self, found: Sequence[Sequence[Any]]) -> list[VectorRow]:
+    def vectors(self, found: Sequence[tuple[Any, ...]]) -> Sequence[tuple[Any, ...]]:
         """All of them turned at once: a large partition has very many."""
         whole = b"".join([row[2][HEADER:] for row in found])
         turned = np.frombuffer(whole, "<u2").byteswap().tobytes()
         made, start = [], 0
         for number, piece, vector in found:
             end = start + len(vector) - HEADER
-            made.append(VectorRow(number, piece, turned[start:end]))
+            made.append((number, piece, turned[start:end]))
             start = end
         return made
 

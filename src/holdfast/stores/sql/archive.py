@@ -172,7 +172,7 @@ class SqlArchive(ABC):
 
     def _as_in_the_port(self, found: Sequence[Row]) -> list[Row]:
         vectors = self._dialect.vectors([(number, piece, vector) for _, number, piece, _, vector in found])
-        return [(*row[:-1], turned.vector) for row, turned in zip(found, vectors, strict=True)]
+        return [(*row[:-1], turned[-1]) for row, turned in zip(found, vectors, strict=True)]
 
     def clear(self, note: str) -> None:
         with self._committing():

@@ -10,8 +10,6 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple, Protocol
 
-from holdfast.ports import VectorRow
-
 
 class Rows(Protocol):
     """What a statement gave. A database on a network may wait for it only when it is looked at."""
@@ -77,8 +75,8 @@ class Dialect(Protocol):
     def vector(self, raw: bytes) -> Any:
         """A vector as it is bound."""
 
-    def vectors(self, found: Sequence[Sequence[Any]]) -> list[VectorRow]:
-        """(number, piece, vector) as they were read, in the form of the port."""
+    def vectors(self, found: Sequence[tuple[Any, ...]]) -> Sequence[tuple[Any, ...]]:
+        """(number, piece, vector) as they were read, as the port has them."""
 
     def draw(self, database: Database, count: int) -> Any:
         """Ask for the numbers of so many records to come, where they are given out beforehand."""

@@ -15,7 +15,7 @@ from holdfast.domain.scope import CONVERSATION_PARTS, SCOPE_PARTS, Partition, Sc
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.domain.viewing import owns, runs_the_store
 from holdfast.errors import StoreCorrupt
-from holdfast.ports import Answer, Delta, IndexRow, ListFilter, Nearest, Unindexed
+from holdfast.ports import Answer, Bulk, Delta, IndexRow, ListFilter, Nearest, Unindexed, VectorRow
 from holdfast.stores.sql import integrity, rows
 from holdfast.stores.sql.dialect import Dialect, Rows
 from holdfast.stores.sql.doom import TOOK_PLACE, DoomReader
@@ -59,8 +59,8 @@ class SqlReader(DoomReader, UserReader, TranscriptChecker, PapersReader, TrailRe
         found = changed.fetchall()
         return Delta(
             change=self.change_of(partition),
-            rows=[IndexRow._make(row) for row in found],
-            vectors=self.dialect.vectors(vectors.fetchall()),
+            rows=Bulk(IndexRow._make, found),
+            vectors=Bulk(VectorRow._make, self.dialect.vectors(vectors.fetchall())),
             removed=[row[0] for row in removed],
             scopes=self._scopes({row[_SCOPE_ID] for row in found}),
         )

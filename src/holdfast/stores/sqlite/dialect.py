@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from holdfast.ports import VectorRow
 from holdfast.stores.sql.dialect import Database, NewRows, insertion, numbered
 
 _TEXT_COLUMNS = ("sender", "source", "external_id", "author", "reason", "metadata", "text")
@@ -43,8 +42,8 @@ class SqliteDialect:
     def vector(self, raw: bytes) -> bytes:
         return raw
 
-    def vectors(self, found: Sequence[Sequence[Any]]) -> list[VectorRow]:
-        return [VectorRow._make(row) for row in found]
+    def vectors(self, found: Sequence[tuple[Any, ...]]) -> Sequence[tuple[Any, ...]]:
+        return found
 
     def draw(self, database: Database, count: int) -> None:
         """Numbers come with the texts."""
