@@ -163,7 +163,7 @@ def test_the_vectors_of_every_piece_come_in_order(
         block = index.vectors(numbers)
         nothing = index.vectors(numbers[-1:])
     assert block.numbers.tolist() == [row[0] for row in stored]
-    assert block.rows.tobytes() == b"".join([row.vector for row in nearest.POSTGRES.vectors(stored)])
+    assert block.rows.tobytes() == b"".join([vector for _, _, vector in nearest.POSTGRES.vectors(stored)])
     assert len(stored) == SIZE + 50
     assert nothing.rows.shape == (0, 16)
 
