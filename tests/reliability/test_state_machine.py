@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import holdfast
 from holdfast.domain.memory import Memory, Plane
 from holdfast.domain.transcript import Message
-from holdfast.errors import HoldfastError
+from holdfast.errors import HoldfastError, InvalidScope
 from holdfast.library import AsyncMemory
 from holdfast.testing import CountingIds, FixedClock
 from postgres import AnyServer, schema_of
@@ -275,7 +275,13 @@ class MemoryMachine(RuleBasedStateMachine):
     @rule(place=THREADS)
     def forget_a_conversation(self, place: Place) -> None:
         # Without a subject it is nobody's conversation, not whatever everybody calls by that name.
-        self._forget(place, self._everything_in(place, exactly=True), {}, exactly=True)
+        named = self._everything_in(place, exactly=True)
+        if not named and self._everything_in(place):
+            for call in (self.memory.forget_preview, self.memory.forget):
+                with pytest.raises(InvalidScope, match="nothing was forgotten"):
+                    self.run(call(**place.where()))
+            return
+        self._forget(place, named, {}, exactly=True)
 
     @rule(place=st.builds(Place, SPACES, st.sampled_from(["ana", "bob"])))
     def forget_a_subject(self, place: Place) -> None:
