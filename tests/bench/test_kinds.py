@@ -17,6 +17,7 @@ sys.path.insert(0, str(ROOT))
 from bench.retrieval import datasets  # noqa: E402
 from bench.retrieval.datasets import Dataset, Question, Record, Scope  # noqa: E402
 from bench.retrieval.kinds import chats, comments, compare, documents, functions, measure, prose, shape, talk  # noqa: E402
+from bench.retrieval.kinds.__main__ import main  # noqa: E402
 from bench.retrieval.kinds.prose import Section  # noqa: E402
 
 MANUAL = """\
@@ -309,3 +310,8 @@ def _conversation() -> Scope:
     chosen = random.Random(1).sample([record.id for record in records if record.sender == "Ana"], 6)
     questions = tuple(Question(gold, "What is Ana's boat?", (gold,), "single", counted=True) for gold in chosen)
     return Scope("boats", records, questions)
+
+
+def test_a_directory_without_data_is_told(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="there is no data; make it with"):
+        main(["measure", "--from", str(tmp_path)])

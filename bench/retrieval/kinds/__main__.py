@@ -29,12 +29,17 @@ def build(into: Path, data: Path) -> None:
 
 
 def measure(given: Path, data: Path, embedder: str, only: Sequence[str]) -> None:
+    names = only or sorted(path.stem for path in given.glob("*.json"))
+    if not names:
+        raise SystemExit(
+            f"{given}: there is no data; make it with: python -m bench.retrieval.kinds build --into {given}"
+        )
     scorer = scoring.load_scorer(data)
     vectors = None
     if embedder == "onnx":
         vectors = Vectors(OnnxModel(data / "minilm"), given / "cache" / "vectors.db")
     print(f"### {vectors.name if vectors else StaticModel.name}\n\n{compare.heading()}", flush=True)
-    for name in only or sorted(path.stem for path in given.glob("*.json")):
+    for name in names:
         print(name, file=sys.stderr, flush=True)
         dataset = datasets.load(given, name)
         if vectors:
