@@ -164,7 +164,7 @@ def test_a_verb_says_what_it_answers() -> None:
         pass
 
     Silent.__orig_bases__ = ()  # type: ignore[attr-defined]
-    with pytest.raises(TypeError, match="Silent does not say"):
+    with pytest.raises(TypeError, match="Silent does not declare"):
         wire.answer_type(Silent)
 
 

@@ -97,8 +97,8 @@ __all__ = [
     "open_async",
 ]
 
-# Where each name is at home. A name is loaded when it is first asked for: whoever opens a memory needs no control
-# plane, and `holdfast --version` needs neither. A test holds this to what type checkers are shown above.
+# The module of each public name. Names are loaded on first use: opening a memory needs no control plane, and
+# `holdfast --version` needs neither. A test compares this with the imports for type checkers above.
 _HOMES = {
     "holdfast.domain.access": ("Actor", "ActorKind"),
     "holdfast.domain.conditions": ("AllOf", "AnyOf", "Compare", "Not"),

@@ -1,6 +1,6 @@
-"""The composition root: chooses implementations and wires them. Only this module sees everything.
+"""The composition root: chooses implementations and wires them. Only this module may import everything.
 
-What few processes need is imported where it is used: every command and every worker pays for what stands above.
+Rarely needed modules are imported inside functions: every command and every worker pays for the imports at the top.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Jobs that need an embedder, or are about what one made.
+# Jobs that need an embedder, or work on its vectors.
 EMBEDDING = frozenset({JobKind.INDEX, JobKind.REEMBED, JobKind.NEAREST})
 
 
@@ -69,14 +69,14 @@ class SystemClock:
 
 
 class TimeOrderedIds:
-    """UUIDv7: sorts by time, and tells nothing about anybody else's."""
+    """UUIDv7 ids: they sort by time and reveal nothing about other ids."""
 
     def new(self, prefix: str) -> str:
         return f"{prefix}_{uuid_utils.uuid7().hex}"
 
 
 class Rules:
-    """The extractor by rules, loaded with the first words to read: its patterns take long to compile."""
+    """The rule-based extractor, loaded on first use: its patterns take long to compile."""
 
     name = "rules"
 
@@ -87,7 +87,7 @@ class Rules:
 
 
 class Engine:
-    """Implements `ports.Service` and `ports.Directory` on a store: the runtime, and workers beside it."""
+    """Implements `ports.Service` and `ports.Directory` on a store, with the runtime and background workers."""
 
     def __init__(self, core: Core, crew: Crew, *, loopless: bool = False, routed: bool = False) -> None:
         self.loopless = loopless
@@ -104,7 +104,7 @@ class Engine:
 
     @property
     def hooks(self) -> HookRegistry:
-        """Where a host program subscribes to hooks."""
+        """The registry in which a host program subscribes to hooks."""
         found = self._core.subscribers
         assert isinstance(found, HookRegistry)
         return found
@@ -115,7 +115,7 @@ class Engine:
         return None if found is None or found.revoked_at is not None else found.actor
 
     async def present(self, profile: Profile, backend: Backend, space: str) -> None:
-        """Show the store's manifest, or make it; `ManifestMismatch` if the store was made for something else."""
+        """Check the store's manifest, or create it; `ManifestMismatch` if it is for another profile or backend."""
         await present_manifest(self._core, profile, backend, migrations()[-1][0], space)
 
     def start_worker(self) -> None:
@@ -125,12 +125,12 @@ class Engine:
         self.crew.stop()
         if self._task is not None:
             self._task.cancel()
-            # However the worker ended, the store must be closed.
+            # The store must be closed however the worker ended.
             await asyncio.gather(self._task, return_exceptions=True)
-        with contextlib.suppress(StoreError):  # then its lease runs out
+        with contextlib.suppress(StoreError):  # then the leases expire
             await self.crew.release()
         if self._core.outsiders is not None:
-            # Before the store: what came of what they are asked is still written down.
+            # Before the store: outcomes of running external calls are still recorded.
             await self._core.outsiders.close()
         if self._core.subscribers is not None:
             await self._core.subscribers.close()
@@ -157,12 +157,12 @@ async def open_engine(
     routed: bool = False,
     watcher: Watcher | None = None,
 ) -> Engine:
-    """Open or create the store at `location`, bring its indexes up to date in the background, and serve it.
+    """Open or create the store at `location`, update its indexes in the background, and return its engine.
 
-    `jobs` is how many background jobs are worked on at once, `kinds` which (by default all). `providers` are those that
-    bindings can name, by default all that are installed. If it is `routed`, verbs of the library are served by whatever
-    memory their space is bound to. A `watcher` hears of what was done. What `embeds`, by default what works in the
-    background, is not opened where nobody named the embedder that the vectors there are by.
+    `jobs` is the number of concurrent background jobs, `kinds` which kinds (by default all). `providers` are those that
+    bindings can name (by default all installed ones). If `routed`, the library's verbs go to the provider that their
+    space is bound to. `watcher` is notified of finished operations. With `embeds` (by default `work`), opening fails if
+    the store's vectors are by a non-default embedder that was not named.
     """
     store, chosen = await _store_and_embedder(location, settings, embedder, embeds=work if embeds is None else embeds)
     crew: Crew | None = None
@@ -194,7 +194,7 @@ async def open_engine(
     kinds = kinds or (frozenset(JobKind) - EMBEDDING if isinstance(chosen, UnnamedEmbedder) else None)
     crew = Crew(core, {JobKind.DELIVER: Handler(_deliver, _undelivered)}, jobs=jobs, lease=lease, kinds=kinds)
     await _bring_up_to_date(core)
-    # A clock or ids of somebody else's may not be meant for several threads.
+    # A custom clock or id generator may not be thread-safe.
     loopless = clock is None and new_ids is None and all(getattr(part, "loopless", False) for part in (store, chosen))
     engine = Engine(core, crew, loopless=loopless, routed=routed)
     if work:
@@ -203,13 +203,13 @@ async def open_engine(
 
 
 def _routing() -> Callable[[Request[Any, Any]], Request[Any, Any]]:
-    from holdfast.control.routing import routed  # a service's: a memory in a file has nobody to route to
+    from holdfast.control.routing import routed  # only a service routes
 
     return routed
 
 
 async def _deliver(core: Core, job: Job) -> Effect | None:
-    from holdfast.control.delivering import delivering  # with the first delivery: most stores never have one
+    from holdfast.control.delivering import delivering  # loaded lazily: most stores never have a delivery
 
     return await delivering().do(core, job)
 
@@ -223,7 +223,7 @@ def _undelivered(transaction: Transaction, job: Job, failure: Failure) -> None:
 async def _store_and_embedder(
     location: str, settings: Settings, embedder: Embedder | str | None, *, embeds: bool
 ) -> tuple[Store, Embedder]:
-    """The default embedder is for stores whose vectors are by none that somebody chose, and perhaps paid for."""
+    """Open both. Never replace vectors of an embedder that someone chose, and perhaps paid for, by the default's."""
     named = embedder is not None or "embedder" in settings.model_fields_set
     chosen = _embedder(embedder, settings) if named else None
     store = await asyncio.to_thread(_store, location, settings)
@@ -243,7 +243,7 @@ async def _store_and_embedder(
 
 
 async def _bring_up_to_date(core: Core) -> None:
-    """If the indexes were made by another embedder or analyzer, queue their making anew. If that fails, close."""
+    """Queue re-embedding if another embedder or analyzer built the indexes. Close the store if that fails."""
     try:
         await _queue_reembedding(core)
     except BaseException:
@@ -267,7 +267,7 @@ async def _queue_reembedding(core: Core) -> None:
 
 
 def installed_providers(settings: Settings) -> tuple[tuple[ProviderInfo, ...], tuple[Broken, ...]]:
-    """What can be bound here, and what is installed and cannot be used, with what is wrong with it."""
+    """List the usable providers, and the installed ones that cannot be used, with their problem."""
     from holdfast.control.bindings import provider_info
 
     found = _providers(settings)
@@ -275,7 +275,7 @@ def installed_providers(settings: Settings) -> tuple[tuple[ProviderInfo, ...], t
 
 
 def known_providers(settings: Settings) -> tuple[ProviderInfo, ...]:
-    """What can be bound here, without opening a store."""
+    """List the usable providers without opening a store."""
     from holdfast.control.bindings import provider_info
 
     return tuple(map(provider_info, _providers(settings).known()))
@@ -284,7 +284,7 @@ def known_providers(settings: Settings) -> tuple[ProviderInfo, ...]:
 async def check_provider(
     name: str, config: Mapping[str, Any], settings: Settings, *, connect: bool = False
 ) -> ProviderChecked:
-    """Whether a provider can be bound so; with `connect`, also whether it answers. Nothing is kept of it anywhere."""
+    """Check a provider's configuration; with `connect`, also send it a query. Nothing is stored."""
     from holdfast.control.asking import deadline_of
     from holdfast.control.bindings import checked_config
     from holdfast.domain.contract import QueryRequest
@@ -298,33 +298,33 @@ async def check_provider(
     binding = Binding(BindingId("bnd_check"), settings.space, "check", name, checked)
     seconds = deadline_of(binding)
     request = QueryRequest(binding.key, Scope(settings.space), "holdfast", top_k=1)
-    outsiders, begun = OutsideRunner(providers), time.perf_counter()
+    outsiders, started = OutsideRunner(providers), time.perf_counter()
     try:
         found = await outsiders.ask(binding, lambda adapter: adapter.query(request), seconds)
     finally:
         await outsiders.close()
-    return ProviderChecked(name, True, checked, time.perf_counter() - begun, len(found.snippets))
+    return ProviderChecked(name, True, checked, time.perf_counter() - started, len(found.snippets))
 
 
 def copy_store(
     source: str, target: str, settings: Settings, *, replace: bool, tell: Callable[[int, int], None]
 ) -> Copied:
-    """Copy a whole store, beneath the gate: like a migration, it is no use of the memory and leaves no operation."""
+    """Copy a whole store. Like a migration, it bypasses the gate and leaves no operation."""
     from holdfast.stores.copying import copy
 
-    with closing(_archive(source, settings, create=False)) as given:
-        with closing(_archive(target, settings, create=True)) as taking:
-            if given.identity == taking.identity:
-                raise CopyRefused(f"{given.location} cannot be copied onto itself; name another target")
-            taking.take()
-            given.snapshot()
-            return copy(given, taking, replace=replace, tell=tell)
+    with closing(_archive(source, settings, create=False)) as origin:
+        with closing(_archive(target, settings, create=True)) as destination:
+            if origin.identity == destination.identity:
+                raise CopyRefused(f"{origin.location} cannot be copied onto itself; name another target")
+            destination.take()
+            origin.snapshot()
+            return copy(origin, destination, replace=replace, tell=tell)
 
 
 async def repair_store(
     location: str, settings: Settings, *, embedder: str | None = None, apply: bool = False
 ) -> StoreRepair:
-    """Look a whole store over; with `apply`, do what loses nothing."""
+    """Inspect a whole store; with `apply`, also make the repairs that lose no data."""
     from holdfast.runtime.governed.mending import LookOverStore, RepairStore
 
     engine = await open_engine(location, settings, embedder=embedder, work=False)
@@ -338,7 +338,7 @@ async def repair_store(
 
 
 def examine_store(location: str, settings: Settings) -> Examined | None:
-    """What is there, without opening it for use; None if nothing is."""
+    """Examine a store without opening it for use; None if there is none."""
     if _on_a_server(location):
         from holdfast.stores.postgres.examine import examine as examine_server
 
@@ -349,7 +349,7 @@ def examine_store(location: str, settings: Settings) -> Examined | None:
 
 
 def open_sessions(path: Path, settings: Settings) -> SqliteSessions:
-    """An agent's sessions in that file, which is made if it is not there."""
+    """Open an agent's session file, creating it if needed."""
     from holdfast.search.words import STOP_WORDS
     from holdfast.stores.sessions import SqliteSessions
 
@@ -375,12 +375,12 @@ def _store(location: str, settings: Settings) -> Store:
 
 
 def _on_a_server(location: str) -> bool:
-    """Whether it is a URL; one that can be used, and with what that needs."""
+    """True if the location is a PostgreSQL URL. Raises for other URLs, or if psycopg is missing."""
     if "://" not in location:
         return False
     scheme = location.partition("://")[0]
     if scheme not in ("postgresql", "postgres"):
-        raise StoreUnusable(f"{scheme}:// is no store; give the path of a file, or a postgresql:// URL")
+        raise StoreUnusable(f"{scheme}:// is not a store; give a file path, or a postgresql:// URL")
     if importlib.util.find_spec("psycopg") is None:
         raise StoreUnusable(f"{shown(location)} needs psycopg; install it with: pip install 'holdfast[postgres]'")
     return True
@@ -394,33 +394,33 @@ def curator_of(
     *,
     max_chars: int | None = None,
 ) -> Curator | None:
-    """The model that maintains memory: the one given, else the one in the settings, else none.
+    """Return the model that maintains memory: the given one, else the one in the settings, else None.
 
-    `max_chars` is the most of a turn that it is shown.
+    `max_chars` limits how much of a turn it is shown.
     """
     name = model or settings.model
     if not name:
         return None
-    # With it comes all that speaks HTTP: only whoever has a model needs that.
+    # Imported here because it loads the HTTP client.
     from holdfast.extract.model import DEFAULT_MAX_CHARS, ModelCurator
 
-    # The key in the settings is for the address in the settings, and for no other.
+    # The key in the settings must only be sent to the URL in the settings.
     if key is None and url is None and settings.model_key is not None:
         key = Secret(settings.model_key.get_secret_value(), "HOLDFAST_MODEL_KEY")
     return ModelCurator(name, base_url=url or settings.model_url, api_key=key, max_chars=max_chars or DEFAULT_MAX_CHARS)
 
 
 def _providers(settings: Settings) -> ProviderRegistry:
-    """Our own, and those that are installed beside us."""
+    """Return the registry of built-in and installed providers."""
     resolver = SecretResolver(read_variable, settings.secret_env_prefix, settings.secrets_dir)
     return ProviderRegistry(resolver)
 
 
 def _endpoint(url: str) -> str:
-    """What is no address of a server would never answer. It is not shown: it may hold a key."""
+    """Validate the embedder's URL. Errors do not show it, since it may hold a key."""
     if not names_a_server(url):
         raise EmbedderMisconfigured(
-            "HOLDFAST_EMBEDDER_URL is no address of a server; write it like http://127.0.0.1:11434/v1"
+            "HOLDFAST_EMBEDDER_URL is not the URL of a server; write it like http://127.0.0.1:11434/v1"
         )
     return url.strip()
 

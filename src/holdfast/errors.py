@@ -1,60 +1,60 @@
 """Every error that Holdfast raises.
 
     HoldfastError
-    ├── InvalidInput               what was given cannot be used; names the field
+    ├── InvalidInput               an argument is invalid; names the field
     │   ├── InvalidText            empty, too long, or not storable as Unicode
     │   ├── InvalidTimestamp
-    │   ├── InvalidScope           also one that does not say whose conversation is to be forgotten
+    │   ├── InvalidScope           also if a forget must name whose conversation it means
     │   ├── InvalidCursor          malformed, or of another query
-    │   ├── InvalidDocument        not the file that it says, broken, or too large
+    │   ├── InvalidDocument        not of its declared type, broken, or too large
     │   ├── InvalidSnapshot        damaged, of another kind, or too large; nothing was imported
-    │   ├── UnknownProvider        no provider of memory has that name
-    │   └── InvalidConfiguration   not what the provider's own schema asks for
+    │   ├── UnknownProvider        no memory provider has that name
+    │   └── InvalidConfiguration   does not match the provider's schema
     ├── AccessDenied               the actor may not do this here
-    │   ├── Unauthenticated        no key, or one that is not known
+    │   ├── Unauthenticated        no key, or an unknown one
     │   └── CapabilityUnavailable  not under this profile, configuration or privacy policy
     ├── NotFound                   no such thing in this scope
     │   └── BindingNotFound        no memory is bound here, or none by that key
     ├── Conflict
-    │   ├── IdempotencyConflict    the key was used for something else
+    │   ├── IdempotencyConflict    the key was used for another request
     │   ├── DuplicateId            the message id was used for another message
-    │   ├── RevisionConflict       somebody changed it meanwhile
+    │   ├── RevisionConflict       it was changed concurrently
     │   ├── AliasNotTrusted        the chat id stands for more than one conversation
-    │   ├── PreviewOutdated        what a forget would touch has changed since its preview
-    │   ├── UserExists             there is such a user, and this is not its key
-    │   ├── BindingExists          the company has a binding of that key
-    │   └── BindingDisabled        the binding is switched off
+    │   ├── PreviewOutdated        the forget's effect has changed since its preview
+    │   ├── UserExists             the user exists, and this is not its key
+    │   ├── BindingExists          the company already has a binding of that key
+    │   └── BindingDisabled        the binding is disabled
     ├── StoreError
-    │   ├── StoreBusy              another writer held the store for too long; safe to try again
+    │   ├── StoreBusy              another writer held the store for too long; safe to retry
     │   ├── StoreUnusable          not a store, a directory, unreadable
-    │   ├── StoreUnavailable       the server does not answer; safe to try again
-    │   ├── OutcomeUnknown         the connection was lost while a write was under way
+    │   ├── StoreUnavailable       the server does not answer; safe to retry
+    │   ├── OutcomeUnknown         the connection was lost during a write
     │   ├── StoreReadOnly
     │   ├── StoreFull              no space left; nothing was written
     │   ├── StoreCorrupt
     │   ├── StoreClosed
     │   ├── SchemaTooNew           written by a newer Holdfast
-    │   └── CopyRefused            the target holds something, or the source has changed since
+    │   └── CopyRefused            the target is not empty, or the source has changed since
     ├── EmbedderError
-    │   ├── EmbedderUnavailable    the model did not answer; safe to try again
+    │   ├── EmbedderUnavailable    the model did not answer; safe to retry
     │   └── EmbedderMisconfigured
     │       └── EmbedderNotNamed
     ├── ModelError
-    │   ├── ModelUnavailable       a model did not answer; safe to try again
+    │   ├── ModelUnavailable       a model did not answer; safe to retry
     │   └── ModelMisconfigured
     ├── ProviderError
-    │   ├── ProviderUnavailable    a provider of memory did not answer, or refused
+    │   ├── ProviderUnavailable    a memory provider did not answer, or refused
     │   ├── ProviderTimeout        it did not answer in time
-    │   ├── ProviderMalformed      what it answered cannot be understood
+    │   ├── ProviderMalformed      its response is invalid
     │   └── ProviderMisconfigured  it cannot be used as it is bound
-    ├── DocumentsBusy              too many documents are being read; safe to try again
-    ├── LeaseLost                  a worker's job was taken over; its effects were not committed
+    ├── DocumentsBusy              too many documents are being read; safe to retry
+    ├── LeaseLost                  another worker took the job over; its effects were not committed
     └── ConfigurationError
         ├── ManifestMismatch       the store was made for another profile or backend
         └── SecretUnavailable      a reference to a secret cannot be resolved
 
 A message says what was wrong and what to do next. It never holds a key, a secret or a whole text. `code` is stable.
-What is about one field of what was given names it as `field`.
+An error about a single argument or field names it in `field`.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ from typing import ClassVar
 
 
 class HoldfastError(Exception):
-    """The root of all of Holdfast's errors. `field` names what it is about, if that is one field of what was given.
+    """The base class of Holdfast's errors. `field` names the argument or field at fault, if there is one.
 
-    `operation_id` is of the call that it ended, if that came as far as the gate: the trail has its row. `public` is
-    what whoever calls a service may be told of it, where the text itself is for whoever runs one.
+    `operation_id` is the operation row of the failed call, if the call reached the gate. `public` is the message for
+    callers of a service, if the full message is only for its operator.
     """
 
     code: ClassVar[str] = "holdfast_error"
@@ -76,7 +76,7 @@ class HoldfastError(Exception):
 
 
 class InvalidInput(HoldfastError):
-    """What was given cannot be used. `field` names it."""
+    """An argument is invalid. `field` names it."""
 
     code: ClassVar[str] = "invalid_input"
     field: str
@@ -97,13 +97,13 @@ class InvalidText(InvalidInput):
 
 
 class InvalidTimestamp(InvalidInput):
-    """The time cannot be read as one moment."""
+    """The time is not a valid, unambiguous timestamp."""
 
     code: ClassVar[str] = "invalid_timestamp"
 
 
 class InvalidScope(InvalidInput):
-    """A part of the scope is empty, too long, holds control characters, or is wanted: whose conversation is meant."""
+    """A part of the scope is empty, too long, holds control characters, or is missing where a forget needs it."""
 
     code: ClassVar[str] = "invalid_scope"
 
@@ -115,7 +115,7 @@ class InvalidCursor(InvalidInput):
 
 
 class InvalidDocument(InvalidInput):
-    """The file cannot be read: it is not of its type, is broken, or is too large."""
+    """The file cannot be read: it is not of its declared type, is broken, or is too large."""
 
     code: ClassVar[str] = "invalid_document"
 
@@ -127,13 +127,13 @@ class InvalidSnapshot(InvalidInput):
 
 
 class UnknownProvider(InvalidInput):
-    """There is no provider of memory by that name here."""
+    """No memory provider of that name is installed here."""
 
     code: ClassVar[str] = "unknown_provider"
 
 
 class InvalidConfiguration(InvalidInput):
-    """The configuration is not what its provider's schema asks for."""
+    """The configuration does not match its provider's schema."""
 
     code: ClassVar[str] = "invalid_configuration"
 
@@ -145,13 +145,13 @@ class AccessDenied(HoldfastError):
 
 
 class Unauthenticated(AccessDenied):
-    """Who is calling is not known: there is no key, or not the right one."""
+    """The caller could not be identified: the key is missing or wrong."""
 
     code: ClassVar[str] = "unauthenticated"
 
 
 class CapabilityUnavailable(AccessDenied):
-    """The runtime cannot do this as it was opened; the message names what keeps it from it."""
+    """The runtime was opened without this capability; the message names the reason."""
 
     code: ClassVar[str] = "capability_unavailable"
 
@@ -163,14 +163,14 @@ class NotFound(HoldfastError):
 
 
 class BindingNotFound(NotFound):
-    """No memory is bound here, or there is no binding of that key."""
+    """No memory is bound here, or no binding has that key."""
 
     code: ClassVar[str] = "binding_not_found"
     field = "binding_key"
 
 
 class Conflict(HoldfastError):
-    """The call contradicts what is already stored."""
+    """The call conflicts with the stored state."""
 
     code: ClassVar[str] = "conflict"
 
@@ -182,75 +182,75 @@ class IdempotencyConflict(Conflict):
 
 
 class DuplicateId(Conflict):
-    """The message id was used for a different message of this conversation."""
+    """The message id was used for a different message in this conversation."""
 
     code: ClassVar[str] = "duplicate_id"
 
 
 class RevisionConflict(Conflict):
-    """The memory was changed meanwhile."""
+    """The record was changed concurrently."""
 
     code: ClassVar[str] = "revision_conflict"
 
 
 class AliasNotTrusted(Conflict):
-    """The chat id has stood for more than one conversation; say which one by its conversation id."""
+    """The chat id stands for more than one conversation; give the conversation id."""
 
     code: ClassVar[str] = "alias_not_trusted"
 
 
 class PreviewOutdated(Conflict):
-    """What the forget would touch has changed since its preview."""
+    """The forget would affect other records than its preview showed."""
 
     code: ClassVar[str] = "preview_outdated"
 
 
 class UserExists(Conflict):
-    """There is a user of this id, and the key that was given is not its current one."""
+    """The user already exists, and the given key is not its current key."""
 
     code: ClassVar[str] = "user_exists"
 
 
 class BindingExists(Conflict):
-    """The company has a binding of that key already."""
+    """The company already has a binding of that key."""
 
     code: ClassVar[str] = "binding_exists"
     field = "key"
 
 
 class BindingDisabled(Conflict):
-    """The binding is switched off."""
+    """The binding is disabled."""
 
     code: ClassVar[str] = "binding_disabled"
     field = "binding_key"
 
 
 class StoreError(HoldfastError):
-    """The store could not do its work."""
+    """The store failed."""
 
     code: ClassVar[str] = "store_error"
 
 
 class StoreBusy(StoreError):
-    """Another writer held the store for too long. Nothing was written; trying again is safe."""
+    """Another writer held the store for too long. Nothing was written; it is safe to retry."""
 
     code: ClassVar[str] = "store_busy"
 
 
 class StoreUnusable(StoreError):
-    """There is no usable store at this place."""
+    """There is no usable store at this location."""
 
     code: ClassVar[str] = "store_unusable"
 
 
 class StoreUnavailable(StoreError):
-    """The server does not answer. Nothing was written; trying again is safe."""
+    """The server does not answer. Nothing was written; it is safe to retry."""
 
     code: ClassVar[str] = "store_unavailable"
 
 
 class OutcomeUnknown(StoreError):
-    """The connection was lost while a write was under way, and whether it was done cannot be found out."""
+    """The connection was lost during a write, and its outcome cannot be determined."""
 
     code: ClassVar[str] = "outcome_unknown"
 
@@ -286,91 +286,91 @@ class SchemaTooNew(StoreError):
 
 
 class CopyRefused(StoreError):
-    """The copy would destroy something, or could not be whole. Nothing was changed."""
+    """The copy would destroy data, or could not be complete. Nothing was changed."""
 
     code: ClassVar[str] = "copy_refused"
 
 
 class EmbedderError(HoldfastError):
-    """The embedder could not do its work."""
+    """The embedder failed."""
 
     code: ClassVar[str] = "embedder_error"
 
 
 class EmbedderUnavailable(EmbedderError):
-    """The embedding model did not answer. Trying again is safe."""
+    """The embedding model did not answer. It is safe to retry."""
 
     code: ClassVar[str] = "embedder_unavailable"
 
 
 class EmbedderMisconfigured(EmbedderError):
-    """The embedder cannot work as it is configured."""
+    """The embedder's configuration is invalid."""
 
     code: ClassVar[str] = "embedder_misconfigured"
 
 
 class EmbedderNotNamed(EmbedderMisconfigured):
-    """The vectors of the store were made by an embedder that somebody chose, and nobody chose one now."""
+    """The store's vectors were made by a non-default embedder, and none was named."""
 
     code: ClassVar[str] = "embedder_not_named"
 
 
 class ModelError(HoldfastError):
-    """A model could not do its work."""
+    """A model failed."""
 
     code: ClassVar[str] = "model_error"
 
 
 class ModelUnavailable(ModelError):
-    """A model did not answer. Trying again is safe."""
+    """A model did not answer. It is safe to retry."""
 
     code: ClassVar[str] = "model_unavailable"
 
 
 class ModelMisconfigured(ModelError):
-    """A model cannot be used as it is configured."""
+    """A model's configuration is invalid."""
 
     code: ClassVar[str] = "model_misconfigured"
 
 
 class ProviderError(HoldfastError):
-    """A provider of memory could not do its work."""
+    """A memory provider failed."""
 
     code: ClassVar[str] = "provider_error"
 
 
 class ProviderUnavailable(ProviderError):
-    """A provider of memory did not answer, or refused."""
+    """A memory provider did not answer, or refused."""
 
     code: ClassVar[str] = "provider_unavailable"
 
 
 class ProviderTimeout(ProviderError):
-    """A provider of memory did not answer in time. Whether it did what was asked is not known."""
+    """A memory provider did not answer in time. The outcome of the request is unknown."""
 
     code: ClassVar[str] = "provider_timeout"
 
 
 class ProviderMalformed(ProviderError):
-    """What a provider of memory answered cannot be understood."""
+    """A memory provider returned an invalid response."""
 
     code: ClassVar[str] = "provider_malformed"
 
 
 class ProviderMisconfigured(ProviderError):
-    """A provider of memory cannot be used as it is bound."""
+    """A memory provider cannot be used as it is bound."""
 
     code: ClassVar[str] = "provider_misconfigured"
 
 
 class DocumentsBusy(HoldfastError):
-    """Too many documents are being read. Nothing was written; trying again is safe."""
+    """Too many documents are being read. Nothing was written; it is safe to retry."""
 
     code: ClassVar[str] = "documents_busy"
 
 
 class LeaseLost(HoldfastError):
-    """The job's lease ran out and another worker took it over. Nothing was committed."""
+    """The job's lease expired and another worker took it over. Nothing was committed."""
 
     code: ClassVar[str] = "lease_lost"
 
@@ -382,12 +382,12 @@ class ConfigurationError(HoldfastError):
 
 
 class ManifestMismatch(ConfigurationError):
-    """The store's manifest says that it was made for another profile, backend or kind."""
+    """The store was made for another profile, backend or kind, according to its manifest."""
 
     code: ClassVar[str] = "manifest_mismatch"
 
 
 class SecretUnavailable(ConfigurationError):
-    """A reference to a secret cannot be resolved; what needs it is refused."""
+    """A reference to a secret cannot be resolved; the call that needs it is refused."""
 
     code: ClassVar[str] = "secret_unavailable"

@@ -1,4 +1,4 @@
-"""Reading what callers give: texts, dictionaries, names. What cannot be read is refused by the name of its field."""
+"""Parses the arguments of public calls: texts, dictionaries, names. Errors name the field."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MESSAGE_FIELDS = frozenset({"text", "sender", "role", "timestamp", "id", "metad
 
 
 class Missing(Enum):
-    """What an argument is that was not given. Unlike None, it cannot come from a variable by mistake."""
+    """The value of an omitted argument. Unlike None, it cannot come from an unset variable by mistake."""
 
     MISSING = "missing"
 
@@ -64,7 +64,7 @@ class Where(TypedDict, total=False):
 
 
 class Asking(Where, total=False):
-    """What a search asks for besides its words: the scope, and filters on what it finds."""
+    """The keyword arguments of a search: its scope and its filters."""
 
     top_k: int
     kind: str | None
@@ -83,7 +83,7 @@ class Asking(Where, total=False):
 
 
 class Credential(Where, total=False):
-    """What somebody is let in as, and in which space."""
+    """The keyword arguments of a credential: kind, role, subjects and space."""
 
     kind: str
     role: str | None
@@ -95,90 +95,90 @@ SEARCHABLE = frozenset(Asking.__optional_keys__)
 CREDENTIALS = frozenset(Credential.__optional_keys__)
 
 
-def scope_from(given: Mapping[str, Any], space: str, allowed: frozenset[str] = SCOPE_ONLY) -> Scope:
-    """The scope among the given keywords. One that means nothing is refused: a mistyped subject must not share."""
-    if not given.keys() <= allowed:
-        unknown = min(given.keys() - allowed)
-        raise InvalidInput(unknown, f"is no argument of this call, nor one of {', '.join(sorted(allowed))}")
-    parts = tuple(given.get(name) for name in _OPTIONAL_PARTS)
+def scope_from(keywords: Mapping[str, Any], space: str, allowed: frozenset[str] = SCOPE_ONLY) -> Scope:
+    """Build the scope from keywords. Unknown ones are refused: a mistyped subject must not make a record shared."""
+    if not keywords.keys() <= allowed:
+        unknown = min(keywords.keys() - allowed)
+        raise InvalidInput(unknown, f"is not an argument of this call; use one of {', '.join(sorted(allowed))}")
+    parts = tuple(keywords.get(name) for name in _OPTIONAL_PARTS)
     try:
-        return _scope_of(given.get("space", space), *parts)
+        return _scope_of(keywords.get("space", space), *parts)
     except TypeError:
-        # What cannot be looked up is no text either: made anew, it is refused by the name of its part.
-        return Scope(given.get("space", space), *parts)
+        # An unhashable part is not text: the constructor's error names it.
+        return Scope(keywords.get("space", space), *parts)
 
 
 @lru_cache(maxsize=_KNOWN_SCOPES)
 def _scope_of(*parts: Any) -> Scope:
-    """Calls come from the same few places again and again; their parts need to be checked once."""
+    """Build a scope, cached: calls repeat the same few scopes, and validation costs time."""
     return Scope(*parts)
 
 
-def wanted_from(asking: Asking) -> Wanted:
-    """The filters among the given keywords."""
-    role, planes = asking.get("role"), planes_from(asking.get("planes"))
+def wanted_from(options: Asking) -> Wanted:
+    """Build the search options from keywords."""
+    role, planes = options.get("role"), planes_from(options.get("planes"))
     return Wanted(
-        top_k=asking.get("top_k", DEFAULT_TOP_K),
-        kind=kind_from(asking.get("kind"), planes),
+        top_k=options.get("top_k", DEFAULT_TOP_K),
+        kind=kind_from(options.get("kind"), planes),
         planes=planes,
-        sender=asking.get("sender"),
+        sender=options.get("sender"),
         role=None if role is None else chosen(Role, role, "role"),
-        source=asking.get("source"),
-        said_from=moment_from(asking.get("said_from"), "said_from"),
-        said_to=moment_from(asking.get("said_to"), "said_to"),
-        as_of=moment_from(asking.get("as_of"), "as_of"),
-        valid_at=moment_from(asking.get("valid_at"), "valid_at"),
-        min_score=asking.get("min_score"),
-        method=chosen(Method, asking.get("method", Method.HYBRID), "method"),
-        radius=asking.get("radius"),
-        condition=asking.get("condition"),
+        source=options.get("source"),
+        said_from=moment_from(options.get("said_from"), "said_from"),
+        said_to=moment_from(options.get("said_to"), "said_to"),
+        as_of=moment_from(options.get("as_of"), "as_of"),
+        valid_at=moment_from(options.get("valid_at"), "valid_at"),
+        min_score=options.get("min_score"),
+        method=chosen(Method, options.get("method", Method.HYBRID), "method"),
+        radius=options.get("radius"),
+        condition=options.get("condition"),
     )
 
 
-def drafts_from(given: Given | Iterable[Given]) -> tuple[Draft, ...]:
-    if isinstance(given, str):
-        return (_placed(0, lambda: Draft(given)),)
-    if isinstance(given, (Mapping, Draft)):
-        given = (given,)
-    if not _is_many(given):
-        raise InvalidInput("messages", f"expected a text, a message or several, got {type(given).__name__}")
-    return tuple(_draft(message, index) for index, message in enumerate(given))
+def drafts_from(messages: Given | Iterable[Given]) -> tuple[Draft, ...]:
+    if isinstance(messages, str):
+        return (_placed(0, lambda: Draft(messages)),)
+    if isinstance(messages, (Mapping, Draft)):
+        messages = (messages,)
+    if not _is_many(messages):
+        raise InvalidInput("messages", f"expected a text, a message or several, got {type(messages).__name__}")
+    return tuple(_draft(message, index) for index, message in enumerate(messages))
 
 
-def _is_many(given: object) -> bool:
-    """Bytes and dictionaries can be gone through too, and never mean several things."""
-    return isinstance(given, Iterable) and not isinstance(given, bytes | bytearray | Mapping)
+def _is_many(value: object) -> bool:
+    """True for an iterable of several items; bytes and dictionaries count as one item."""
+    return isinstance(value, Iterable) and not isinstance(value, bytes | bytearray | Mapping)
 
 
-def _draft(given: Given, index: int) -> Draft:
-    if isinstance(given, Draft):
-        return given
-    if isinstance(given, str):
-        return _placed(index, lambda: Draft(given))
-    if not isinstance(given, Mapping):
-        raise InvalidInput(f"messages[{index}]", f"expected a text or a dictionary, got {type(given).__name__}")
-    unknown = sorted(str(name) for name in set(given) - _MESSAGE_FIELDS)
+def _draft(message: Given, index: int) -> Draft:
+    if isinstance(message, Draft):
+        return message
+    if isinstance(message, str):
+        return _placed(index, lambda: Draft(message))
+    if not isinstance(message, Mapping):
+        raise InvalidInput(f"messages[{index}]", f"expected a text or a dictionary, got {type(message).__name__}")
+    unknown = sorted(str(name) for name in set(message) - _MESSAGE_FIELDS)
     if unknown:
         known = ", ".join(sorted(_MESSAGE_FIELDS))
         raise InvalidInput(f"messages[{index}]", f"has an unknown field {unknown[0]!r:.60}; known are {known}")
-    if "text" not in given:
+    if "text" not in message:
         raise InvalidInput(f"messages[{index}].text", "is missing")
-    timestamp = given.get("timestamp")
+    timestamp = message.get("timestamp")
     return _placed(
         index,
         lambda: Draft(
-            text=given["text"],
-            sender=given.get("sender"),
-            role=chosen(Role, given.get("role", Role.USER), "role"),
+            text=message["text"],
+            sender=message.get("sender"),
+            role=chosen(Role, message.get("role", Role.USER), "role"),
             said_at=None if timestamp is None else checked_time(timestamp, "timestamp"),
-            external_id=given.get("id"),
-            metadata=metadata_from(given.get("metadata")),
+            external_id=message.get("id"),
+            metadata=metadata_from(message.get("metadata")),
         ),
     )
 
 
 def _placed(index: int, make: Any) -> Draft:
-    """Say which of many messages is wrong."""
+    """Prefix an error's field with the message's index."""
     try:
         draft: Draft = make()
     except InvalidInput as error:
@@ -186,35 +186,35 @@ def _placed(index: int, make: Any) -> Draft:
     return draft
 
 
-def content_from(given: object) -> tuple[bytes, str | None]:
-    """What a document holds, and the name of the file if it is one. A text is its own content."""
-    if isinstance(given, str):
-        checked_text(given, "content", max_chars=MAX_CONTENT_BYTES)
-        return given.encode(), None
-    if isinstance(given, bytes):
-        return given, None
-    if not isinstance(given, os.PathLike):
-        raise InvalidInput("content", f"expected a text, bytes or a path, got {type(given).__name__}")
-    path = Path(given)
+def content_from(content: object) -> tuple[bytes, str | None]:
+    """Return a document's bytes and, for a path, the file's name. A text is its own content."""
+    if isinstance(content, str):
+        checked_text(content, "content", max_chars=MAX_CONTENT_BYTES)
+        return content.encode(), None
+    if isinstance(content, bytes):
+        return content, None
+    if not isinstance(content, os.PathLike):
+        raise InvalidInput("content", f"expected a text, bytes or a path, got {type(content).__name__}")
+    path = Path(content)
     try:
         with path.open("rb") as file:
-            # One byte more than can be read at all is enough to be refused.
+            # One byte over the limit is enough for the size check to refuse it.
             return file.read(MAX_CONTENT_BYTES + 1), path.name
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "it is no path"
-        raise InvalidInput("content", f"the file cannot be read: {why}; give the path of one that can") from None
+        why = getattr(error, "strerror", None) or "it is not a valid path"
+        raise InvalidInput("content", f"the file cannot be read: {why}; give the path of a readable file") from None
 
 
-def metadata_from(given: object) -> dict[str, str]:
-    if given is None:
+def metadata_from(value: object) -> dict[str, str]:
+    if value is None:
         return {}
-    if not isinstance(given, Mapping):
-        raise InvalidInput("metadata", f"expected a dictionary of texts, got {type(given).__name__}")
-    return dict(given)
+    if not isinstance(value, Mapping):
+        raise InvalidInput("metadata", f"expected a dictionary of texts, got {type(value).__name__}")
+    return dict(value)
 
 
 def chosen(kind: type[E], value: str, field: str, among: Iterable[E] | None = None) -> E:
-    """What is meant by this text. `among` are those that are told of, where not all of the kind make sense."""
+    """Parse an enum value. `among` limits the values named in the error."""
     try:
         return kind(value)
     except ValueError:
@@ -222,39 +222,39 @@ def chosen(kind: type[E], value: str, field: str, among: Iterable[E] | None = No
         raise InvalidInput(field, f"there is no {value!r:.60}; use one of {names}") from None
 
 
-def planes_from(given: str | Iterable[str] | None) -> frozenset[Plane] | None:
-    if given is None:
+def planes_from(value: str | Iterable[str] | None) -> frozenset[Plane] | None:
+    if value is None:
         return None
-    names = several(given, "planes")
+    names = several(value, "planes")
     if not names:
-        raise InvalidInput("planes", "is an empty list; leave it out to ask for all")
+        raise InvalidInput("planes", "is an empty list; leave it out to include all planes")
     return frozenset(chosen(Plane, name, "planes") for name in names)
 
 
-def kind_from(given: str | None, planes: frozenset[Plane] | None) -> HitKind | None:
-    """Messages have no plane: who asks for planes asks for memories."""
-    if given is None:
+def kind_from(value: str | None, planes: frozenset[Plane] | None) -> HitKind | None:
+    """Parse the kind of hit. Messages have no plane, so `planes` implies memories."""
+    if value is None:
         return None if planes is None else HitKind.MEMORY
-    return chosen(HitKind, given, "kind")
+    return chosen(HitKind, value, "kind")
 
 
 class Rights(NamedTuple):
-    """What a credential is, as `CreateUser` takes it."""
+    """A credential's rights, in the order of `CreateUser`'s fields."""
 
     kind: ActorKind
     role: AccessRole | None
     subjects: frozenset[str] | None
 
 
-def holder_from(given: str) -> ActorKind:
-    """The kinds of actors that can have a key."""
-    return chosen(ActorKind, given, "kind", among=ROLES)
+def holder_from(value: str) -> ActorKind:
+    """Parse the kind of an actor that can have a key."""
+    return chosen(ActorKind, value, "kind", among=ROLES)
 
 
-def rights_from(given: Credential) -> Rights:
-    role, subjects = given.get("role"), given.get("subjects")
+def rights_from(credential: Credential) -> Rights:
+    role, subjects = credential.get("role"), credential.get("subjects")
     return Rights(
-        holder_from(given.get("kind", ActorKind.USER)),
+        holder_from(credential.get("kind", ActorKind.USER)),
         None if role is None else chosen(AccessRole, role, "role"),
         None if subjects is None else frozenset(map(_name, several(subjects, "subjects"))),
     )
@@ -264,32 +264,32 @@ def _name(subject: object) -> str:
     return checked_text(subject, "subjects", max_chars=MAX_PART_CHARS)
 
 
-def several(given: object, field: str) -> tuple[str, ...]:
-    """One text or many, as many."""
-    if isinstance(given, str):
-        return (given,)
-    if not isinstance(given, Iterable) or not _is_many(given):
-        raise InvalidInput(field, f"expected a text or a list of texts, got {type(given).__name__}")
-    return tuple(given)
+def several(value: object, field: str) -> tuple[str, ...]:
+    """Return one text or several as a tuple."""
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, Iterable) or not _is_many(value):
+        raise InvalidInput(field, f"expected a text or a list of texts, got {type(value).__name__}")
+    return tuple(value)
 
 
 def target_from(record_id: str | Iterable[str] | Missing, source: str | Missing, where: Where) -> ForgetTarget:
-    """What a forget is of: the ids or the source that were given, else the conversation or the subject of the scope."""
+    """Return a forget's target: the given ids or source, else the scope's conversation or subject."""
     # None comes from a variable that was never set: it must not turn "this message" into "all of Ana".
-    for name, given in (("record_id", record_id), ("source", source)):
-        if given is None:
-            raise InvalidInput(name, "is None; leave it out to forget a conversation or a subject whole")
+    for name, value in (("record_id", record_id), ("source", source)):
+        if value is None:
+            raise InvalidInput(name, "is None; leave it out to forget a whole conversation or subject")
     named = () if isinstance(record_id, Missing) else several(record_id, "record_id")
     if not isinstance(record_id, Missing) and not named:
         raise InvalidInput("record_id", "is an empty list; give at least one id")
-    # Beside ids or a source, the scope only narrows: it is not what is forgotten.
+    # With ids or a source, the scope only narrows the target.
     if named or not isinstance(source, Missing):
         return ForgetTarget(ids=named, source=None if isinstance(source, Missing) else source)
     return ForgetTarget(conversation=where.get("conversation"), subject=where.get("subject"))
 
 
-def moment_from(given: Moment | None, field: str) -> datetime | None:
-    return None if given is None else checked_time(given, field)
+def moment_from(value: Moment | None, field: str) -> datetime | None:
+    return None if value is None else checked_time(value, field)
 
 
 def validity_from(since: Moment | None, until: Moment | None) -> Validity:

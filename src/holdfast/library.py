@@ -1,4 +1,4 @@
-"""The library: every verb as a method, on the service port. `holdfast.sync` puts a blocking face on it."""
+"""The library: every verb as a method, on the service port. `holdfast.sync` is its blocking facade."""
 
 from __future__ import annotations
 
@@ -78,10 +78,10 @@ T = TypeVar("T")
 
 
 class AsyncMemory:
-    """One memory. Every method takes the parts of a scope as keywords: subject, conversation, app, project, …
+    """An asynchronous memory. Every method takes the parts of a scope as keywords: subject, conversation, app, project…
 
-    A part that is given must match; one that is not matches anything the caller may see. `add`, `flush` and `forget` of
-    a conversation are of one: the named subject's or agent's, else nobody's.
+    A given part must match; an omitted one matches anything the caller may see. `add`, `flush` and `forget` of a
+    conversation affect one: the named subject's or agent's, or without either the one that belongs to no one.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class AsyncMemory:
         space: str = DEFAULT_SPACE,
         subject: str | None = None,
     ) -> None:
-        """`subject` is whom calls are about that name none: for a caller who may speak for one alone."""
+        """Use a service. `subject` is the default subject of calls, for a caller who may act for only one."""
         self._service = service
         self._actor = actor
         self._space = space
@@ -100,7 +100,7 @@ class AsyncMemory:
 
     @property
     def _loopless(self) -> bool:
-        """Whether adding, remembering and reading need no event loop."""
+        """True if adding, remembering and reading need no event loop."""
         return self._service.loopless
 
     async def __aenter__(self) -> Self:
@@ -120,12 +120,14 @@ class AsyncMemory:
         return scope_from(where, self._space, allowed)
 
     def _whole_space(self, where: Mapping[str, Any], allowed: frozenset[str] = SCOPE_ONLY) -> Scope:
-        """For what concerns no subject, whoever is calling."""
+        """Build a scope without the default subject."""
         return scope_from(where, self._space, allowed)
 
-    def _let_in(self, user_id: str, given: Credential, key: str | None, again: str | None, rotate: bool) -> CreateUser:
-        space = self._whole_space(given, CREDENTIALS)
-        return CreateUser(space, user_id, key, rotate, again, rotate, *rights_from(given))
+    def _let_in(
+        self, user_id: str, credential: Credential, key: str | None, idempotency_key: str | None, rotate: bool
+    ) -> CreateUser:
+        space = self._whole_space(credential, CREDENTIALS)
+        return CreateUser(space, user_id, key, rotate, idempotency_key, rotate, *rights_from(credential))
 
     async def add(
         self,
@@ -135,7 +137,7 @@ class AsyncMemory:
         source: str | None = None,
         **where: Unpack[Where],
     ) -> Added:
-        """Add what was said. Durable and searchable on return.
+        """Add messages. They are durable and searchable on return.
 
         A message is a text, or a dictionary with `text` and any of `sender`, `role`, `timestamp`, `id`, `metadata`.
         Without a conversation it goes into the one called "default".
@@ -148,32 +150,32 @@ class AsyncMemory:
         return await self._perform(Action.ADD, make)
 
     async def flush(self, *, idempotency_key: str | None = None, **where: Unpack[Where]) -> Flushed:
-        """Wait until what was said can be found by meaning, seal it, and queue the extraction of what it says.
+        """Wait for a conversation's vectors, seal its messages, and queue the extraction of facts.
 
-        Of one conversation: the subject's or agent's that is named, else nobody's, as with `add`.
+        It affects one conversation: the named subject's or agent's, or the one that belongs to no one, as with `add`.
         """
         return await self._perform(
             Action.FLUSH,
             lambda: Flush(self._scope({"conversation": DEFAULT_CONVERSATION, **where}), idempotency_key),
         )
 
-    async def search(self, query: str, **asking: Unpack[Asking]) -> tuple[Hit, ...]:
-        """What matches, best first: memories and messages, with scores and evidence.
+    async def search(self, query: str, **options: Unpack[Asking]) -> tuple[Hit, ...]:
+        """Search memories and messages; return hits with scores and evidence, best first.
 
-        `top_k` bounds how many. `kind`, `planes`, `sender`, `role`, `source`, `said_from`, `said_to` and `min_score`
-        narrow what may come. `as_of` asks what was known at a moment, `valid_at` what was true then.
+        `top_k` limits the number of hits. `kind`, `planes`, `sender`, `role`, `source`, `said_from`, `said_to` and
+        `min_score` filter them. `as_of` searches what was known at a time, `valid_at` what was true at a time.
 
-        `method` is hybrid, keyword (words alone) or vector (meaning alone: a score is the similarity). `radius` is the
-        least similarity of meaning, 0 to 1. A `condition` decides what the search sees: nothing else moves a score.
+        `method` is hybrid, keyword (words only) or vector (meaning only; the score is the similarity). `radius` is the
+        minimum similarity of meaning, 0 to 1. A `condition` restricts the records that are searched and ranked.
         """
         return await self._perform(
-            Action.SEARCH, lambda: Search(self._scope(asking, SEARCHABLE), query, wanted_from(asking))
+            Action.SEARCH, lambda: Search(self._scope(options, SEARCHABLE), query, wanted_from(options))
         )
 
-    async def explain(self, query: str, *, record_id: str | None = None, **asking: Unpack[Asking]) -> Explanation:
-        """A search with every component of each score; with `record_id`, also why that one did not come."""
+    async def explain(self, query: str, *, record_id: str | None = None, **options: Unpack[Asking]) -> Explanation:
+        """Search and return every component of each score; with `record_id`, also why that record was not found."""
         return await self._perform(
-            Action.EXPLAIN, lambda: Explain(self._scope(asking, SEARCHABLE), query, wanted_from(asking), record_id)
+            Action.EXPLAIN, lambda: Explain(self._scope(options, SEARCHABLE), query, wanted_from(options), record_id)
         )
 
     async def recall(
@@ -187,21 +189,21 @@ class AsyncMemory:
         valid_at: Moment | None = None,
         **where: Unpack[Where],
     ) -> Recall:
-        """What a model should be shown: memories first, evidence where there is none, within a budget."""
+        """Select what to show a model within a budget: memories first, and messages where no memory covers them."""
 
         def make() -> RecallMemory:
-            wanted = Wanted(
+            options = Wanted(
                 top_k=limit,
                 planes=planes_from(planes),
                 as_of=moment_from(as_of, "as_of"),
                 valid_at=moment_from(valid_at, "valid_at"),
             )
-            return RecallMemory(self._scope(where), query, wanted, budget_chars)
+            return RecallMemory(self._scope(where), query, options, budget_chars)
 
         return await self._perform(Action.RECALL, make)
 
     async def get(self, record_id: str, *, as_of: Moment | None = None, **where: Unpack[Where]) -> Record:
-        """A memory or message by its id."""
+        """Get a memory or message by its id."""
         return await self._perform(Action.GET, lambda: Get(self._scope(where), record_id, moment_from(as_of, "as_of")))
 
     async def list(
@@ -219,11 +221,11 @@ class AsyncMemory:
         unsealed: bool = False,
         **where: Unpack[Where],
     ) -> Page:
-        """Memories and messages, newest first, page by page. `unsealed`: only what no flush has sealed."""
+        """List memories and messages, newest first, page by page. `unsealed`: only those that no flush has sealed."""
 
         def make() -> List:
             chosen_planes = planes_from(planes)
-            wanted = ListFilter(
+            criteria = ListFilter(
                 kind=kind_from(kind, chosen_planes),
                 planes=chosen_planes,
                 sender=sender,
@@ -233,7 +235,7 @@ class AsyncMemory:
                 valid_at=moment_from(valid_at, "valid_at"),
                 unsealed=checked_flag(unsealed, "unsealed"),
             )
-            return List(self._scope(where), wanted, limit, cursor)
+            return List(self._scope(where), criteria, limit, cursor)
 
         return await self._perform(Action.LIST, make)
 
@@ -249,22 +251,22 @@ class AsyncMemory:
         condition: Condition | None = None,
         **where: Unpack[Where],
     ) -> Browsed:
-        """Memories and messages by the time they were `said` or `recorded`, from any place on, and how many there are.
+        """List memories and messages by the time they were `said` or `recorded`, from any offset, with the total.
 
-        What comes meanwhile moves places; `list` with its cursor misses nothing.
+        New records shift offsets; `list` with its cursor misses nothing.
         """
 
         def make() -> Browse:
-            wanted = wanted_from({"kind": kind, "planes": planes, "condition": condition})
+            options = wanted_from({"kind": kind, "planes": planes, "condition": condition})
             by = chosen(Order, order, "order")
-            return Browse(self._scope(where), wanted, by, ascending, offset, limit)
+            return Browse(self._scope(where), options, by, ascending, offset, limit)
 
         return await self._perform(Action.BROWSE, make)
 
     async def history(self, record_id: str, **where: Unpack[Where]) -> tuple[Record, ...]:
-        """Every revision of a memory, oldest first; before them, the message in whose place it stands.
+        """List every revision of a memory, oldest first, after the message that it replaced, if any.
 
-        The same for that message's id.
+        That message's id gives the same result.
         """
         return await self._perform(Action.HISTORY, lambda: History(self._scope(where), record_id))
 
@@ -282,7 +284,7 @@ class AsyncMemory:
         idempotency_key: str | None = None,
         **where: Unpack[Where],
     ) -> MemoryRecord:
-        """Write a memory down. `evidence` are ids of the messages it comes from."""
+        """Store a memory. `evidence` are the ids of the messages that it comes from."""
 
         def make() -> Remember:
             return Remember(
@@ -314,8 +316,8 @@ class AsyncMemory:
     ) -> MemoryRecord:
         """Supersede a memory. The old revision stays readable with `as_of` and `history`.
 
-        Of a message: a memory that rests on it takes its place in search, and what was said stays readable by its id
-        and in the history of both. Forgetting that memory forgets the message, too.
+        Correcting a message creates a memory that replaces it in search. The message stays readable by its id and in
+        the history of both. Forgetting that memory also forgets the message.
         """
 
         def make() -> Correct:
@@ -340,7 +342,7 @@ class AsyncMemory:
         source: str | Missing = MISSING,
         **where: Unpack[Where],
     ) -> ForgetPreview:
-        """What `forget` with the same arguments would touch, or `empty`. It changes nothing."""
+        """Preview what `forget` with the same arguments would delete; `empty` if nothing. It changes nothing."""
         return await self._perform(
             Action.FORGET_PREVIEW, lambda: PreviewForget(self._scope(where), target_from(record_id, source, where))
         )
@@ -355,14 +357,15 @@ class AsyncMemory:
         idempotency_key: str | None = None,
         **where: Unpack[Where],
     ) -> ForgetReceipt:
-        """Forget for good: some ids, or a source, a conversation or a subject whole.
+        """Forget permanently: some ids, or a whole source, conversation or subject.
 
-        A conversation is its subject's, or its agent's; without either it is nobody's, and never whatever everybody
-        calls by that name: where only others have one, `InvalidScope` says so. An id that is not there is `NotFound`.
-        A source, conversation or subject of which nothing is there is no error: `receipt.found` is False.
+        A conversation belongs to a subject or an agent. If the scope names neither, only a conversation that belongs to
+        no one is forgotten, never those of others with the same name; if only others have one, `InvalidScope` is
+        raised. An unknown id is `NotFound`. An unknown source, conversation or subject is no error: `receipt.found` is
+        False.
 
-        With the `token` of a preview, it happens only if it would still touch the same; with `expected_revision`, only
-        to a record that is still at that one.
+        With the `token` of a preview, it fails if it would now delete anything else; with `expected_revision`, if the
+        record is at another revision.
         """
 
         def make() -> Forget:
@@ -381,37 +384,37 @@ class AsyncMemory:
         idempotency_key: str | None = None,
         **where: Unpack[Where],
     ) -> ResourceAdded:
-        """Keep what a document says: a text, the bytes of a file, or its path. The same file in a scope is kept once.
+        """Add a document: a text, the bytes of a file, or its path. The same file in a scope is stored once.
 
-        Text, markdown, HTML, PDF and DOCX can be read. `external_uri` is where it came from:
+        Text, markdown, HTML, PDF and DOCX can be read. `external_uri` is the document's origin:
         an http or https address, or a name of your own.
         """
-        given: tuple[bytes, str | None] | InvalidInput
+        document: tuple[bytes, str | None] | InvalidInput
         try:
-            given = await aside(lambda: content_from(content))
+            document = await aside(lambda: content_from(content))
         except InvalidInput as error:
-            given = error  # refused behind the gate, like all that cannot be used
+            document = error  # raised inside the gate, so that the refusal leaves an operation row
 
         def make() -> AddResource:
-            if isinstance(given, InvalidInput):
-                raise given
-            named = given[1] or UNNAMED if name is None else name
-            return AddResource(self._scope(where), named, given[0], media_type, external_uri, idempotency_key)
+            if isinstance(document, InvalidInput):
+                raise document
+            named = document[1] or UNNAMED if name is None else name
+            return AddResource(self._scope(where), named, document[0], media_type, external_uri, idempotency_key)
 
         return await self._perform(Action.ADD_RESOURCE, make)
 
     async def resources(self, *, limit: int = 50, cursor: str | None = None, **where: Unpack[Where]) -> ResourcePage:
-        """Resources, newest first, page by page."""
+        """List resources, newest first, page by page."""
         return await self._perform(Action.LIST_RESOURCES, lambda: ListResources(self._scope(where), limit, cursor))
 
     async def resource(self, resource_id: str, **where: Unpack[Where]) -> Resource:
-        """A resource by its id. What it says is found by `search`, or `list(source=resource.uri)`."""
+        """Get a resource by its id. Find its text with `search`, or `list(source=resource.uri)`."""
         return await self._perform(Action.GET_RESOURCE, lambda: GetResource(self._scope(where), resource_id))
 
     async def delete_resource(
         self, resource_id: str, *, idempotency_key: str | None = None, **where: Unpack[Where]
     ) -> ForgetReceipt:
-        """Forget a resource for good, with all that was read of it."""
+        """Forget a resource permanently, with all its chunks."""
         return await self._perform(
             Action.DELETE_RESOURCE, lambda: DeleteResource(self._scope(where), resource_id, idempotency_key)
         )
@@ -422,32 +425,32 @@ class AsyncMemory:
         *,
         presented_key: str | None = None,
         idempotency_key: str | None = None,
-        **given: Unpack[Credential],
+        **credential: Unpack[Credential],
     ) -> Issued:
-        """Let somebody in from outside: a user, an agent or an operator of one space. The key is told this once.
+        """Create a credential for a user, an agent or an operator of one space. The key is returned only this once.
 
-        For one that is there already, `presented_key` proves that the caller holds its key; then nothing changes.
-        `subjects` are whom an agent may speak for besides itself.
+        If it exists already, `presented_key` proves that the caller holds its key, and nothing changes. `subjects` are
+        the subjects that an agent may act for besides itself.
         """
         return await self._perform(
-            Action.CREATE_USER, lambda: self._let_in(user_id, given, presented_key, idempotency_key, False)
+            Action.CREATE_USER, lambda: self._let_in(user_id, credential, presented_key, idempotency_key, False)
         )
 
     async def rotate_user(
-        self, user_id: str, *, idempotency_key: str | None = None, **given: Unpack[Credential]
+        self, user_id: str, *, idempotency_key: str | None = None, **credential: Unpack[Credential]
     ) -> Issued:
-        """A new key for one that is there, revoked or not. The old one is nobody's from now on.
+        """Issue a new key for an existing credential, revoked or not. The old key becomes invalid.
 
-        Role and subjects stay as they are, unless they are given.
+        Role and subjects stay as they are, unless given.
         """
         return await self._perform(
-            Action.CREATE_USER, lambda: self._let_in(user_id, given, None, idempotency_key, True)
+            Action.CREATE_USER, lambda: self._let_in(user_id, credential, None, idempotency_key, True)
         )
 
     async def revoke_user(
         self, user_id: str, *, idempotency_key: str | None = None, kind: str = "user", **where: Unpack[Where]
     ) -> User:
-        """Let somebody in no longer. What the user said stays; `forget` takes it away."""
+        """Revoke a credential. The user's records stay; `forget` deletes them."""
         return await self._perform(
             Action.REVOKE_USER,
             lambda: RevokeUser(self._whole_space(where), user_id, idempotency_key, holder_from(kind)),
@@ -456,22 +459,22 @@ class AsyncMemory:
     async def users(
         self, *, limit: int = 50, cursor: str | None = None, kind: str = "user", **where: Unpack[Where]
     ) -> UserPage:
-        """The users of a space by id, page by page, the revoked too; or its agents, or its operators."""
+        """List a space's users, agents or operators (`kind`) by id, page by page, including revoked ones."""
         return await self._perform(
             Action.LIST_USERS, lambda: ListUsers(self._whole_space(where), limit, cursor, holder_from(kind))
         )
 
     async def jobs(self, *, status: str | None = None, limit: int = 100, **where: Unpack[Where]) -> tuple[Job, ...]:
-        """Background work, newest first, with its progress. `space="*"` is the whole store's, re-embedding included."""
+        """List background jobs, newest first, with their progress. `space="*"` lists all, re-embedding included."""
 
         def make() -> ListJobs:
-            wanted = None if status is None else chosen(JobStatus, status, "status")
-            return ListJobs(self._scope(where), wanted, limit)
+            chosen_status = None if status is None else chosen(JobStatus, status, "status")
+            return ListJobs(self._scope(where), chosen_status, limit)
 
         return await self._perform(Action.JOBS, make)
 
     async def stats(self, **where: Unpack[Where]) -> Stats:
-        """What the scope holds."""
+        """Count the records of the scope."""
         return await self._perform(Action.STATS, lambda: GetStats(self._scope(where)))
 
     async def verify(self) -> Verification:
@@ -479,17 +482,17 @@ class AsyncMemory:
         return await self._perform(Action.VERIFY, lambda: Verify(Scope(space=EVERYWHERE)))
 
     async def rebuild(self) -> Rebuilt:
-        """Make all indexes anew from the texts, and wait for it. Search goes on meanwhile."""
+        """Rebuild all indexes from the texts, and wait for it. Search keeps working meanwhile."""
         return await self._perform(Action.REBUILD, lambda: Rebuild(Scope(space=EVERYWHERE)))
 
     async def drain(self) -> int:
-        """Do the background work that is due now, and wait for it; how many jobs that were."""
+        """Run the background jobs that are due now, and wait for them; return their number."""
         return await self._perform(Action.WORK, lambda: Drain(Scope(space=EVERYWHERE)))
 
     async def close(self) -> None:
-        """Finish what was accepted, and let go of the store."""
+        """Finish accepted calls, and close the store."""
         await self._service.close()
 
 
-def _message_ids(given: Iterable[str]) -> tuple[MessageId, ...]:
-    return tuple(MessageId(value) for value in several(given, "evidence"))
+def _message_ids(values: Iterable[str]) -> tuple[MessageId, ...]:
+    return tuple(MessageId(value) for value in several(values, "evidence"))

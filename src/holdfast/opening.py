@@ -1,4 +1,4 @@
-"""`holdfast.open`: from a path or an address to a memory."""
+"""`holdfast.open`, `open_async` and `copy`: open a memory by its path or URL, and copy stores."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from holdfast.sync import Memory
 
 
 class Options(TypedDict, total=False):
-    """How to open a memory. Whatever is left out comes from the settings."""
+    """The options of opening a memory. Omitted ones come from the settings."""
 
     embedder: str | Embedder | None
     weights: Weights | None
@@ -38,10 +38,10 @@ class Options(TypedDict, total=False):
 
 
 class Opening:
-    """What `open_async` gives: await it for the memory, or use it in `async with`."""
+    """The result of `open_async`: await it for the memory, or use it in `async with`."""
 
     def __init__(self, location: str | os.PathLike[str], options: Options) -> None:
-        # Taken out first: nothing that goes wrong later can show it.
+        # Removed from the options first, so that no later error can show it.
         self._key = _key(options)
         self._location = checked_location(location)
         self._options = options
@@ -54,7 +54,7 @@ class Opening:
         return await (self._remote(settings) if is_served(self._location) else self._embedded(settings))
 
     async def _remote(self, settings: Settings) -> AsyncMemory:
-        """A memory behind a server. The key says who is calling; a user's calls are about that user by themselves."""
+        """Open a server's memory. The key identifies the caller; a user's calls default to that user as subject."""
         from holdfast.client.remote import RemoteService
 
         key = self._key
@@ -77,8 +77,8 @@ class Opening:
         return AsyncMemory(service, actor=actor, space=space)
 
     async def store(self, settings: Settings | None = None) -> tuple[Service, Actor, str]:
-        """The store itself, who is calling, and in which space: for whoever makes something else of it."""
-        # The whole engine comes with it: whoever opens a memory behind a server does without.
+        """Open the store; return its service, the actor and the space."""
+        # Imported here because it loads the whole engine, which a client of a server does not need.
         from holdfast.app import open_engine
 
         settings = settings or self._options.get("settings") or read_settings()
@@ -121,17 +121,17 @@ def checked_location(location: object) -> str:
     except UnicodeEncodeError:
         usable = False
     if not isinstance(path, str) or not usable:
-        raise InvalidInput("location", "holds characters that no path can hold; remove them")
+        raise InvalidInput("location", "holds characters that are not allowed in a path; remove them")
     refuse_mistyped(path)
     if is_served(path):
         return checked_url(path, "location")
-    # Made absolute once: readers open the file later, and the process may have moved by then.
+    # Made absolute now: readers open the file later, and the working directory may change.
     return path if path == MEMORY or "://" in path else os.path.abspath(os.path.expanduser(path))
 
 
 MEMORY = ":memory:"
 _EMBEDDER = ("fingerprint", "dimensions", "local", "embed", "close")
-# What each option must have or be.
+# The expected type of each option, and its check.
 _EXPECTED: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "embedder": ("a name or an Embedder", lambda given: isinstance(given, str) or _has(given, _EMBEDDER)),
     "weights": ("Weights", lambda given: isinstance(given, Weights)),
@@ -144,52 +144,52 @@ _EXPECTED: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "timeout_seconds": ("a number of seconds", lambda given: checked_seconds(given, "timeout_seconds") > 0),
     "sending": ("a function of two numbers", callable),
 }
-# Where there is no server, nobody asks for these; and a server has its own of those.
+# Client-only options; store-only options.
 _OF_CLIENTS = ("key", "timeout_seconds", "sending")
 _OF_STORES = ("embedder", "weights", "clock", "new_ids", "work", "actor")
 _NEVER_NONE = frozenset({"actor", "work"})
 
 
 def _check_options(options: Options) -> None:
-    for name, given in options.items():
+    for name, value in options.items():
         if name not in _EXPECTED:
-            raise InvalidInput(name, f"is no option of open; there are {', '.join((*_EXPECTED, 'key'))}")
+            raise InvalidInput(name, f"is not an option of open; use one of {', '.join((*_EXPECTED, 'key'))}")
         expected, fits = _EXPECTED[name]
-        if given is None and name not in _NEVER_NONE:
+        if value is None and name not in _NEVER_NONE:
             continue
-        if not fits(given):
-            raise InvalidInput(name, f"expected {expected}, got {type(given).__name__}")
+        if not fits(value):
+            raise InvalidInput(name, f"expected {expected}, got {type(value).__name__}")
     if (space := options.get("space")) is not None:
         Scope(space=space)
 
 
 def _check_fit(options: Options, location: str, *, keyed: bool) -> None:
-    """What makes no sense for a server, or only there, is refused by name: nobody should believe that it counts."""
-    given = {name for name, value in options.items() if value is not None} | ({"key"} if keyed else set())
+    """Refuse store-only options for a server and client-only options for a store, rather than ignore them."""
+    names = {name for name, value in options.items() if value is not None} | ({"key"} if keyed else set())
     if is_served(location):
         for name in _OF_STORES:
-            if name in given:
-                raise InvalidInput(name, "is the server's to decide; leave it out when you open an http:// address")
+            if name in names:
+                raise InvalidInput(name, "is decided by the server; leave it out when you open an http:// address")
         return
     for name in _OF_CLIENTS:
-        if name in given:
-            raise InvalidInput(name, "is for a memory behind a server, such as http://127.0.0.1:8010; leave it out")
+        if name in names:
+            raise InvalidInput(name, "is only for a server's memory, such as http://127.0.0.1:8010; leave it out")
 
 
-def _has(given: object, names: tuple[str, ...]) -> bool:
-    return all(hasattr(given, name) for name in names)
+def _has(value: object, names: tuple[str, ...]) -> bool:
+    return all(hasattr(value, name) for name in names)
 
 
 def open_async(location: str | os.PathLike[str] = "memory.db", **options: Unpack[Options]) -> Opening:
-    """Open or create a memory.
+    """Open or create a memory; return an `AsyncMemory` when awaited or used in `async with`.
 
     `location` is a path, ":memory:", or a "postgresql://" URL. `embedder` is "static" (the default: no key, no
-    network), "onnx:<directory>", "openai:<model>", or one of your own. `weights` tune the ranking. `space` is the
-    tenant that calls work in, `actor` who is calling. `work=False` leaves background work to other processes.
+    network), "onnx:<directory>", "openai:<model>", or an `Embedder` of your own. `weights` tune the ranking. `space` is
+    the tenant that calls work in, `actor` the caller. `work=False` leaves background work to other processes.
 
-    Or it is the "http://" address of a server, and `key` a user's key or the operator's token. `timeout_seconds`
-    bounds each call. `sending` hears, as a request goes out, how many bytes are sent, and of how many; it is called
-    from the thread that sends. What the server decides itself, such as the embedder, is refused.
+    For a server, `location` is its "http://" address and `key` a user's key or the operator's token. `timeout_seconds`
+    limits each call. `sending(sent, total)` reports the bytes of a request as they are sent, from the sending thread.
+    Options that the server decides, such as the embedder, are refused.
     """
     return Opening(location, options)
 
@@ -197,7 +197,11 @@ def open_async(location: str | os.PathLike[str] = "memory.db", **options: Unpack
 def open(  # noqa: A001 - like codecs.open: always called as holdfast.open
     location: str | os.PathLike[str] = "memory.db", **options: Unpack[Options]
 ) -> Memory:
-    """`open_async` for code that is not asynchronous."""
+    """Open or create a memory; return a blocking `Memory`.
+
+    `location` is a path, ":memory:", a "postgresql://" URL, or the "http://" address of a server. The options are those
+    of `open_async`. Close the memory with `close`, or use it in `with`.
+    """
     return Memory(Opening(location, options).opened)
 
 
@@ -209,10 +213,10 @@ def copy(
     tell: Callable[[int, int], None] | None = None,
     settings: Settings | None = None,
 ) -> Copied:
-    """Copy a whole store into another, of either engine, and prove that it arrived.
+    """Copy a whole store into another, SQLite or PostgreSQL, and verify the copy.
 
-    A copy that was stopped goes on where it was, as long as the source has not changed. A target that holds something
-    is refused, unless `replace` says that it is to be removed. `tell` hears of rows done, and of all.
+    An interrupted copy resumes if the source has not changed. A target that is not empty is refused, unless `replace`
+    is true, which removes its contents. `tell(done, total)` reports progress in rows.
     """
     from holdfast.app import copy_store
 

@@ -1,4 +1,4 @@
-"""Threads that work for as long as anybody may want them to: until the process ends."""
+"""A thread pool that accepts work until the process ends, not only until its main thread ends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from holdfast.errors import StoreClosed
 
 try:
     from concurrent.futures import ThreadPoolExecutor
-except RuntimeError as error:  # it has something done when the main thread ends, and that has ended
+except RuntimeError as error:  # it registers an exit handler, which fails once the main thread has ended
     raise StoreClosed(
         "the program is ending: open a memory before the main thread ends, or join the thread that needs one"
     ) from error
@@ -29,11 +29,11 @@ _Task = tuple[Future[Any], Callable[[], Any]]
 
 @dataclass(frozen=True, slots=True)
 class _Bench:
-    """What a pool and its threads share. The threads hold nothing else of it: it may go, and they with it."""
+    """The state shared by a pool and its threads. Threads hold no other reference, so the pool can be collected."""
 
     tasks: queue.SimpleQueue[_Task | None] = field(default_factory=queue.SimpleQueue)
     started: list[threading.Thread] = field(default_factory=list)
-    # A place for each task that was not ended, in a list since both sides change how many.
+    # One item per unfinished task: a list serves as a counter that both sides can change.
     unended: list[None] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -59,23 +59,23 @@ class _Bench:
                 else:
                     tell = functools.partial(future.set_result, result)
                     del result
-            # First: whoever is told may have the next task, and this thread is free for it.
+            # Before the result is set: the caller may submit its next task at once, and this thread is free for it.
             with self.lock:
                 self.unended.pop()
             tell()
-            # Nothing of it is held while the next is waited for.
+            # Release all references before waiting for the next task.
             del task, future, work, tell
 
 
 def _nothing() -> None:
-    """Nobody waits for what was cancelled."""
+    """Do nothing: no caller waits for a cancelled task."""
 
 
 class Pool(ThreadPoolExecutor):
-    """A pool that takes work until it is shut down.
+    """A thread pool that accepts work until it is shut down.
 
-    Python's own takes none from the moment the main thread has ended, though other threads may go on for long, and
-    then want to read what they have written. It is one of those in name only, since an event loop takes no other.
+    Python's own refuses work once the main thread has ended, although other threads may run much longer and read what
+    they have written. It subclasses `ThreadPoolExecutor` only because an event loop accepts nothing else.
     """
 
     def __init__(self, most: int, name: str) -> None:
@@ -83,7 +83,7 @@ class Pool(ThreadPoolExecutor):
         self._most, self._name = most, name
         self._bench = _Bench()
         self._ended = False
-        # Whoever lets go of it without a word leaves no threads behind.
+        # A pool that is dropped without a shutdown leaves no threads behind.
         weakref.finalize(self, self._bench.send_home).atexit = False
 
     def submit(self, work: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
@@ -91,7 +91,7 @@ class Pool(ThreadPoolExecutor):
         bench = self._bench
         with bench.lock:
             if self._ended:
-                raise RuntimeError("these threads were shut down")
+                raise RuntimeError("this thread pool was shut down")
             if len(bench.started) < min(self._most, len(bench.unended) + 1):
                 self._start()
             bench.unended.append(None)
@@ -100,16 +100,16 @@ class Pool(ThreadPoolExecutor):
 
     def _start(self) -> None:
         started = self._bench.started
-        # A daemon: Python would else wait for it before it lets anybody say that it is not needed any more.
+        # A daemon: otherwise Python would join it at exit before any handler could shut the pool down.
         name = f"{self._name}_{len(started)}"
         thread = threading.Thread(target=self._bench.work_off, name=name, daemon=True)
-        # At the very end no thread can be started: then those who are there do it.
+        # During interpreter exit no thread can be started; the running ones then do the work.
         with contextlib.suppress(RuntimeError) if started else contextlib.nullcontext():
             thread.start()
             started.append(thread)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """What was submitted is still done, unless it is cancelled."""
+        """Refuse new work and end the threads once submitted work is done or cancelled."""
         with self._bench.lock:
             if not self._ended:
                 self._ended = True
@@ -120,7 +120,7 @@ class Pool(ThreadPoolExecutor):
             self.join()
 
     def join(self, seconds: float | None = None) -> None:
-        """Wait for threads that were sent home, so long at most."""
+        """Wait for the threads of a pool that was shut down, at most `seconds`."""
         deadline = None if seconds is None else time.monotonic() + seconds
         for thread in self._bench.started:
             thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))

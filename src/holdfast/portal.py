@@ -1,4 +1,4 @@
-"""Blocking faces of what is asynchronous: an event loop in a thread, and the same methods run on it."""
+"""Blocking facades over asynchronous classes: an event loop in a thread, and methods that run on it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from holdfast.pool import Pool
 P = ParamSpec("P")
 R = TypeVar("R")
 A = TypeVar("A", bound="Closing")
-B = TypeVar("B")  # what is behind a face, or one of the classes that it is made of
-_ASIDE = min(32, (os.cpu_count() or 1) + 4)  # as many as Python itself would have
-_NOTICE_SECONDS = 5.0  # only a loop that is stuck takes so long
+B = TypeVar("B")  # the class behind a facade, or one of its bases
+_ASIDE = min(32, (os.cpu_count() or 1) + 4)  # Python's own default
+_NOTICE_SECONDS = 5.0  # only a blocked loop takes this long
 
 
 class Portal:
-    """An event loop in a thread of its own, and a way in."""
+    """An event loop in its own thread, on which other threads run coroutines."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -40,18 +40,18 @@ class Portal:
 
     @property
     def here(self) -> bool:
-        """Whether its thread is in this process, and not in one that this was forked from."""
+        """True if its thread runs in this process, not in the parent of a fork."""
         return os.getpid() == self._process
 
     @property
     def closed(self) -> bool:
-        """Whether nobody is let in any more; in a forked process nobody ever was."""
+        """True if it accepts no more work, which is always so in a forked child."""
         return self._closed or not self.here
 
     def run_here(self, work: Coroutine[Any, Any, R]) -> R:
-        """Run what needs no event loop in the calling thread; the way to the loop and back would cost more than it."""
+        """Run work that needs no event loop in the calling thread, which is faster than a switch to the loop."""
         self._check_here(work)
-        # Its own loop would be taken for ours.
+        # If the calling thread runs a loop, the work would take that for ours.
         return over_in_one_step(work) if running() is None else self.run(work)
 
     def run(self, work: Coroutine[Any, Any, R]) -> R:
@@ -64,9 +64,9 @@ class Portal:
             raise
 
     def _await_notice(self) -> None:
-        """Until the loop knows of a cancellation: what was not begun must not be begun once the caller goes on."""
+        """Wait until the loop has seen the cancellation: unstarted work must not start after the caller has left."""
         noticed = threading.Event()
-        with contextlib.suppress(RuntimeError):  # a loop that is closed has nothing left to begin
+        with contextlib.suppress(RuntimeError):  # a closed loop has nothing left to start
             self._loop.call_soon_threadsafe(noticed.set)
             noticed.wait(_NOTICE_SECONDS)
 
@@ -80,12 +80,12 @@ class Portal:
 
     def _check_here(self, work: Coroutine[Any, Any, Any]) -> None:
         if not self.here:
-            # Threads do not survive a fork: nobody would ever answer.
+            # Threads do not survive a fork, so the call would never return.
             work.close()
             raise StoreClosed("this memory was opened before the process forked; open it again in this one")
 
     def close(self) -> None:
-        """Let nobody in any more, wait for those who are in, and end the thread."""
+        """Refuse new work, wait for running work, and end the thread."""
         with self._door:
             if self._closed:
                 return
@@ -94,18 +94,18 @@ class Portal:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
-        # Nobody waits for an answer any more; what is stuck there must not hold up the end of the program.
+        # No caller waits any more; a hung task must not delay the end of the program.
         self._aside.join(_NOTICE_SECONDS)
 
 
 async def _all_others() -> None:
-    """Whoever still waits for an answer gets one: a loop that just stops would keep them waiting for ever."""
+    """Wait for all other tasks: callers of a loop that just stopped would wait forever."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     await asyncio.gather(*others, return_exceptions=True)
 
 
 class Closing(Protocol):
-    """What can have a face. `_loopless`: its short calls need no event loop."""
+    """An asynchronous class that can have a facade. `_loopless`: its short calls need no event loop."""
 
     @property
     def _loopless(self) -> bool: ...
@@ -114,7 +114,7 @@ class Closing(Protocol):
 
 
 class Face(Generic[A]):
-    """Something asynchronous, for code that is not."""
+    """The base class of blocking facades over an asynchronous object."""
 
     def __init__(self, opening: Callable[[], Coroutine[Any, Any, A]]) -> None:
         self._portal = Portal()
@@ -127,7 +127,7 @@ class Face(Generic[A]):
         _open[self._portal] = self._behind
 
     def _end(self, *given: Any) -> Any:
-        """Close what is behind; what it answers, or None if it was closed before."""
+        """Close the object behind; return its result, or None if it was already closed."""
         return _close(self._portal, *given)
 
     def __enter__(self) -> Self:
@@ -142,7 +142,7 @@ class Face(Generic[A]):
 def blocking(
     method: Callable[Concatenate[B, P], Coroutine[Any, Any, R]],
 ) -> Callable[Concatenate[Face[Any], P], R]:
-    """A method of a face that is one of what is behind it."""
+    """Make a blocking facade method from a method of the object behind."""
 
     def call(self: Face[Any], /, *args: P.args, **kwargs: P.kwargs) -> R:
         return self._portal.run(method(self._behind, *args, **kwargs))
@@ -154,7 +154,7 @@ def blocking(
 def at_once(
     method: Callable[Concatenate[B, P], Coroutine[Any, Any, R]],
 ) -> Callable[Concatenate[Face[Any], P], R]:
-    """The same for what needs no event loop, if nothing that it calls needs one either."""
+    """Make a facade method that runs in the calling thread if the object behind needs no event loop."""
 
     def call(self: Face[Any], /, *args: P.args, **kwargs: P.kwargs) -> R:
         return self._run_short(method(self._behind, *args, **kwargs))
@@ -163,12 +163,12 @@ def at_once(
     return call
 
 
-# What is open, also if nobody holds its face any more.
+# Open objects by portal. This keeps them alive when their facade is gone, so that they are closed at exit.
 _open: dict[Portal, Closing] = {}
 
 
 def _close(portal: Portal, *given: Any) -> Any:
-    """Whoever comes first closes; closing twice is closing once."""
+    """Close the object behind a portal. Idempotent: only the first call closes."""
     behind = _open.pop(portal, None)
     if behind is None or not portal.here:
         return None
@@ -179,11 +179,11 @@ def _close(portal: Portal, *given: Any) -> Any:
 
 
 def _close_all() -> None:
-    """A program that ends without closing loses no audit row."""
+    """Close everything at exit, so that a program that never closes loses no audit row."""
     for portal in list(_open):
         _close(portal)
 
 
-# When all threads that are no daemons have ended, also those that outlive the main thread. No thread can be started any
-# more then, and Python's own pools take no work: closing needs neither, and a `Pool` does not mind.
+# Runs when all non-daemon threads have ended, also those that outlive the main thread. By then no thread can be started
+# and Python's own pools refuse work; closing needs neither, and a `Pool` still works.
 atexit.register(_close_all)

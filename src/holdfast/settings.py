@@ -1,4 +1,4 @@
-"""Settings: from the environment, typed. The only place that reads it."""
+"""Typed settings from the environment. No other module reads it."""
 
 from __future__ import annotations
 
@@ -16,154 +16,153 @@ S = TypeVar("S", bound=BaseSettings)
 
 
 class Settings(BaseSettings):
-    """Each setting is the environment variable of its name, in capitals, after `HOLDFAST_`."""
+    """Holdfast's settings. Each is read from the environment variable `HOLDFAST_` plus its name in capitals."""
 
     model_config = SettingsConfigDict(env_prefix="HOLDFAST_", extra="ignore")
 
     secrets_dir: Path | None = Field(
         default=None,
-        description="A folder of files named like settings, such as holdfast_operator_token: each holds one's value."
-        " Bindings may refer to the other files in it by file://.",
+        description="A folder of files named like settings, such as holdfast_operator_token, each with one value."
+        " Bindings may refer to its other files by file://.",
     )
     secret_env_prefix: str = Field(
         default="HOLDFAST_SECRET_",
         min_length=1,
-        description="How the names of the variables begin that bindings may refer to by env://.",
+        description="The prefix of the environment variables that bindings may refer to by env://.",
     )
     store: str = Field(
         default="memory.db",
-        description="Where the command line keeps its memory: a path, a postgresql:// or an http:// URL.",
+        description="The command line's memory: a path, or a postgresql:// or http:// URL.",
     )
-    space: str = Field(default="default", description="The space that calls work in unless they name one.")
+    space: str = Field(default="default", description="The space of calls that name none.")
     embedder: str = Field(
         default="static",
-        description="static, onnx:<directory>, openai:<model> or fake. Naming another re-embeds in the background.",
+        description="static, onnx:<directory>, openai:<model> or fake. A change re-embeds in the background.",
     )
     embedder_url: str = Field(
         default="https://api.openai.com/v1", description="The OpenAI-compatible endpoint that openai:<model> calls."
     )
     embedder_key: SecretStr | None = Field(default=None, description="The key for that endpoint, if it needs one.")
     model: str = Field(
-        default="", description="The model that maintains memory, by its name at the endpoint; empty is none."
+        default="", description="The model that maintains memory, by its name at the endpoint; empty for none."
     )
     model_url: str = Field(
-        default="https://api.openai.com/v1", description="The OpenAI-compatible endpoint where that model is asked."
+        default="https://api.openai.com/v1", description="The OpenAI-compatible endpoint of that model."
     )
     model_key: SecretStr | None = Field(default=None, description="The key for that endpoint, if it needs one.")
     busy_seconds: float = Field(
         default=15.0,
         gt=0,
-        description="How long to wait for another process's write lock, or for a lost server to come back.",
+        description="Seconds to wait for another process's write lock, or for a lost server to return.",
     )
     postgres_connections: int = Field(
-        default=8, ge=2, le=100, description="How many connections a process may open to PostgreSQL."
+        default=8, ge=2, le=100, description="The most connections a process may open to PostgreSQL."
     )
     cache_bytes: int = Field(
         default=512 * 1024 * 1024,
         gt=0,
-        description="How much memory the columns of recently searched partitions may take.",
+        description="The most memory for the columns of recently searched partitions.",
     )
     approximate_from: int = Field(
         default=100_000,
         ge=0,
-        description="From how many records on a partition is searched by way of an approximate index; 0 is never.",
+        description="The number of records from which a partition is searched by an approximate index; 0 for never.",
     )
     job_lease_seconds: float = Field(
         default=60.0,
         ge=1,
         le=1_800,
-        description="How long a background job stays with a worker that is not heard of any more.",
+        description="The lease of a background job: another worker takes it over if its worker is silent this long.",
     )
     worker_jobs: int = Field(
-        default=4, ge=1, le=64, description="How many jobs `holdfast worker` and `holdfast serve` work on at once."
+        default=4, ge=1, le=64, description="The concurrent jobs of `holdfast worker` and `holdfast serve`."
     )
     key: SecretStr | None = Field(
-        default=None, description="The key to a memory behind a server: a user's, or the operator's token."
+        default=None, description="The key for a server's memory: a user's key, or the operator's token."
     )
     timeout_seconds: float = Field(
-        default=30.0, gt=0, le=86_400, description="How long a call to a memory behind a server may take in all."
+        default=30.0, gt=0, le=86_400, description="The timeout of a whole call to a server's memory."
     )
     host: str = Field(default="127.0.0.1", min_length=1, description="The address that `holdfast serve` listens on.")
-    port: int = Field(default=8010, ge=0, le=65535, description="The port that it listens on; 0 is any free one.")
+    port: int = Field(default=8010, ge=0, le=65535, description="The port that it listens on; 0 for any free one.")
     operator_token: SecretStr | None = Field(
-        default=None, description="What operators present to the service; needed to listen beyond loopback."
+        default=None, description="The operators' token for the service; required to listen beyond loopback."
     )
     allowed_hosts: str = Field(
-        default="", description="Names, by commas, that the service may be called by besides loopback's own."
+        default="", description="Comma-separated host names that the service accepts besides loopback's own."
     )
     trusted_proxies: str = Field(
         default="",
-        description="Addresses or networks, by commas, of proxies whose X-Forwarded-For says who is calling.",
+        description="Comma-separated addresses or networks of proxies whose X-Forwarded-For is trusted.",
     )
     rate_per_minute: int = Field(
-        default=6_000, ge=0, description="How many requests a key may make a minute, all at once if need be; 0 is any."
+        default=6_000,
+        ge=0,
+        description="The requests per minute of a key, which may come in one burst; 0 for no limit.",
     )
     max_requests: int = Field(
-        default=128, ge=1, description="How many requests the service works on at once; more are answered with 503."
+        default=128, ge=1, description="The concurrent requests of the service; more are answered with 503."
     )
     max_connections: int = Field(
-        default=2_000, ge=1, description="How many connections may be open to the service; more are closed at once."
+        default=2_000, ge=1, description="The open connections to the service; more are closed at once."
     )
-    max_body_bytes: int = Field(default=4 * 1024 * 1024, ge=1024, description="The largest body of a request.")
+    max_body_bytes: int = Field(default=4 * 1024 * 1024, ge=1024, description="The largest request body.")
     max_upload_bytes: int = Field(
-        default=25 * 1024 * 1024, ge=1024, description="The largest body of an upload of a resource."
+        default=25 * 1024 * 1024, ge=1024, description="The largest request body of a resource upload."
     )
     max_bodies_bytes: int = Field(
-        default=256 * 1024 * 1024, ge=1024, description="How much memory the bodies of all requests may take together."
+        default=256 * 1024 * 1024, ge=1024, description="The most memory for the bodies of all requests together."
     )
-    body_seconds: float = Field(default=30.0, gt=0, description="How long a request's body may take to arrive.")
-    header_seconds: float = Field(default=10.0, gt=0, description="How long a request's headers may take to arrive.")
-    idle_seconds: float = Field(
-        default=65.0, gt=0, description="How long a connection may stay open with nothing to do."
-    )
+    body_seconds: float = Field(default=30.0, gt=0, description="The timeout for receiving a request's body.")
+    header_seconds: float = Field(default=10.0, gt=0, description="The timeout for receiving a request's headers.")
+    idle_seconds: float = Field(default=65.0, gt=0, description="The timeout after which an idle connection is closed.")
     shutdown_seconds: float = Field(
-        default=20.0, gt=0, description="How long the service may take to finish what it accepted when it is stopped."
+        default=20.0, gt=0, description="The time that the service has to finish accepted requests when it is stopped."
     )
-    request_logs: bool = Field(default=True, description="Whether the service writes a line for each request.")
+    request_logs: bool = Field(default=True, description="Log a line for each request to the service.")
     home: Path | None = Field(
-        default=None, description="The agent's folder: its config, memories, sessions and skills; else its workspace's."
+        default=None,
+        description="The agent's folder of config, memories, sessions and skills; by default in its workspace.",
     )
-    config_path: Path | None = Field(default=None, description="The agent's config file, wherever it is.")
+    config_path: Path | None = Field(default=None, description="The path of the agent's config file.")
 
     @field_validator("home", "config_path", mode="before")
     @classmethod
     def _empty_is_none(cls, value: object) -> object:
-        """An empty path would be the current folder, which nobody means by it."""
+        """Treat an empty path as unset; it would otherwise mean the current folder."""
         return None if value == "" else value
 
 
 class GatewayClientSettings(BaseSettings):
-    """How an agent reaches its Memory Gateway. Each is the variable of its name after `MEMORY_GATEWAY_`."""
+    """An agent's connection to its Memory Gateway, from the environment variables `MEMORY_GATEWAY_*`."""
 
     model_config = SettingsConfigDict(env_prefix="MEMORY_GATEWAY_", extra="ignore")
 
     base_url: str = Field(description="The gateway's address, such as http://127.0.0.1:8010.")
-    user_id: str = Field(min_length=1, description="Whose memory it is.")
-    user_key: SecretStr = Field(min_length=1, description="The key to it.")
-    timeout_seconds: float = Field(default=10.0, gt=0, le=86_400, description="How long a call may take in all.")
+    user_id: str = Field(min_length=1, description="The user whose memory it is.")
+    user_key: SecretStr = Field(min_length=1, description="The user's key.")
+    timeout_seconds: float = Field(default=10.0, gt=0, le=86_400, description="The timeout of a whole call.")
 
 
 class ModelSettings(BaseSettings):
-    """How the agent's models are reached, by the names that their own SDKs use."""
+    """Keys and URLs of the agent's models, by the variable names of the vendors' own SDKs."""
 
     model_config = SettingsConfigDict(extra="ignore", env_ignore_empty=True)
 
-    openai_api_key: SecretStr | None = Field(default=None, description="The key to OpenAI, or to OPENAI_BASE_URL.")
-    openai_base_url: str | None = Field(
-        default=None, description="Where OpenAI's protocol is spoken, if not at OpenAI itself."
-    )
+    openai_api_key: SecretStr | None = Field(default=None, description="The key for OpenAI, or for OPENAI_BASE_URL.")
+    openai_base_url: str | None = Field(default=None, description="The endpoint of OpenAI's API, if not OpenAI itself.")
     anthropic_api_key: SecretStr | None = Field(
-        default=None, description="The key to Anthropic, or to ANTHROPIC_BASE_URL."
+        default=None, description="The key for Anthropic, or for ANTHROPIC_BASE_URL."
     )
     anthropic_base_url: str | None = Field(
-        default=None, description="Where Anthropic's protocol is spoken, if not at Anthropic itself."
+        default=None, description="The endpoint of Anthropic's API, if not Anthropic itself."
     )
 
 
 def read_settings() -> Settings:
-    """The settings; what is wrong with one is told by its name, never by its value.
+    """Read the settings. Errors name a setting, never its value.
 
-    What is in the environment goes before a file: a file is for what others on the machine must not see there.
+    The environment takes precedence over files; files are for values that others on the machine must not see.
     """
     folder = os.environ.get("HOLDFAST_SECRETS_DIR") or None
     if folder is not None and not Path(folder).is_dir():
@@ -175,17 +174,17 @@ def read_settings() -> Settings:
 
 
 def read_variable(name: str) -> str | None:
-    """A variable that a binding refers to; whether it may is for whoever asks to decide."""
+    """Read an environment variable that a binding refers to. The caller checks that it may."""
     return os.environ.get(name)
 
 
 def read_gateway_client_settings() -> GatewayClientSettings:
-    """What is missing or wrong is told by its name, as above."""
+    """Read the gateway client's settings. Errors name a setting, never its value."""
     return _read(lambda: GatewayClientSettings(), "MEMORY_GATEWAY_")  # type: ignore[call-arg]
 
 
 def read_model_settings(settings: Settings) -> ModelSettings:
-    """The same; the folder of secrets may hold them too."""
+    """Read the model settings, from the environment or the secrets folder."""
     return _read(lambda: ModelSettings(_secrets_dir=settings.secrets_dir), "")  # type: ignore[call-arg]
 
 
@@ -194,6 +193,6 @@ def _read(make: Callable[[], S], prefix: str) -> S:
         return make()
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
-    # Raised apart from what was caught: that one quotes the value.
+    # Raised outside the except block, because the original error quotes the value.
     name = prefix + "_".join(str(part) for part in first["loc"]).upper()
     raise ConfigurationError(f"{name}: {first['msg'][:1].lower()}{first['msg'][1:]}")

@@ -1,4 +1,4 @@
-"""The blocking face of the library: every method of `AsyncMemory`. Nothing is written twice."""
+"""The blocking facade of the library: every method of `AsyncMemory`, generated from it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from holdfast.portal import Face, at_once, blocking
 
 
 class Memory(Face[AsyncMemory]):
-    """One memory, for code that is not asynchronous. See `AsyncMemory` for what each method does."""
+    """A blocking memory, as `holdfast.open` returns it. Methods are those of `AsyncMemory`.
+
+    Every method takes the parts of a scope as keywords: subject, conversation, app, project, …
+    """
 
     add = at_once(AsyncMemory.add)
     flush = blocking(AsyncMemory.flush)
@@ -37,5 +40,5 @@ class Memory(Face[AsyncMemory]):
     drain = blocking(AsyncMemory.drain)
 
     def close(self) -> None:
-        """Finish what was accepted, and let go of the store."""
+        """Finish accepted calls, and close the store."""
         self._end()

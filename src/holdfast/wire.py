@@ -1,9 +1,9 @@
-"""How verbs and their results are written as JSON: one table, read by the server and by the client alike.
+"""The JSON encoding of verbs, their results and errors, shared by server and client.
 
-A verb's fields are its body; its result is the answer. Both are our own frozen dataclasses, so that what is true of
-them in process is true of them here. Moments are written in UTC with all their microseconds, bytes in base64, sets in
-order. A request with an unknown field, or a value of another type, is refused by name: a mistyped subject must not
-share. An answer may hold fields that a newer server knows, and they are left out. Errors keep their class.
+A verb's fields are the request body; its result is the response. Both are our own frozen dataclasses, so they are
+validated as in process. Times are UTC with microseconds, bytes base64, sets sorted lists. A request with an unknown
+field or a value of another type is refused by name: a mistyped subject must not make a record shared. Unknown fields of
+a response, from a newer server, are ignored. Errors keep their class.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from holdfast.runtime.users import CreateUser, ListUsers, RevokeUser
 AnyRequest = Request[Any, Any]
 T = TypeVar("T")
 
-# Every verb. A new one is one more line: its action and its answer are what its class says.
+# Every verb. A new one is one more line: its class defines its action and response.
 SPOKEN: tuple[type[AnyRequest], ...] = (
     Add,
     Flush,
@@ -76,12 +76,12 @@ SPOKEN: tuple[type[AnyRequest], ...] = (
 )
 _NAMED_CHARS = 60
 _OF_MANY = ("list", "tuple", "frozenset", "dict")
-# A score that is no number has no other form in JSON than a text.
+# JSON has no NaN or infinity, so such scores are encoded as strings.
 _WRITTEN = CoreConfig(ser_json_bytes="base64", val_json_bytes="base64", ser_json_inf_nan="strings")
 
 
 class Form:
-    """A type as JSON. A `closed` one refuses unknown fields and guesses no types; an open one leaves them out."""
+    """A type's JSON codec. A `closed` one refuses unknown fields and coerces no types; an open one ignores them."""
 
     def __init__(self, kind: Any, *, closed: bool) -> None:
         self._kind = kind
@@ -105,11 +105,11 @@ class Form:
             return self._serializer.to_json(value, warnings="error")
         except (PydanticSerializationError, ValueError) as error:
             problem = f"cannot be written as JSON ({type(error).__name__})"
-        # Raised apart from what was caught: that one quotes the text.
+        # Raised outside the except block, because the original error quotes the text.
         raise InvalidInput("request", problem)
 
     def decode(self, body: bytes) -> Any:
-        """The value, or `InvalidInput` that names the field and repeats nothing of the body."""
+        """Decode a body, or raise `InvalidInput` that names the field and quotes nothing of the body."""
         try:
             return self._validator.validate_json(body, strict=self._closed)
         except ValidationError as error:
@@ -118,26 +118,26 @@ class Form:
 
 
 def _ours(schema: Any, *, closed: bool) -> Any:
-    """The schema with our own rules wherever there is a moment, a set or a dataclass in it."""
+    """Apply our own rules to every datetime, set and dataclass in the schema."""
     if isinstance(schema, list):
         return [_ours(part, closed=closed) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    made = {name: _ours(part, closed=closed) for name, part in schema.items()}
-    if closed and made.get("type") in _OF_MANY:
-        # The first that is wrong is the one that is told: the others would cost time for nothing.
-        made["fail_fast"] = True
-    match made.get("type"):
+    result = {name: _ours(part, closed=closed) for name, part in schema.items()}
+    if closed and result.get("type") in _OF_MANY:
+        # Only the first error is reported; finding the others would waste time.
+        result["fail_fast"] = True
+    match result.get("type"):
         case "datetime":
             aware = core_schema.datetime_schema(tz_constraint="aware", microseconds_precision="error")
             return core_schema.no_info_after_validator_function(_in_utc, aware)
         case "frozenset":
-            items = core_schema.list_schema(made["items_schema"])
-            made["serialization"] = core_schema.plain_serializer_function_ser_schema(sorted, return_schema=items)
+            items = core_schema.list_schema(result["items_schema"])
+            result["serialization"] = core_schema.plain_serializer_function_ser_schema(sorted, return_schema=items)
         case "dataclass":
             unknown = "forbid" if closed else "ignore"
-            made["config"] = {**made.get("config", {}), **_WRITTEN, "extra_fields_behavior": unknown}
-    return made
+            result["config"] = {**result.get("config", {}), **_WRITTEN, "extra_fields_behavior": unknown}
+    return result
 
 
 def _in_utc(moment: datetime) -> datetime:
@@ -157,7 +157,7 @@ class Spoken:
 
     @property
     def writes(self) -> bool:
-        """Whether it may have changed something, if nobody can say how it ended."""
+        """True if it may have changed something when its outcome is unknown."""
         return issubclass(self.request_type, Write)
 
     @cached_property
@@ -170,12 +170,12 @@ class Spoken:
 
 
 def answer_type(request: type[AnyRequest]) -> Any:
-    """What a verb says that it answers: the second parameter of the `Read` or `Write` that it is."""
+    """Return a verb's response type: the second parameter of its `Read` or `Write` base."""
     for kind in request.__mro__:
         for parent in kind.__dict__.get("__orig_bases__", ()):
             if get_origin(parent) in (Read, Write, Request) and not isinstance(get_args(parent)[1], TypeVar):
                 return get_args(parent)[1]
-    raise TypeError(f"{request.__name__} does not say what it answers")
+    raise TypeError(f"{request.__name__} does not declare its response type")
 
 
 VERBS: dict[Action, Spoken] = {
@@ -185,7 +185,7 @@ VERBS: dict[Action, Spoken] = {
 
 @dataclass(frozen=True, slots=True)
 class Greeting:
-    """What a server tells a client that asks: which Holdfast it is, who the key belongs to, and what can be asked."""
+    """A server's introduction to a client: its version, the key's actor, and its verbs."""
 
     holdfast: str
     actor: Actor
@@ -197,7 +197,7 @@ GREETING = Form(Greeting, closed=False)
 
 @cache
 def definitions(template: str) -> tuple[dict[Action, Any], dict[Action, Any], dict[str, Any]]:
-    """For OpenAPI: the schema of each request and of each answer, and what they refer to by `template`."""
+    """Return the OpenAPI schemas of requests and of responses, and the definitions that they refer to by `template`."""
     inputs: list[tuple[Any, Any, CoreSchema]] = []
     for action, spoken in VERBS.items():
         inputs += [(action, "validation", spoken.request.schema), (action, "serialization", spoken.answer.schema)]
@@ -216,14 +216,14 @@ def _descendants(kind: type[HoldfastError]) -> Iterable[type[HoldfastError]]:
         yield from _descendants(child)
 
 
-# By module: an error of somebody's own is not known at the other end.
+# Only errors of our own module: the other side does not know third-party subclasses.
 ERRORS: dict[str, type[HoldfastError]] = {
     kind.code: kind for kind in _descendants(HoldfastError) if kind.__module__ == HoldfastError.__module__
 }
 
 
 def error_body(error: HoldfastError) -> dict[str, Any]:
-    """An error as JSON: its code, what it says, and the field that it names."""
+    """Return an error as JSON: its code, message and field."""
     body: dict[str, Any] = {"code": error.code, "message": str(error)}
     if error.field is not None:
         body["field"] = error.field
@@ -231,36 +231,36 @@ def error_body(error: HoldfastError) -> dict[str, Any]:
 
 
 def error_from(body: object) -> HoldfastError | None:
-    """The same error again, from that or from a problem of RFC 9457, with its row; None if it is none of ours."""
+    """Rebuild an error from `error_body` or an RFC 9457 problem, with its operation id; None if it is not ours."""
     if not isinstance(body, Mapping):
         return None
-    code, said = body.get("code"), body.get("message", body.get("detail"))
+    code, message = body.get("code"), body.get("message", body.get("detail"))
     kind = ERRORS.get(code) if isinstance(code, str) else None
-    if kind is None or not isinstance(said, str):
+    if kind is None or not isinstance(message, str):
         return None
     if not issubclass(kind, InvalidInput):
-        error = kind(said)
+        error = kind(message)
     else:
-        field, problem = _named(body, said)
+        field, problem = _named(body, message)
         error = kind(field, problem.removeprefix(f"{field}: "))
     if isinstance(row := body.get("operation_id"), str) and kind_of(row) == OPERATION:
         error.operation_id = row[:MAX_ID_CHARS]
     return error
 
 
-def _named(body: Mapping[str, Any], said: str) -> tuple[str, str]:
-    """The field and what is wrong with it. A problem may name several; the first is ours."""
+def _named(body: Mapping[str, Any], message: str) -> tuple[str, str]:
+    """Return the field and its problem. If several fields are named, the first counts."""
     if isinstance(body.get("field"), str):
-        return body["field"], said
+        return body["field"], message
     several = body.get("fields", body.get("errors"))
     first = several[0] if isinstance(several, list) and several else None
     if isinstance(first, Mapping) and isinstance(first.get("field"), str):
-        return first["field"], str(first.get("problem", said))
-    return "request", said
+        return first["field"], str(first.get("problem", message))
+    return "request", message
 
 
 def decoded_error(body: bytes) -> HoldfastError | None:
-    """An error out of the body of an answer, whatever that is."""
+    """Rebuild an error from a response body; None if it holds none."""
     try:
         return error_from(from_json(body))
     except ValueError:
@@ -268,19 +268,19 @@ def decoded_error(body: bytes) -> HoldfastError | None:
 
 
 def _place(loc: tuple[int | str, ...]) -> str:
-    named = ""
+    path = ""
     for part in loc:
         if isinstance(part, int):
-            named += f"[{part}]"
+            path += f"[{part}]"
         else:
-            named += f"{'.' if named else ''}{part:.{_NAMED_CHARS}}"
-    return named or "request"
+            path += f"{'.' if path else ''}{part:.{_NAMED_CHARS}}"
+    return path or "request"
 
 
 _PROBLEMS = {
-    "unexpected_keyword_argument": "is no field of this request; leave it out",
+    "unexpected_keyword_argument": "is not a field of this request; leave it out",
     "missing": "is missing",
-    "json_invalid": "is not JSON that can be read; check its syntax",
+    "json_invalid": "is not valid JSON; check its syntax",
     "timezone_aware": "needs an offset from UTC, such as 2026-11-15T09:30:00Z",
     "datetime_parsing": "is not an ISO 8601 time such as 2026-11-15T09:30:00Z",
     "datetime_from_date_parsing": "is not an ISO 8601 time such as 2026-11-15T09:30:00Z",
@@ -297,6 +297,6 @@ _PROBLEMS = {
 }
 
 
-def _problem(kind: str, said: str) -> str:
-    found = _PROBLEMS.get(kind, said.removeprefix("Value error, "))
+def _problem(kind: str, message: str) -> str:
+    found = _PROBLEMS.get(kind, message.removeprefix("Value error, "))
     return f"{found[:1].lower()}{found[1:]}"

@@ -320,7 +320,7 @@ def test_comments_are_allowed_except_where_they_are_text(tmp_path: Path) -> None
         ('{"agent": {}, "agent": {}}', "has `agent` twice"),
         ('{"' + KEY + '": 1, "' + KEY + '": 2}', "has a setting twice"),
         ('{"a": ' + "[" * 100_000, "nested too deeply"),
-        ('{"agent": {"maxToolRounds": ' + "9" * 5_000 + "}}", "a number too long"),
+        ('{"agent": {"maxToolRounds": ' + "9" * 5_000 + "}}", "a number that is too long"),
         (" " * 1_000_001, "is larger than"),
     ],
 )
@@ -388,5 +388,5 @@ def test_a_file_that_was_named_must_be_there(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_workspace_must_be_there(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="no such folder to work in"):
+    with pytest.raises(ConfigurationError, match="no such folder; create it"):
         read_config(tmp_path / "nowhere", Settings())

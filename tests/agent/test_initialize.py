@@ -108,7 +108,7 @@ def test_a_config_that_is_there_is_not_overwritten(folder: Path) -> None:
     (folder / ".holdfast").mkdir()
     config = folder / ".holdfast" / "config.json"
     config.write_text("{}")
-    with pytest.raises(Conflict, match="is there already"):
+    with pytest.raises(Conflict, match="exists and is not overwritten"):
         init(folder)
     config.unlink()
     config.symlink_to(folder / "elsewhere")

@@ -60,7 +60,7 @@ def test_the_prompt_may_come_from_a_pipe(told: Holdfast) -> None:
     assert told("run", "-", stdin=b"What is my dog called?\n").out == "From my notes: “My dog is called Rex.”\n"
     ran = told("run", "-", stdin=b"  \n")
     assert ran.code == 2
-    assert "nothing to ask" in ran.err
+    assert "the prompt is empty" in ran.err
 
 
 def test_as_json_a_run_is_one_document(told: Holdfast) -> None:
@@ -91,8 +91,8 @@ def test_explain_says_where_the_answer_could_come_from(told: Holdfast) -> None:
         "  ● My dog is called Rex.",
         "    curated files · USER.md · entry 1 · in the answer: rex",
     ]
-    assert "memory had nothing for it" in told("run", "hello", "--explain", "--workspace", _folder("empty")).out
-    assert "no word of the answer is from memory" in told("run", "hello", "--explain").out
+    assert "memory gave nothing" in told("run", "hello", "--explain", "--workspace", _folder("empty")).out
+    assert "the answer has no words from memory" in told("run", "hello", "--explain").out
 
 
 def _folder(name: str) -> str:
@@ -122,7 +122,7 @@ def test_a_session_is_gone_on_with(told: Holdfast) -> None:
 def test_there_is_nothing_to_go_on_with_at_first(agent: Holdfast) -> None:
     ran = agent("run", "hello", "--continue")
     assert ran.code == 3
-    assert "no session yet" in ran.err
+    assert "no session to continue" in ran.err
 
 
 def test_without_a_config_there_is_one_warning_and_curated_memory(holdfast: Holdfast) -> None:
@@ -203,7 +203,7 @@ def test_what_is_piped_is_the_whole_answer_and_nothing_that_came_before_it(agent
 def test_init_says_what_it_did_and_what_is_next(holdfast: Holdfast, tmp_path: Path) -> None:
     ran = holdfast("agent", "init")
     assert ran.out.splitlines() == [
-        "Wrote .holdfast/config.json. It says what can be set, and how.",
+        "Wrote .holdfast/config.json. Its comments explain the settings.",
         "Next: holdfast agent chat",
     ]
     assert holdfast("agent", "init", "--json", "--workspace", _folder("other")).json == {
@@ -346,7 +346,7 @@ def test_what_could_be_several_sessions_is_none(told: Holdfast) -> None:
     assert told("sessions", "show", "monday").code == 0
     ran = told("sessions", "delete", "monday-", "--yes")
     assert ran.code == 2
-    assert "2 sessions begin so" in ran.err
+    assert "2 sessions match this prefix" in ran.err
 
 
 def test_deleting_needs_a_terminal_or_a_yes(told: Holdfast) -> None:

@@ -93,7 +93,7 @@ def test_a_gateway_that_is_gone_costs_nothing_but_its_memory(tmp_path: Path) -> 
     explained = ran(tmp_path, "agent", "run", "What is my dog called?", "--explain")
     assert (explained.returncode, explained.stderr) == (0, "")
     assert "From my notes: “My dog is called Rex.”" in explained.stdout
-    assert "the Memory Gateway gave nothing, since asking it failed (unreachable)" in explained.stdout
+    assert "the Memory Gateway gave nothing: the request failed (unreachable)" in explained.stdout
     as_json = ran(tmp_path, "agent", "run", "What is my dog called?", "--explain", "--json").stdout
     assert json.loads(as_json)["recall_failed"] == "unreachable"
 
@@ -136,9 +136,9 @@ def test_ctrl_c_after_the_answer_leaves_it_kept_and_says_so(tmp_path: Path) -> N
         (tmp_path / ".holdfast" / "config.json").write_text(json.dumps(config))
         with chatting(tmp_path) as terminal:
             terminal.say("What is my dog called?")
-            terminal.see("telling the gateway")
+            terminal.see("updating the gateway")
             terminal.type(CTRL_C)
-            terminal.see("(answered, and kept; the gateway may not know of it)")
+            terminal.see("(answered and saved; the gateway may not have received it)")
             terminal.see(PROMPT)
             assert terminal.leave() == 0
     told = ran(tmp_path, "agent", "sessions", "--json").stdout
@@ -192,7 +192,7 @@ def test_continue_goes_on_with_the_latest_session(tmp_path: Path) -> None:
         answer_to(terminal, "My dog is called Rex")
         terminal.leave()
     with chatting(tmp_path, *SCRIPTED, "--continue") as terminal:
-        assert "going on with 2 messages; the last: Noted: “My dog is called Rex.”" in terminal.shown
+        assert "continuing with 2 messages; the last: Noted: “My dog is called Rex.”" in terminal.shown
         assert "You said it here" in answer_to(terminal, "What is my dog called?")
         assert answer_to(terminal, "/session") == "monday"
 

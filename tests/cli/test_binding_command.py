@@ -49,7 +49,7 @@ def test_a_binding_is_made_shown_changed_switched_and_taken_away(acme: Holdfast)
     assert (late.code, "is at revision 2, not 1" in late.err) == (5, True)
     assert "enabled    no" in acme("binding", "disable", "second").out
     resolved = acme("binding", "resolve", "--key", "second")
-    assert "`holdfast binding enable second --company acme` switches it on." in resolved.out
+    assert "`holdfast binding enable second --company acme` enables it." in resolved.out
     assert "enabled    yes" in acme("binding", "enable", "second").out
     declined = acme("binding", "delete", "second")
     assert (declined.code, "add --yes" in declined.err) == (2, True)
@@ -67,8 +67,8 @@ def test_deleting_what_serves_says_whom_and_what_serves_them_now(acme: Holdfast)
     acme("binding", "override", "builder", "default")
     told = acme("binding", "delete", "default", "--yes").out
     assert told == (
-        "Deleted default.\nIt served everybody without a binding of their own, the agent builder. Nothing serves them"
-        " now; `holdfast binding default KEY --company acme` sets what does.\n"
+        "Deleted default.\nIt served everybody without a binding of their own, the agent builder. No binding serves"
+        " them now; `holdfast binding default KEY --company acme` sets one.\n"
     )
     assert acme("binding", "resolve", "--agent", "builder", "--json").json["source"] == "unconfigured"
     acme("binding", "default", "second")
@@ -85,7 +85,7 @@ def test_whom_a_binding_serves_is_set_shown_and_cleared(acme: Holdfast) -> None:
     assert acme("binding", "default", "second").out == "second serves the company acme.\n"
     assert acme("binding", "default", "--json").json == {"binding_key": "second"}
     acme("binding", "default", "--clear")
-    assert "`holdfast binding default KEY --company acme` changes that" in acme("binding", "resolve").out
+    assert "`holdfast binding default KEY --company acme` sets one" in acme("binding", "resolve").out
 
 
 def test_a_configuration_comes_from_a_file(acme: Holdfast, quiet_environment: Path) -> None:
@@ -96,9 +96,9 @@ def test_a_configuration_comes_from_a_file(acme: Holdfast, quiet_environment: Pa
 
 WRONG = [
     (("binding", "create", "second", "local"), 5, "'second'"),
-    (("binding", "create", "third", "nope"), 2, "there is no provider 'nope'; there are"),
+    (("binding", "create", "third", "nope"), 2, "there is no provider 'nope'; use one of"),
     (("binding", "create", "No Key", "local"), 2, "KEY: 'No Key' must be lowercase"),
-    (("binding", "create", "third", "local", "--config", "{"), 2, "--config is no JSON"),
+    (("binding", "create", "third", "local", "--config", "{"), 2, "--config is not JSON"),
     (("binding", "create", "third", "local", "--config", "[]"), 2, "--config must be a JSON object"),
     (("binding", "create", "third", "local", "--config", "@none.json"), 2, "none.json cannot be read"),
     (("binding", "create", "third", "local", "--config", '{"x": 1}'), 2, "config.x"),
@@ -144,7 +144,7 @@ def test_a_provider_that_is_broken_is_shown_with_what_is_wrong(
     assert shown.code == 0
     assert "local" in shown.out
     assert "no_such_module_at_all" in shown.out
-    problem = "'jar' is installed and cannot be used: ModuleNotFoundError while it was loaded"
+    problem = "'jar' is installed but cannot be used: ModuleNotFoundError while it was loaded"
     for told in (("provider", "show", "jar"), ("provider", "check", "jar"), ("binding", "create", "b", "jar")):
         ran = holdfast(*told)
         assert (ran.code, ran.out) == (2, "")
@@ -161,12 +161,12 @@ def test_providers_are_shown_with_what_they_can_do(holdfast: Holdfast) -> None:
     assert "correction" in shown.out
     assert "filter_by" in shown.out
     unknown = holdfast("provider", "show", "nope")
-    assert (unknown.code, "there is no provider 'nope'; there are" in unknown.err) == (2, True)
+    assert (unknown.code, "there is no provider 'nope'; use one of" in unknown.err) == (2, True)
 
 
 def test_a_configuration_is_checked_before_it_is_bound(holdfast: Holdfast) -> None:
     checked = holdfast("provider", "check", "local", "--config", '{"filter_by": ["run"]}')
-    assert (checked.code, "The configuration can be used." in checked.out) == (0, True)
+    assert (checked.code, "The configuration is valid." in checked.out) == (0, True)
     told = holdfast("provider", "check", "local", "--json").json
     assert told["config"] == {"filter_by": ["namespace"]}
     wrong = holdfast("provider", "check", "local", "--config", '{"filter_by": ["mood"]}')
@@ -181,7 +181,7 @@ def test_a_provider_that_reaches_outside_is_asked_before_it_is_bound(
     with served(str(quiet_environment / "served.db")) as server:
         config = {"url": server.url, "user_id": "ana", "user_key": "env://HOLDFAST_SECRET_ANA"}
         given = ("provider", "check", "gateway", "--config", json.dumps(config))
-        assert "--connect asks the provider, too." in holdfast(*given).out
+        assert "--connect also queries the provider." in holdfast(*given).out
         unset = holdfast(*given, "--connect")
         assert (unset.code, unset.out) == (2, "")
         assert "config.user_key" in unset.err

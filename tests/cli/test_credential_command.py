@@ -52,7 +52,7 @@ def test_an_agent_comes_gets_another_role_goes_and_comes_again(holdfast: Holdfas
     assert asyncio.run(owner("memory.db", second)) is None
     shown = holdfast("credential", "list", "--company", "acme")
     heading, _, row = (re.split(r" {2,}", line.strip()) for line in shown.out.splitlines())
-    assert heading == ["created", "kind", "name", "role", "speaks for", "new key", "revoked"]
+    assert heading == ["created", "kind", "name", "role", "acts for", "new key", "revoked"]
     assert row[1:5] == ["agent", "writer", "curator", "ana, ben"]
     assert all(row[column].endswith(" UTC") for column in (0, 5, 6))
     for key in (first, second):
@@ -77,7 +77,7 @@ def test_all_kinds_are_listed_each_with_its_role(holdfast: Holdfast) -> None:
     assert len(few.json["credentials"]) == 2
     assert json.loads(few.err)["warning"] == {"message": "there is more; raise --limit to see it"}
     assert holdfast("credential", "list", "--limit", "3").err == ""
-    assert "Nobody has a key" in holdfast("credential", "list", "--company", "other").out
+    assert "There are no keys" in holdfast("credential", "list", "--company", "other").out
     assert "key" not in json.dumps(listed)
 
 

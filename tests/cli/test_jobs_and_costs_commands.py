@@ -39,7 +39,7 @@ def test_a_job_is_listed_shown_cancelled_and_tried_again(busy: Holdfast) -> None
     assert busy("jobs", "retry", job_id).code == 5
     cancelled = busy("jobs", "cancel", job_id)
     assert "state      cancelled" in cancelled.out
-    assert f"`holdfast jobs retry {job_id}` tries again." in cancelled.out
+    assert f"`holdfast jobs retry {job_id}` retries it." in cancelled.out
     assert busy("jobs", "show", job_id, "--json").json["retry_available"] is True
     again = busy("jobs", "retry", job_id, "--json").json
     assert (again["retry_of"], again["state"]) == (job_id, "queued")
@@ -143,7 +143,7 @@ def test_deliveries_are_listed_shown_tried_again_and_dropped(
     (delivery,) = holdfast("deliveries", "list", "--source", "run", "--json").json["deliveries"]
     shown = holdfast("deliveries", "show", delivery["id"])
     retry, drop = (f"`holdfast deliveries {each} {delivery['id']}`" for each in ("retry", "drop"))
-    assert f"{retry} tries again, {drop} gives it up." in shown.out
+    assert f"{retry} retries it, {drop} drops it." in shown.out
     assert "Porto" not in shown.out + holdfast("deliveries", "show", delivery["id"], "--json").out
     assert holdfast("deliveries", "retry", delivery["id"], "--json").json["status"] == "pending"
     assert holdfast("deliveries", "retry", delivery["id"]).code == 5
@@ -165,12 +165,12 @@ def nowhere() -> str:
 
 def test_fees_and_prices_are_written_down_and_shown(busy: Holdfast) -> None:
     made = busy("costs", "fee", "subscription", "19.90", "November", "--provider", "mem0", "--invoice", "i1")
-    assert made.out == "Written down: 19.90 USD, subscription: November\n"
+    assert made.out == "Recorded: 19.90 USD, subscription: November\n"
     assert "i1" in busy("costs", "fees").out
     (fee,) = busy("costs", "fees", "--json").json["events"]
     assert fee["amount_micros"] == 19_900_000
     credit = busy("costs", "fee", "--currency", "EUR", "--", "other", "-5", "Refund")
-    assert credit.out == "Written down: -5.00 EUR, other: Refund\n"
+    assert credit.out == "Recorded: -5.00 EUR, other: Refund\n"
     summary = busy("costs", "summary", "--by", "model")
     assert summary.out.startswith("No metered calls were made in that time.")
     assert "19.90 USD" in summary.out
@@ -213,7 +213,7 @@ def test_fees_and_prices_are_written_down_and_shown(busy: Holdfast) -> None:
         (("costs", "fee", "other", "-x", "Refund"), 2, "No such option: -x"),
         (("costs", "fees", "--limit", "x"), 2, "--limit"),
         (("costs", "prices", "set", "mem0", "--input", "-1"), 2, "--input -1: a price is 0 or more"),
-        (("costs", "prices", "set", "mem0"), 2, "there is no price; give --input"),
+        (("costs", "prices", "set", "mem0"), 2, "no price was given; give --input"),
         (("costs", "prices", "set"), 2, "PROVIDER"),
         (("costs", "prices", "remove", "none"), 3, "there is no price"),
     ],

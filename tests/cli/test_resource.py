@@ -54,7 +54,7 @@ ANA = ("--subject", "ana")
 def test_files_go_in_are_found_listed_and_deleted(where: str, holdfast: Holdfast) -> None:
     ran = holdfast("resource", "add", "herons.md", "owls.txt", "page.html", *ANA)
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out.count("Kept: ") == 3
+    assert ran.out.count("Stored: ") == 3
     hit = holdfast("search", "what do herons eat", *ANA, "--plane", "resource", "--json").json["hits"][0]
     assert "Herons eat fish." in hit["text"]
     listed = holdfast("resource", "list", *ANA, "--json").json["resources"]
@@ -90,7 +90,7 @@ def test_one_bad_file_does_not_stop_the_others(where: str, holdfast: Holdfast) -
     given = ("folder", "none.pdf", "herons.md", "nowhere.md", "owls.txt")
     ran = holdfast("resource", "add", *given, *ANA)
     assert ran.code == 1
-    assert ran.out.count("Kept: ") == 2
+    assert ran.out.count("Stored: ") == 2
     assert "holdfast: folder: is a folder; name the files in it, such as folder/*.md" in ran.err
     assert "holdfast: none.pdf: name: promises a PDF" in ran.err
     assert "holdfast: nowhere.md: No such file" in ran.err
@@ -248,7 +248,7 @@ def test_progress_shows_each_file_and_its_bytes_on_a_terminal(
     seen = terminal.read_rest()
     assert b"1 of 2, [red]long.txt" in seen
     assert b"kB" in seen
-    assert out.count(b"Kept: ") == 2
+    assert out.count(b"Stored: ") == 2
     assert b"owls.txt" in out
 
 
@@ -257,4 +257,4 @@ def test_progress_shows_nowhere_else(files: Path) -> None:
     out, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 0
     assert err == b""
-    assert out.startswith(b"Kept: herons.md as r_")
+    assert out.startswith(b"Stored: herons.md as r_")

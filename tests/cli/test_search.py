@@ -67,15 +67,15 @@ def test_explain_shows_the_parts_of_a_score_and_the_evidence(ana: Holdfast) -> N
 def test_explain_says_why_something_did_not_come(ana: Holdfast) -> None:
     hits = ana("search", "red wine", "--subject", "ana", "--json").json["hits"]
     ran = ana("explain", "red wine", "--subject", "ana", "--top-k", "1", "--id", hits[-1]["id"])
-    assert f"{hits[-1]['id']} did not come" in ran.out
+    assert f"{hits[-1]['id']} was not found" in ran.out
 
 
 def test_explain_says_at_which_place_something_came(ana: Holdfast) -> None:
     hits = ana("search", "red wine", "--subject", "ana", "--json").json["hits"]
     for place, hit in enumerate(hits, 1):
         ran = ana("explain", "red wine", "--subject", "ana", "--id", hit["id"])
-        assert f"{hit['id']} came, at place {place} of {len(hits)}" in ran.out
-        assert "did not come" not in ran.out
+        assert f"{hit['id']} was found, at rank {place} of {len(hits)}" in ran.out
+        assert "was not found" not in ran.out
     assert " came, " not in ana("explain", "red wine", "--subject", "ana").out
 
 

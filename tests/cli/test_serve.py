@@ -114,7 +114,7 @@ def test_a_token_file_that_is_none_is_said(holdfast: Holdfast, tmp_path: Path) -
 @pytest.mark.parametrize("port", ["65536", "99999999999", "-1"])
 def test_a_port_that_there_is_not_is_said_before_a_store_is_made(holdfast: Holdfast, tmp_path: Path, port: str) -> None:
     ran = holdfast("serve", "--port", port)
-    assert (ran.code, "there is no port" in ran.err, "--port" in ran.err) == (2, True, True)
+    assert (ran.code, "is not a port" in ran.err, "--port" in ran.err) == (2, True, True)
     assert not list(tmp_path.iterdir())
 
 

@@ -60,7 +60,7 @@ def test_a_servers_store_is_the_servers_to_look_after(user: Holdfast, command: s
 def test_an_embedder_is_the_servers_to_choose(user: Holdfast) -> None:
     ran = user("search", "x", "--embedder", "static")
     assert ran.code == 2
-    assert "embedder: is the server's to decide" in ran.err
+    assert "embedder: is decided by the server" in ran.err
 
 
 def test_a_wrong_key_is_denied_and_not_shown(user: Holdfast, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,7 +47,7 @@ def test_another_space_can_be_named(ana: Holdfast) -> None:
     assert ana("space", "import", "space.jsonl", "--space", "copy", "--json").json["taken"]["messages"] == 2
     assert ana("store", "stats", "--space", "copy", "--json").json["messages"] == 2
     assert ana("space", "export", "other.jsonl", "--space", "nobody", "--json").json["counts"]["messages"] == 0
-    assert "nothing in that space; --space names another" in ana("space", "export", "o.jsonl", "--space", "nobody").out
+    assert "That space is empty; --space names another" in ana("space", "export", "o.jsonl", "--space", "nobody").out
 
 
 def test_what_is_private_goes_only_if_it_is_asked_for(ana: Holdfast, tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_an_export_replaces_the_one_before_also_through_a_link(ana: Holdfast, tm
 def test_what_can_be_read_only_once_is_not_imported(ana: Holdfast, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     ran = ana("space", "import", "pipe", "--store", "new.db")
-    assert (ran.code, "save it in one first" in ran.err) == (2, True)
+    assert (ran.code, "save it to a file first" in ran.err) == (2, True)
 
 
 def test_no_store_is_created_for_a_file_that_is_not_there(holdfast: Holdfast, tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_a_repair_only_tells_unless_it_is_asked_to_do_it(ana: Holdfast, tmp_path
     connection.close()
     told = ana("store", "repair")
     assert told.code == 1
-    assert "records want new vectors" in told.out
+    assert "records need new vectors" in told.out
     assert "--apply" in told.out
     found = ana("store", "repair", "--json")
     assert (found.code, found.json["sound"], found.json["applied"]) == (1, False, False)
@@ -142,7 +142,7 @@ def test_a_repair_names_what_it_cannot_mend(ana: Holdfast, tmp_path: Path) -> No
     ran = ana("store", "repair", "--apply")
     assert ran.code == 1
     assert "cannot be repaired: records have their text" in ran.out
-    assert "a backup restores" in ran.out
+    assert "Restore from a backup" in ran.out
 
 
 def test_json_is_one_document_without_the_content_of_the_file(ana: Holdfast) -> None:

@@ -121,7 +121,7 @@ def test_deleting_shows_what_it_will_touch_and_asks(quiet_environment: Path, hol
     asyncio.run(said("memory.db", 2))
     delete = ("transcript", "lifecycle", "delete_raw", "--reason", "asked to")
     with at_a_terminal(quiet_environment, *delete, "--conversation", "c1") as terminal:
-        assert "[y/N]" not in terminal.see("--subject or --agent says whose conversation it is")
+        assert "[y/N]" not in terminal.see("Give --subject or --agent to name its owner")
         assert terminal.end() == 0
     for answer, code, left in (("n\n", 1, True), ("y\n", 0, False)):
         with at_a_terminal(quiet_environment, *delete, *ANA) as terminal:
@@ -139,7 +139,7 @@ def test_deleting_shows_what_it_will_touch_and_asks(quiet_environment: Path, hol
         (("replay", *ANA, "--limit", "0"), "limit"),
         (("replay", *ANA, "--profile", "none"), "profile"),
         (("lifecycle", "burn", *ANA, "--reason", "so"), "transition"),
-        (("lifecycle", "mask", *ANA, "--reason", " "), "reason: is empty; say why"),
+        (("lifecycle", "mask", *ANA, "--reason", " "), "reason: is empty; give"),
         (("lifecycle", "mask", *ANA), "--reason"),
         (("replay", *ANA, "--json", "--all"), "next_cursor"),
     ],
@@ -155,7 +155,7 @@ def test_who_forgets_to_say_whose_a_conversation_is_is_told(talked: str, holdfas
     nobodys = ("--conversation", "c1")
     masking = ("lifecycle", "mask", *nobodys, "--reason", "asked to")
     for arguments in (("replay", *nobodys), masking, ("repair", *nobodys)):
-        assert "--subject or --agent says whose conversation it is" in holdfast("transcript", *arguments).out
+        assert "Give --subject or --agent to name its owner" in holdfast("transcript", *arguments).out
     theirs = holdfast("transcript", "replay", "--subject", "ana", "--conversation", "c2")
     assert "--app and --project; a gateway's are `default`" in theirs.out
     place = ("--subject", "ana", "--conversation", "c1", "--app", "shop")

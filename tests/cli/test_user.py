@@ -152,7 +152,7 @@ def test_revoking_asks_on_a_terminal(tmp_path: Path, answer: bytes, code: int) -
     process = start(
         tmp_path, "user", "revoke", "ana", stdin=terminal.theirs, stdout=subprocess.PIPE, stderr=terminal.theirs
     )
-    terminal.read_until(b"from now on?")
+    terminal.read_until(b"Revoke the key of ana?")
     os.write(terminal.ours, answer)
     out, _ = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == code

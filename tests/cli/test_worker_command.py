@@ -130,7 +130,7 @@ def test_once_tells_of_an_attempt_that_failed(
     assert holdfast("add", "I live in Lisbon.", "--subject", "ana").code == 0
     ran = holdfast("worker", "--once", "--kinds", "index")
     assert ran.code == 1
-    again = "  1 tried again later; `holdfast store jobs` shows what waits.\n"
+    again = "  1 will be retried later; `holdfast store jobs` shows them.\n"
     assert ran.out == f"0 jobs done, 1 failed:\n{again}"
     assert "embedder" in ran.err
     assert "canary" not in ran.out + ran.err
@@ -151,8 +151,8 @@ def test_once_tells_of_what_ended_for_good_and_where_to_look(holdfast: Holdfast,
         1,
         [
             "1 job done, 3 failed:",
-            f"  2 ended for good; {look} acme` shows what did.",
-            f"  1 ended for good; {look} other` shows what did.",
+            f"  2 ended for good; {look} acme` shows them.",
+            f"  1 ended for good; {look} other` shows them.",
         ],
     )
     assert (
@@ -232,10 +232,10 @@ def test_what_it_cannot_be_is_said(holdfast: Holdfast, tmp_path: Path) -> None:
     assert (missing.code, "there is no store at nowhere.db" in missing.err) == (6, True)
     extraction_queued(tmp_path)
     for arguments, said in {
-        ("--kinds", "extract,canary"): "there is no kind of job 'canary'",
-        ("--kinds", " , "): "names no kind of job",
+        ("--kinds", "extract,canary"): "there is no job kind 'canary'",
+        ("--kinds", " , "): "names no job kind",
         ("--kinds", "maintain"): "HOLDFAST_MODEL",
-        ("--jobs", "0"): "not within 1 and 64",
+        ("--jobs", "0"): "not between 1 and 64",
         ("memory.db", "--store", "memory.db"): "given twice",
         ("http://127.0.0.1:9",): "is a server",
     }.items():
@@ -300,12 +300,12 @@ def test_metrics_that_cannot_be_shown_are_said_before_the_store_is_opened(holdfa
         port = str(taken.getsockname()[1])
         for arguments, said in {
             ("--metrics-port", port): f"port {port}: Address already in use; choose another with --metrics-port",
-            ("--metrics-port", "70000"): "--metrics-port: there is no port 70000",
-            ("--metrics-port", "-1"): "--metrics-port: there is no port -1",
+            ("--metrics-port", "70000"): "--metrics-port: 70000 is not a port",
+            ("--metrics-port", "-1"): "--metrics-port: -1 is not a port",
             ("--metrics-port", port, "--metrics-host", "0.0.0.0"): "HOLDFAST_OPERATOR_TOKEN",
             ("--metrics-port", port, "--metrics-host", "nowhere.invalid"): "HOLDFAST_OPERATOR_TOKEN",
             ("--metrics-host", "127.0.0.1"): "give --metrics-port too",
-            ("--metrics-port", port, "--once"): "nobody left to ask",
+            ("--metrics-port", port, "--once"): "exits before metrics can be read",
         }.items():
             ran = holdfast("worker", *arguments)
             assert ran.code == 2, ran

@@ -140,7 +140,7 @@ def test_an_auditor_looks_and_touches_nothing(filled: Desk, runner: asyncio.Runn
     assert runner.run(filled.do(ListOperations(WHOLE), auditor)).items
     assert runner.run(filled.do(GetMetrics(WHOLE), auditor)).queries == 1
     for verb in (Query(BOT, "one"), Capture(BOT, NOTE, text("x"))):
-        with pytest.raises(AccessDenied, match=r"is auditor, and may not .*; ask an admin$"):
+        with pytest.raises(AccessDenied, match=r"has the role auditor and may not .*; ask an admin$"):
             runner.run(filled.do(verb, auditor))
 
 

@@ -156,7 +156,7 @@ def test_one_that_blocks_again_and_again_is_refused_at_once_until_it_comes_back(
         failed(desk, runner, Query(WHOLE, "cat"), ProviderTimeout)
         time.sleep(outside.HEARS_WITHIN_SECONDS)
     opened = desk.hostile.opened
-    assert "stopped answering" in str(failed(desk, runner, Query(WHOLE, "cat"), ProviderUnavailable))
+    assert "calls that hang" in str(failed(desk, runner, Query(WHOLE, "cat"), ProviderUnavailable))
     assert desk.hostile.opened == opened == outside.MAX_LOST
     desk.hostile.let_go()
     deadline = time.monotonic() + 30
@@ -269,8 +269,8 @@ def test_what_it_says_in_our_words_is_passed_on_bare_of_what_it_came_from(
     caught = failed(desk, runner, VERBS["correct"](), kind)
     said = str(error)
     if isinstance(error, ProviderError):
-        said = f"the binding 'elsewhere' (hostile) cannot be used: {said}; see to the provider, or to the binding's"
-        said += " configuration: `holdfast provider check hostile --config … --connect` tries it"
+        said = f"the binding 'elsewhere' (hostile) cannot be used: {said}; check the provider and the binding's"
+        said += " configuration: `holdfast provider check hostile --config … --connect` tests it"
     assert str(caught) == said
     assert (caught.__cause__, caught.__context__) == (None, None)
 

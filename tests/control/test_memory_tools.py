@@ -201,9 +201,9 @@ def test_what_the_host_fixed_no_model_changes(tmp_path: Path) -> None:
     call(tmp_path, "memory.note", {"text": "The cache is cold after a release."}, fixed=fixed)
     (found,) = call(tmp_path, "memory.list", {"agent_id": "builder"}, fixed=fixed)["snippets"]
     assert found["scope"]["run_id"] == "r9"
-    with pytest.raises(InvalidInput, match="agent_id: is not yours to choose here"):
+    with pytest.raises(InvalidInput, match="agent_id: is set by the host"):
         call(tmp_path, "memory.list", {"agent_id": "tester"}, fixed=fixed)
-    with pytest.raises(InvalidInput, match="company_id: is no part of a scope"):
+    with pytest.raises(InvalidInput, match="company_id: is not a part of a scope"):
         call(tmp_path, "memory.list", {}, fixed={"company_id": "other"})
 
 

@@ -140,7 +140,7 @@ def test_a_provider_that_makes_no_configuration_is_said_to_be_at_fault(
     lenient_desk: Desk, lenient: LenientProvider, runner: asyncio.Runner
 ) -> None:
     lenient.makes = lambda config: None
-    with pytest.raises(ProviderMisconfigured, match="'lenient' made no configuration"):
+    with pytest.raises(ProviderMisconfigured, match="'lenient' returned no configuration"):
         runner.run(lenient_desk.do(CreateBinding(WHOLE, "mine", "lenient", {})))
 
 

@@ -157,7 +157,7 @@ def test_a_subscriber_that_takes_for_ever_is_waited_for_no_longer_than_its_time(
 
 
 def test_nobody_of_that_name_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ProviderMisconfigured, match="nobody subscribed as 'somebody'"):
+    with pytest.raises(ProviderMisconfigured, match="no subscriber 'somebody' is installed"):
         asyncio.run(HookRegistry(list).tell("somebody", EVENT))
 
 
@@ -177,7 +177,7 @@ def test_one_that_never_comes_back_is_told_nothing_more_until_it_does(monkeypatc
         for _ in range(outside.MAX_LOST):
             with pytest.raises(ProviderTimeout):
                 await registry.tell("stuck", EVENT)
-        with pytest.raises(ProviderUnavailable, match="has not come back 4 times"):
+        with pytest.raises(ProviderUnavailable, match="has 4 calls that hang"):
             await registry.tell("stuck", EVENT)
         assert len(called) == outside.MAX_LOST
         let_go.set()

@@ -100,7 +100,7 @@ def test_a_file_is_what_its_content_says_then_what_was_said_then_its_name(
         (b" \n\t\r\n\x0c ", "a.txt", None, "content", "holds no text"),
         (b"<html><body><script>1</script>", "a", None, "content", "holds no text"),
         (files.word(lambda document: None), "a", None, "content", "holds no text"),
-        (files.pdf_of_streams([b"0 0 m 10 10 l S"]), "a", None, "content", "pictures"),
+        (files.pdf_of_streams([b"0 0 m 10 10 l S"]), "a", None, "content", "images"),
     ],
     ids=shortly,
 )

@@ -84,7 +84,7 @@ def test_only_esp_profiles_refuse_backends_and_these_are_file_and_sqlite(name: s
     if not name.startswith("esp-") or backend in (Backend.IN_MEMORY, Backend.EMBEDDED):
         assert checked_backend(profile, backend) is backend
         return
-    with pytest.raises(InvalidInput, match=f"{name} keeps nothing in {backend}; choose in_memory or embedded"):
+    with pytest.raises(InvalidInput, match=f"{name} does not support {backend}; choose in_memory or embedded"):
         checked_backend(profile, backend)
 
 

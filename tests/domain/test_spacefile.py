@@ -90,7 +90,7 @@ def test_nothing_can_stand_after_the_trailer_or_twice() -> None:
 
 
 def test_records_in_another_order_are_damage_even_where_the_sums_agree() -> None:
-    with pytest.raises(InvalidSnapshot, match="stands after"):
+    with pytest.raises(InvalidSnapshot, match="comes after"):
         verified(lines((CONTENT[1], CONTENT[0])), "home")
 
 

@@ -546,7 +546,7 @@ def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_another_kind_of_store_is_refused_clearly() -> None:
-    with pytest.raises(StoreUnusable, match="mysql:// is no store; give the path of a file, or a postgresql:// URL"):
+    with pytest.raises(StoreUnusable, match="mysql:// is not a store; give a file path, or a postgresql:// URL"):
         holdfast.open("mysql://localhost/memory", embedder="fake")
 
 

@@ -80,7 +80,7 @@ def found_by_meaning(memory: Memory) -> bool:
 )
 def test_an_endpoint_that_is_no_address_is_refused_on_opening(tmp_path: Path, url: str) -> None:
     """It would never answer: waiting for it, a search would go by words for ever."""
-    with pytest.raises(EmbedderMisconfigured, match="HOLDFAST_EMBEDDER_URL is no address of a server; write it like"):
+    with pytest.raises(EmbedderMisconfigured, match="HOLDFAST_EMBEDDER_URL is not the URL of a server; write it like"):
         holdfast.open(tmp_path / "memory.db", embedder="openai:m", settings=Settings(embedder_url=url))
 
 

@@ -77,7 +77,7 @@ def test_what_scored_too_low_is_told_so(talk: Memory) -> None:
     least = (ranked[0].score + ranked[1].score) / 2
     explained = talk.explain("dentist on Tuesday", subject="ana", min_score=least, record_id=ranked[-1].id)
     assert explained.absence is not None
-    assert "below the least" in explained.absence.reason
+    assert "below the requested minimum" in explained.absence.reason
 
 
 def test_what_does_not_match_at_all_is_told_so(memory: Memory) -> None:

@@ -172,19 +172,19 @@ def test_a_conversation_that_only_others_have_is_not_forgotten_by_its_name(
     memory: Memory, known: dict[str, str], verb: str
 ) -> None:
     forget = getattr(memory, verb)
-    with pytest.raises(InvalidScope, match="'talk' is of one subject, 'ana': name it; nothing was forgotten") as one:
+    with pytest.raises(InvalidScope, match="'talk' belongs to one subject, 'ana': name it; nothing was") as one:
         forget(conversation="talk")
     assert one.value.field == "subject"
-    with pytest.raises(InvalidScope, match="of one subject"):
+    with pytest.raises(InvalidScope, match="to one subject"):
         forget(conversation="talk", source="import:crm")
     for name in ("bob", "eve"):
         memory.add("Hello.", subject=name, conversation="talk", app="chat")
     memory.add("Hello.", agent="bot", conversation="talk")
-    with pytest.raises(InvalidScope, match="is of 3 subjects and 1 agent: name the one") as several:
+    with pytest.raises(InvalidScope, match="belongs to 3 subjects and 1 agent: name one") as several:
         forget(conversation="talk")
     assert not any(name in str(several.value) for name in ("ana", "bob", "eve", "bot"))
     # The other parts of a scope narrow what is counted, as they narrow what is forgotten.
-    with pytest.raises(InvalidScope, match="is of 2 subjects"):
+    with pytest.raises(InvalidScope, match="belongs to 2 subjects"):
         forget(conversation="talk", app="chat")
     assert forget(conversation="talk", app="mail").messages == 0
     assert forget(conversation="talk", space="away").messages == 0

@@ -139,9 +139,9 @@ def test_a_memory_that_was_forgotten_since_is_not_answered_with(world: World) ->
     made = world.memory.remember("One.", subject="ana", idempotency_key="a")
     world.memory.correct(made.id, "Two.", subject="ana", idempotency_key="b")
     world.memory.forget(made.id, subject="ana")
-    with pytest.raises(NotFound, match="forgotten since"):
+    with pytest.raises(NotFound, match="has been forgotten"):
         world.memory.remember("One.", subject="ana", idempotency_key="a")
-    with pytest.raises(NotFound, match="forgotten since"):
+    with pytest.raises(NotFound, match="has been forgotten"):
         world.memory.correct(made.id, "Two.", subject="ana", idempotency_key="b")
 
 

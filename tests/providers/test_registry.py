@@ -105,11 +105,11 @@ def test_one_that_is_really_installed_is_found(tmp_path: Path, monkeypatch: pyte
         ("gone", "Nothing", "AttributeError"),
         ("raising", "unmade", "RuntimeError"),
         ("none", "NoProvider", "has no schema"),
-        ("misnamed", "Misnamed", "calls itself 'other'"),
-        ("beneathling", "Beneathling", "beneath the gate"),
+        ("misnamed", "Misnamed", "has the key 'other'"),
+        ("beneathling", "Beneathling", "inside a call"),
         ("Bad Name", "Keyed", "lowercase"),
-        ("local", "Keyed", "Holdfast's own"),
-        ("gateway", "Keyed", "Holdfast's own"),
+        ("local", "Keyed", "built-in provider"),
+        ("gateway", "Keyed", "built-in provider"),
     ],
 )
 def test_one_that_is_broken_is_told_and_harms_nobody(name: str, what: str, problem: str) -> None:
@@ -134,7 +134,7 @@ def test_a_module_that_cannot_even_be_imported_is_broken(tmp_path: Path, monkeyp
 def test_two_of_one_name_leave_the_first() -> None:
     found = registry(point("keyed", "Keyed"), point("keyed", "Misnamed"))
     assert found.get("keyed").key == "keyed"
-    assert [each.problem for each in found.broken()] == ["another one has the same name"]
+    assert [each.problem for each in found.broken()] == ["another provider has the same name"]
 
 
 def test_a_name_that_nobody_has_is_told_with_those_that_there_are() -> None:

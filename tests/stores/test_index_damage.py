@@ -59,7 +59,7 @@ def test_damaged_indexes_are_found_and_can_be_made_anew(place: Place, damage: st
     place.damage(written(place, statement))
     (finding,) = place.findings()
     assert finding.check == check
-    assert finding.problem == "1 rows break this; `holdfast store rebuild` makes the indexes anew"
+    assert finding.problem == "1 rows violate this; run `holdfast store rebuild` to rebuild the indexes"
     assert MENDS[check] is Mend.REINDEX
     assert mended(place)[Mend.REINDEX] == 1
 
@@ -89,4 +89,4 @@ def test_a_moment_that_is_no_whole_number_is_found(place: Place) -> None:
     place.damage("UPDATE records SET said_at = said_at + 0.5 WHERE kind = 1")
     (finding,) = place.findings()
     assert finding.check == "types"
-    assert finding.problem == "1 rows of records hold another kind of value"
+    assert finding.problem == "1 rows of records hold a value of the wrong type"

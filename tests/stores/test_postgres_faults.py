@@ -469,7 +469,7 @@ def test_a_store_whose_tables_are_dropped_says_so(postgres: AnyServer, postgres_
         scribe, store = Scribe(), PostgresStore(postgres_url)
         await add(store, scribe.turn(ANA, "hello"))
         postgres.execute(f"DROP SCHEMA {schema_of(postgres_url)} CASCADE")
-        with pytest.raises(StoreUnusable, match="gone; open it anew"):
+        with pytest.raises(StoreUnusable, match="gone; open it again"):
             await add(store, scribe.turn(ANA, "in vain"))
         await store.close()
 

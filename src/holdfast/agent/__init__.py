@@ -1,4 +1,4 @@
-"""An agent that remembers: curated files always, a Memory Gateway as a best-effort second layer, and one loop."""
+"""An agent with memory: curated files, a Memory Gateway as a best-effort second layer, and one loop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WHERE = {"AgentLoop": "loop", "AgentMemory": "memory", "AgentRunResult": "resul
 
 
 def __getattr__(name: str) -> Any:
-    """Imported when it is asked for: whoever needs one module of the agent does not load all of them."""
+    """Import lazily: using one module of the agent does not load the others."""
     if name in _WHERE:
         return getattr(import_module(f"holdfast.agent.{_WHERE[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

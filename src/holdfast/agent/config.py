@@ -1,11 +1,11 @@
-"""The agent's configuration: which model speaks, and which memory it has.
+"""The agent's configuration: its model and its memory.
 
-The file is the first that there is of $HOLDFAST_CONFIG_PATH, $HOLDFAST_HOME/config.json,
-`<workspace>/.holdfast/config.json` and `./.holdfast/config.json`; without one, defaults hold. A gateway that nobody
-asked for by name may be missing its credentials, and is then left out with one warning; one that was asked for may not.
+The first file that exists is read: $HOLDFAST_CONFIG_PATH, $HOLDFAST_HOME/config.json,
+`<workspace>/.holdfast/config.json`, `./.holdfast/config.json`. Without a file, defaults apply. Missing gateway
+credentials are an error if the file sets the memory mode; otherwise the gateway is left out with one warning.
 
-A file that lies in a folder may have come with it. It can name a server, and a file whose text is sent there as a key:
-only one beside itself, so that nobody's secrets leave by opening a folder.
+A file that lies in a folder may come from someone else. It can name a server, and a key file whose text is sent there.
+That key file must lie in the same folder, so that opening a folder cannot leak anybody's secrets.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ DEFAULT_MEMORY_CHARS = 2_200
 DEFAULT_USER_CHARS = 1_375
 _MAX_CURATED_CHARS = 100_000
 _NO_GATEWAY = (
-    "no Memory Gateway is configured, so the curated files are all the memory there is; `holdfast agent init` writes a"
-    " config that says so, or that names a gateway"
+    "no Memory Gateway is configured, so only the curated files are used; `holdfast agent init` writes a config that"
+    " says so, or that names a gateway"
 )
 _AGENT = (
     "id", "provider", "model", "baseUrl", "apiKeyFile", "instructions", "maxToolRounds", "historyMessages", "skills",
@@ -55,7 +55,7 @@ class MemoryMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MemoryGatewayConfig:
-    """Where the gateway is, whose memory it holds, and what is asked of it."""
+    """The gateway's address, its user, and the search options."""
 
     base_url: str
     user_id: str
@@ -73,14 +73,14 @@ class MemoryGatewayConfig:
         for name in ("user_id", "app_id", "project_id"):
             check_part(name, getattr(self, name))
         if not self.scope or not all(name in SCOPES for name in self.scope):
-            raise InvalidInput("scope", f"must be some of {', '.join(SCOPES)}")
+            raise InvalidInput("scope", f"must be one or more of {', '.join(SCOPES)}")
         checked_whole(self.top_k, "top_k", 1, MAX_TOP_K)
         checked_seconds(self.timeout_seconds, "timeout_seconds")
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryConfig:
-    """`explicit` says whether somebody chose the mode, or it is the default."""
+    """`explicit` is true if the file sets the mode; otherwise the mode is the default."""
 
     mode: MemoryMode = MemoryMode.HYBRID
     explicit: bool = False
@@ -91,7 +91,7 @@ class MemoryConfig:
 
 @dataclass(frozen=True, slots=True)
 class AgentConfig:
-    """All that an agent is configured by. `source` is the file that it came from, if there was one."""
+    """An agent's whole configuration. `source` is the file it was read from, if any."""
 
     workspace: Path
     home: Path
@@ -115,7 +115,7 @@ class AgentConfig:
 
     @property
     def sessions(self) -> Path:
-        """The file of the sessions."""
+        """The SQLite file of the sessions."""
         return self.home / "sessions" / "state.db"
 
     @property
@@ -124,26 +124,26 @@ class AgentConfig:
 
 
 def read_config(workspace: Path | str | None = None, settings: Settings | None = None) -> AgentConfig:
-    """The configuration of the agent that works in `workspace`, by default the current folder."""
+    """Read the configuration of the agent that works in `workspace`, by default the current folder."""
     try:
         return _config(workspace, settings or read_settings())
     except ConfigurationError as error:
-        told = str(error)
-    # Raised anew, out here: the frames that read a file hold what is in it, and some programs show frames.
-    raise ConfigurationError(told)
+        message = str(error)
+    # Raised outside `except`: the frames that read the file hold its content, and some programs show frames.
+    raise ConfigurationError(message)
 
 
 def _config(workspace: Path | str | None, settings: Settings) -> AgentConfig:
     folder = Path(workspace or Path.cwd()).absolute()
     if not folder.is_dir():
-        raise ConfigurationError(f"{folder}: there is no such folder to work in")
+        raise ConfigurationError(f"{folder}: no such folder; create it, or name another workspace")
     home = settings.home.absolute() if settings.home else folder / FOLDER
     source, chosen = _source(folder, settings)
-    whole = read_sections(source, confined=not chosen) if source else Section(None, "", {})
-    whole.only(("agent", "memory"))
+    root = read_sections(source, confined=not chosen) if source else Section(None, "", {})
+    root.only(("agent", "memory"))
     warnings: list[str] = []
-    memory = _memory(whole.section("memory"), warnings)
-    agent = whole.section("agent")
+    memory = _memory(root.section("memory"), warnings)
+    agent = root.section("agent")
     agent.only(_AGENT)
     return AgentConfig(
         workspace=folder,
@@ -164,7 +164,7 @@ def _config(workspace: Path | str | None, settings: Settings) -> AgentConfig:
 
 
 def _source(workspace: Path, settings: Settings) -> tuple[Path | None, bool]:
-    """The file, and whether somebody chose it; else it lies in a folder, which may be anybody's."""
+    """Return the file, and whether the user chose it; any other lies in a folder that may be anybody's."""
     if settings.config_path is not None:
         named = settings.config_path.absolute()
         if not os.path.exists(named):
@@ -183,7 +183,7 @@ def _memory(section: Section, warnings: list[str]) -> MemoryConfig:
     curated = section.section("curated")
     curated.only(("memoryChars", "userChars"))
     gateway = None
-    # In curated mode nobody so much as looks at the gateway's part.
+    # Curated mode does not read the gateway section at all.
     if mode is not MemoryMode.CURATED and not explicit and "gateway" not in section:
         warnings.append(_NO_GATEWAY)
     elif mode is not MemoryMode.CURATED:
@@ -198,7 +198,7 @@ def _memory(section: Section, warnings: list[str]) -> MemoryConfig:
 
 
 def _gateway(section: Section, *, explicit: bool, mode: MemoryMode, warnings: list[str]) -> MemoryGatewayConfig | None:
-    """What it is set up with. What is wrong is refused in any case; what is missing, only if it was asked for."""
+    """Read the gateway section. Invalid values are always an error; missing ones only if the mode is `explicit`."""
     section.only(_GATEWAY)
     if not section.texts("scope", DEFAULT_SCOPE) or not set(section.texts("scope", DEFAULT_SCOPE)) <= set(SCOPES):
         raise section.wrong("scope", f"must be one or more of {', '.join(SCOPES)}")
@@ -208,13 +208,13 @@ def _gateway(section: Section, *, explicit: bool, mode: MemoryMode, warnings: li
     base_url = _url(section, "baseUrl") if section.text("baseUrl").strip() else ""
     user_id = _part(section, "userId", "") if section.text("userId").strip() else ""
     user_key, absent = _key(section)
-    missing = [name for name, given in (("baseUrl", base_url), ("userId", user_id), (absent, user_key)) if not given]
+    missing = [name for name, value in (("baseUrl", base_url), ("userId", user_id), (absent, user_key)) if not value]
     if user_key is None or missing:
         if explicit:
             raise section.wrong("", f"mode {mode} needs {_listed(missing)}")
         warnings.append(
-            f"no Memory Gateway is used: memory.gateway lacks {_listed(missing)}; the curated files are all the memory"
-            ' there is. Set what is missing, or set memory.mode to "curated" if that is what you want'
+            f"no Memory Gateway is used: memory.gateway lacks {_listed(missing)}; only the curated files are used."
+            ' Set what is missing, or set memory.mode to "curated" if that is what you want'
         )
         return None
     return MemoryGatewayConfig(
@@ -230,19 +230,19 @@ def _gateway(section: Section, *, explicit: bool, mode: MemoryMode, warnings: li
 
 
 def _key(section: Section) -> tuple[Secret | None, str]:
-    """The key, or none and what to call that: written here, or in a file of its own, which is better."""
+    """Return the key, or None and the name of what is missing. A key file is safer than a key in the config."""
     path = section.path("userKeyFile")
-    written = section.text("userKey")
+    inline = section.text("userKey")
     if path is None:
-        return (_secret(section, "userKey", written) if written.strip() else None), "userKey or userKeyFile"
-    if written.strip():
+        return (_secret(section, "userKey", inline) if inline.strip() else None), "userKey or userKeyFile"
+    if inline.strip():
         raise section.wrong("userKeyFile", "is given together with userKey; keep one of them")
     try:
         text = key_text(path)
     except FileNotFoundError:
         return None, "the file that userKeyFile names"
     except OSError as error:
-        # The path is not shown: somebody may have written the key itself in its place.
+        # The path is not shown: it may be the key itself, in the wrong setting.
         problem = f"names a file that cannot be read ({error.strerror})"
     else:
         return (_secret(section, "userKeyFile", text) if text else None), "a key in the file that userKeyFile names"
@@ -264,7 +264,7 @@ def _url(section: Section, name: str) -> str:
     return section.checked(
         name,
         lambda: checked_url(value, name),
-        "must be a server's address alone, like http://127.0.0.1:8010; a key has a setting of its own",
+        "must be a server's address alone, like http://127.0.0.1:8010; put a key in its own setting",
     )
 
 

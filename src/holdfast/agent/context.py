@@ -1,7 +1,7 @@
-"""What a model is given: the system prompt, activated skills, what was recalled, the history, and the prompt.
+"""The messages for a model: the system prompt, activated skills, recalled text, the history, and the prompt.
 
-The order is the contract. Only what the agent's owner wrote, and the curated entries that passed the scan, stand in the
-system prompt; whatever was recalled stands outside of it, as data with a label.
+The order is the contract. The system prompt holds only the owner's text and the curated entries that passed the scan;
+recalled text stands outside of it, as data with a label.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ADVICE = {
 
 @dataclass(frozen=True, slots=True)
 class ContextBuilder:
-    """Puts messages together. It reads nothing itself, and what it is given is all that a model sees."""
+    """Builds messages. It reads nothing itself: its arguments are all that a model sees."""
 
     instructions: str = INSTRUCTIONS
     skills: Skills = field(default_factory=Skills)
@@ -47,9 +47,9 @@ class ContextBuilder:
         history: Iterable[ModelMessage] = (),
         answer_now: bool = False,
     ) -> tuple[ModelMessage, ...]:
-        """`memory` is for the system prompt: curated entries, and the rule for what was recalled if anything may be.
+        """`memory` goes into the system prompt: curated entries, and the rule for recalled text if there may be any.
 
-        `answer_now` tells a model that called tools until it may call no more.
+        `answer_now` tells a model to answer when it has reached its tool limit.
         """
         return (
             ModelMessage(Role.SYSTEM, self.system_prompt(memory, tools, answer_now=answer_now)),
@@ -65,10 +65,10 @@ class ContextBuilder:
         return "\n\n".join(part for part in parts if part)
 
     def _advice(self, tools: Sequence[ToolSpec]) -> str:
-        """A line for each of the agent's own tools that is there. Others are described by their schemas alone."""
-        there = {tool.name for tool in tools}
-        lines = [advice for name, advice in _ADVICE.items() if name in there]
-        if ACTIVATE in there:
+        """One line for each of the agent's own tools in `tools`. Others are described by their schemas alone."""
+        names = {tool.name for tool in tools}
+        lines = [advice for name, advice in _ADVICE.items() if name in names]
+        if ACTIVATE in names:
             lines += [f"- {each.name}: {one_line(each.description)}" for each in self._listed()]
         return "\n".join(lines)
 
@@ -77,10 +77,10 @@ class ContextBuilder:
 
 
 def history_of(events: Sequence[Event], *, last: int) -> tuple[ModelMessage, ...]:
-    """The prompts and answers of runs that were completed, in the order of their answers; of those the latest.
+    """Return the prompts and answers of completed runs, in the order of their answers; the latest that fit.
 
-    A prompt without an answer is of a run that failed, was cancelled, or is under way, as the current one is: a model
-    that saw it would answer it now. An answer without its prompt was cut off by reading only the latest events.
+    A prompt without an answer belongs to a run that failed, was cancelled, or is still going on, like the current one:
+    a model that saw it would answer it now. An answer without its prompt was cut off by reading only the latest events.
     """
     prompts = {event.run_id: event for event in events if event.kind == PROMPTED}
     pairs: list[tuple[ModelMessage, ModelMessage]] = []
@@ -88,11 +88,11 @@ def history_of(events: Sequence[Event], *, last: int) -> tuple[ModelMessage, ...
         if event.kind == ANSWERED and event.run_id in prompts:
             prompt = prompts.pop(event.run_id)
             pairs.append((ModelMessage(Role.USER, prompt.content), ModelMessage(Role.ASSISTANT, event.content)))
-    kept: list[ModelMessage] = []
+    messages: list[ModelMessage] = []
     room = MAX_HISTORY_CHARS
     for pair in reversed(pairs):
         room -= sum(len(message.content) for message in pair)
-        if room < 0 or len(kept) + 2 > last:
+        if room < 0 or len(messages) + 2 > last:
             break
-        kept[:0] = pair
-    return tuple(kept)
+        messages[:0] = pair
+    return tuple(messages)

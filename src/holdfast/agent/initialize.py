@@ -1,7 +1,7 @@
-"""Setting an agent up: a config file with comments and, for a Memory Gateway, a user there with its key in a file.
+"""Set up an agent: a config file with comments and, for a Memory Gateway, a user there with its key in a file.
 
-Nothing that is there is overwritten, but a config file that is exactly as it was written here. The place for the key is
-made before a user is: a key that nobody can keep is not asked for. The key is shown nowhere.
+Nothing is overwritten, except a config file that is exactly as this module wrote it. The key file is created before
+the user: no key is requested that could not be stored. The key is never shown.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _IGNORED = "# What was said, and the key to it: nothing for a repository.\ngatew
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """Which model is written into the config."""
+    """The model to write into the config."""
 
     provider: str = "scripted"
     model: str | None = None
@@ -40,7 +40,7 @@ class ModelChoice:
 
 @dataclass(frozen=True, slots=True)
 class GatewayChoice:
-    """The gateway to be connected with. `key_file` holds the key of a user who is there already."""
+    """The gateway to connect to. `key_file` holds the key of an existing user."""
 
     url: str
     user_id: str
@@ -53,24 +53,24 @@ class GatewayChoice:
 
 @dataclass(frozen=True, slots=True)
 class Initialized:
-    """What there is now. `created` says whether the user was made, or was there."""
+    """The files of the set-up agent. `created` is true if the user is new."""
 
     config: Path
     key_file: Path | None = None
     created: bool = False
-    replaced: bool = False  # a config that nobody had changed
+    replaced: bool = False  # an unchanged config was replaced
 
 
 def initialize(
     workspace: Path | str | None, settings: Settings, model: ModelChoice | None, gateway: GatewayChoice | None = None
 ) -> Initialized:
-    """Write the config of the agent that works in `workspace`; before that, become a user of the gateway.
+    """Write the config of the agent that works in `workspace`, after signing up at the gateway, if there is one.
 
-    Without a `model`, it is the one of a config that is replaced, if there is one.
+    Without a `model`, the one of a replaced config is used, if there is one.
     """
     folder = Path(workspace or Path.cwd()).absolute()
     if not folder.is_dir():
-        raise ConfigurationError(f"{folder}: there is no such folder to work in")
+        raise ConfigurationError(f"{folder}: no such folder; create it, or name another workspace")
     home = settings.home.absolute() if settings.home else folder / FOLDER
     config = settings.config_path.absolute() if settings.config_path else home / FILE
     known = _unchanged(config)
@@ -84,7 +84,7 @@ def initialize(
 
 @contextlib.contextmanager
 def _made(folders: Iterable[Path]) -> Iterator[None]:
-    """The folders, for us alone. Those that were not there before go again if nothing comes of it."""
+    """Create the folders, private to this user. New ones are removed again if the block fails."""
     new = [folder for folder in folders if not folder.exists()]
     for folder in new:
         folder.mkdir(_PRIVATE_FOLDER, parents=True, exist_ok=True)
@@ -98,8 +98,10 @@ def _made(folders: Iterable[Path]) -> Iterator[None]:
 
 
 def _unchanged(config: Path) -> ModelChoice | None:
-    """The model of a config that was written here without a gateway and that nobody has changed since; none if none
-    is there. Any other stays."""
+    """Return the model of an unchanged config that was written here without a gateway; None if there is no config.
+
+    Any other config is a `Conflict`.
+    """
     if not os.path.lexists(config):
         return None
     with contextlib.suppress(OSError, UnicodeDecodeError, ConfigurationError):
@@ -107,13 +109,11 @@ def _unchanged(config: Path) -> ModelChoice | None:
         known = ModelChoice(agent.text("provider"), agent.text("model") or None, agent.text("baseUrl") or None)
         if not config.is_symlink() and config.read_text("utf-8") == written(known):
             return known
-    raise Conflict(
-        f"{config} is there already, and is not overwritten; change it with an editor, or move it away and try again"
-    )
+    raise Conflict(f"{config} exists and is not overwritten; change it with an editor, or move it away and try again")
 
 
 def _connected(home: Path, gateway: GatewayChoice, settings: Settings) -> tuple[Path, bool]:
-    """The file that holds the user's key, and whether the user is a new one."""
+    """Return the file that holds the user's key, and whether the user is new."""
     place = home / KEY_FILE
     known = None if gateway.key_file is None else _read_key(gateway.key_file)
     if gateway.key_file is not None and gateway.key_file.absolute() == place:
@@ -129,16 +129,16 @@ def _connected(home: Path, gateway: GatewayChoice, settings: Settings) -> tuple[
 
 @contextlib.contextmanager
 def _reserved(place: Path) -> Iterator[int]:
-    """A new file that only we may read, from its first moment on. It goes again if what it is for does not come."""
+    """Create a file that only this user may read, from its first moment on. It is removed if the block fails."""
     try:
         handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, _PRIVATE_FILE)
     except FileExistsError:
         raise Conflict(
-            f"{place} is there already, and is not overwritten; if it holds the user's key, add --key-file {place},"
+            f"{place} exists and is not overwritten; if it holds the user's key, add --key-file {place},"
             " else move it away"
         ) from None
     try:
-        os.write(handle, b" " * MAX_KEY_BYTES)  # a full disk shows now
+        os.write(handle, b" " * MAX_KEY_BYTES)  # a full disk fails here
         os.fsync(handle)
         yield handle
     except BaseException:
@@ -161,7 +161,7 @@ def _read_key(file: Path) -> Secret:
 
 
 def _write(config: Path, content: str, replace: bool) -> None:
-    """All of it or nothing: beside its place first, then there."""
+    """Write the file atomically: to a temporary file first, then into its place."""
     beside = config.with_name(f"{config.name}.{os.getpid()}.new")
     handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _PRIVATE_FILE)
     try:
@@ -172,15 +172,15 @@ def _write(config: Path, content: str, replace: bool) -> None:
         if replace:
             beside.replace(config)
         else:
-            os.link(beside, config)  # which never overwrites
+            os.link(beside, config)  # never overwrites
     except FileExistsError:
-        raise Conflict(f"{config} was made by somebody else just now, and is not overwritten") from None
+        raise Conflict(f"{config} was created by another process just now, and is not overwritten; try again") from None
     finally:
         beside.unlink(missing_ok=True)
 
 
 def _ignore(home: Path) -> None:
-    """Keep what is private out of repositories; a file that is there stays as it is."""
+    """Keep private files out of repositories. An existing .gitignore is not changed."""
     with contextlib.suppress(FileExistsError), (home / ".gitignore").open("x", encoding="utf-8") as file:
         file.write(_IGNORED)
 
@@ -189,7 +189,7 @@ def _ignore(home: Path) -> None:
 
 
 def written(model: ModelChoice, gateway: GatewayChoice | None = None, key_file: str = KEY_FILE) -> str:
-    """The config as it is first written: what was chosen, and beside it what else there is."""
+    """Return the first text of the config: the chosen settings, with the other ones as comments."""
     return f"""\
 // The agent's configuration. It is JSON in which comments like this one are allowed.
 {{
@@ -217,7 +217,7 @@ def written(model: ModelChoice, gateway: GatewayChoice | None = None, key_file: 
 
 
 def _model_lines(model: ModelChoice) -> str:
-    """What is commented out comes first, with its commas: whoever wants it takes the slashes away and nothing else."""
+    """Settings in comments come first, with their commas: to use one, only the slashes need to go."""
     lines = [
         '    // "instructions": "You are a helpful assistant.",',
         '    // "skills": ["the name of a folder in skills/, beside this file"],',

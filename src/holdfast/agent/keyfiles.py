@@ -1,4 +1,4 @@
-"""A key in a file of its own: how it is read, wherever one is named."""
+"""Read a key from a file of its own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ MAX_KEY_BYTES = 4_096
 
 
 def key_text(path: Path) -> str:
-    """What the file holds, without blanks around it; an `OSError` if it cannot be read. It may be empty, or no key."""
+    """Return the file's text, stripped. It may be empty, or no key. Raises `OSError` if the file cannot be read."""
     with path.open("rb") as file:
         return file.read(MAX_KEY_BYTES).decode("ascii", "replace").strip()

@@ -1,7 +1,7 @@
-"""Puts an agent together from its configuration: a model, its sessions, its memory, its tools and its skills.
+"""Build an agent from its configuration: a model, its sessions, its memory, its tools and its skills.
 
-What is wrong with the configuration is an error here, before anything is asked. What is only missing (a gateway that
-nobody chose, a skill that cannot be read) is a warning, told once, and the agent works without it.
+An invalid configuration is an error here, before any model call. A missing part (a gateway that the mode does not
+require, a skill that cannot be read) is logged once as a warning, and the agent works without it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _logger = logging.getLogger("holdfast.agent")
 
 @dataclass(frozen=True, slots=True)
 class EngineLoadResult:
-    """An agent that is ready to run. Close it, or use it as an asynchronous context manager."""
+    """An agent that is ready to run. Close it, or use it as an async context manager."""
 
     config: AgentConfig
     model: ChatModel
@@ -48,7 +48,7 @@ class EngineLoadResult:
     _opened: AsyncExitStack = field(default_factory=AsyncExitStack, repr=False, compare=False)
 
     async def close(self) -> None:
-        """Let go of everything that loading opened. Closing twice is closing once."""
+        """Close everything that loading opened. Idempotent."""
         await self._opened.aclose()
 
     async def __aenter__(self) -> Self:
@@ -63,8 +63,8 @@ class EngineLoadResult:
 class EngineLoader:
     """Loads the agent that works in a folder.
 
-    A `config` that is given is used instead of the file. A `model` that is given is used instead of the configured one,
-    and is its owner's to close. `tools` are functions that the model may call, besides the agent's own.
+    `config` replaces the config file. `model` replaces the configured model, and its owner closes it. `tools` are
+    functions that the model may call, besides the agent's own.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class EngineLoader:
         return loaded
 
     def _toolbox(self, curated: MemoryService | None, sessions: Sessions, skills: Skills) -> ToolBox:
-        """The agent's own tools first. Those that belong to one run are made for it by the loop."""
+        """Register the agent's own tools first. The loop rebinds those that belong to one run."""
         tools = ToolBox()
         if curated is not None:
             tools.register(memory_tool(curated))

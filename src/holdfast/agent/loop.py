@@ -1,9 +1,9 @@
-"""The loop: a prompt, what memory knows of it, the model and its tools, an answer, and what is kept of it.
+"""The agent loop: a prompt, recalled memory, the model and its tools, an answer, and the record of it.
 
-Every run leaves a record in its session: the prompt and the answer, which later runs see, and beside them what happened
-(tools, skills, the gateway's calls, how it failed), which no model sees. A model's error ends a run as `failed`, with
-nothing kept at the gateway; whatever else goes wrong is raised. A run that is cancelled says so in its session and
-closes the model's stream. What the model thinks aloud is passed on and kept nowhere.
+Every run leaves events in its session: the prompt and the answer, which later runs see, and hidden events (tools,
+skills, gateway calls, failures), which no model sees. A model's error ends a run as `failed`, and nothing is stored at
+the gateway; other errors are raised. A cancelled run records that in its session and closes the model's stream. The
+model's reasoning is passed on and stored nowhere.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ Watch = Callable[[RunEvent], Awaitable[None] | None]
 
 
 class AgentLoop:
-    """An agent that was loaded, and can be asked. Runs do not disturb each other."""
+    """A loaded agent that answers prompts. Concurrent runs are independent."""
 
     def __init__(self, loaded: EngineLoadResult) -> None:
         self._loaded = loaded
@@ -80,21 +80,21 @@ class AgentLoop:
     async def run(
         self, prompt: str, session_id: str | None = None, *, skills: Iterable[str] = (), watch: Watch | None = None
     ) -> AgentRunResult:
-        """Answer a prompt. `watch` is told of each piece as it comes, and may be a coroutine function."""
+        """Answer a prompt. `watch` receives each event as it comes, and may be a coroutine function."""
         result: AgentRunResult | None = None
         async with aclosing(self.stream(prompt, session_id, skills=skills)) as events:
             async for event in events:
                 if isinstance(event, AgentRunResult):
                     result = event
-                elif watch is not None and inspect.isawaitable(told := watch(event)):
-                    await told
+                elif watch is not None and inspect.isawaitable(pending := watch(event)):
+                    await pending
         assert result is not None  # the last event of every stream that ends
         return result
 
     def stream(
         self, prompt: str, session_id: str | None = None, *, skills: Iterable[str] = ()
     ) -> AsyncGenerator[RunEvent | AgentRunResult, None]:
-        """The same, piece by piece; the result is the last. Closing the generator cancels the run."""
+        """Answer a prompt, event by event; the result is the last. Closing the generator cancels the run."""
         checked_text(prompt, "prompt")
         if session_id is not None:
             check_part("session_id", session_id)
@@ -104,7 +104,7 @@ class AgentLoop:
 
 
 class _Run:
-    """One run: what it has so far, and the steps that it takes."""
+    """One run: its state, and its steps."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class _Run:
         self._session_id = session_id or str(uuid_utils.uuid7())
         self._run_id = str(uuid_utils.uuid7())
         self._activated = list(activated)
-        # What is to be written with the next commit: a commit each would cost a sync each.
+        # Events for the next commit: a commit each would cost a sync each.
         self._unwritten = [_activation(skill, "owner") for skill in activated]
         self._tools = loaded.tools.rebound(
             {
@@ -169,7 +169,7 @@ class _Run:
     # --- the model and its tools ------------------------------------------------------------------------------------
 
     async def _rounds(self) -> AsyncGenerator[RunEvent, None]:
-        """Ask, do what was asked for, and ask again; at last without tools, so that there is an answer in any case."""
+        """Call the model, run its tool calls, and repeat; the last call has no tools, so there is always an answer."""
         limit = self._loaded.config.max_tool_rounds
         for _ in range(limit):
             async with aclosing(self._asked(self._tools.specs)) as pieces:
@@ -207,14 +207,14 @@ class _Run:
                 else:
                     yield event
         if reply is None:
-            raise ModelUnavailable(f"{self._loaded.model.name} stopped in the midst of its answer; try again")
+            raise ModelUnavailable(f"{self._loaded.model.name} stopped in the middle of its answer; try again")
         self._reply = reply
         self._usage += reply.usage
 
     async def _called(self, reply: Reply) -> AsyncGenerator[RunEvent, None]:
-        """Do what a reply asks for, one call after another: the order may matter."""
+        """Run a reply's tool calls one after another: the order may matter."""
         self._said.append(ModelMessage(Role.ASSISTANT, reply.text, tool_calls=reply.tool_calls))
-        # Written before anything is done: whatever a tool does to this process, it is known what was tried.
+        # Written before the calls: if a tool ends this process, the attempt is on record.
         await self._write(*map(_traced_call, reply.tool_calls))
         for number, call in enumerate(reply.tool_calls):
             yield ToolStarted(call)
@@ -225,7 +225,7 @@ class _Run:
             yield ToolEnded(call, outcome.ok, outcome.content)
 
     def _activate(self, name: str) -> str:
-        """Activate a skill for the rest of the run; it takes its place before the history with the next call."""
+        """Activate a skill for the rest of the run; the next call has it before the history."""
         skill = self._loaded.skills.named(name)
         if skill in self._activated:
             return f"{skill.name} is active already; its instructions are at the beginning."
@@ -242,7 +242,7 @@ class _Run:
         last = self._loaded.config.history_messages
         if self._new or not last:
             return ()
-        # More than will be shown: prompts without an answer are among them, and are left out.
+        # More than will be shown: prompts without an answer are left out.
         events = await self._loaded.sessions.events(self._session_id, visible=True, last=2 * last + 20)
         return history_of(events, last=last)
 
@@ -253,17 +253,17 @@ class _Run:
         pending = [*self._unwritten, *events]
         if pending:
             await self._loaded.sessions.append(self._session_id, self._run_id, pending)
-            # Kept until they are written: should that fail, the last words of the run have them.
+            # Removed only after the write: if it fails, the run's last event is written with them.
             del self._unwritten[: len(pending) - len(events)]
 
     async def _write_last(self, event: NewEvent) -> None:
-        """How the run ended, while it is on its way out: neither cancelling it again nor a broken store hide why."""
+        """Record how the run ended. Neither a second cancellation nor a store error may hide the reason."""
         try:
             await asyncio.shield(self._write(event))
         except StoreError as error:
-            _logger.warning("run %s ended as %s, which could not be written: %s", self._run_id, event.kind, error.code)
+            _logger.warning("run %s ended as %s; this could not be written: %s", self._run_id, event.kind, error.code)
 
-    # --- what it comes to -------------------------------------------------------------------------------------------
+    # --- the result -------------------------------------------------------------------------------------------------
 
     def _completed(self) -> NewEvent:
         return NewEvent(
@@ -306,7 +306,7 @@ _TOO_MANY = ToolOutcome(f'{{"error":"more than {MAX_CALLS_PER_REPLY} calls at on
 
 @asynccontextmanager
 async def _closing(events: AsyncIterator[ModelEvent]) -> AsyncIterator[AsyncIterator[ModelEvent]]:
-    """Whatever happens, the model's stream is closed, and with it the connection that it came over."""
+    """Always close the model's stream, and with it its connection."""
     try:
         yield events
     finally:
@@ -320,7 +320,7 @@ def _answer(reply: Reply, otherwise: str = "") -> str:
         return text
     if otherwise:
         return otherwise
-    raise ModelUnavailable("the model answered without a word; ask again, or use another model")
+    raise ModelUnavailable("the model's answer was empty; ask again, or use another model")
 
 
 def _activation(skill: Skill, by: str) -> NewEvent:
@@ -344,7 +344,7 @@ def _traced(text: str) -> str:
 
 
 def _failure(error: Exception) -> NewEvent:
-    """How it failed. Our own errors hold no key; of others, only the kind is told."""
+    """Record a failure. Our own errors hold no key; of others, only the type is recorded."""
     if isinstance(error, HoldfastError):
         return NewEvent(RUN_FAILED, data={"code": error.code, "message": storable(str(error))[:1_000]})
     return NewEvent(RUN_FAILED, data={"code": "unexpected", "kind": type(error).__name__})

@@ -1,12 +1,12 @@
-"""An agent's memory around one turn, for the agent's own loop and for whoever has another.
+"""An agent's memory around one turn, for the agent's own loop and for other loops.
 
     memory = AgentMemory.load()
     async with memory.turn(prompt, session) as turn:
         text = await my_model(system=turn.system, messages=[*turn.messages, ...])
         turn.answer(text)
 
-Two layers that know nothing of each other: the curated files, frozen as they are when the turn begins, and the gateway,
-which recalls before and is told the turn after. A turn that raises, or that has no answer, is told to nobody.
+Two independent layers: the curated files, frozen when the turn begins, and the gateway, which recalls before the turn
+and stores it afterwards. A turn that raises, or that has no answer, is not stored.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _log = logging.getLogger("holdfast.agent")
 
 
 class Turn:
-    """What memory has to say to one prompt, and the place to leave the answer."""
+    """Memory for one prompt. `answer` takes the agent's answer."""
 
     def __init__(self, snapshot: MemorySnapshot | None, recall: GatewayRecallOutcome | None) -> None:
         self.snapshot = snapshot
@@ -43,32 +43,32 @@ class Turn:
 
     @property
     def system(self) -> str:
-        """For the system prompt: the curated files, and how to take what a gateway recalls if there is one.
+        """Text for the system prompt: the curated files and, if there is a gateway, the rule for recalled text.
 
-        Nothing that was recalled is in it.
+        It holds no recalled text.
         """
         parts = [self.snapshot.block if self.snapshot else "", REFERENCE_RULE if self.recall else ""]
         return "\n\n".join(part for part in parts if part)
 
     @property
     def messages(self) -> list[dict[str, str]]:
-        """For this turn alone, before what was said and the prompt: what the gateway recalled, if it did."""
+        """Messages for this turn alone, to stand before the history and the prompt: recalled text, if any."""
         return [{"role": "user", "content": self.recall.message}] if self.recall and self.recall.message else []
 
     def answer(self, text: str) -> None:
-        """What the agent answered at last. It is kept when the turn ends well; one without a word is not."""
+        """Record the agent's final answer. It is stored if the turn ends without an error; a blank one is not."""
         if not isinstance(text, str):
             raise InvalidInput("text", f"expected text, got {type(text).__name__}")
         self._answer = (text, datetime.now(UTC)) if text.strip() else None
 
     @property
     def answered(self) -> tuple[str, datetime] | None:
-        """The answer and when it was given, if there is one."""
+        """The answer and its time, if there is one."""
         return self._answer
 
 
 class AgentMemory:
-    """The layers that there are: either may be missing."""
+    """The layers of an agent's memory; either may be missing."""
 
     def __init__(self, curated: MemoryService | None, gateway: MemoryGatewayService | None) -> None:
         self.curated = curated
@@ -76,7 +76,7 @@ class AgentMemory:
 
     @classmethod
     def load(cls, workspace: Path | str | None = None) -> Self:
-        """As the config file of a workspace says; what it warns of goes to the log `holdfast.agent`."""
+        """Load the layers that a workspace's config file names; its warnings go to the log `holdfast.agent`."""
         config = read_config(workspace)
         for warning in config.warnings:
             _log.warning("%s", warning)
@@ -84,7 +84,7 @@ class AgentMemory:
 
     @classmethod
     def configured(cls, config: AgentConfig) -> Self:
-        """The layers of the mode. No file is made and nobody is called yet."""
+        """Build the layers of the configured mode. Creates no file and makes no call yet."""
         memory = config.memory
         curated = gateway = None
         if memory.mode.has_curated:
@@ -96,7 +96,7 @@ class AgentMemory:
 
     @asynccontextmanager
     async def turn(self, prompt: str, session: str, *, record: Record | None = None) -> AsyncIterator[Turn]:
-        """One prompt and its answer. `record` is told what came of each call to the gateway, as it comes."""
+        """Open a turn: one prompt and its answer. `record` receives the audit event of each gateway call."""
         prompted_at = datetime.now(UTC)
         checked_text(prompt, "prompt")
         check_part("session", session)
@@ -104,7 +104,7 @@ class AgentMemory:
         if turn.recall is not None and record is not None:
             await record(turn.recall.event)
         yield turn
-        # Whatever is raised in the turn is raised at the `yield`: only what ended well comes this far.
+        # An error in the turn is raised at the `yield`, so only a successful turn comes this far.
         if self.gateway is None or turn.answered is None:
             return
         text, answered_at = turn.answered
@@ -113,21 +113,21 @@ class AgentMemory:
         )
 
     async def _before(self, session: str, prompt: str) -> tuple[MemorySnapshot | None, GatewayRecallOutcome | None]:
-        """Both at once: neither waits for the other."""
+        """Read both layers concurrently."""
         if self.gateway is None:
             return await self._snapshot(), None
         recalling = asyncio.create_task(self.gateway.recall_before_run(session, prompt))
         try:
             return await self._snapshot(), await recalling
         finally:
-            # Not if all is well: it is done then. Else nobody waits for it any more.
+            # No effect on success, when it is done. After an error nothing waits for it.
             recalling.cancel()
 
     async def _snapshot(self) -> MemorySnapshot | None:
         return None if self.curated is None else await self.curated.snapshot()
 
     async def close(self) -> None:
-        """Finish what is under way, and let go of the connections."""
+        """Wait for calls in progress, and close the connections."""
         if self.gateway is not None:
             await self.gateway.close()
 

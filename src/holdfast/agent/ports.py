@@ -1,4 +1,4 @@
-"""What the agent's loop needs from outside: a model to speak with, and a place to keep its sessions."""
+"""Ports of the agent's loop: a chat model, and a store for its sessions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """What a model wants done. `arguments` is the JSON that it wrote, which may be none."""
+    """A model's call of a tool. `arguments` is the JSON that it wrote, which may be invalid."""
 
     id: str
     name: str
@@ -40,7 +40,7 @@ class ModelMessage:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as a model is told of it; `parameters` is a JSON schema of an object."""
+    """A tool as described to a model; `parameters` is a JSON schema of an object."""
 
     name: str
     description: str
@@ -49,7 +49,7 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens, where the model counts them."""
+    """Token counts, where the model reports them."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -60,21 +60,21 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class TextPiece:
-    """A piece of the answer, as it is written."""
+    """A piece of the answer, as it streams."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReasoningPiece:
-    """A piece of what the model thinks aloud. It is shown to whoever watches, and kept nowhere."""
+    """A piece of the model's reasoning. It is passed to watchers, and stored nowhere."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The whole answer, when it is written: its text, and what is to be done before the next."""
+    """The complete answer: its text, and the tools to call before the next one."""
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
@@ -85,14 +85,14 @@ ModelEvent = TextPiece | ReasoningPiece | Reply
 
 
 class ChatModel(Protocol):
-    """A model that chats. What goes wrong is `ModelUnavailable` or `ModelMisconfigured`."""
+    """A chat model. Its errors are `ModelUnavailable` and `ModelMisconfigured`."""
 
     @property
     def name(self) -> str:
         """The provider and the model, such as `openai:qwen3`."""
 
     def stream(self, messages: Sequence[ModelMessage], tools: Sequence[ToolSpec]) -> AsyncIterator[ModelEvent]:
-        """Pieces as they come; a `Reply` is the last event, exactly once. Closing the iterator ends the call."""
+        """Yield pieces as they come, then one reply as the last event. Closing the iterator ends the call."""
 
     async def close(self) -> None: ...
 
@@ -101,21 +101,21 @@ class ChatModel(Protocol):
 
 
 class Sessions(Protocol):
-    """The agent's sessions: what was said, and what happened beside it. Whatever returns is durable."""
+    """The agent's sessions: messages and hidden events. A write is durable when it returns."""
 
     async def append(self, session_id: str, run_id: str, events: Sequence[NewEvent]) -> tuple[Event, ...]:
-        """All of them or none, in one commit; a session that is not there yet begins with them."""
+        """Append all events or none, in one commit. Creates the session if it does not exist."""
 
     async def events(self, session_id: str, *, visible: bool = False, last: int | None = None) -> tuple[Event, ...]:
-        """In order; only those `context_visible` if asked, and only the `last` so many."""
+        """Return events in order: with `visible`, only those `context_visible`; with `last`, only the latest."""
 
     async def sessions(self, limit: int = 50, *, before: datetime | None = None) -> tuple[SessionSummary, ...]:
-        """The latest first."""
+        """List sessions, the latest first."""
 
     async def search(self, query: str, *, without: str | None = None, limit: int = 5) -> tuple[SessionHit, ...]:
-        """Full text over what was said, best first, at most one hit per session; the session `without` left out."""
+        """Search messages by full text, best first, at most one hit per session, none from the session `without`."""
 
     async def delete(self, session_id: str) -> bool:
-        """Forget it, text and all; whether it was there."""
+        """Delete a session with its text; return whether it existed."""
 
     async def close(self) -> None: ...

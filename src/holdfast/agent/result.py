@@ -1,4 +1,4 @@
-"""What a run comes to: the answer with how it was reached, and what the model was given from memory."""
+"""The result of a run: the answer, its status, and the memory that the model was given."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.agent.gateway import RecalledItem
 from holdfast.agent.ports import ReasoningPiece, SessionHit, TextPiece, ToolCall, Usage
 
 _WORD = re.compile(r"[^\W_]+")
-# What says nothing of what a sentence is about. Only for marking evidence, so a short list does.
+# Stop words. Only for marking evidence, so a short list is enough.
 _EMPTY_WORDS = frozenset(
     """a about all also am an and any are as at be because been but by can could did do does for from had has have he
     her him his how i if in into is it its just me my no not now of on or our out she so some than that the their
@@ -30,13 +30,13 @@ Origin = str | int | float
 
 class RunStatus(StrEnum):
     COMPLETED = "completed"
-    TOOL_LIMIT = "tool_limit"  # answered, when no more tools could be called
+    TOOL_LIMIT = "tool_limit"  # answered at the tool limit
     FAILED = "failed"  # the model gave no answer; `error` says why
 
 
 @dataclass(frozen=True, slots=True)
 class RunError:
-    """Why a run failed: the code of the error, and its message, in which there is no key."""
+    """The error of a failed run: its code, and its message, which holds no key."""
 
     code: str
     message: str
@@ -44,7 +44,7 @@ class RunError:
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """A tool that was called, and whether it did what it was asked."""
+    """A tool that was called, and whether it succeeded."""
 
     name: str
     ok: bool
@@ -58,7 +58,7 @@ class Layer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One thing from memory that the model was given; `shared` are the words that the answer has of it."""
+    """One memory that the model was given; `shared` are the words that it has in common with the answer."""
 
     layer: Layer
     text: str
@@ -67,17 +67,17 @@ class Source:
 
     @property
     def used(self) -> bool:
-        """Whether the answer could come from it. It is a hint by words, and no proof."""
+        """True if the answer could come from it. Shared words are a hint, not proof."""
         return bool(self.shared)
 
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """What the model was given, layer by layer."""
+    """The memory that the model was given, by layer."""
 
     sources: tuple[Source, ...] = ()
     recall_failed: str | None = None
-    """Why the gateway gave nothing, by what that is called; none if it was asked and answered, or is not there."""
+    """The category of the gateway's failure; None if it answered, or there is no gateway."""
 
     def of(self, layer: Layer) -> tuple[Source, ...]:
         return tuple(source for source in self.sources if source.layer is layer)
@@ -89,7 +89,7 @@ class Explained:
 
 @dataclass(frozen=True, slots=True)
 class AgentRunResult:
-    """One run. `text` is what the user is shown: the answer, or empty if the run failed."""
+    """One run. `text` is shown to the user: the answer, or empty if the run failed."""
 
     session_id: str
     run_id: str
@@ -110,7 +110,7 @@ class ToolStarted:
 
 @dataclass(frozen=True, slots=True)
 class ToolEnded:
-    """A tool was called; `content` is what the model is told."""
+    """A tool was called; `content` is the model's view of the result."""
 
     call: ToolCall
     ok: bool
@@ -119,7 +119,7 @@ class ToolEnded:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The answer is whole and in its session. What is left is to tell the gateway, which may take its time."""
+    """The answer is complete and in its session. Storing it at the gateway comes next, and may take a while."""
 
     text: str
 
@@ -141,7 +141,7 @@ def gateway_sources(items: Iterable[RecalledItem]) -> list[Source]:
 
 
 def session_sources(hits: Iterable[SessionHit]) -> list[Source]:
-    """Each message once, however often it was found."""
+    """List each message once, even if it was found several times."""
     found = {(hit.session_id, hit.number): hit for hit in hits}
     return [
         Source(
@@ -165,22 +165,21 @@ def _told(item: RecalledItem) -> dict[str, Origin]:
 
 
 def explain(prompt: str, answer: str, sources: Iterable[Source], recall_failed: str | None = None) -> Explained:
-    """Mark which sources share words with the answer.
+    """Mark the sources that share words with the answer.
 
-    Words that the prompt brought itself tell nothing of where an answer is from, so they count only if no source has
-    any other.
+    Words from the prompt do not show where an answer comes from, so they count only if no source shares any other.
     """
-    given = tuple(sources)
-    said = content_words(answer)
-    for words in (said - content_words(prompt), said):
-        marked = tuple(replace(each, shared=_shared(each.text, words)) for each in given)
+    unmarked = tuple(sources)
+    answer_words = content_words(answer)
+    for words in (answer_words - content_words(prompt), answer_words):
+        marked = tuple(replace(each, shared=_shared(each.text, words)) for each in unmarked)
         if any(each.shared for each in marked):
             return Explained(marked, recall_failed)
-    return Explained(given, recall_failed)
+    return Explained(unmarked, recall_failed)
 
 
 def content_words(text: str) -> frozenset[str]:
-    """The words that say what a text is about, without case and accents; of scripts without spaces, each character."""
+    """Return a text's content words, without case and accents; in scripts without spaces, each character."""
     plain = unicodedata.normalize("NFKD", text.casefold())
     words = _WORD.findall("".join(char for char in plain if not unicodedata.combining(char)))
     return frozenset(

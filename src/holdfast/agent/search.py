@@ -1,4 +1,4 @@
-"""`session_search`: what was said in earlier sessions, as a tool for the model."""
+"""`session_search`: a tool by which the model searches earlier sessions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SessionSearch = Callable[..., Awaitable[dict[str, Any]]]
 def session_search_tool(
     sessions: Sessions, current: str | None, *, seen: Callable[[Sequence[SessionHit]], None] | None = None
 ) -> SessionSearch:
-    """The tool, for a run of the session `current`, which it leaves out. `seen` is told what each call found."""
+    """Make the tool for a run of the session `current`, which it leaves out. `seen` receives the hits of each call."""
 
     async def session_search(
         query: Annotated[str, Field(min_length=1, max_length=1_000, description="Words to look for.")],

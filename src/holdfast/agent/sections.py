@@ -1,6 +1,6 @@
-"""Reading a config file: JSON with `//` comments, section by section.
+"""Read a config file: JSON with `//` comments, section by section.
 
-What is wrong is told by the file and by where in it, never by the value: any value may be a key in the wrong place.
+An error names the file and the place in it, never the value: any value may be a key in the wrong place.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from holdfast.errors import ConfigurationError, InvalidInput
 
 T = TypeVar("T")
 MAX_FILE_BYTES = 1_000_000
-# A string, in which // is no comment, or a comment.
+# Matches a comment, or a string, in which // is no comment.
 _STRING_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*')
-# A name that is shown: a slip of the pen looks like this, a key that got into the wrong place does not.
+# Names that an error may show: a typo looks like this, a key in the wrong place does not.
 _PLAIN_NAME = re.compile(r"[A-Za-z_]{1,40}")
 
 
 class Section:
-    """One object of the file. Each value is asked for by its name; what nobody asks for is a mistake."""
+    """One object of the file. Values are read by name; a setting that nothing reads is an error."""
 
     def __init__(self, source: Path | None, path: str, values: dict[str, Any], *, confined: bool = False) -> None:
-        """A `confined` file may name no file outside of its folder: it may have come with somebody else's."""
+        """A `confined` file may only name files in its own folder: it may come from someone else."""
         self._source = source
         self._confined = confined
         self._path = path
@@ -37,7 +37,7 @@ class Section:
         return name in self._values
 
     def only(self, names: Iterable[str]) -> None:
-        """Refuse whatever else is in it."""
+        """Refuse settings other than `names`."""
         known = list(names)
         for name in self._values:
             if name in known:
@@ -86,31 +86,31 @@ class Section:
         )
 
     def path(self, name: str) -> Path | None:
-        """A path, relative to the folder of the file that it is written in."""
-        given = self.text(name)
-        if not given.strip():
+        """Return a path, relative to the config file's folder."""
+        text = self.text(name)
+        if not text.strip():
             return None
-        if "\0" in given:
+        if "\0" in text:
             raise self.wrong(name, "holds a NUL character")
         folder = self._source.parent if self._source else Path.cwd()
-        if self._confined and not (folder / given).resolve().is_relative_to(folder.resolve()):
+        if self._confined and not (folder / text).resolve().is_relative_to(folder.resolve()):
             raise self.wrong(
                 name,
-                "names a file outside of this folder; move it here, or choose this configuration yourself, by"
+                "names a file outside of this folder; move it here, or choose this configuration yourself, with"
                 " HOLDFAST_CONFIG_PATH or HOLDFAST_HOME",
             )
-        return folder / given
+        return folder / text
 
     def checked(self, name: str, check: Callable[[], T], problem: str | None = None) -> T:
-        """What a check makes of it; what it refuses is told in its words, or in better ones that show no value."""
+        """Run a check. Its refusal is raised with the check's own text, or with `problem`, which shows no value."""
         try:
             return check()
         except InvalidInput as error:
-            found = problem or error.problem
-        raise self.wrong(name, found)
+            reason = problem or error.problem
+        raise self.wrong(name, reason)
 
     def wrong(self, name: str, problem: str) -> ConfigurationError:
-        """The error that says so, to be raised."""
+        """Build the error for a setting; the caller raises it."""
         place = ": ".join(part for part in (str(self._source or ""), self._named(name)) if part)
         return ConfigurationError(f"{place}: {problem}")
 
@@ -119,7 +119,7 @@ class Section:
 
 
 def read_sections(source: Path, *, confined: bool) -> Section:
-    """The whole file as one section."""
+    """Read the whole file as one section."""
     return Section(source, "", _parsed(source, _content(source)), confined=confined)
 
 
@@ -134,12 +134,12 @@ def _content(source: Path) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        problem = "is not UTF-8 text; save it as that"
+        problem = "is not UTF-8 text; save it as UTF-8"
     raise ConfigurationError(f"{source}: {problem}")
 
 
 def _parsed(source: Path, content: str) -> dict[str, Any]:
-    # Comments become blanks, so that lines and columns stay where they are.
+    # Comments become blanks, so that the line and column of an error stay right.
     bare = _STRING_OR_COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else " " * len(found[0]), content)
     try:
         found = json.loads(bare, object_pairs_hook=_once)
@@ -148,12 +148,12 @@ def _parsed(source: Path, content: str) -> dict[str, Any]:
     except InvalidInput as error:
         problem = error.problem
     except (ValueError, RecursionError):
-        problem = "holds a number too long, or is nested too deeply"
+        problem = "has a number that is too long, or is nested too deeply"
     else:
         if isinstance(found, dict):
             return found
         problem = "must be one object in braces"
-    # Raised apart from what was caught: that one holds the whole file.
+    # Raised outside `except`: the caught error holds the whole file.
     raise ConfigurationError(f"{source}: {problem}")
 
 

@@ -1,7 +1,7 @@
-"""Becoming a user of a Memory Gateway: `POST /users`, and a key that is told once.
+"""Sign up a user at a Memory Gateway: `POST /users`, which returns the key once.
 
-The operator's token gives a user who is there already a new key, and takes the old one from whoever uses it. So it is
-asked first whether there is one; and the token is sent only to a gateway that has asked for it.
+With the operator's token, that call gives an existing user a new key and revokes the old one. So the operator first
+checks that the user does not exist, and the token is sent only to a gateway that has asked for it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TRIED = "holdfast-agent-init"
 
 
 async def signed_up(url: str, user_id: str, key: Secret | None, settings: Settings) -> Secret:
-    """The user's key: a new user's, or the one that was given, if it is right."""
+    """Return the user's key: a new user's, or `key` if the gateway accepts it."""
     if key is not None:
         await _check(url, user_id, key)
         return key
@@ -43,7 +43,7 @@ async def signed_up(url: str, user_id: str, key: Secret | None, settings: Settin
         token = settings.key or settings.operator_token
         if token is None:
             raise Unauthenticated(
-                f"{url} lets only its operator create users: HOLDFAST_KEY must be the operator's token"
+                f"{url} lets only its operator create users; set HOLDFAST_KEY to the operator's token"
             )
         async with _line(url, Secret(token.get_secret_value(), "HOLDFAST_KEY")) as line:
             await _refuse_known(line, user_id)
@@ -66,7 +66,7 @@ async def _check(url: str, user_id: str, key: Secret) -> None:
 
 def _unchecked(url: str, user_id: str, error: GatewayError) -> HoldfastError:
     if error.category is Category.UNAUTHORIZED:
-        return Unauthenticated(f"{url} does not know this key as that of {user_id!r:.80}; look at both")
+        return Unauthenticated(f"{url} does not accept this key for user {user_id!r:.80}; check both")
     if error.category in (Category.UNREACHABLE, Category.LOST):
         return _away(url, "cannot be reached")
     return StoreUnusable(f"{url} did not answer as a Memory Gateway does ({error}); check the address")
@@ -88,22 +88,22 @@ async def _created(line: Line, user_id: str) -> Reply:
         sent, reason = lost.sent, lost.reason
     if sent:
         raise OutcomeUnknown(
-            f"{line.url} {reason}; if the user was created, nobody knows its key. {_with_a_new_key(user_id)}"
+            f"{line.url} {reason}; if the user was created, its key is lost. {_with_a_new_key(user_id)}"
         )
     raise _away(line.url, reason)
 
 
 async def _refuse_known(line: Line, user_id: str) -> None:
-    """As the operator: there must be no such user yet."""
+    """Check, as the operator, that the user does not exist yet."""
     cursor: str | None = ""
     while cursor is not None:
         reply = await _listed(line, cursor)
         if reply.status in (404, 405):
-            return  # a gateway that does not tell, and whose contract is to answer with the same key again
+            return  # this gateway cannot list users; its contract is to return the same key again
         if reply.status in (401, 403):
-            raise Unauthenticated(f"{line.url} does not know the token in HOLDFAST_KEY as its operator's")
-        told = _object(reply)
-        users, following = told.get("users"), told.get("next_cursor")
+            raise Unauthenticated(f"{line.url} does not accept the token in HOLDFAST_KEY as its operator's")
+        page = _object(reply)
+        users, following = page.get("users"), page.get("next_cursor")
         if reply.status != 200 or not isinstance(users, list):
             raise _strange(line.url, reply)
         if any(isinstance(each, dict) and each.get("user_id") == user_id for each in users):
@@ -125,7 +125,7 @@ def _key(url: str, user_id: str, reply: Reply) -> Secret:
     if reply.status in (401, 403):
         raise Unauthenticated(f"{url} does not let the holder of HOLDFAST_KEY create users")
     if reply.status == 422:
-        raise InvalidInput("--user", f"is no name that {url} takes")
+        raise InvalidInput("--user", f"is not a name that {url} accepts")
     if reply.status in (200, 201):
         try:
             return Secret(_object(reply).get("user_key"), "user_key")
@@ -136,7 +136,7 @@ def _key(url: str, user_id: str, reply: Reply) -> Secret:
 
 def _exists(url: str, user_id: str) -> UserExists:
     return UserExists(
-        f"{url} has a user {user_id!r:.80} already. If that is you, add --key-file FILE with the key in that file;"
+        f"{url} already has a user {user_id!r:.80}. If that is you, add --key-file FILE with the key in that file;"
         f" else choose another --user. {_with_a_new_key(user_id)}"
     )
 
@@ -151,8 +151,8 @@ def _away(url: str, reason: str) -> StoreUnavailable:
 
 def _strange(url: str, reply: Reply) -> HoldfastError:
     if reply.status == 429 or reply.status >= 500:
-        return StoreUnavailable(f"{url} answered {reply.status}, and has too much to do or is broken; try again later")
-    return StoreUnusable(f"{url} answered {reply.status}, and not as a Memory Gateway does; check the address")
+        return StoreUnavailable(f"{url} answered {reply.status}: it is overloaded or broken; try again later")
+    return StoreUnusable(f"{url} answered {reply.status}, not as a Memory Gateway does; check the address")
 
 
 def _object(reply: Reply) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Skills: instructions for one kind of task, each a folder with a `SKILL.md`, read when the agent starts.
 
-A skill is as trusted as the configuration beside it, so what is read is only what lies there: no link is followed, out
-of the folder or anywhere. One that cannot be used is reported and left out; the others work.
+A skill is as trusted as the configuration beside it, so only files in its own folder are read: no link is followed. A
+skill that cannot be used is reported and left out; the others work.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ class Skill:
 
     @property
     def activation(self) -> str:
-        """The message that activates it: a label, then the instructions as they were written."""
+        """The message that activates it: a label, then the instructions verbatim."""
         return f"[Skill: {self.name}] These instructions are active for this task.\n\n{self.body}"
 
 
 @dataclass(frozen=True, slots=True)
 class SkillProblem:
-    """A folder that is no skill, and why."""
+    """A folder that is not a usable skill, and the reason."""
 
     folder: str
     problem: str
@@ -56,13 +56,13 @@ class SkillProblem:
 
 @dataclass(frozen=True, slots=True)
 class Skills:
-    """The skills that there are, by name, and the folders that could not be read as one."""
+    """The usable skills by name, and the folders that could not be read as a skill."""
 
     found: Mapping[str, Skill] = field(default_factory=dict)
     problems: tuple[SkillProblem, ...] = ()
 
     def named(self, name: str) -> Skill:
-        """The skill, or what there is instead."""
+        """Return the skill. The error of an unknown name lists the known ones."""
         if name in self.found:
             return self.found[name]
         for each in self.problems:
@@ -73,7 +73,7 @@ class Skills:
 
 
 def read_skills(root: Path) -> Skills:
-    """All skills directly under `root`, in order of their names. No such folder: no skills."""
+    """Read all skills directly under `root`, sorted by name. A missing folder has no skills."""
     found: dict[str, Skill] = {}
     problems: list[SkillProblem] = []
     try:
@@ -98,7 +98,7 @@ def read_skills(root: Path) -> Skills:
 
 
 def activate_skill_tool(activate: Callable[[str], str]) -> Callable[..., Awaitable[str]]:
-    """The tool by which a model activates a skill for the run; `activate` does it, and says what came of it."""
+    """Make the tool by which a model activates a skill for the run; `activate` does it and returns the answer."""
 
     async def activate_skill(
         name: Annotated[str, Field(min_length=1, max_length=64, description="The name of the skill.")],
@@ -110,15 +110,15 @@ def activate_skill_tool(activate: Callable[[str], str]) -> Callable[..., Awaitab
 
 
 class _Unusable(Exception):
-    """Why a folder is no skill."""
+    """The reason why a folder is not a usable skill."""
 
 
 def _text(folder: Path) -> str:
-    """What the folder's own file holds; opened in steps that follow no link, whatever somebody puts there meanwhile."""
+    """Read the folder's SKILL.md. Each step of opening it follows no link, even if files change meanwhile."""
     try:
         above = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
-            # Without waiting: a pipe by that name would have us wait for a writer.
+            # Non-blocking: opening a named pipe would wait for a writer.
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
             handle = os.open(FILE, flags, dir_fd=above)
         finally:
@@ -129,7 +129,7 @@ def _text(folder: Path) -> str:
         raise _Unusable(f"{FILE} cannot be opened (links are not followed): {error.strerror}") from None
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise _Unusable(f"{FILE} is not a file")
+            raise _Unusable(f"{FILE} is not a regular file")
         with os.fdopen(handle, "rb", closefd=False) as file:
             content = file.read(MAX_HEAD_BYTES + MAX_BODY_BYTES + 1)
     except OSError as error:
@@ -155,7 +155,7 @@ def _skill(folder: str, text: str) -> Skill:
     if name != folder:
         raise _Unusable(f"is named {name!r} in its file; the folder must have the same name")
     if not isinstance(description, str) or not 1 <= len(description.strip()) <= _MAX_DESCRIPTION_CHARS:
-        raise _Unusable("needs a description of 1 to 1,024 characters, which says when to use it")
+        raise _Unusable("needs a description of 1 to 1,024 characters that says when to use it")
     if not body.strip():
         raise _Unusable("has no instructions below its front matter")
     if len(body.encode()) > MAX_BODY_BYTES:
@@ -176,7 +176,7 @@ def _parted(text: str) -> tuple[list[str], str]:
 
 
 def _details(lines: list[str]) -> dict[str, str | Mapping[str, str]]:
-    """The front matter: `key: value` lines, text over several lines (`|`, `>` or just indented), and maps of texts."""
+    """Parse the front matter: `key: value` lines, multi-line text (`|`, `>` or just indented), and maps of texts."""
     found: dict[str, str | Mapping[str, str]] = {}
     index = 0
     while index < len(lines):
@@ -193,7 +193,7 @@ def _details(lines: list[str]) -> dict[str, str | Mapping[str, str]]:
             below.append(lines[index].strip())
             index += 1
         if key in found:
-            raise _Unusable(f"says {key} twice")
+            raise _Unusable(f"has {key} twice; keep one")
         found[key] = _value(key, value, below)
     return found
 
@@ -214,7 +214,7 @@ def _value(key: str, value: str, below: list[str]) -> str | Mapping[str, str]:
 
 
 def _scalar(key: str, value: str) -> str:
-    """A text, quoted or plain. What else YAML knows has no place in a skill's front matter, and is refused."""
+    """Parse a text, quoted or plain. Other YAML syntax is refused in a skill's front matter."""
     if value.startswith('"'):
         matched = re.fullmatch(r'"((?:[^"\\]|\\.)*)"(?:[ \t]+#.*)?', value)
         if matched is None:
@@ -226,7 +226,7 @@ def _scalar(key: str, value: str) -> str:
             raise _Unusable(f"the quotes of {key} do not close")
         return matched.group(1).replace("''", "'")
     if value[:1] in ("{", "[", "&", "*", "!", "%", "@", "`"):
-        raise _Unusable(f"{key} is written in a way that is not read here; put it in quotes")
+        raise _Unusable(f"{key} uses YAML syntax that is not supported; put it in quotes")
     return re.sub(r"(^|[ \t]+)#.*", "", value)
 
 

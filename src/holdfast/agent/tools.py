@@ -1,8 +1,8 @@
 """Tools: plain functions that a model may call.
 
-A tool's schema comes from its signature and its description from its docstring, so that what a model is told and what
-is done cannot drift apart. Whatever a model writes is checked before the function sees it, and whatever goes wrong is
-an answer to the model, never an error of the run: it can mend its call, or do without.
+A tool's schema comes from its signature and its description from its docstring, so that description and code cannot
+drift apart. A model's arguments are validated before the function is called. A failure is an answer to the model, never
+an error of the run: the model can correct its call, or do without.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MAX_ARGUMENT_CHARS = 200_000
 MAX_DESCRIPTION_CHARS = 4_000
 _MAX_PROBLEM_CHARS = 500
 _MAX_PROBLEMS = 8
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")  # what every provider takes
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")  # accepted by every provider
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 ToolFunction = Callable[..., Any]
@@ -39,9 +39,9 @@ ToolFunction = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """What a call came to: the text for the model, and the value that it was made from.
+    """The outcome of a call: the text for the model, and the value that it was made from.
 
-    A function that answers `{"success": False, …}` did not do what it was asked, as one that raised an error.
+    A function that returns `{"success": False, …}` failed, like one that raised an error.
     """
 
     content: str
@@ -51,7 +51,7 @@ class ToolOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A function with what a model is told of it, and the check of what a model gives it."""
+    """A function, its description for a model, and the validation of its arguments."""
 
     spec: ToolSpec
     function: ToolFunction
@@ -61,32 +61,32 @@ class Tool:
 
     @classmethod
     def of(cls, function: ToolFunction, name: str | None = None, description: str | None = None) -> Tool:
-        """Read the function. Each parameter needs a type; `Annotated[…, Field(description=…)]` describes it."""
+        """Inspect the function. Each parameter needs a type; `Annotated[…, Field(description=…)]` describes it."""
         named = name or str(getattr(function, "__name__", ""))
         if not _NAME.fullmatch(named):
-            raise InvalidInput("name", f"{named!r} is no name for a tool: letters, digits, _ and -, at most 64")
-        told = inspect.cleandoc(description or getattr(function, "__doc__", None) or "")
-        if not told:
-            raise InvalidInput(named, "says nothing of itself; give the function a docstring, or a description")
-        if len(told) > MAX_DESCRIPTION_CHARS:
+            raise InvalidInput("name", f"{named!r} is not a valid tool name: use letters, digits, _ and -, at most 64")
+        text = inspect.cleandoc(description or getattr(function, "__doc__", None) or "")
+        if not text:
+            raise InvalidInput(named, "has no description; give the function a docstring, or pass a description")
+        if len(text) > MAX_DESCRIPTION_CHARS:
             raise InvalidInput(named, f"its description is longer than {MAX_DESCRIPTION_CHARS:,} characters")
         arguments = _arguments(function, named)
-        return cls(ToolSpec(named, told, _schema(arguments, named)), function, arguments)
+        return cls(ToolSpec(named, text, _schema(arguments, named)), function, arguments)
 
     def bound(self, function: ToolFunction) -> Tool:
-        """The same tool over another function of the same signature."""
+        """Return the same tool with another function of the same signature."""
         return replace(self, function=function)
 
     async def called(self, arguments: str) -> ToolOutcome:
-        """Check the arguments, call the function, and put what it gives into words."""
+        """Validate the arguments, call the function, and format its result for the model."""
         if len(arguments) > MAX_ARGUMENT_CHARS:
             return _failed(f"the arguments are longer than {MAX_ARGUMENT_CHARS:,} characters")
         try:
-            given = self.arguments.model_validate_json(arguments.strip() or "{}")
+            validated = self.arguments.model_validate_json(arguments.strip() or "{}")
         except ValidationError as error:
             return _failed("the arguments cannot be used", _problems(error))
         try:
-            value = await self._done(_keywords(given))
+            value = await self._done(_keywords(validated))
         except _TooLong:
             return _failed(f"{self.spec.name} did not finish within {self.timeout_seconds:g} seconds")
         except asyncio.CancelledError:
@@ -95,7 +95,7 @@ class Tool:
             return _failed(f"{self.spec.name} was cancelled from within")
         except HoldfastError as error:
             return _failed(_short(str(error)))
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - told to the model, whatever it is
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - reported to the model, whatever it is
             return _failed(_short(f"{type(error).__name__}: {error}"))
         return self._told(value)
 
@@ -105,12 +105,12 @@ class Tool:
             async with limit:
                 if inspect.iscoroutinefunction(self.function):
                     return await self.function(**keywords)
-                found = await _beside(lambda: self.function(**keywords))
-                return await found if inspect.isawaitable(found) else found
+                result = await _beside(lambda: self.function(**keywords))
+                return await result if inspect.isawaitable(result) else result
         except TimeoutError:
             if limit.expired():
                 raise _TooLong from None
-            raise  # the function's own
+            raise  # the function's own timeout
 
     def _told(self, value: object) -> ToolOutcome:
         try:
@@ -123,42 +123,42 @@ class Tool:
 
 
 async def _beside(work: Callable[[], object]) -> object:
-    """Do what may block in a thread of its own.
+    """Run blocking work in a thread of its own.
 
-    A thread cannot be stopped: past its time the function goes on, and what it gives is dropped. So it is not one of
-    the event loop's own threads, which are waited for at the end and are few.
+    A thread cannot be stopped: after its timeout the function goes on, and its result is dropped. So it is not one of
+    the event loop's own threads, which are few and are joined at the end.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[tuple[object, BaseException | None]] = loop.create_future()
 
-    def tell(value: object, error: BaseException | None) -> None:
+    def resolve(value: object, error: BaseException | None) -> None:
         if not done.done():
             done.set_result((value, error))
 
     def run() -> None:
-        found: object = None
+        result: object = None
         problem: BaseException | None = None
         try:
-            found = context.run(work)
-        except BaseException as error:  # noqa: BLE001 - handed to whoever waits, whatever it is
+            result = context.run(work)
+        except BaseException as error:  # noqa: BLE001 - passed to the caller, whatever it is
             problem = error
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(tell, found, problem)
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nothing waits
+            loop.call_soon_threadsafe(resolve, result, problem)
 
     context = contextvars.copy_context()
     threading.Thread(target=run, name="holdfast-tool", daemon=True).start()
-    found, problem = await done
+    result, problem = await done
     if problem is not None:
         raise problem
-    return found
+    return result
 
 
 class _TooLong(Exception):
-    """A tool's time is over."""
+    """A tool exceeded its time limit."""
 
 
 def _cancelled() -> bool:
-    """Whether it is the run that was cancelled, and not something that a tool was waiting for."""
+    """True if the run was cancelled, and not something that a tool was waiting for."""
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
 
@@ -179,18 +179,18 @@ class ToolBox:
         *,
         timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> Tool:
-        """Let models call a function."""
+        """Register a function that models may call."""
         tool = replace(Tool.of(function, name, description), timeout_seconds=timeout_seconds)
         self.add(tool)
         return tool
 
     def add(self, tool: Tool) -> None:
         if tool.spec.name in self._tools:
-            raise InvalidInput(tool.spec.name, "there is a tool of this name already; register it under another")
+            raise InvalidInput(tool.spec.name, "there is a tool of this name already; register it under another name")
         self._tools[tool.spec.name] = tool
 
     def rebound(self, functions: Mapping[str, ToolFunction]) -> ToolBox:
-        """The same tools, some of them over other functions: for what belongs to one run."""
+        """Return the same tools, some with other functions: for tools that belong to one run."""
         known = self._tools.items()
         return ToolBox(tool.bound(functions[name]) if name in functions else tool for name, tool in known)
 
@@ -209,7 +209,7 @@ class ToolBox:
         return tuple(tool.spec for tool in self._tools.values())
 
     async def call(self, call: ToolCall) -> ToolOutcome:
-        """Do what a model asked for."""
+        """Run a model's tool call."""
         tool = self._tools.get(call.name)
         if tool is None:
             return _failed(
@@ -219,7 +219,7 @@ class ToolBox:
 
 
 def _arguments(function: ToolFunction, name: str) -> type[BaseModel]:
-    """A model of the parameters. Its fields are numbered, so that no parameter's name can be one of pydantic's own."""
+    """Build a pydantic model of the parameters. Its fields are numbered, so no name clashes with pydantic's own."""
     fields: dict[str, Any] = {}
     for index, parameter in enumerate(_parameters(function, name)):
         default = ... if parameter.default is parameter.empty else parameter.default
@@ -238,9 +238,9 @@ def _parameters(function: ToolFunction, name: str) -> list[inspect.Parameter]:
         raise InvalidInput(name, f"its signature cannot be read: {error}") from None
     for parameter in found:
         if parameter.kind not in _NAMED:
-            raise InvalidInput(name, f"{parameter}: every parameter must have a name that arguments can be given by")
+            raise InvalidInput(name, f"{parameter}: every parameter must be passable by name")
         if parameter.annotation is parameter.empty:
-            raise InvalidInput(name, f"{parameter.name}: has no type; a model must be told what to give")
+            raise InvalidInput(name, f"{parameter.name}: has no type; annotate it, so that a model knows what to pass")
     return found
 
 
@@ -255,41 +255,41 @@ def _schema(arguments: type[BaseModel], name: str) -> Json:
 
 
 def _untitled(schema: dict[str, Any]) -> dict[str, Any]:
-    """Without the titles that repeat names: every schema is sent with every call. A property named so stays."""
-    kept: dict[str, Any] = {}
+    """Drop titles that only repeat names: every schema is sent with every call. A property named `title` stays."""
+    cleaned: dict[str, Any] = {}
     for key, value in schema.items():
         if key in ("properties", "$defs"):
-            kept[key] = {name: _untitled(inner) for name, inner in value.items()}
+            cleaned[key] = {name: _untitled(inner) for name, inner in value.items()}
         elif isinstance(value, dict):
-            kept[key] = _untitled(value)
+            cleaned[key] = _untitled(value)
         elif isinstance(value, list):
-            kept[key] = [_untitled(item) if isinstance(item, dict) else item for item in value]
+            cleaned[key] = [_untitled(item) if isinstance(item, dict) else item for item in value]
         elif key != "title":
-            kept[key] = value
-    return kept
+            cleaned[key] = value
+    return cleaned
 
 
-def _keywords(given: BaseModel) -> dict[str, Any]:
-    """Each argument as it was read, under its parameter's name; what was not given is left to the function."""
-    fields = type(given).model_fields
-    return {str(fields[name].alias): getattr(given, name) for name in fields if name in given.model_fields_set}
+def _keywords(arguments: BaseModel) -> dict[str, Any]:
+    """Return each argument that was passed, by its parameter's name; the function has defaults for the others."""
+    fields = type(arguments).model_fields
+    return {str(fields[name].alias): getattr(arguments, name) for name in fields if name in arguments.model_fields_set}
 
 
 def _problems(error: ValidationError) -> list[str]:
-    """What is wrong with which argument. The values are left out: the model knows what it wrote."""
-    found = error.errors(include_input=False, include_url=False, include_context=False)
-    told = [_short(f"{'.'.join(str(part) for part in each['loc']) or 'arguments'}: {each['msg']}") for each in found]
-    return [*told[:_MAX_PROBLEMS], *([f"and {len(told) - _MAX_PROBLEMS} more"] if len(told) > _MAX_PROBLEMS else [])]
+    """List the problem of each argument. The values are left out: the model knows what it wrote."""
+    errors = error.errors(include_input=False, include_url=False, include_context=False)
+    lines = [_short(f"{'.'.join(str(part) for part in each['loc']) or 'arguments'}: {each['msg']}") for each in errors]
+    return [*lines[:_MAX_PROBLEMS], *([f"and {len(lines) - _MAX_PROBLEMS} more"] if len(lines) > _MAX_PROBLEMS else [])]
 
 
 def _failed(problem: str, more: Iterable[str] = ()) -> ToolOutcome:
     details = list(more)
-    told = {"error": problem, **({"problems": details} if details else {})}
-    return ToolOutcome(to_json(told).decode(), ok=False, value=told)
+    content = {"error": problem, **({"problems": details} if details else {})}
+    return ToolOutcome(to_json(content).decode(), ok=False, value=content)
 
 
 def storable(text: str) -> str:
-    """The text as every store and wire can carry it: without lone surrogates and NUL characters."""
+    """Replace lone surrogates and NUL characters, which some stores and protocols cannot carry."""
     return text.encode("utf-8", "replace").decode().replace("\x00", "\ufffd")
 
 

@@ -1,6 +1,6 @@
-"""The command line: reads what was typed, calls the library, prints the answer. It decides nothing about memory.
+"""The command line: parses arguments, calls the library, prints the result. It decides nothing about memory.
 
-`main` is the only way in: it turns every error into a line or two on stderr and an exit code (`exits`).
+`main` is the only entry point: it turns every error into a line or two on stderr and an exit code (`exits`).
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from holdfast.cli.program import app
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; its exit code."""
-    given = list(sys.argv[1:] if argv is None else argv)
-    return exits.run(app, given, as_json=_wants_json(given))
+    """Run one command and return its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    return exits.run(app, arguments, as_json=_wants_json(arguments))
 
 
-def _wants_json(given: Sequence[str]) -> bool:
-    """Known before the options are parsed, since a mistake in them is reported as JSON too."""
-    options = given[: given.index("--")] if "--" in given else given
+def _wants_json(arguments: Sequence[str]) -> bool:
+    """True if `--json` was given. Checked before parsing, because parse errors are reported as JSON too."""
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     return "--json" in options

@@ -39,23 +39,24 @@ File = Annotated[
     ),
 ]
 Flush = Annotated[
-    bool, typer.Option("--flush", help="Then seal the conversation, and learn from it before this returns.")
+    bool, typer.Option("--flush", help="Then seal the conversation, and extract memories before this returns.")
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Saying:
-    """How it was said."""
+    """The sender, role, time and id of a message."""
 
-    sender: Annotated[OnlyText, typer.Option("--sender", metavar="NAME", help="Who said it.")] = None
+    sender: Annotated[OnlyText, typer.Option("--sender", metavar="NAME", help="The sender.")] = None
     role: Annotated[
         OnlyText, typer.Option("--role", metavar="ROLE", help="user, assistant, tool or system.  [default: user]")
     ] = None
     timestamp: Annotated[
-        OnlyText, typer.Option("--timestamp", metavar="TIME", help="When, such as 2026-11-15T09:30.  [default: now]")
+        OnlyText,
+        typer.Option("--timestamp", metavar="TIME", help="The time, such as 2026-11-15T09:30.  [default: now]"),
     ] = None
     message_id: Annotated[
-        OnlyText, typer.Option("--id", metavar="ID", help="Your own id for it: it is never stored twice.")
+        OnlyText, typer.Option("--id", metavar="ID", help="Your own id: the message is never stored twice.")
     ] = None
 
     def fields(self) -> dict[str, str]:
@@ -65,7 +66,7 @@ class Saying:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A message, and the line of the input it stands on."""
+    """A message and its line number in the input."""
 
     number: int
     message: dict[str, Any]
@@ -73,7 +74,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Messages that are stored together. `lines` says which they are, if they stand on lines."""
+    """Messages that are stored together. `lines` names their lines in the input, if it has any."""
 
     lines: str
     drafts: tuple[holdfast.Draft, ...]
@@ -81,7 +82,7 @@ class Batch:
 
 @dataclass(slots=True)
 class Tally:
-    """What was stored so far, over all batches."""
+    """Totals over all batches so far."""
 
     conversation: str = ""
     stored: int = 0
@@ -106,16 +107,16 @@ def add(
     chosen: StoreOptions,
     texts: Texts = None,
     file: File = None,
-    source: Annotated[OnlyText, typer.Option("--source", metavar="NAME", help="Where it comes from.")] = None,
+    source: Annotated[OnlyText, typer.Option("--source", metavar="NAME", help="The source it comes from.")] = None,
     flush: Flush = False,
     as_json: Json = False,
 ) -> None:
-    """Add what was said to a conversation. It is on disk and can be found when this returns.
+    """Add messages to a conversation. They are on disk and searchable when this returns.
 
     Each TEXT is a message. Without --conversation it goes into the one called default.
 
     With --file, or - to read a pipe, the input is JSON Lines: each line a text, or an object with text and any of
-    sender, role, timestamp, id and metadata. Lines are stored 500 at a time, each 500 wholly or not at all.
+    sender, role, timestamp, id and metadata. Lines are stored in batches of 500, each wholly or not at all.
     """
     tally = Tally()
     with _lines(texts or [], file, saying) as lines:
@@ -123,7 +124,7 @@ def add(
         # Read before the store is opened: a mistake in the first lines leaves no empty store behind.
         first = next(batches, None)
         if first is None:
-            raise InvalidInput("messages", "the input holds none; give one JSON object or text per line")
+            raise InvalidInput("messages", "the input is empty; give one JSON object or text per line")
         with opened(chosen, create=True) as memory:
             with progress(
                 "adding", quiet=as_json or bool(texts and texts != [_PIPE]), total=_line_count(file)
@@ -144,7 +145,7 @@ def _add_all(
     source: str | None,
     where: Where,
 ) -> None:
-    """Each batch is durable before the next is read."""
+    """Store the batches; each is durable before the next is read."""
     try:
         for batch in batches:
             tally.count(_added(memory, batch, source, where))
@@ -167,12 +168,12 @@ def _added(memory: holdfast.Memory, batch: Batch, source: str | None, where: Whe
 
 @contextmanager
 def _lines(texts: list[str], file: Path | None, saying: Saying) -> Iterator[Iterator[Line]]:
-    """The messages, from wherever they come."""
+    """The messages from the arguments, a file or stdin."""
     from_pipe = texts == [_PIPE]
     if file is not None and texts:
         raise Usage("give texts or --file, not both")
     if file is None and not texts:
-        raise Usage("say what to add: a text, --file PATH, or - to read JSON Lines from a pipe")
+        raise Usage("nothing to add; give a text, --file PATH, or - to read JSON Lines from a pipe")
     if file is None and not from_pipe:
         if saying.message_id is not None and len(texts) > 1:
             raise Usage("--id names one message; give one text with it")
@@ -200,18 +201,18 @@ def _batches(lines: Iterator[Line]) -> Iterator[Batch]:
 
 
 def _line_count(file: Path | None) -> int | None:
-    """How far the bar goes. Only a real file can be read twice."""
+    """The total for the progress bar. Only a regular file can be read twice."""
     if file is None or not file.is_file():
         return None
     with file.open("rb") as opened_file:
         return sum(1 for line in opened_file if line.strip())
 
 
-def parsed(stream: BinaryIO | Iterable[bytes], given: dict[str, str]) -> Iterator[Line]:
-    """Each line's message; what a line does not say itself comes from the options."""
+def parsed(stream: BinaryIO | Iterable[bytes], defaults: dict[str, str]) -> Iterator[Line]:
+    """Parse each line into a message; fields that it lacks come from the options."""
     for number, raw in enumerate(stream, 1):
         if raw.strip():
-            yield Line(number, {**given, **_message(raw, number)})
+            yield Line(number, {**defaults, **_message(raw, number)})
 
 
 def _message(raw: bytes, number: int) -> dict[str, Any]:
@@ -230,11 +231,11 @@ def _message(raw: bytes, number: int) -> dict[str, Any]:
     return value
 
 
-# --- telling ----------------------------------------------------------------------------------------------------------
+# --- output -----------------------------------------------------------------------------------------------------------
 
 
 def _placed(error: InvalidInput, batch: list[Line]) -> InvalidInput:
-    """The same error, by the line that the user can see."""
+    """The same error, naming the line of the input."""
     found = _POSITION.fullmatch(error.field)
     if found is None:
         return error
@@ -245,11 +246,11 @@ def _placed(error: InvalidInput, batch: list[Line]) -> InvalidInput:
 
 
 def _kept(before: Tally) -> str:
-    """What earlier batches left behind when a later one fails."""
+    """A note about the batches stored before one failed."""
     if not before.message_ids:
         return ""
     count = f"{len(before.message_ids):,} messages"
-    return f" ({count} before it are stored; on another run, what has an id or a timestamp is not stored twice)"
+    return f" ({count} before it are stored; another run does not store messages with an id or a timestamp twice)"
 
 
 def _tell(tally: Tally, as_json: bool) -> None:
@@ -260,8 +261,8 @@ def _tell(tally: Tally, as_json: bool) -> None:
     for reason, number in Counter(skip.reason for skip in tally.skipped).items():
         print(f"Skipped {number:,}, {reason}.")
     if tally.waiting:
-        print("They can be found by words; `holdfast store flush` waits until they can be found by meaning.")
+        print("They are searchable by words; `holdfast store flush` waits until they are searchable by meaning.")
     if tally.flushed is not None:
         print(
-            f"Flushed: {tally.flushed.messages:,} sealed, and learned from. `holdfast search --kind memory` finds it."
+            f"Flushed: {tally.flushed.messages:,} sealed. `holdfast search --kind memory` finds the extracted memories."
         )

@@ -1,4 +1,4 @@
-"""Commands that a message advises: whoever pastes one acts where the command acted that advised it."""
+"""Commands suggested in messages. A pasted one acts on the same store as the command that suggested it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def advised(
     space: str | None = None,
     kind: str | None = None,
 ) -> str:
-    """`holdfast …`, quoted for a shell, with the store and the company or space that were given.
+    """`holdfast …`, quoted for a shell, with the given store and company or space.
 
-    A password in the place of a store is not shown, not even here: then it must be typed again.
+    A password in the store's URL is masked, even here; the user must type it again.
     """
     store = None if chosen.store is None else shown(chosen.store)
     named = {"--kind": kind, "--company": company, "--space": space, "--store": store}
     options = [word for name, value in named.items() if value is not None for word in (name, typed(value))]
     words = [typed(each) for each in arguments]
-    if any(each.startswith("-") for each in arguments):  # which would be taken for options
+    if any(each.startswith("-") for each in arguments):  # they would be parsed as options
         return " ".join(["holdfast", path, *options, "--", *words])
     return " ".join(["holdfast", path, *words, *options])

@@ -1,4 +1,4 @@
-"""`binding`: which memory serves whom."""
+"""`binding`: binds memory providers to a company and its agents."""
 
 from __future__ import annotations
 
@@ -31,14 +31,12 @@ from holdfast.domain.bindings import Binding, Target, TargetKind
 from holdfast.domain.contract import HookKind
 from holdfast.domain.control import Activity
 
-app = typer.Typer(
-    help="Choose which memory serves a company, and which serves one of its agents.", rich_markup_mode=None
-)
+app = typer.Typer(help="Choose the memory provider for a company or one of its agents.", rich_markup_mode=None)
 
 Key = Annotated[str, typer.Argument(metavar="KEY", hidden=True)]
 Config = Annotated[
     OnlyText,
-    typer.Option("--config", metavar="JSON", help="What the provider's schema asks for, as JSON, or @FILE."),
+    typer.Option("--config", metavar="JSON", help="The provider's configuration as JSON, or @FILE."),
 ]
 Hooks = Annotated[
     list[str] | None,
@@ -55,7 +53,7 @@ def binding(context: typer.Context) -> None:
 @app.command(name="list")
 @unfolded
 def list_(chosen: OwnStoreOptions, company: Company = None, as_json: Json = False) -> None:
-    """Show the bindings of a company, and whom each serves."""
+    """List a company's bindings, and whom each serves."""
     with controlled(chosen, company) as plane:
         found, targets = plane.bindings(), plane.targets()
     if as_json:
@@ -77,7 +75,7 @@ def list_(chosen: OwnStoreOptions, company: Company = None, as_json: Json = Fals
 @app.command()
 @unfolded
 def show(key: Key, chosen: OwnStoreOptions, company: Company = None, as_json: Json = False) -> None:
-    """Show one binding: its provider, configuration and hooks. Secrets are shown as what they refer to."""
+    """Show one binding: its provider, configuration and hooks. Secrets are shown as references."""
     with controlled(chosen, company) as plane:
         _tell(plane.binding(key), as_json)
 
@@ -91,16 +89,16 @@ def create(
     company: Company = None,
     config: Config = None,
     hook: Hooks = None,
-    disabled: Annotated[bool, typer.Option("--disabled", help="Do not switch it on yet.")] = False,
+    disabled: Annotated[bool, typer.Option("--disabled", help="Do not enable it yet.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Bind a provider under a key. A secret is given as env://NAME or file://PATH, never itself.
+    """Bind a provider under a key. Give a secret as env://NAME or file://PATH, never directly.
 
-    It serves nobody until `holdfast binding default` or `override` says whom.
+    It serves nobody until `holdfast binding default` or `override` assigns it.
     """
-    given, switched = given_config(config), given_hooks(hook)
+    settings, switched = given_config(config), given_hooks(hook)
     with controlled(chosen, company, create=True) as plane:
-        _tell(plane.create_binding(key, provider, config=given, hooks=switched, enabled=not disabled), as_json)
+        _tell(plane.create_binding(key, provider, config=settings, hooks=switched, enabled=not disabled), as_json)
 
 
 @app.command()
@@ -117,18 +115,18 @@ def update(
     as_json: Json = False,
 ) -> None:
     """Change a binding: --config replaces its whole configuration, --hook switches single hooks."""
-    given, switched = given_config(config), given_hooks(hook)
-    if given is None and not switched:
+    settings, switched = given_config(config), given_hooks(hook)
+    if settings is None and not switched:
         enable = advised(chosen, "binding enable", key, company=company)
         raise Usage(f"there is nothing to change; give --config or --hook, or use `{enable}`")
     with controlled(chosen, company) as plane:
-        _tell(plane.update_binding(key, config=given, hooks=switched or None, expected_revision=revision), as_json)
+        _tell(plane.update_binding(key, config=settings, hooks=switched or None, expected_revision=revision), as_json)
 
 
 @app.command()
 @unfolded
 def enable(key: Key, chosen: OwnStoreOptions, company: Company = None, as_json: Json = False) -> None:
-    """Switch a binding on."""
+    """Enable a binding."""
     with controlled(chosen, company) as plane:
         _tell(plane.update_binding(key, enabled=True), as_json)
 
@@ -136,7 +134,7 @@ def enable(key: Key, chosen: OwnStoreOptions, company: Company = None, as_json: 
 @app.command()
 @unfolded
 def disable(key: Key, chosen: OwnStoreOptions, company: Company = None, as_json: Json = False) -> None:
-    """Switch a binding off. Whoever it serves is refused until it is on again: nothing else steps in."""
+    """Disable a binding. Its callers are refused until it is enabled again: there is no fallback."""
     with controlled(chosen, company) as plane:
         _tell(plane.update_binding(key, enabled=False), as_json)
 
@@ -144,11 +142,11 @@ def disable(key: Key, chosen: OwnStoreOptions, company: Company = None, as_json:
 @app.command()
 @unfolded
 def delete(key: Key, chosen: OwnStoreOptions, company: Company = None, yes: Yes = False, as_json: Json = False) -> None:
-    """Take a binding away, with what was bound to it. It asks first; without a terminal to ask on, it needs --yes.
+    """Delete a binding and its assignments. It asks first; without a terminal to ask on, it needs --yes.
 
-    What it did stays in the trail, and what it remembers stays where it is.
+    Its operations stay in the trail, and its memories stay where they are.
     """
-    question = f"Shall {on_one_line(key)} serve nobody any more, and be gone?"
+    question = f"Delete the binding {on_one_line(key)}, so that it serves nobody?"
     if not asked_first(question, yes, is_terminal=sys.stdin.isatty):
         if as_json:
             print_json({"deleted": None, "served": []})
@@ -174,11 +172,11 @@ def default(
     key: Annotated[OnlyText, typer.Argument(metavar="KEY", hidden=True)] = None,
     company: Company = None,
     clear: Annotated[
-        bool, typer.Option("--clear", help="Have none: whoever has no binding of its own is refused.")
+        bool, typer.Option("--clear", help="Have none: callers without a binding of their own are refused.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Have a binding serve everybody in the company who has none of their own; without KEY, show which does."""
+    """Set the binding for everybody in the company who has none of their own; without KEY, show it."""
     _require_one(key, clear)
     with controlled(chosen, company) as plane:
         if key is not None:
@@ -197,18 +195,18 @@ def override(
     chosen: OwnStoreOptions,
     key: Annotated[OnlyText, typer.Argument(metavar="KEY", hidden=True)] = None,
     company: Company = None,
-    clear: Annotated[bool, typer.Option("--clear", help="Have the company's default serve it again.")] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="Use the company's default again.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Have a binding serve one agent; without KEY, show which does."""
+    """Set the binding for one agent; without KEY, show it."""
     _require_one(key, clear)
     with controlled(chosen, company) as plane:
         if key is not None:
             plane.set_override(agent, key)
         elif clear:
             plane.clear_override(agent)
-        wanted = (TargetKind.AGENT, agent)
-        found = [each.binding_key for each in plane.targets() if (each.kind, each.target_id) == wanted]
+        target = (TargetKind.AGENT, agent)
+        found = [each.binding_key for each in plane.targets() if (each.kind, each.target_id) == target]
     _tell_target(found[0] if found else None, f"the agent {agent}", as_json)
 
 
@@ -217,11 +215,11 @@ def override(
 def resolve(
     chosen: OwnStoreOptions,
     agent: Annotated[OnlyText, typer.Option("--agent", metavar="NAME", help="For this agent.")] = None,
-    key: Annotated[OnlyText, typer.Option("--key", metavar="KEY", help="As if this binding were asked for.")] = None,
+    key: Annotated[OnlyText, typer.Option("--key", metavar="KEY", help="As if this binding were requested.")] = None,
     company: Company = None,
     as_json: Json = False,
 ) -> None:
-    """Show which binding serves, by what it was chosen, and what was looked at."""
+    """Show which binding is used, the rule that chose it, and what was checked."""
     with controlled(chosen, company) as plane:
         found = plane.resolve(key, agent=agent)
     if as_json:
@@ -233,21 +231,21 @@ def resolve(
             "binding": found.binding_key or "none",
             "provider": found.provider or "-",
             "chosen by": found.source,
-            "looked at": ", ".join(found.checked),
+            "checked": ", ".join(found.checked),
             "enabled": "yes" if found.enabled else "no",
         },
     )
     if found.binding_key is None:
-        print(f"Nothing serves here; `{_set_default(chosen, company)}` changes that.")
+        print(f"No binding applies; `{_set_default(chosen, company)}` sets one.")
     elif not found.enabled:
         enable = advised(chosen, "binding enable", found.binding_key, company=company)
-        print(f"It is switched off; `{enable}` switches it on.")
+        print(f"It is disabled; `{enable}` enables it.")
 
 
 @app.command()
 @unfolded
 def activity(chosen: OwnStoreOptions, company: Company = None, limit: Few = 50, as_json: Json = False) -> None:
-    """Show who changed what, newest first: bindings, whom they serve, prices, deliveries and jobs."""
+    """Show changes and who made them, newest first: bindings, assignments, prices, deliveries and jobs."""
     with controlled(chosen, company) as plane:
         found = list(every(lambda most, cursor: plane.activity(limit=most, cursor=cursor), limit, MAX_PAGE))
     if as_json:
@@ -261,7 +259,7 @@ def activity(chosen: OwnStoreOptions, company: Company = None, limit: Few = 50, 
 
 
 def _about(one: Activity) -> tuple[str | int | None, str]:
-    """By whom, and the rest."""
+    """The actor, and the other details."""
     more = {name: value for name, value in one.details.items() if name != "actor" and value is not None}
     return one.details.get("actor"), ", ".join(f"{name} {value}" for name, value in more.items())
 
@@ -271,12 +269,12 @@ def _set_default(chosen: StoreOptions, company: str | None) -> str:
 
 
 def _tell_left(served: Sequence[Target], default: str | None, set_default: str) -> None:
-    """Who was served by what is gone, and by what now."""
+    """Print whom the deleted binding served, and what serves them now."""
     agents = [f"the agent {each.target_id}" for each in served if each.kind is TargetKind.AGENT]
     others = ["everybody without a binding of their own"] if len(agents) < len(served) else []
     print(f"It served {on_one_line(', '.join([*others, *agents]))}. ", end="")
     if default is None:
-        print(f"Nothing serves them now; `{set_default}` sets what does.")
+        print(f"No binding serves them now; `{set_default}` sets one.")
     else:
         print(f"{on_one_line(default)}, the company's default, serves them now.")
 

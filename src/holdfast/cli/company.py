@@ -1,4 +1,4 @@
-"""What the commands of the control plane share: which company, its control plane, tables, and what is typed as JSON."""
+"""Shared by the control-plane commands: the company option, its control plane, tables, and JSON options."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ Company = Annotated[
     OnlyText,
     typer.Option("--company", metavar="NAME", help="The company.  [env: HOLDFAST_SPACE; default: default]"),
 ]
-Since = Annotated[OnlyText, typer.Option("--since", metavar="TIME", help="The first moment that counts.")]
-Until = Annotated[OnlyText, typer.Option("--until", metavar="TIME", help="The first moment that does not.")]
-Few = Annotated[int, typer.Option("--limit", metavar="N", help="At most so many.", min=1)]
+Since = Annotated[OnlyText, typer.Option("--since", metavar="TIME", help="From this time on.")]
+Until = Annotated[OnlyText, typer.Option("--until", metavar="TIME", help="Before this time.")]
+Few = Annotated[int, typer.Option("--limit", metavar="N", help="At most N.", min=1)]
 MAX_PAGE = 200
 _IDS = ("id", "operation")
 _NOTHING = "-"
@@ -42,11 +42,11 @@ _NOTHING = "-"
 
 @contextmanager
 def controlled(chosen: StoreOptions, company: str | None, *, create: bool = False) -> Iterator[holdfast.ControlPlane]:
-    """The company's control plane. A server's is behind its routes."""
+    """Open the company's control plane. A server is refused: it has HTTP routes for that."""
     place = location(chosen)
     if is_served(place):
         raise StoreUnusable(
-            f"{place} is a server; its control plane is under {place}/companies/…/memory: ask it there, or run this"
+            f"{place} is a server; its control plane is under {place}/companies/…/memory: use it there, or run this"
             " where the store is"
         )
     path = own(chosen, create=create)
@@ -57,34 +57,34 @@ def controlled(chosen: StoreOptions, company: str | None, *, create: bool = Fals
 
 
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]], otherwise: str) -> None:
-    """Rows under their headings; `otherwise` if there is none. Stored names are shown, never obeyed."""
+    """Print rows as a table, or `otherwise` if there are none. Stored names are escaped."""
     table = Table(box=SIMPLE_HEAD, show_edge=False, header_style="dim")
     for column in columns:
-        # A line that is cut tells less than one that is broken.
+        # Wrap long cells; truncated ones would lose information.
         table.add_column(column.removesuffix(">"), justify="right" if column.endswith(">") else "left", overflow="fold")
-    told = [[_cell(each) for each in row] for row in rows]
-    for cells in told:
+    body = [[_cell(each) for each in row] for row in rows]
+    for cells in body:
         table.add_row(*map(Text, cells))
     screen = console()
-    if not told:
+    if not body:
         print(otherwise)
     elif columns[-1] in _IDS and _width(screen, table) > screen.width:
-        _show_one_by_one(screen, columns, told)
+        _show_one_by_one(screen, columns, body)
     else:
         screen.print(table)
 
 
 def _width(screen: Console, table: Table) -> int:
-    """How wide it would be if it could."""
+    """The width of the table without wrapping."""
     return Measurement.get(screen, screen.options.update_width(UNBOUNDED), table).maximum
 
 
-def _show_one_by_one(screen: Console, columns: Sequence[str], told: Iterable[Sequence[str]]) -> None:
-    """Where the table is too wide: an id that is broken over lines cannot be copied, so each has a line of its own."""
-    for *cells, identifier in told:
+def _show_one_by_one(screen: Console, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print rows one by one if the table is too wide: an id that is broken over lines cannot be copied."""
+    for *cells, identifier in rows:
         screen.print(Text(identifier), soft_wrap=True)
-        told_of = ((column, cell) for column, cell in zip(columns, cells, strict=False) if cell != _NOTHING)
-        facts = (f"{column.removesuffix('>')} {cell}" for column, cell in told_of)
+        pairs = ((column, cell) for column, cell in zip(columns, cells, strict=False) if cell != _NOTHING)
+        facts = (f"{column.removesuffix('>')} {cell}" for column, cell in pairs)
         screen.print(Padding(Text(", ".join(facts)), (0, 0, 0, 4)))
 
 
@@ -97,7 +97,7 @@ def _cell(value: object) -> str:
 
 
 def given_config(text: str | None) -> dict[str, Any] | None:
-    """`--config`: a JSON object, or the name of a file that holds one, after an @."""
+    """Parse `--config`: a JSON object, or @ and the name of a file that holds one."""
     if text is None:
         return None
     if text.startswith("@"):
@@ -105,7 +105,7 @@ def given_config(text: str | None) -> dict[str, Any] | None:
     try:
         found = json.loads(text)
     except ValueError:
-        raise Usage("--config is no JSON; give an object such as '{\"timeout_seconds\": 5}', or @FILE") from None
+        raise Usage("--config is not JSON; give an object such as '{\"timeout_seconds\": 5}', or @FILE") from None
     if not isinstance(found, dict):
         raise Usage("--config must be a JSON object such as '{\"timeout_seconds\": 5}'")
     return found
@@ -120,22 +120,22 @@ def _read(path: Path) -> str:
 
 
 def given_hooks(switches: Sequence[str] | None) -> dict[str, bool]:
-    """`--hook issue_comment_capture=on`, once for each."""
+    """Parse the `--hook` options, such as `--hook issue_comment_capture=on`."""
     found: dict[str, bool] = {}
     for switch in switches or ():
-        name, equals, wanted = switch.partition("=")
-        if not equals or wanted not in ("on", "off"):
+        name, equals, state = switch.partition("=")
+        if not equals or state not in ("on", "off"):
             raise Usage(f"--hook {on_one_line(switch)}: write a hook and on or off, such as issue_comment_capture=on")
-        found[name] = wanted == "on"
+        found[name] = state == "on"
     return found
 
 
-def without_none(**given: Any) -> dict[str, Any]:
-    return {name: value for name, value in given.items() if value is not None}
+def without_none(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def asked_first(question: str, yes: bool, *, is_terminal: Callable[[], bool]) -> bool:
-    """Whether somebody agreed; without a terminal to ask on, `--yes` must say so."""
+    """Return whether the user confirmed; without a terminal to ask on, `--yes` is required."""
     if yes:
         return True
     if not is_terminal():
@@ -145,5 +145,5 @@ def asked_first(question: str, yes: bool, *, is_terminal: Callable[[], bool]) ->
 
 def joined(config: Mapping[str, Any]) -> str:
     """A configuration on one line."""
-    told = {name: value if isinstance(value, str) else json.dumps(value) for name, value in config.items()}
-    return ", ".join(f"{name} {value}" for name, value in told.items() if value != "null") or "-"
+    texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in config.items()}
+    return ", ".join(f"{name} {value}" for name, value in texts.items() if value != "null") or "-"

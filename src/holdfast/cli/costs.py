@@ -1,4 +1,4 @@
-"""`costs`: what memory costs. Money is shown in its currency; in JSON it is millionths of it."""
+"""`costs`: costs of memory. Amounts are shown in their currency; in JSON they are millionths of it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from holdfast.cli.safety import on_one_line
 from holdfast.cli.words import moment
 from holdfast.domain.costs import CostLine, FinanceEvent, Price
 
-app = typer.Typer(help="See what memory costs, and what its tokens are reckoned at.", rich_markup_mode=None)
-prices = typer.Typer(help="See and change what a million tokens of a model cost.", rich_markup_mode=None)
+app = typer.Typer(help="Show the cost of memory, and set token prices.", rich_markup_mode=None)
+prices = typer.Typer(help="Show and set the price of a million tokens of a model.", rich_markup_mode=None)
 app.add_typer(prices, name="prices")
 
 _MICROS = 1_000_000
@@ -46,20 +46,20 @@ def summary(
     chosen: OwnStoreOptions,
     company: Company = None,
     by: Annotated[
-        str, typer.Option("--by", metavar="WHAT", help="binding, agent, provider, model or day.")
+        str, typer.Option("--by", metavar="WHAT", help="Group by binding, agent, provider, model or day.")
     ] = "binding",
     since: Since = None,
     until: Until = None,
     as_json: Json = False,
 ) -> None:
-    """Show what metered calls cost, dearest first, and flat fees by provider."""
+    """Show the cost of metered calls, highest first, and flat fees by provider."""
     with controlled(chosen, company) as plane:
         found = plane.cost_summary(by, since=since, until=until)
     if as_json:
         print_json({"by": by, "metered": found.lines, "fees": found.fees})
         return
     show_table(
-        (by, "cost>", "of it estimated>", "calls>", "tokens in>", "cached>", "out>", "embedded>"),
+        (by, "cost>", "estimated>", "calls>", "tokens in>", "cached>", "out>", "embedded>"),
         (_line(each) for each in found.lines),
         "No metered calls were made in that time.",
     )
@@ -75,7 +75,7 @@ def summary(
 @app.command()
 @unfolded
 def events(chosen: OwnStoreOptions, company: Company = None, limit: Few = 50, as_json: Json = False) -> None:
-    """Show metered calls, newest first, each with the operation that it belongs to."""
+    """Show metered calls, newest first, each with its operation."""
     with controlled(chosen, company) as plane:
         found = list(every(lambda most, cursor: plane.cost_events(limit=most, cursor=cursor), limit, MAX_PAGE))
     if as_json:
@@ -111,14 +111,14 @@ def fee(
     currency: Currency = "USD",
     binding: Annotated[OnlyText, typer.Option("--binding", metavar="KEY", help="For this binding.")] = None,
     provider: Annotated[OnlyText, typer.Option("--provider", metavar="NAME", help="Of this provider.")] = None,
-    invoice: Annotated[OnlyText, typer.Option("--invoice", metavar="ID", help="The invoice that it is on.")] = None,
-    estimated: Annotated[bool, typer.Option("--estimated", help="Nobody has billed it yet.")] = False,
-    at: Annotated[OnlyText, typer.Option("--at", metavar="TIME", help="When it fell due; else now.")] = None,
+    invoice: Annotated[OnlyText, typer.Option("--invoice", metavar="ID", help="The invoice's ID.")] = None,
+    estimated: Annotated[bool, typer.Option("--estimated", help="Not billed yet.")] = False,
+    at: Annotated[OnlyText, typer.Option("--at", metavar="TIME", help="Due time.  [default: now]")] = None,
     as_json: Json = False,
 ) -> None:
-    """Write down a flat fee or an invoice: subscription, storage, platform or other. Such is never of one call.
+    """Record a flat fee or an invoice: subscription, storage, platform or other. It belongs to no single call.
 
-    AMOUNT is in the currency, such as 19.90. A credit is below 0: put -- before the arguments, as in fee -- other -5
+    AMOUNT is in the currency, such as 19.90. A credit is negative: put -- before the arguments, as in fee -- other -5
     Refund.
     """
     micros = _micros(amount)
@@ -137,7 +137,7 @@ def fee(
     if as_json:
         print_json(made)
     else:
-        print(f"Written down: {money(made.amount_micros, made.currency)}, {made.kind}: {on_one_line(made.description)}")
+        print(f"Recorded: {money(made.amount_micros, made.currency)}, {made.kind}: {on_one_line(made.description)}")
 
 
 @app.command()
@@ -165,7 +165,7 @@ def fees(chosen: OwnStoreOptions, company: Company = None, limit: Few = 50, as_j
             )
             for each in found
         ),
-        f"No fees were written down; `{advised(chosen, 'costs fee KIND AMOUNT DESCRIPTION', company=company)}` does.",
+        f"There are no fees; `{advised(chosen, 'costs fee KIND AMOUNT DESCRIPTION', company=company)}` records one.",
     )
 
 
@@ -192,23 +192,27 @@ def set_(
     chosen: OwnStoreOptions,
     model: ModelName = "*",
     company: Company = None,
-    input_: Annotated[OnlyText, typer.Option("--input", metavar="AMOUNT", help="Of a million tokens in.")] = None,
-    cached_input: Annotated[
-        OnlyText, typer.Option("--cached-input", metavar="AMOUNT", help="Of a million tokens in from a cache.")
+    input_: Annotated[
+        OnlyText, typer.Option("--input", metavar="AMOUNT", help="Price of a million input tokens.")
     ] = None,
-    output: Annotated[OnlyText, typer.Option("--output", metavar="AMOUNT", help="Of a million tokens out.")] = None,
+    cached_input: Annotated[
+        OnlyText, typer.Option("--cached-input", metavar="AMOUNT", help="Price of a million cached input tokens.")
+    ] = None,
+    output: Annotated[
+        OnlyText, typer.Option("--output", metavar="AMOUNT", help="Price of a million output tokens.")
+    ] = None,
     embedding: Annotated[
-        OnlyText, typer.Option("--embedding", metavar="AMOUNT", help="Of a million tokens embedded.")
+        OnlyText, typer.Option("--embedding", metavar="AMOUNT", help="Price of a million embedded tokens.")
     ] = None,
     currency: Currency = "USD",
     as_json: Json = False,
 ) -> None:
-    """Set what a million tokens cost, such as --input 0.15. It counts for calls from now on.
+    """Set the price of a million tokens, such as --input 0.15. It applies to calls from now on.
 
-    Without MODEL it is for every model of the provider that has no price of its own. What is not given costs nothing.
+    Without MODEL it applies to every model of the provider that has no price of its own. Omitted prices are 0.
     """
     if input_ is cached_input is output is embedding is None:
-        raise Usage("there is no price; give --input, --cached-input, --output or --embedding, if need be 0")
+        raise Usage("no price was given; give --input, --cached-input, --output or --embedding (0 is allowed)")
     with controlled(chosen, company) as plane:
         made = plane.set_price(
             provider,
@@ -223,7 +227,7 @@ def set_(
         print_json(made)
     else:
         print(
-            f"Set. Calls of {on_one_line(provider)} are reckoned so from now on, unless it says itself what they cost."
+            f"Set. It applies to calls of {on_one_line(provider)} from now on, unless the provider reports their cost."
         )
 
 
@@ -236,7 +240,7 @@ def remove(
     company: Company = None,
     as_json: Json = False,
 ) -> None:
-    """Remove a price. What was reckoned by it stays."""
+    """Remove a price. Past estimates stay."""
     with controlled(chosen, company) as plane:
         plane.remove_price(provider, model)
     if as_json:
@@ -246,7 +250,7 @@ def remove(
 
 
 def money(micros: int, currency: str) -> str:
-    """With as many digits as it needs, two at least: a call may cost a thousandth of a cent."""
+    """Format an exact amount with at least two decimals: a call may cost a thousandth of a cent."""
     exact = Decimal(micros) / _MICROS
     short = exact.quantize(Decimal("0.01"))
     return f"{short if short == exact else exact.normalize():,f} {on_one_line(currency)}"

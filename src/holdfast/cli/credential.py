@@ -26,9 +26,7 @@ from holdfast.domain.users import ROLES, Issued, User
 from holdfast.errors import OutcomeUnknown, UserExists
 from holdfast.inputs import Credential, Where
 
-app = typer.Typer(
-    help="Give agents, users and operators of a company keys with roles, and take them away.", rich_markup_mode=None
-)
+app = typer.Typer(help="Manage keys with roles for a company's agents, users and operators.", rich_markup_mode=None)
 log = logging.getLogger("holdfast.cli")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", hidden=True)]
@@ -49,7 +47,7 @@ Role = Annotated[
 ]
 Subjects = Annotated[
     list[str] | None,
-    typer.Option("--subject", metavar="NAME", help="Whom an agent may speak for besides itself; repeatable."),
+    typer.Option("--subject", metavar="NAME", help="A subject that an agent may act for besides itself; repeatable."),
 ]
 
 
@@ -70,15 +68,15 @@ def create(
     company: Company = None,
     as_json: Json = False,
 ) -> None:
-    """Let an agent, a user or an operator in, and print its key: once, and alone on stdout.
+    """Create a key for an agent, a user or an operator, and print it: once, and alone on stdout.
 
-    NAME is the agent's id, the subject that a user speaks for, or what an operator is called. An agent or a user is a
-    member unless --role says otherwise, an operator an admin.
+    NAME is the agent's id, the user's subject, or the operator's name. Without --role, agents and users are members,
+    and operators are admins.
     """
-    given = _given(kind, company, role, subject)
+    options = _given(kind, company, role, subject)
     again = _again(chosen, name, kind, company)
     with as_typed(), opened(chosen, create=True) as memory:
-        _show(_asked(memory, name, given, again, rotate=False), again, as_json)
+        _show(_asked(memory, name, options, again, rotate=False), again, as_json)
 
 
 @app.command()
@@ -92,14 +90,14 @@ def rotate(
     company: Company = None,
     as_json: Json = False,
 ) -> None:
-    """Give one a new key, and print it as `create` does. The old one opens nothing from then on.
+    """Replace a key, and print the new one as `create` does. The old key is invalid from then on.
 
-    With --role or --subject, the new key is for those. It lets in again who was revoked.
+    With --role or --subject, the new key has those. A revoked credential becomes valid again.
     """
-    given = _given(kind, company, role, subject)
+    options = _given(kind, company, role, subject)
     again = _again(chosen, name, kind, company)
     with as_typed(), opened(chosen) as memory:
-        _show(_asked(memory, name, given, again, rotate=True), again, as_json)
+        _show(_asked(memory, name, options, again, rotate=True), again, as_json)
 
 
 @app.command()
@@ -112,11 +110,11 @@ def revoke(
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Let one in no longer. It asks first; without a terminal to ask on, it needs --yes."""
+    """Revoke a key. It asks first; without a terminal to ask on, it needs --yes."""
     if not (yes or sys.stdin.isatty()):
         raise Usage("there is no terminal to ask on; add --yes")
     with as_typed(), opened(chosen) as memory:
-        question = f"Shall the key of the {on_one_line(kind)} {on_one_line(name)} open nothing from now on?"
+        question = f"Revoke the key of the {on_one_line(kind)} {on_one_line(name)}?"
         sure = yes or typer.confirm(question, err=True)
         revoked = memory.revoke_user(name, kind=kind, **_where(company)) if sure else None
     if as_json:
@@ -124,7 +122,7 @@ def revoke(
     elif revoked is None:
         print("Nothing was changed.")
     else:
-        print(f"Revoked the {kind} {on_one_line(name)}. `{_again(chosen, name, kind, company)}` lets it in again.")
+        print(f"Revoked the {kind} {on_one_line(name)}. `{_again(chosen, name, kind, company)}` makes a new key.")
     if revoked is None:
         raise typer.Exit(ExitCode.PROBLEM)
 
@@ -134,7 +132,7 @@ def revoke(
 def list_(
     chosen: StoreOptions, kind: AnyKind = None, company: Company = None, limit: Most = None, as_json: Json = False
 ) -> None:
-    """Show who has a key: kind, name, role, whom an agent speaks for, and since when. Never a key."""
+    """List credentials: kind, name, role, the subjects an agent acts for, and dates. Keys are never shown."""
     where = _where(company)
     kinds = [kind] if kind is not None else sorted(ROLES)
     with as_typed(), opened(chosen) as memory:
@@ -144,9 +142,9 @@ def list_(
         return
     create = advised(chosen, "credential create NAME", company=company)
     show_table(
-        ("created", "kind", "name", "role", "speaks for", "new key", "revoked"),
+        ("created", "kind", "name", "role", "acts for", "new key", "revoked"),
         map(_row, found),
-        f"Nobody has a key; `{create}` lets somebody in.",
+        f"There are no keys; `{create}` creates one.",
     )
 
 
@@ -159,30 +157,30 @@ def _where(company: str | None) -> Where:
 
 
 def _given(kind: str, company: str | None, role: str | None, subjects: list[str] | None) -> Credential:
-    given: Credential = {"kind": kind, "role": role, "subjects": subjects or None}
+    options: Credential = {"kind": kind, "role": role, "subjects": subjects or None}
     if company is not None:
-        given["space"] = company
-    return given
+        options["space"] = company
+    return options
 
 
 def _again(chosen: StoreOptions, name: str, kind: str, company: str | None) -> str:
     return advised(chosen, "credential rotate", name, kind=kind, company=company)
 
 
-def _asked(memory: holdfast.Memory, name: str, given: Credential, again: str, *, rotate: bool) -> Issued:
-    kind = given["kind"]
+def _asked(memory: holdfast.Memory, name: str, options: Credential, again: str, *, rotate: bool) -> Issued:
+    kind = options["kind"]
     try:
-        return memory.rotate_user(name, **given) if rotate else memory.create_user(name, **given)
+        return memory.rotate_user(name, **options) if rotate else memory.create_user(name, **options)
     except UserExists:
         problem = f"this {kind} has a credential already, perhaps a revoked one; `{again}` gives it a new key"
     except OutcomeUnknown:
-        log.warning("if it was done, nobody knows the key; `%s` makes another", again)
+        log.warning("if it was done, the key is lost; `%s` makes another", again)
         raise
     raise UserExists(problem)
 
 
 def _show(issued: Issued, again: str, as_json: bool) -> None:
-    """The key is nowhere else, so whoever cannot be told must know it."""
+    """Print the key. It is stored nowhere else, so a failure to print it is logged."""
     one = issued.user
     try:
         if as_json:
@@ -190,7 +188,7 @@ def _show(issued: Issued, again: str, as_json: bool) -> None:
         else:
             done = "Created" if issued.created else "There is a new key for"
             what = f"the {one.kind} {on_one_line(one.id)} ({one.role or 'no role'}) of {on_one_line(one.space)}"
-            print(f"{done} {what}. The key is shown this once; keep it:", file=sys.stderr, flush=True)
+            print(f"{done} {what}. The key is shown only once; keep it:", file=sys.stderr, flush=True)
             print(issued.key)
         sys.stdout.flush()
     except OSError:

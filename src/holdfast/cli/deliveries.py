@@ -1,4 +1,4 @@
-"""`deliveries`: hooks on their way, and what became of each."""
+"""`deliveries`: hook deliveries and their status."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from holdfast.cli.render import console, show_facts
 from holdfast.cli.words import moment
 from holdfast.domain.hooks import Delivery, DeliveryStatus
 
-app = typer.Typer(help="See what became of hooks, and try dead ones again or drop them.", rich_markup_mode=None)
+app = typer.Typer(help="Show hook deliveries; retry or drop dead ones.", rich_markup_mode=None)
 
 DeliveryId = Annotated[str, typer.Argument(metavar="ID", hidden=True)]
 
@@ -36,17 +36,17 @@ def list_(
         typer.Option("--status", metavar="STATUS", help="pending, delivered, skipped, dead or dropped."),
     ] = None,
     hook: Annotated[OnlyText, typer.Option("--hook", metavar="KIND", help="Of this kind of hook.")] = None,
-    to: Annotated[
-        OnlyText, typer.Option("--to", metavar="PLACE", help="To this place: binding:KEY, or subscriber:NAME.")
-    ] = None,
+    to: Annotated[OnlyText, typer.Option("--to", metavar="PLACE", help="To binding:KEY or subscriber:NAME.")] = None,
     source: Annotated[OnlyText, typer.Option("--source", metavar="KIND", help="From this kind of source.")] = None,
     limit: Few = 50,
     as_json: Json = False,
 ) -> None:
-    """Show deliveries, newest first. dead: the last attempt failed, and it waits for somebody to act."""
-    wanted = without_none(status=status, kind=hook, to=to, source_kind=source)
+    """List deliveries, newest first. dead: the last attempt failed; retry or drop it."""
+    filters = without_none(status=status, kind=hook, to=to, source_kind=source)
     with controlled(chosen, company) as plane:
-        found = list(every(lambda most, cursor: plane.deliveries(limit=most, cursor=cursor, **wanted), limit, MAX_PAGE))
+        found = list(
+            every(lambda most, cursor: plane.deliveries(limit=most, cursor=cursor, **filters), limit, MAX_PAGE)
+        )
     if as_json:
         print_json({"deliveries": found})
         return
@@ -63,7 +63,7 @@ def list_(
 @app.command()
 @unfolded
 def show(delivery_id: DeliveryId, chosen: OwnStoreOptions, company: Company = None, as_json: Json = False) -> None:
-    """Show one delivery: the hook, where it goes, and how its last attempt ended."""
+    """Show one delivery: its hook, destination and last result."""
     with controlled(chosen, company) as plane:
         _tell(chosen, company, plane.delivery(delivery_id), as_json)
 
@@ -71,7 +71,7 @@ def show(delivery_id: DeliveryId, chosen: OwnStoreOptions, company: Company = No
 @app.command()
 @unfolded
 def retry(delivery_id: DeliveryId, chosen: OwnStoreOptions, company: Company = None, as_json: Json = False) -> None:
-    """Try a dead one again, with what it carried. A worker delivers it."""
+    """Retry a dead delivery with its payload. A worker sends it."""
     with controlled(chosen, company) as plane:
         _tell(chosen, company, plane.retry_delivery(delivery_id), as_json)
 
@@ -79,7 +79,7 @@ def retry(delivery_id: DeliveryId, chosen: OwnStoreOptions, company: Company = N
 @app.command()
 @unfolded
 def drop(delivery_id: DeliveryId, chosen: OwnStoreOptions, company: Company = None, as_json: Json = False) -> None:
-    """Give up on one that is pending or dead. What it carries is gone then."""
+    """Drop a pending or dead delivery. Its payload is deleted."""
     with controlled(chosen, company) as plane:
         _tell(chosen, company, plane.drop_delivery(delivery_id), as_json)
 
@@ -108,4 +108,4 @@ def _tell(chosen: StoreOptions, company: str | None, one: Delivery, as_json: boo
     show_facts(console(), facts)
     if one.status is DeliveryStatus.DEAD:
         retry, drop = (advised(chosen, f"deliveries {each}", one.id, company=company) for each in ("retry", "drop"))
-        print(f"`{retry}` tries again, `{drop}` gives it up.")
+        print(f"`{retry}` retries it, `{drop}` drops it.")

@@ -1,6 +1,6 @@
-"""`demo`: the whole of it in under a minute, in a store of its own that is gone afterwards.
+"""`demo`: the main features in under a minute, in a temporary store.
 
-Every step does what it shows: the calls are made, and what is printed is what they answered.
+Every step makes the calls it shows, and prints their results.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CITY = "Which city did Ana move to?"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is done, as three lines of Python; what it answered; and how to show that."""
+    """One step: its code, as three lines of Python, the result, and a function that prints it."""
 
     name: str
     lesson: str
@@ -48,12 +48,12 @@ class Step:
 
 
 def demo(as_json: Json = False) -> None:
-    """Show in under a minute what a memory does.
+    """Show what a memory does in under a minute.
 
-    Add, find by meaning, explain, correct, look back, forget: each with its lines of Python. It needs no key and no
-    network, and keeps no file.
+    Add, search by meaning, explain, correct, look back, forget: each with its lines of Python. It needs no key and no
+    network, and leaves no file.
     """
-    # Windows cannot remove what is open: the memory is closed first.
+    # Windows cannot delete open files: the memory is closed first.
     with tempfile.TemporaryDirectory(prefix="holdfast-demo-") as folder:
         path = Path(folder) / "memory.db"
         with holdfast.open(path, embedder="static", settings=read_settings()) as memory:
@@ -65,7 +65,7 @@ def demo(as_json: Json = False) -> None:
 
 
 def told(memory: holdfast.Memory, path: Path) -> Iterator[Step]:
-    """The story, each step done when it is asked for."""
+    """Yield the steps; each runs when it is requested."""
     yield _add(memory)
     yield _search(memory)
     yield _explain(memory)
@@ -86,7 +86,7 @@ def _add(memory: holdfast.Memory) -> Step:
 
     return Step(
         "add",
-        "Keep what was said. When the call returns, it is durable.",
+        "Store messages. When the call returns, they are durable.",
         """
         memory = holdfast.open("memory.db")
         memory.add(messages, subject="ana", conversation="coffee")
@@ -105,7 +105,7 @@ def _search(memory: holdfast.Memory) -> Step:
 
     return Step(
         "search",
-        "Ask in your own words. The best result has not one of them: it is found by meaning.",
+        "Ask in your own words. The best result shares none of them: it is found by meaning.",
         f"""
         for hit in memory.search("{BY_MEANING}", subject="ana", top_k=3):
             print(hit.score, hit.text)
@@ -125,13 +125,13 @@ def _explain(memory: holdfast.Memory) -> Step:
         render.show_components(screen, best.components)
         words = next((part.raw for part in best.components if part.name == "words"), 0.0)
         screen.print(
-            f"  → common words measure {words:.3f}; {explained.candidates} candidates were weighed", style="green"
+            f"  → shared words measure {words:.3f}; {explained.candidates} candidates were ranked", style="green"
         )
         render.show_evidence(screen, best.evidence)
 
     return Step(
         "explain",
-        "Why this one? Every part of its score, and the evidence it rests on.",
+        "Why this one? Every part of its score, and its evidence.",
         f"""
         why = memory.explain("{BY_MEANING}", subject="ana", top_k=1)
         print(why.hits[0].components, why.hits[0].evidence)
@@ -158,7 +158,7 @@ def _learn(learned: holdfast.MemoryRecord) -> Step:
 
     return Step(
         "learn",
-        "Nobody wrote this memory: rules read it from the conversation, and it keeps a link to its evidence.",
+        "Rules extracted this memory from the conversation, and it keeps a link to its evidence.",
         """
         memory.flush(subject="ana", conversation="coffee")
         memory.drain()
@@ -179,7 +179,7 @@ def _correct(memory: holdfast.Memory, learned: holdfast.MemoryRecord) -> Step:
 
     return Step(
         "correct",
-        "A correction takes the place of what it corrects.",
+        "A correction replaces the memory it corrects.",
         f"""
         memory.correct(learned.id, "Ana moved to Porto at the end of February 2026.", reason="it was Porto")
         memory.search("{CITY}", subject="ana", kind="memory")
@@ -198,7 +198,7 @@ def _look_back(memory: holdfast.Memory, learned: holdfast.MemoryRecord) -> Step:
 
     return Step(
         "as_of",
-        "And history stays readable: what did we believe before the correction?",
+        "History stays readable: search as of the time before the correction.",
         f"""
         memory.search("{CITY}", subject="ana", kind="memory",
                       as_of=learned.recorded_at)
@@ -224,7 +224,7 @@ def _forget(memory: holdfast.Memory, path: Path) -> Step:
 
     return Step(
         "forget",
-        "Forgetting is real: a preview of what it touches, a receipt, and nothing left to find.",
+        "Forgetting deletes the data: a preview, a receipt, and nothing left to find.",
         f"""
         preview = memory.forget_preview(subject="ana")
         receipt = memory.forget(subject="ana", token=preview.token)
@@ -246,6 +246,6 @@ def _show(steps: Iterator[Step]) -> None:
         screen.print(Text(textwrap.indent(step.calls, "  "), style="blue"), soft_wrap=True)
         step.show(screen)
         screen.print()
-    screen.print(Text("That was a store of its own, gone now. Make yours:", style="bold"))
+    screen.print(Text("That was a temporary store, now deleted. Create your own:", style="bold"))
     screen.print('  holdfast add "I moved to Lisbon last week." --subject ana')
     screen.print('  holdfast search "Where does Ana live?" --subject ana')

@@ -1,4 +1,4 @@
-"""`doctor`: is everything here that a memory needs? Each line says what to do where something is not."""
+"""`doctor`: checks everything that a memory needs. Each line says what to do if something is wrong."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Health(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One line. `advice` says what to do, where there is something to do."""
+    """The result of one check. `advice` says what to do, if anything."""
 
     name: str
     health: Health
@@ -98,7 +98,7 @@ def _sqlite() -> Check:
 
 
 def _settings(path: str) -> Check:
-    """Whether there is a key, never which."""
+    """Show the settings; keys only as set or not set."""
     now = read_settings()
     values = {
         "store": shown(path),
@@ -118,18 +118,18 @@ def _settings(path: str) -> Check:
 
 
 def _approximate(path: str) -> Check:
-    """Whether large partitions can be searched by way of an index."""
+    """Check whether large partitions can be searched with an index."""
     least = read_settings().approximate_from
     if not least:
         return Check("large partitions", Health.OK, "searched exactly: HOLDFAST_APPROXIMATE_FROM is 0")
     if "://" not in path and importlib.util.find_spec("usearch") is None:
-        detail = f"searched exactly, also from {least:,} records on: usearch is not installed"
-        return Check("large partitions", Health.OK, detail, "pip install 'holdfast[approximate]' for an index of them")
-    return Check("large partitions", Health.OK, f"searched by way of an index from {least:,} records on")
+        detail = f"searched exactly, even from {least:,} records on: usearch is not installed"
+        return Check("large partitions", Health.OK, detail, "pip install 'holdfast[approximate]' to index them")
+    return Check("large partitions", Health.OK, f"searched with an index from {least:,} records on")
 
 
 def _embedder(chosen: StoreOptions) -> Check:
-    """Embeds one word in a store that is gone afterwards."""
+    """Check the embedder with one word, in a temporary store."""
     try:
         with holdfast.open(MEMORY, embedder=chosen.embedder, settings=read_settings(), work=False) as memory:
             explained = memory.explain("hello")
@@ -177,14 +177,14 @@ def _how_to_mend(finding: Finding) -> str:
 
 
 def _vectors(made_by: str, chosen: str) -> Iterator[Check]:
-    """Nothing, unless nobody named the embedder that the vectors there are by."""
+    """Warn if the stored vectors are by an embedder that is not configured."""
     if made_by.partition(":")[0] != chosen.partition(":")[0]:
-        detail = f"by {made_by}, which nobody named: nothing is searched by meaning, and nothing embedded"
+        detail = f"by {made_by}, which is not configured: nothing is searched by meaning or embedded"
         yield Check("vectors", Health.WARN, detail, "name it with --embedder or HOLDFAST_EMBEDDER")
 
 
 def _server(path: str) -> Iterator[Check]:
-    """The embedder, the store and the disk are its own; it is asked whether it answers, and what the key reaches."""
+    """Check that a server answers, and what the key reaches. Its embedder, store and disk are its own concern."""
     try:
         with holdfast.open(path, settings=read_settings()) as memory:
             found = memory.stats()
@@ -194,7 +194,7 @@ def _server(path: str) -> Iterator[Check]:
     except HoldfastError as error:
         yield Check("server", Health.FAIL, str(error))
         return
-    yield Check("server", Health.OK, f"{path} answers, and knows the key")
+    yield Check("server", Health.OK, f"{path} answers, and accepts the key")
     yield Check("contents", Health.OK, _contents(found))
 
 
@@ -234,7 +234,7 @@ def _waiting(found: Stats) -> Check:
     to_do = sum(found.jobs.get(status, 0) for status in ("queued", "running"))
     detail = f"{counted(found.without_vectors, 'record')} without vectors, {counted(to_do, 'job')} to do"
     if found.stale_vectors:
-        detail = f"{counted(found.stale_vectors, 'record')} with vectors to be made anew, {detail}"
+        detail = f"{counted(found.stale_vectors, 'record')} with stale vectors, {detail}"
     if failed := found.jobs.get("failed", 0):
         detail += f", {counted(failed, 'attempt')} failed"
     if found.pending_vectors or to_do:

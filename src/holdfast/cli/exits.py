@@ -1,6 +1,6 @@
-"""How a command ends: which error gives which exit code, and how an error is told.
+"""The exit code of each error class, and how errors are printed.
 
-One table. A test walks the tree of errors and demands that each class is in it, itself or by its parent.
+One table. A test walks the error hierarchy and requires that it has each class or its parent.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ExitCode(IntEnum):
 
 
 class Usage(typer.TyperException):
-    """The options contradict each other, or the place they are used in. Says what to type instead."""
+    """The options contradict each other or their context. The message says what to type instead."""
 
 
 EXIT_CODES: dict[type[errors.HoldfastError], ExitCode] = {
@@ -71,12 +71,12 @@ def code_for(error: errors.HoldfastError) -> ExitCode:
     return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)
 
 
-def run(app: typer.Typer, given: Sequence[str], *, as_json: bool) -> int:
-    """Run the program, and tell whatever goes wrong. No traceback for what a user can cause."""
+def run(app: typer.Typer, arguments: Sequence[str], *, as_json: bool) -> int:
+    """Run the program and print its errors. Errors that a user can cause have no traceback."""
     _never_fail_on_letters()
     with _Warnings(as_json):
         try:
-            ended = app(args=list(given), prog_name="holdfast", standalone_mode=False)
+            ended = app(args=list(arguments), prog_name="holdfast", standalone_mode=False)
             sys.stdout.flush()
         except errors.HoldfastError as error:
             tell(error.code, str(error), HINTS.get(type(error)), as_json, error.field)
@@ -100,8 +100,8 @@ def run(app: typer.Typer, given: Sequence[str], *, as_json: bool) -> int:
 
 def tell(code: str, message: str, hint: str | None, as_json: bool, field: str | None = None) -> None:
     if as_json:
-        told = {"code": code, "message": message, "field": field, "hint": hint}
-        print_json({"error": {name: value for name, value in told.items() if value}}, sys.stderr, indent=None)
+        fields = {"code": code, "message": message, "field": field, "hint": hint}
+        print_json({"error": {name: value for name, value in fields.items() if value}}, sys.stderr, indent=None)
         return
     print(f"holdfast: {on_one_line(message)}", file=sys.stderr)
     if hint:
@@ -113,14 +113,14 @@ def _where_to_look(error: typer.TyperException) -> str | None:
         return None
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "holdfast"
-    how = f"`{command} --help` shows how it is used."
+    how = f"`{command} --help` shows its usage."
     if (number := getattr(error, "option_name", None)) and _NUMBER.match(number):
         return f"To give {number} as an argument, put -- before all of them: `{command} -- …`. {how}"
     return how
 
 
 def _never_fail_on_letters() -> None:
-    """A terminal that cannot show a letter gets its number instead. Bytes that are no text are left to be refused."""
+    """Escape characters that a terminal cannot show. Bytes in stdin that are not text are rejected later."""
     numbered = "backslashreplace"
     for stream, instead in ((sys.stdin, "surrogateescape"), (sys.stdout, numbered), (sys.stderr, numbered)):
         if isinstance(stream, io.TextIOWrapper):
@@ -128,7 +128,7 @@ def _never_fail_on_letters() -> None:
 
 
 def _let_go_of_stdout() -> None:
-    """If it is what failed: Python would try again at its end, and change the exit code."""
+    """Discard stdout if it failed: Python would flush it again at exit, and change the exit code."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -136,12 +136,12 @@ def _let_go_of_stdout() -> None:
 
 
 def _forget_stdout() -> None:
-    """Whoever read our output has gone: let Python's last flush have somewhere to go."""
+    """Redirect stdout to null, because its reader has gone: Python's final flush must not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class _Warnings(logging.Handler):
-    """What the library logs, while a command runs, as single lines on stderr."""
+    """Prints the library's warnings, while a command runs, as single lines on stderr."""
 
     def __init__(self, as_json: bool) -> None:
         super().__init__(logging.WARNING)

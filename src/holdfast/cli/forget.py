@@ -1,4 +1,4 @@
-"""`forget`: a preview, a question, a receipt."""
+"""`forget`: shows a preview, asks, and prints a receipt."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from holdfast.inputs import MISSING, Where, target_from
 _SHOWN = 5
 
 Ids = Annotated[list[str] | None, typer.Argument(metavar="ID", hidden=True)]
-Source = Annotated[str | None, typer.Option("--source", metavar="NAME", help="All that came from this source.")]
+Source = Annotated[str | None, typer.Option("--source", metavar="NAME", help="Everything from this source.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be forgotten.")]
 
 
@@ -35,21 +35,21 @@ def forget(
     dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
-    """Forget for good: some memories or messages by ID, or a conversation, a subject or a source whole.
+    """Permanently forget memories or messages by ID, or a whole conversation, subject or source.
 
-    It shows what it will touch and asks first. Afterwards the text is gone from the store, its indexes and its log,
-    and --as-of does not bring it back. A conversation is its subject's: name it with --subject, else nobody's is meant.
-    Without a terminal to ask on, it needs --yes.
+    It shows what it will delete and asks first. Afterwards the text is gone from the store, its indexes and its log,
+    and --as-of does not bring it back. If a conversation has a subject, give --subject; without it, only one that
+    belongs to nobody is forgotten. Without a terminal to ask on, it needs --yes.
     """
     where = place.where()
     named, origin = ids or MISSING, MISSING if source is None else source
-    target_from(named, origin, where)  # what is no target at all is told first
+    target_from(named, origin, where)  # an invalid target is reported first
     if not (yes or dry_run or sys.stdin.isatty()):
         raise Usage("there is no terminal to ask on; add --yes, or look first with --dry-run")
     with opened(chosen) as memory:
         preview = memory.forget_preview(named, source=origin, **where)
         if preview.empty:
-            raise NotFound("nothing there matches, so there is nothing to forget; check the names")
+            raise NotFound("nothing matches, so there is nothing to forget; check the names")
         if not as_json:
             _show(preview, _some(memory, preview, where))
         receipt = None
@@ -60,10 +60,10 @@ def forget(
 
 
 def _some(memory: holdfast.Memory, preview: ForgetPreview, where: Where) -> list[Record]:
-    """The first of what goes. What was learned outlives its conversation, so it is looked up without one."""
+    """The first records of the preview. Memories outlive their conversation, so they are looked up without it."""
     found = []
     for record_id in preview.ids[:_SHOWN]:
-        with contextlib.suppress(NotFound):  # shared with others, and not to be seen from here
+        with contextlib.suppress(NotFound):  # shared with others, and not visible in this scope
             found.append(memory.get(record_id, **_lasting(where)))
     return found
 

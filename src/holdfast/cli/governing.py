@@ -1,4 +1,4 @@
-"""From options to what governs the operations of a runtime on a store."""
+"""Opens a store with the governance for a runtime's operations on it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from holdfast.settings import read_settings
 async def governed(
     chosen: StoreOptions, identity: MemoryIdentity, profile_name: str = DEFAULT_PROFILE, *, create: bool = False
 ) -> AsyncIterator[tuple[Engine, Governance]]:
-    """The store itself, and what governs the operations of a runtime on it."""
+    """Open the engine, and build the governance for a runtime's operations on it."""
     profile = profile_of(profile_name)
     engine = await open_engine(own(chosen, create=create), read_settings(), embedder=chosen.embedder, work=False)
     try:

@@ -1,4 +1,4 @@
-"""`jobs`: background work, one row per attempt."""
+"""`jobs`: background jobs, one row per attempt."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from holdfast.cli.words import moment
 from holdfast.control.forms import JobTold
 from holdfast.domain.jobs import Cause, ControlJob, JobKind
 
-app = typer.Typer(help="See background work, try it again, or cancel it.", rich_markup_mode=None)
+app = typer.Typer(help="Show, retry and cancel background jobs.", rich_markup_mode=None)
 
 JobId = Annotated[str, typer.Argument(metavar="ID", hidden=True)]
 
@@ -40,7 +40,7 @@ def list_(
         list[str] | None, typer.Option("--kind", metavar="KIND", help="Such as extract or deliver; repeatable.")
     ] = None,
     binding: Annotated[OnlyText, typer.Option("--binding", metavar="KEY", help="Through this binding.")] = None,
-    hook: Annotated[OnlyText, typer.Option("--hook", metavar="KIND", help="Set off by this hook.")] = None,
+    hook: Annotated[OnlyText, typer.Option("--hook", metavar="KIND", help="Triggered by this hook.")] = None,
     agent: Annotated[OnlyText, typer.Option("--agent", metavar="NAME", help="Of this agent.")] = None,
     project: Annotated[OnlyText, typer.Option("--project", metavar="NAME", help="In this project.")] = None,
     issue: Annotated[OnlyText, typer.Option("--issue", metavar="NAME", help="In this issue.")] = None,
@@ -50,8 +50,8 @@ def list_(
     limit: Few = 50,
     as_json: Json = False,
 ) -> None:
-    """Show jobs, newest first. stuck: running, and its worker has not been heard of since its lease ran out."""
-    wanted = without_none(
+    """List jobs, newest first. stuck: still running, but its worker's lease has expired."""
+    filters = without_none(
         state=state,
         kinds=kind or None,
         binding_key=binding,
@@ -64,7 +64,7 @@ def list_(
         until=until,
     )
     with controlled(chosen, company) as plane:
-        found = list(every(lambda most, cursor: plane.jobs(limit=most, cursor=cursor, **wanted), limit, MAX_PAGE))
+        found = list(every(lambda most, cursor: plane.jobs(limit=most, cursor=cursor, **filters), limit, MAX_PAGE))
     if as_json:
         print_json({"jobs": [_form(one) for one in found]})
         return
@@ -78,7 +78,7 @@ def list_(
 @app.command()
 @unfolded
 def show(job_id: JobId, chosen: OwnStoreOptions, company: Company = None, as_json: Json = False) -> None:
-    """Show one attempt: what caused it, how it went, and why it failed."""
+    """Show one attempt: its cause, progress and error."""
     with controlled(chosen, company) as plane:
         _tell(chosen, company, plane.job(job_id), as_json)
 
@@ -86,7 +86,7 @@ def show(job_id: JobId, chosen: OwnStoreOptions, company: Company = None, as_jso
 @app.command()
 @unfolded
 def retry(job_id: JobId, chosen: OwnStoreOptions, company: Company = None, as_json: Json = False) -> None:
-    """Try again what failed or was cancelled: a new attempt, due at once. A worker does it."""
+    """Retry a failed or cancelled job: a new attempt, due at once. A worker runs it."""
     with controlled(chosen, company) as plane:
         _tell(chosen, company, plane.retry_job(job_id), as_json)
 
@@ -94,13 +94,13 @@ def retry(job_id: JobId, chosen: OwnStoreOptions, company: Company = None, as_js
 @app.command()
 @unfolded
 def cancel(job_id: JobId, chosen: OwnStoreOptions, company: Company = None, as_json: Json = False) -> None:
-    """Cancel a job. Whoever is at work on it commits nothing from then on."""
+    """Cancel a job. A running worker can no longer commit it."""
     with controlled(chosen, company) as plane:
         _tell(chosen, company, plane.cancel_job(job_id), as_json)
 
 
 def _form(one: ControlJob) -> dict[str, Any]:
-    """As HTTP and tools tell it."""
+    """The JSON form, as in HTTP and tools."""
     return JobTold.of(one).model_dump(mode="json")
 
 
@@ -113,22 +113,22 @@ def _cause(one: ControlJob) -> str | None:
 
 
 def _done(one: ControlJob) -> str | None:
-    """How far it has come, if it is of a kind that counts."""
+    """Progress, if the kind of job counts it."""
     return f"{one.done:,} of {one.total:,}" if one.total else None
 
 
 def _origin(one: ControlJob) -> dict[str, str]:
-    """The ids of what it goes back to, so that each can be looked at."""
+    """The ids of what caused the job, so that each can be looked up."""
     cause = one.cause or Cause()
     of_hook = (None, None) if cause.hook is None else (cause.hook.hook_id, cause.hook.run_id)
-    told = {
+    ids = {
         "binding": cause.binding,
         "operation": cause.operation_id,
         "hook id": of_hook[0],
         "run": one.scope.run or of_hook[1] or (None if cause.source is None else cause.source.run_id),
         "delivery": ", ".join(one.record_ids) if one.kind is JobKind.DELIVER else None,
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in ids.items() if value}
 
 
 def _tell(chosen: StoreOptions, company: str | None, one: ControlJob, as_json: bool) -> None:
@@ -150,4 +150,4 @@ def _tell(chosen: StoreOptions, company: str | None, one: ControlJob, as_json: b
     }
     show_facts(console(), facts)
     if one.retry_available:
-        print(f"`{advised(chosen, 'jobs retry', one.id, company=company)}` tries again.")
+        print(f"`{advised(chosen, 'jobs retry', one.id, company=company)}` retries it.")

@@ -1,4 +1,4 @@
-"""Commands that are imported when they are run: whoever asks for the version or the help waits for none of them."""
+"""Commands imported only when they run, so that `--version` and `--help` are fast."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typer.main import get_command
 
 
 class Entry(NamedTuple):
-    """Where a command is, as `module:name`, and what the list of commands says of it: its help's first sentence."""
+    """A command: its location as `module:name`, and its help's first sentence for the command list."""
 
     where: str
     explained: str
 
 
 class Commands(Mapping[str, Any]):
-    """Each command by its name, made when it is asked for."""
+    """Commands by name, each built on first access."""
 
     def __init__(self, entries: Mapping[str, Entry]) -> None:
         self._entries = entries
@@ -39,30 +39,30 @@ class Commands(Mapping[str, Any]):
 
 
 def _made(name: str, where: str) -> Any:
-    """A function or a group as typer makes it in a program that has it from the beginning."""
+    """Build a command or group exactly as typer does in a program without lazy loading."""
     module, _, attribute = where.partition(":")
-    found = getattr(import_module(module), attribute)
+    target = getattr(import_module(module), attribute)
     holder = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
-    holder.callback()(lambda: None)  # with it, one command alone makes a group too
-    if isinstance(found, typer.Typer):
-        holder.add_typer(found, name=name)
+    holder.callback()(lambda: None)  # with a callback, typer makes a group even of one command
+    if isinstance(target, typer.Typer):
+        holder.add_typer(target, name=name)
     else:
-        holder.command(name)(found)
+        holder.command(name)(target)
     return cast(TyperGroup, get_command(holder)).commands[name]
 
 
 class LazyGroup(TyperGroup):
-    """A group of such commands; a subclass says which."""
+    """A group of lazy commands; subclasses define `entries`."""
 
     entries: ClassVar[Mapping[str, Entry]]
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
         self.commands = cast(Any, Commands(self.entries))
 
     @contextmanager
     def _listed(self) -> Iterator[None]:
-        """Meanwhile each command is a stand-in that knows what is to be said of it."""
+        """Temporarily replace each command by a stand-in that only has its help text."""
         commands = self.commands
         self.commands = {
             name: TyperCommand(name, help=entry.explained, rich_markup_mode=None)

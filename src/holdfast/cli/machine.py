@@ -1,4 +1,4 @@
-"""`--json`: one document on stdout. Results as plain JSON: times in ISO 8601, enumerations by their value."""
+"""`--json`: prints one document on stdout. Times are in ISO 8601, enumerations by their value."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def plain(value: object) -> Any:
 
 def print_json(value: object, stream: TextIO | None = None, *, indent: int | None = 2) -> None:
     text = json.dumps(plain(value), ensure_ascii=False, indent=indent)
-    # Such characters stand inside strings only, where JSON allows an escape for each.
+    # Unsafe characters occur only inside strings, where JSON allows escapes.
     print(UNSAFE.sub(lambda found: _escaped(found.group()), text), file=stream or sys.stdout)
 
 

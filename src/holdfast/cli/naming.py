@@ -1,4 +1,4 @@
-"""What cannot be used is named as it was typed: by its option or argument, not by the library's parameter."""
+"""Errors name invalid input as it was typed: by its option or argument, not by the library's parameter."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from holdfast.cli.options import typed_names
 from holdfast.errors import InvalidInput
 
-# Where the library calls something otherwise than any of a command's parameters.
+# Library field names that differ from a command's parameter names.
 _ALIASES: Mapping[str, tuple[str, ...]] = {
     "binding": ("binding", "key"),
     "binding_key": ("binding", "key"),
@@ -29,7 +29,7 @@ _ALIASES: Mapping[str, tuple[str, ...]] = {
 
 @contextmanager
 def as_typed() -> Iterator[None]:
-    """Within it, an error about what was given names what was typed on the command line."""
+    """Make `InvalidInput` errors name the option or argument as typed on the command line."""
     try:
         yield
     except InvalidInput as error:
@@ -37,6 +37,6 @@ def as_typed() -> Iterator[None]:
         name = next((names[each] for each in (error.field, *_ALIASES.get(error.field, ())) if each in names), None)
         if name is None:
             raise
-        told = type(error)(name, error.problem)
-        told.field = error.field  # for programs it has one name, wherever they ask
-        raise told from error
+        renamed = type(error)(name, error.problem)
+        renamed.field = error.field  # programs see the same field name on every surface
+        raise renamed from error

@@ -1,4 +1,4 @@
-"""From options to an open memory. Only what writes something new may create a store; a server looks after its own."""
+"""Opens the memory that the options name. Only commands that add data create a store; a server manages its own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from holdfast.inputs import Where
 
 MEMORY = ":memory:"
-# A large file on a slow line, and a server that reads it, take longer than any other call.
+# Sending a large file over a slow connection, and parsing it, takes longer than any other call.
 _UPLOAD_SECONDS = 600.0
 log = logging.getLogger("holdfast.cli")
 
@@ -33,19 +33,17 @@ def location(chosen: StoreOptions) -> str:
 
 
 def examined(chosen: StoreOptions) -> Examined | None:
-    """What is there, before it is opened; None if nothing is."""
+    """Inspect the store's location without opening it; None if nothing is there."""
     if is_served(location(chosen)):
-        raise StoreUnusable(
-            f"{location(chosen)} is a server, which looks after its store itself; run this where the store is"
-        )
-    # The whole engine comes with it: whoever talks to a server does without.
+        raise StoreUnusable(f"{location(chosen)} is a server, which manages its own store; run this where the store is")
+    # Imports the whole engine, which a client of a server does not need.
     from holdfast.app import examine_store
 
     return examine_store(location(chosen), read_settings())
 
 
 def own(chosen: StoreOptions, *, create: bool = False) -> str:
-    """Where the store is that a command looks after itself. A server is refused: it looks after its own."""
+    """The location of a store that a command opens directly. A server is refused: it manages its own."""
     examined(chosen)
     path = location(chosen)
     _refuse_memory(path)
@@ -57,10 +55,10 @@ def own(chosen: StoreOptions, *, create: bool = False) -> str:
 def opened(
     chosen: StoreOptions, *, create: bool = False, sending: Callable[[int, int], None] | None = None
 ) -> holdfast.Memory:
-    """The memory, to be used in `with`. Background work is left alone: a command that wants it done calls `drain`.
+    """Open the memory for use in `with`. Background jobs do not run: a command that needs them calls `drain`.
 
-    Whoever uploads gives `sending`, which hears of the bytes on their way to a server; and has more time for it, unless
-    a setting says how much.
+    Commands that upload pass `sending`, a callback for the bytes sent to a server. They get a longer timeout, unless
+    a setting fixes it.
     """
     path = location(chosen)
     _refuse_memory(path)
@@ -94,7 +92,7 @@ def _require(path: str, chosen: StoreOptions) -> None:
 
 def is_there(path: str) -> bool:
     if "://" not in path:
-        return Path(path).exists()  # whatever it is: opening it tells
+        return Path(path).exists()  # if it is no store, opening it fails
     from holdfast.app import examine_store
 
     found = examine_store(path, read_settings())
@@ -102,20 +100,20 @@ def is_there(path: str) -> bool:
 
 
 def whole(chosen: StoreOptions) -> Where:
-    """All that there is to look at; of a server's store, what the key reaches."""
+    """The widest scope: the whole store, or on a server everything the key can reach."""
     return {} if is_served(location(chosen)) else {"space": EVERYWHERE}
 
 
 def do_what_is_due(memory: holdfast.Memory, chosen: StoreOptions) -> None:
-    """Background work waits for somebody to do it; a server does its own."""
+    """Run the due background jobs; a server runs its own."""
     if not is_served(location(chosen)):
         memory.drain()
 
 
 def warn_of_waiting(memory: holdfast.Memory, where: Where) -> None:
-    """Search does not fail where vectors are missing; nobody should wonder why it finds less."""
+    """Warn about missing vectors: search does not fail without them, but finds less."""
     if waiting := memory.stats(**where).without_vectors:
         log.warning(
-            "%s can be found by words only, for want of vectors by this embedder; `holdfast store flush` makes them",
+            "%s can be found by words only: vectors by this embedder are missing; `holdfast store flush` makes them",
             counted(waiting, "record"),
         )

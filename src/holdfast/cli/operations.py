@@ -1,4 +1,4 @@
-"""`operations`: what memory did, for whom, and how it ended."""
+"""`operations`: memory operations, their callers and outcomes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from holdfast.cli.render import console, show_facts
 from holdfast.cli.words import second
 from holdfast.domain.operations import TYPE_OF, Operation
 
-app = typer.Typer(help="See what memory did, for whom, and how it ended.", rich_markup_mode=None)
+app = typer.Typer(help="Show memory operations, their callers and outcomes.", rich_markup_mode=None)
 
 
 def _option(name: str, metavar: str, explained: str) -> typer.models.OptionInfo:
@@ -39,22 +39,22 @@ def list_(
     issue: Annotated[OnlyText, _option("--issue", "NAME", "In this issue.")] = None,
     run: Annotated[OnlyText, _option("--run", "NAME", "In this run.")] = None,
     binding: Annotated[OnlyText, _option("--binding", "KEY", "Through this binding.")] = None,
-    source_kind: Annotated[OnlyText, _option("--source-kind", "KIND", "Of this source, such as run.")] = None,
+    source_kind: Annotated[OnlyText, _option("--source-kind", "KIND", "Of this kind of source, such as run.")] = None,
     type_: Annotated[
         OnlyText, _option("--type", "TYPE", "capture, record_upsert, query, list, get, forget or correct.")
     ] = None,
-    action: Annotated[OnlyText, _option("--action", "ACTION", "The very verb, such as recall.")] = None,
+    action: Annotated[OnlyText, _option("--action", "ACTION", "The exact action, such as recall.")] = None,
     outcome: Annotated[OnlyText, _option("--outcome", "OUTCOME", "succeeded, refused, failed or unknown.")] = None,
     since: Since = None,
     until: Until = None,
     all_: Annotated[
-        bool, typer.Option("--all", help="With administration too: who looked at what, and who changed how it is run.")
+        bool, typer.Option("--all", help="Include administration: who read what, and who changed the configuration.")
     ] = False,
     limit: Few = 50,
     as_json: Json = False,
 ) -> None:
-    """Show what was done to memory, newest first. Each filter that is given must match."""
-    wanted = without_none(
+    """List memory operations, newest first. All given filters must match."""
+    filters = without_none(
         agent=agent,
         project=project,
         issue=issue,
@@ -68,7 +68,7 @@ def list_(
         until=until,
     )
     with controlled(chosen, company) as plane:
-        page = partial(plane.operations, of_memory=not (all_ or action), **wanted)
+        page = partial(plane.operations, of_memory=not (all_ or action), **filters)
         found = list(every(lambda most, cursor: page(limit=most, cursor=cursor), limit, MAX_PAGE))
     if as_json:
         print_json({"operations": [_form(one) for one in found]})
@@ -88,7 +88,7 @@ def show(
     company: Company = None,
     as_json: Json = False,
 ) -> None:
-    """Show one operation with what it was for and what it took."""
+    """Show one operation with its attribution and usage."""
     with controlled(chosen, company) as plane:
         found = plane.operation(operation_id)
     if as_json:
@@ -102,7 +102,7 @@ def show(
 def metrics(
     chosen: OwnStoreOptions, company: Company = None, since: Since = None, until: Until = None, as_json: Json = False
 ) -> None:
-    """Show how well memory serves: recall hits, empty queries, corrections, failures, and each binding's counts."""
+    """Show quality metrics: recall hits, empty queries, corrections, failures, and each binding's counts."""
     with controlled(chosen, company) as plane:
         found = plane.metrics(since=since, until=until)
     if as_json:
@@ -123,7 +123,7 @@ def metrics(
     show_table(
         ("binding", "succeeded>", "failed>", "refused>", "unknown>"),
         ((each.binding, each.succeeded, each.failed, each.refused, each.unknown) for each in found.bindings),
-        "Nothing was done in that time.",
+        "There were no operations in that time.",
     )
 
 
@@ -132,7 +132,7 @@ def _rate(rate: float | None, some: int, of: int) -> str:
 
 
 def _form(one: Operation) -> dict[str, Any]:
-    """Besides what is on record, what it was to memory: null, if it was administration."""
+    """The JSON form, with the operation's type: null for administration."""
     return {**plain(one), "type": TYPE_OF.get(one.action)}
 
 
@@ -168,7 +168,7 @@ def _facts(one: Operation) -> dict[str, str]:
     }
     if (about := one.attribution) is None:
         return facts
-    told = {
+    details = {
         "binding": about.binding,
         "provider": about.provider,
         "source": None if about.source is None else about.source.kind,
@@ -179,4 +179,4 @@ def _facts(one: Operation) -> dict[str, str]:
         "named": ", ".join(about.handles) or None,
         "dropped": f"{about.dropped:,}" if about.dropped else None,
     }
-    return facts | {name: value for name, value in told.items() if value is not None}
+    return facts | {name: value for name, value in details.items() if value is not None}

@@ -1,4 +1,4 @@
-"""The options that commands share, as groups: a command takes a group as one typed parameter, see `unfolded`."""
+"""Groups of shared options. A command takes a group as one typed parameter; see `unfolded`."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ def _option(name: str, metavar: str, explained: str) -> Any:
     return typer.Option(name, metavar=metavar, help=explained)
 
 
-# How the parameters of the command that runs are typed: an option's name, or what an argument is called.
+# The running command's parameters as typed: an option's name, or an argument's metavar.
 typed_names: ContextVar[Mapping[str, str]] = ContextVar("typed_names", default={})  # noqa: B039 (never changed)
 
 OnlyText = str | None
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Space = Annotated[OnlyText, _option("--space", "NAME", "The tenant.  [env: HOLDFAST_SPACE; default: default]")]
-Most = Annotated[int | None, _option("--limit", "N", "At most so many.  [default: all]")]
+Most = Annotated[int | None, _option("--limit", "N", "At most N.  [default: all]")]
 
 
 @dataclass(frozen=True, slots=True)
 class StoreOptions:
-    """Which memory."""
+    """The memory, and its embedder."""
 
     store: Annotated[
         OnlyText,
@@ -53,7 +53,7 @@ class StoreOptions:
 
 @dataclass(frozen=True, slots=True)
 class OwnStoreOptions(StoreOptions):
-    """Which memory, for what is done where the store is, and never through a server."""
+    """The memory, for commands that open the store directly and never through a server."""
 
     store: Annotated[
         OnlyText,
@@ -67,36 +67,36 @@ class OwnStoreOptions(StoreOptions):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in it: the parts of a scope."""
+    """The parts of a scope."""
 
-    subject: Annotated[OnlyText, _option("--subject", "NAME", "Whom it is about.")] = None
+    subject: Annotated[OnlyText, _option("--subject", "NAME", "The subject it is about.")] = None
     conversation: Annotated[OnlyText, _option("--conversation", "NAME", "The thread it belongs to.")] = None
-    agent: Annotated[OnlyText, _option("--agent", "NAME", "The agent whose it is.")] = None
+    agent: Annotated[OnlyText, _option("--agent", "NAME", "The agent it belongs to.")] = None
     app: Annotated[OnlyText, _option("--app", "NAME", "The app it belongs to.")] = None
     project: Annotated[OnlyText, _option("--project", "NAME", "The project it belongs to.")] = None
     channel: Annotated[OnlyText, _option("--channel", "NAME", "The channel it came through.")] = None
     space: Space = None
 
     def where(self) -> Where:
-        """What was given, as the library takes it."""
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
-        return cast("Where", {name: value for name, value in given.items() if value is not None})
+        """The given parts, as keyword arguments of the library."""
+        parts = {field.name: getattr(self, field.name) for field in fields(self)}
+        return cast("Where", {name: value for name, value in parts.items() if value is not None})
 
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What a search asks for besides its words."""
+    """Search options besides the query."""
 
-    top_k: Annotated[int, _option("--top-k", "N", "At most so many results.")] = 10
+    top_k: Annotated[int, _option("--top-k", "N", "At most N results.")] = 10
     kind: Annotated[OnlyText, _option("--kind", "KIND", "message or memory.")] = None
     plane: Annotated[
         list[str] | None, _option("--plane", "PLANE", "Memories of this plane, such as long_term; repeatable.")
     ] = None
-    sender: Annotated[OnlyText, _option("--sender", "NAME", "Messages that this sender said.")] = None
-    source: Annotated[OnlyText, _option("--source", "NAME", "What came from this source.")] = None
-    as_of: Annotated[OnlyText, _option("--as-of", "TIME", "What was known then, such as 2026-11-15T09:30.")] = None
-    valid_at: Annotated[OnlyText, _option("--valid-at", "TIME", "What was true then.")] = None
-    min_score: Annotated[float | None, _option("--min-score", "SCORE", "Nothing below this score.")] = None
+    sender: Annotated[OnlyText, _option("--sender", "NAME", "Messages of this sender.")] = None
+    source: Annotated[OnlyText, _option("--source", "NAME", "Records from this source.")] = None
+    as_of: Annotated[OnlyText, _option("--as-of", "TIME", "As known at this time, such as 2026-11-15T09:30.")] = None
+    valid_at: Annotated[OnlyText, _option("--valid-at", "TIME", "As true at this time.")] = None
+    min_score: Annotated[float | None, _option("--min-score", "SCORE", "The minimum score.")] = None
     method: Annotated[
         str, _option("--method", "METHOD", "hybrid, keyword (by words alone) or vector (by meaning alone).")
     ] = "hybrid"
@@ -117,18 +117,18 @@ class Filters:
 
 
 def unfolded(command: Callable[..., None]) -> Callable[..., None]:
-    """The command as typer wants it: each group of options as one keyword per option."""
+    """Adapt a command to typer: expand each group of options into one keyword per option."""
     hints = get_type_hints(command, include_extras=True)
     groups = {name: hint for name, hint in hints.items() if is_dataclass(hint) and isinstance(hint, type)}
 
     @functools.wraps(command)
-    def call(**given: Any) -> None:
+    def call(**values: Any) -> None:
         typed_names.set(names)
         folded = {
-            name: group(**{field.name: given.pop(field.name) for field in fields(group)})
+            name: group(**{field.name: values.pop(field.name) for field in fields(group)})
             for name, group in groups.items()
         }
-        command(**given, **folded)
+        command(**values, **folded)
 
     parameters = [
         parameter
@@ -156,9 +156,9 @@ def _parameters(group: Any) -> list[inspect.Parameter]:
 
 
 def _typed(parameter: inspect.Parameter) -> str:
-    """`--at`, or `KEY`."""
+    """The parameter as typed: `--at`, or `KEY`."""
     about = next((each for each in getattr(parameter.annotation, "__metadata__", ()) if hasattr(each, "metavar")), None)
     if isinstance(about, typer.models.OptionInfo):
-        # In `Annotated`, typer takes what stands first, where a default would, for the option's name.
+        # In `Annotated`, typer reads the option's name from the first argument, the place of a default.
         return next(str(name) for name in (about.default, *(about.param_decls or ())) if str(name).startswith("--"))
     return getattr(about, "metavar", None) or parameter.name

@@ -1,4 +1,4 @@
-"""Lists that come in pages, as one. Whoever sees only the first of what there is, is told so on stderr."""
+"""Iterates over paged lists. If a limit cuts the list off, a warning on stderr says so."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Page(Protocol[T]):
 
 
 def every(page: Callable[[int, str | None], Page[T]], most: int | None, largest: int = _PAGE) -> Iterator[T]:
-    """All there is, or the first `most`; `page` gets how many are wanted, at most `largest`, and the cursor."""
+    """Yield all items, or the first `most`. `page` takes a page size, at most `largest`, and a cursor."""
     cursor: str | None = None
     while True:
         found = page(largest if most is None else min(most, largest), cursor)
@@ -37,7 +37,7 @@ def every(page: Callable[[int, str | None], Page[T]], most: int | None, largest:
 
 
 def first(found: Iterator[T], most: int | None) -> list[T]:
-    """The first `most` of what comes, or all."""
+    """Return the first `most` items, or all."""
     taken = list(islice(found, most))
     if most is not None and next(found, None) is not None:
         _tell_of_more()
@@ -49,7 +49,7 @@ def _tell_of_more() -> None:
 
 
 def print_each(lines: Iterable[str], otherwise: str) -> None:
-    """As they come; `otherwise` if none does."""
+    """Print lines as they come, or `otherwise` if there are none."""
     none = True
     for line in lines:
         print(line)

@@ -1,4 +1,4 @@
-"""`platform`: which profiles there are, and what a memory can do under each. It opens no store and reads no setting."""
+"""`platform`: lists the profiles and the capabilities of each. It opens no store and reads no setting."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from holdfast.cli.render import console
 from holdfast.domain.capabilities import Capability, Gate, Section, catalogue, snapshot
 from holdfast.domain.profiles import DEFAULT_PROFILE, KIB, MIB, PROFILES, Profile, profile_of
 
-app = typer.Typer(help="Show the profiles, and what memory can do under each.", rich_markup_mode=None)
+app = typer.Typer(help="Show the profiles and the capabilities of each.", rich_markup_mode=None)
 
 _BECAUSE = {
     Gate.PROFILE: "not in this profile",
@@ -38,9 +38,9 @@ def platform(context: typer.Context) -> None:
 
 @app.command(name="capability-snapshot")
 def capability_snapshot(profile: _Name = DEFAULT_PROFILE, as_json: Json = False) -> None:
-    """Show what can be done under a profile.
+    """Show the capabilities of a profile.
 
-    Of the rest it says what keeps it from being done. It prints the same each time, so that two can be compared.
+    For a missing capability it shows the reason. The output is deterministic, so that two can be compared.
     """
     shown = catalogue(profile_of(profile))
     if as_json:
@@ -60,7 +60,7 @@ def capability_snapshot(profile: _Name = DEFAULT_PROFILE, as_json: Json = False)
 def profiles(as_json: Json = False) -> None:
     """Show every profile and its budget.
 
-    A budget is the most that a memory may take there; --json has all of it.
+    A budget is the most that a memory may use there; --json has all of it.
     """
     if as_json:
         print_json({"profiles": [_document(profile) for profile in PROFILES.values()]})

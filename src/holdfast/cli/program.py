@@ -1,4 +1,4 @@
-"""The program: its commands, put together."""
+"""The root command `holdfast` and its subcommands."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from holdfast.cli.lazy import Entry, LazyGroup
 
 
 class Program(LazyGroup):
-    """In the order in which the help lists them."""
+    """The subcommands, in help order."""
 
     entries: ClassVar[dict[str, Entry]] = {
-        "demo": Entry("holdfast.cli.demo:demo", "Show in under a minute what a memory does."),
+        "demo": Entry("holdfast.cli.demo:demo", "Show what a memory does in under a minute."),
         "serve": Entry("holdfast.cli.serve:serve", "Serve the memory over HTTP until Ctrl-C or SIGTERM."),
-        "worker": Entry("holdfast.cli.worker:worker", "Do the store's background work until Ctrl-C or SIGTERM."),
-        "add": Entry("holdfast.cli.add:add", "Add what was said to a conversation."),
+        "worker": Entry("holdfast.cli.worker:worker", "Run background jobs until Ctrl-C or SIGTERM."),
+        "add": Entry("holdfast.cli.add:add", "Add messages to a conversation."),
         "search": Entry(
-            "holdfast.cli.search:search", "Find what was said and learned, by meaning and by words, best first."
+            "holdfast.cli.search:search", "Search messages and memories by meaning and by words, best first."
         ),
         "explain": Entry(
             "holdfast.cli.search:explain",
@@ -27,42 +27,38 @@ class Program(LazyGroup):
         ),
         "forget": Entry(
             "holdfast.cli.forget:forget",
-            "Forget for good: some memories or messages by ID, or a conversation, a subject or a source whole.",
+            "Permanently forget memories or messages by ID, or a whole conversation, subject or source.",
         ),
         "doctor": Entry(
             "holdfast.cli.doctor:doctor", "Check Python, the settings, the embedder, the store and the disk."
         ),
-        "agent": Entry("holdfast.cli.agent:app", "Talk with an agent that remembers, and see what it keeps."),
+        "agent": Entry("holdfast.cli.agent:app", "Chat with an agent that has memory, and inspect its memory."),
         "resource": Entry(
-            "holdfast.cli.resource:app", "Keep documents to be searched: text, markdown, HTML, PDF and DOCX."
+            "holdfast.cli.resource:app", "Store documents for search: text, markdown, HTML, PDF and DOCX."
         ),
-        "user": Entry("holdfast.cli.user:app", "Create users, change their keys, and let them in no longer."),
+        "user": Entry("holdfast.cli.user:app", "Create users, rotate their keys, and revoke them."),
         "credential": Entry(
             "holdfast.cli.credential:app",
-            "Give agents, users and operators of a company keys with roles, and take them away.",
+            "Manage keys with roles for a company's agents, users and operators.",
         ),
-        "binding": Entry(
-            "holdfast.cli.binding:app", "Choose which memory serves a company, and which serves one of its agents."
-        ),
-        "provider": Entry("holdfast.cli.provider:app", "See which memories can be bound, and try one before it is."),
-        "operations": Entry("holdfast.cli.operations:app", "See what memory did, for whom, and how it ended."),
-        "jobs": Entry("holdfast.cli.jobs:app", "See background work, try it again, or cancel it."),
-        "deliveries": Entry(
-            "holdfast.cli.deliveries:app", "See what became of hooks, and try dead ones again or drop them."
-        ),
-        "costs": Entry("holdfast.cli.costs:app", "See what memory costs, and what its tokens are reckoned at."),
-        "store": Entry("holdfast.cli.store:app", "Create, measure, check, move and mend the store."),
-        "space": Entry("holdfast.cli.space:app", "Move everything of one tenant, as a file."),
+        "binding": Entry("holdfast.cli.binding:app", "Choose the memory provider for a company or one of its agents."),
+        "provider": Entry("holdfast.cli.provider:app", "List memory providers, and check one before binding it."),
+        "operations": Entry("holdfast.cli.operations:app", "Show memory operations, their callers and outcomes."),
+        "jobs": Entry("holdfast.cli.jobs:app", "Show, retry and cancel background jobs."),
+        "deliveries": Entry("holdfast.cli.deliveries:app", "Show hook deliveries; retry or drop dead ones."),
+        "costs": Entry("holdfast.cli.costs:app", "Show the cost of memory, and set token prices."),
+        "store": Entry("holdfast.cli.store:app", "Create, measure, check, copy and repair the store."),
+        "space": Entry("holdfast.cli.space:app", "Export or import all data of one tenant as a file."),
         "transcript": Entry(
-            "holdfast.cli.transcript:app", "Look at transcripts, archive, mask or delete turns, and check them."
+            "holdfast.cli.transcript:app", "Show and check transcripts; archive, mask or delete turns."
         ),
-        "platform": Entry("holdfast.cli.platform:app", "Show the profiles, and what memory can do under each."),
+        "platform": Entry("holdfast.cli.platform:app", "Show the profiles and the capabilities of each."),
     }
 
 
 app = typer.Typer(
     cls=Program,
-    # Plain help: the same on every terminal, and quick.
+    # Plain help: the same on every terminal, and fast.
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"max_content_width": 100, "help_option_names": ["-h", "--help"]},

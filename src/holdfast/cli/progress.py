@@ -1,4 +1,4 @@
-"""Progress on stderr, and only where somebody watches."""
+"""Progress on stderr, only on a terminal."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _NAME_CHARS = 40
 
 @contextlib.contextmanager
 def progress(doing: str, *, quiet: bool, total: int | None = None) -> Iterator[Advance]:
-    """A bar, and a way to tell it how many are done, and of how many if that is known only later.
+    """Show a bar, and yield a callback for the number done, and for the total if it is known only later.
 
-    Without a total it only shows that it moves.
+    Without a total it only shows activity.
     """
     if quiet or not sys.stderr.isatty():
         yield lambda done, total=None: None
@@ -32,7 +32,7 @@ def progress(doing: str, *, quiet: bool, total: int | None = None) -> Iterator[A
 
 @contextlib.contextmanager
 def working(doing: str, *, quiet: bool) -> Iterator[None]:
-    """Shows that something goes on, where nobody can say how far it is."""
+    """Show a spinner for work whose progress is unknown."""
     if quiet or not sys.stderr.isatty():
         yield
         return
@@ -43,7 +43,7 @@ def working(doing: str, *, quiet: bool) -> Iterator[None]:
 
 
 class Uploads:
-    """Files that go one after another: which one it is, how many of its bytes are out, and how far all of them are."""
+    """Progress of sequential uploads: the current file, its bytes sent, and the bytes of all files."""
 
     def __init__(self, sizes: list[int], show: Callable[[str, int], None]) -> None:
         self._sizes = sizes
@@ -57,7 +57,7 @@ class Uploads:
         self._show(self._doing, self._before)
 
     def sent(self, done: int, total: int) -> None:
-        """Of what is sent, which is longer than the file: it is shown as that share of the file."""
+        """Report bytes sent, scaled to the file's size: the request body is longer than the file."""
         if self._begun:
             doing = self._doing if done < total else f"{self._doing}: sent, being read"
             self._show(doing, self._before + self._sizes[self._begun - 1] * done // total)
@@ -72,15 +72,15 @@ class Uploads:
 
 @contextlib.contextmanager
 def uploads(sizes: list[int], *, quiet: bool) -> Iterator[Uploads]:
-    """A bar over the bytes of some files."""
+    """Show a bar over the bytes of some files."""
     if quiet or not sys.stderr.isatty():
         yield Uploads(sizes, lambda doing, done: None)
         return
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    said = TextColumn("{task.description}", markup=False)  # file names are no markup
-    columns = (SpinnerColumn(), said, BarColumn(), DownloadColumn(), TimeElapsedColumn())
+    label = TextColumn("{task.description}", markup=False)  # file names are not markup
+    columns = (SpinnerColumn(), label, BarColumn(), DownloadColumn(), TimeElapsedColumn())
     screen = Console(stderr=True)
     with Progress(*columns, console=screen, transient=True, redirect_stdout=False) as bar:
         task = bar.add_task("", total=sum(sizes))

@@ -1,4 +1,4 @@
-"""`provider`: the memories that a binding can name, and whether one works as it would be configured."""
+"""`provider`: lists the memory providers that a binding can name, and checks a configuration."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from holdfast.domain.control import ProviderInfo
 from holdfast.errors import UnknownProvider
 from holdfast.settings import read_settings
 
-app = typer.Typer(help="See which memories can be bound, and try one before it is.", rich_markup_mode=None)
+app = typer.Typer(help="List memory providers, and check one before binding it.", rich_markup_mode=None)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", hidden=True)]
 
@@ -34,52 +34,52 @@ def provider(context: typer.Context) -> None:
 @app.command(name="list")
 @unfolded
 def list_(as_json: Json = False) -> None:
-    """Show the providers that are installed, and what is wrong with those that cannot be used."""
+    """List the installed providers, and the problem of each that cannot be used."""
     found, broken = installed_providers(read_settings())
     if as_json:
         print_json({"providers": found, "broken": broken})
         return
     show_table(
-        ("name", "reaches outside", "can besides", "what it is"),
+        ("name", "external", "optional capabilities", "description"),
         ((each.key, each.outside, ", ".join(_abilities(each)) or None, each.description) for each in found),
         "No providers are installed.",
     )
     if broken:
         print()
         rows = ((each.name, each.where, each.problem) for each in broken)
-        show_table(("cannot be used", "where it is", "what is wrong"), rows, "")
+        show_table(("unusable", "location", "problem"), rows, "")
 
 
 @app.command()
 @unfolded
 def show(name: Name, as_json: Json = False) -> None:
-    """Show what a provider can do, and what its configuration may hold."""
+    """Show a provider's capabilities and configuration options."""
     found, broken = installed_providers(read_settings())
     one = next((each for each in found if each.key == name), None)
     if one is None and (unusable := [each for each in broken if each.name == name]):
-        raise UnknownProvider("NAME", f"{name!r:.80} is installed and cannot be used: {unusable[0].problem}")
+        raise UnknownProvider("NAME", f"{name!r:.80} is installed but cannot be used: {unusable[0].problem}")
     if one is None:
         known = ", ".join(each.key for each in found)
-        raise UnknownProvider("NAME", f"there is no provider {name!r:.80}; there are {known}")
+        raise UnknownProvider("NAME", f"there is no provider {name!r:.80}; use one of {known}")
     if as_json:
         print_json(one)
         return
     facts = {
         "name": one.key,
-        "what it is": one.description,
-        "reaches outside": "yes" if one.outside else "no",
-        "can besides": ", ".join(_abilities(one)) or "-",
+        "description": one.description,
+        "external": "yes" if one.outside else "no",
+        "optional capabilities": ", ".join(_abilities(one)) or "-",
     }
     show_facts(console(), facts)
     needed = one.schema.get("required", ())
     print()
     show_table(
-        ("config", "needed", "default", "meaning"),
+        ("config", "required", "default", "meaning"),
         (
             (property_, property_ in needed, about.get("default"), _meaning(about))
             for property_, about in one.schema.get("properties", {}).items()
         ),
-        "Its configuration holds nothing.",
+        "It has no configuration.",
     )
 
 
@@ -90,23 +90,23 @@ def check(
     config: Annotated[
         OnlyText, typer.Option("--config", metavar="JSON", help="The configuration as JSON, or @FILE.  [default: {}]")
     ] = None,
-    connect: Annotated[bool, typer.Option("--connect", help="Resolve its secrets, and ask it something.")] = False,
+    connect: Annotated[bool, typer.Option("--connect", help="Also resolve its secrets and send it a query.")] = False,
     as_json: Json = False,
 ) -> None:
     """Check a configuration, as `holdfast binding create` would; with --connect, also that the provider answers.
 
-    Nothing is written, here or there.
+    Nothing is written, neither here nor at the provider.
     """
-    given = given_config(config) or {}
+    options = given_config(config) or {}
     with as_typed():
-        found = asyncio.run(check_provider(name, given, read_settings(), connect=connect))
+        found = asyncio.run(check_provider(name, options, read_settings(), connect=connect))
     if as_json:
         print_json(found)
         return
     show_facts(console(), {"provider": found.provider, "config": joined(found.config)})
     if found.snippets is None:
-        print("The configuration can be used.", end="")
-        print("" if connect or not found.outside else " --connect asks the provider, too.")
+        print("The configuration is valid.", end="")
+        print("" if connect or not found.outside else " --connect also queries the provider.")
     else:
         print(f"It answers, in {found.seconds:.2f} s, with {counted(found.snippets, 'record')}.")
     if found.outside and found.snippets is not None:

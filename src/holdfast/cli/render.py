@@ -1,4 +1,4 @@
-"""What people read. Stored text goes through `visible` and is never taken as markup."""
+"""Human-readable output. Stored text goes through `visible` and is never parsed as markup."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def show_hit(screen: Console, place: int, hit: Hit) -> None:
 
 
 def about(hit: Hit) -> str:
-    """One line: what it is, who said it, when, where, and its id."""
+    """One line: kind, sender, time, conversation and id."""
     if hit.kind is HitKind.MEMORY:
         trust = Trust(hit.trust).name.lower() if hit.trust is not None else "unknown"
         parts = [f"memory on {hit.plane}", f"trust {trust}", f"recorded {moment(hit.recorded_at)}"]
@@ -60,7 +60,7 @@ def about(hit: Hit) -> str:
 
 
 def show_explanation(screen: Console, explained: Explanation, asked_for: str | None = None) -> None:
-    """`asked_for` is the record of which it is told whether it came."""
+    """Print an explanation. `asked_for` is a record id; the output says whether it was found."""
     understood = listed(f"{name} {value}" for name, value in explained.query.items())
     weighed = counted(explained.candidates, "candidate")
     screen.print(Text(f"{weighed} · embedder {explained.embedder} · query: {understood or '-'}", style="dim"))
@@ -78,12 +78,12 @@ def show_explanation(screen: Console, explained: Explanation, asked_for: str | N
         _show_absence(screen, explained.absence)
     elif (at := next((place for place, hit in enumerate(explained.hits, 1) if hit.id == asked_for), None)) is not None:
         screen.print()
-        came = f"{on_one_line(explained.hits[at - 1].id)} came, at place {at} of {len(explained.hits)}"
+        came = f"{on_one_line(explained.hits[at - 1].id)} was found, at rank {at} of {len(explained.hits)}"
         screen.print(Text(came, style="green"))
 
 
 def searched(way: Way) -> str:
-    """How a large partition was searched."""
+    """Describe the search of a large partition."""
     of = f"{way.partition}: {counted(way.records, 'record')}"
     if not way.approximate:
         return f"{of}, searched exactly: {way.reason}"
@@ -95,7 +95,7 @@ def searched(way: Way) -> str:
 
 
 def show_components(screen: Console, components: Sequence[Component]) -> None:
-    """Each part of a score, the largest first; those that are 0 add nothing and are left out."""
+    """Print the parts of a score, largest first. Parts that are 0 are only named."""
     table = Table(box=SIMPLE_HEAD, show_edge=False, header_style="dim")
     table.add_column("part")
     for name in ("measured", "over candidates", "weight", "adds"):
@@ -116,12 +116,12 @@ def show_evidence(screen: Console, evidence: Sequence[Evidence]) -> None:
         said = f"{moment(source.said_at)}, {source.sender or 'unnamed'}: {source.text}"
         hanging(screen, head, said)
     if not evidence:
-        screen.print(Text("evidence none: it was written down as it is", style="dim"))
+        screen.print(Text("evidence none: it was recorded directly", style="dim"))
 
 
 def _show_absence(screen: Console, absence: Absence) -> None:
     screen.print()
-    screen.print(Text(f"{on_one_line(absence.id)} did not come: {on_one_line(absence.reason)}", style="yellow"))
+    screen.print(Text(f"{on_one_line(absence.id)} was not found: {on_one_line(absence.reason)}", style="yellow"))
     if absence.components:
         show_components(screen, absence.components)
 
@@ -141,10 +141,10 @@ def show_preview(screen: Console, preview: ForgetPreview, some: Sequence[Record]
     if some and hidden > 0:
         screen.print(Text(f"         and {hidden:,} more", style="dim"))
     if preview.derived:
-        screen.print(f"{counted(preview.derived, 'memory', 'memories')} of these rest on nothing else.")
+        screen.print(f"{counted(preview.derived, 'memory', 'memories')} of these have no other evidence.")
     if preview.weakened:
         screen.print(
-            f"{counted(preview.weakened, 'other memory', 'other memories')} stay, and lose a link to evidence."
+            f"{counted(preview.weakened, 'other memory', 'other memories')} stay, but lose a link to evidence."
         )
 
 
@@ -168,7 +168,7 @@ def show_receipt(screen: Console, receipt: ForgetReceipt) -> None:
     show_facts(screen, facts)
 
 
-# --- anything ---------------------------------------------------------------------------------------------------------
+# --- shared -----------------------------------------------------------------------------------------------------------
 
 
 def show_facts(screen: Console, facts: Mapping[str, str]) -> None:
@@ -178,10 +178,10 @@ def show_facts(screen: Console, facts: Mapping[str, str]) -> None:
 
 
 def hanging(screen: Console, head: Text, text: str, style: str = "default", indent: int = _INDENT) -> None:
-    """Text beside its head, further lines under it: no text can pass for the next result."""
+    """Print text with a hanging indent after its head, so that no text can pass for the next result."""
     indent = max(indent, head.cell_len)
     lines = Text(visible(text), style=style).wrap(screen, max(_LEAST_WIDTH, screen.width - indent))
     for number, line in enumerate(lines):
         start = head if number == 0 else Text()
-        whole = Text.assemble(start, " " * (indent - start.cell_len), line)
-        screen.print(whole, no_wrap=True, overflow="ignore", crop=False)
+        row = Text.assemble(start, " " * (indent - start.cell_len), line)
+        screen.print(row, no_wrap=True, overflow="ignore", crop=False)

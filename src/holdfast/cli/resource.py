@@ -1,4 +1,4 @@
-"""`resource`: documents, kept to be searched."""
+"""`resource`: documents stored for search."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from holdfast.domain.scope import DEFAULT_SPACE
 from holdfast.errors import ConfigurationError, Conflict, HoldfastError, InvalidDocument, InvalidInput, OutcomeUnknown
 from holdfast.inputs import SCOPE_ONLY, Where, scope_from
 
-app = typer.Typer(help="Keep documents to be searched: text, markdown, HTML, PDF and DOCX.", rich_markup_mode=None)
+app = typer.Typer(help="Store documents for search: text, markdown, HTML, PDF and DOCX.", rich_markup_mode=None)
 
 Files = Annotated[list[Path], typer.Argument(metavar="FILE", hidden=True)]
 Ids = Annotated[list[str], typer.Argument(metavar="ID", hidden=True)]
-Name = Annotated[OnlyText, typer.Option("--name", metavar="NAME", help="Call it so.  [default: the file's name]")]
-Uri = Annotated[OnlyText, typer.Option("--uri", metavar="URI", help="Where it came from; results point there.")]
+Name = Annotated[OnlyText, typer.Option("--name", metavar="NAME", help="Its name.  [default: the file's name]")]
+Uri = Annotated[OnlyText, typer.Option("--uri", metavar="URI", help="Its origin; search results point there.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be deleted.")]
 
 _TEXT_TYPES = {
     **dict.fromkeys((".md", ".markdown"), "text/markdown"),
     **dict.fromkeys((".html", ".htm", ".xhtml"), "text/html"),
 }
-# What concerns one file only; anything else would befall the next one too.
+# Errors of one file only; any other error would hit the next file too.
 _OF_ONE_FILE = (InvalidInput, Conflict, ConfigurationError, OutcomeUnknown)
 
 
@@ -59,7 +59,7 @@ class FailedFile:
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of the files, as far as it went."""
+    """The result of each file so far."""
 
     added: list[AddedFile] = field(default_factory=list)
     failed: list[FailedFile] = field(default_factory=list)
@@ -73,7 +73,7 @@ class Outcome:
 
     @property
     def exit_code(self) -> ExitCode:
-        """What the failures have in common, if they do."""
+        """The exit code that all failures share, else PROBLEM."""
         codes = {failure.exit_code for failure in self.failed} or {ExitCode.OK}
         return codes.pop() if len(codes) == 1 else ExitCode.PROBLEM
 
@@ -94,15 +94,15 @@ def add(
     uri: Uri = None,
     as_json: Json = False,
 ) -> None:
-    """Keep what files say, so that `search` finds it. The same file in the same scope is kept once.
+    """Store documents, so that `search` finds their text. The same file in the same scope is stored once.
 
-    Each FILE is text, markdown, HTML, PDF or DOCX, of 25 MB at most. One that cannot be kept does not stop the
-    others; the exit code says that there was one.
+    Each FILE is text, markdown, HTML, PDF or DOCX, of 25 MB at most. A file that fails does not stop the others; the
+    exit code reports it.
     """
     if len(files) > 1 and (name is not None or uri is not None):
         raise Usage("--name and --uri belong to one file; give one with them")
     where = place.where()
-    scope_from(where, DEFAULT_SPACE, SCOPE_ONLY)  # a mistake in it concerns no single file
+    scope_from(where, DEFAULT_SPACE, SCOPE_ONLY)  # a wrong scope is not the error of a single file
     outcome = Outcome()
     usable = _usable(files, outcome)
     try:
@@ -116,7 +116,7 @@ def add(
 @app.command(name="list")
 @unfolded
 def list_(place: Place, chosen: StoreOptions, limit: Most = None, as_json: Json = False) -> None:
-    """Show the resources, newest first: each with its id, its name, and what was read."""
+    """List resources, newest first: each with its id, name, type and size."""
     where = place.where()
     with opened(chosen) as memory:
         found = every(lambda limit, cursor: memory.resources(limit=limit, cursor=cursor, **where), limit)
@@ -124,7 +124,7 @@ def list_(place: Place, chosen: StoreOptions, limit: Most = None, as_json: Json 
             print_json({"resources": list(found)})
             return
         lines = (f"{moment(one.recorded_at)}  {_line(one)}" for one in found)
-        print_each(lines, "There are no resources here; `holdfast resource add FILE` keeps one.")
+        print_each(lines, "There are no resources here; `holdfast resource add FILE` adds one.")
 
 
 @app.command()
@@ -132,7 +132,7 @@ def list_(place: Place, chosen: StoreOptions, limit: Most = None, as_json: Json 
 def delete(
     ids: Ids, place: Place, chosen: StoreOptions, yes: Yes = False, dry_run: DryRun = False, as_json: Json = False
 ) -> None:
-    """Forget resources for good, with all that was read of them. If there is none of an ID, nothing is deleted.
+    """Permanently delete resources with all their text. If an ID does not exist, nothing is deleted.
 
     It shows what it will delete and asks first. Without a terminal to ask on, it needs --yes.
     """
@@ -143,7 +143,7 @@ def delete(
     with opened(chosen) as memory:
         doomed = [memory.resource(resource_id, **where) for resource_id in dict.fromkeys(ids)]
         if not as_json:
-            print(f"This forgets {counted(len(doomed), 'resource')}, with all that was read:")
+            print(f"This forgets {counted(len(doomed), 'resource')}, with all their text:")
             for one in doomed:
                 print(f"  {_line(one)}")
         if not dry_run and (yes or typer.confirm("Forget all of it for good?", err=True)):
@@ -161,7 +161,7 @@ def delete(
 
 
 def _usable(files: list[Path], outcome: Outcome) -> dict[Path, int]:
-    """The files that are some, with their sizes. Looked at before the store is opened: a slip leaves no empty store."""
+    """The usable files with their sizes. Checked before the store is opened: a typo leaves no empty store."""
     sizes: dict[Path, int] = {}
     for path in files:
         try:
@@ -207,13 +207,13 @@ def _added(
     bar.begin(path.name)
     try:
         content = _read(path)
-        # Another name may not say any more what the file is.
+        # With another name, the suffix that tells the type may be missing.
         media_type = None if name is None else _text_type(path)
         added = memory.add_resource(
             content, name=path.name if name is None else name, media_type=media_type, external_uri=uri, **where
         )
     except OutcomeUnknown as error:
-        raise OutcomeUnknown(f"{error}; adding the same file again is safe, it is kept once") from error
+        raise OutcomeUnknown(f"{error}; adding the same file again is safe, it is stored once") from error
     finally:
         bar.end()
     return AddedFile(str(path), added.resource, added.reused)
@@ -223,34 +223,34 @@ def _read(path: Path) -> bytes:
     with path.open("rb") as file:
         content = file.read(MAX_CONTENT_BYTES + 1)
     if len(content) > MAX_CONTENT_BYTES:
-        raise InvalidDocument("content", f"has more than {MAX_CONTENT_BYTES >> 20} MB, which nobody reads; split it")
+        raise InvalidDocument("content", f"has more than {MAX_CONTENT_BYTES >> 20} MB, which is the limit; split it")
     return content
 
 
 def _text_type(path: Path) -> str | None:
-    """What the file's own name promises, if that is more than a text: what is none is known by its content."""
+    """The text format that the file's name implies; binary formats are recognized by content."""
     return _TEXT_TYPES.get(path.suffix.lower())
 
 
-# --- telling ----------------------------------------------------------------------------------------------------------
+# --- output -----------------------------------------------------------------------------------------------------------
 
 
 def _tell(outcome: Outcome, as_json: bool) -> None:
-    """Nothing, if it did not get as far as a file."""
+    """Print the results; nothing if no file was reached."""
     if as_json and (outcome.added or outcome.failed):
         failed = [{"file": one.file, "code": one.code, "message": one.message} for one in outcome.failed]
         print_json({"added": outcome.added, "failed": failed})
     elif not as_json:
         for one in outcome.added:
-            done = "Already there:" if one.reused else "Kept:"
+            done = "Already there:" if one.reused else "Stored:"
             print(f"{done} {on_one_line(one.file)} as {_line(one.resource)}")
     for failure in outcome.failed:
         tell(failure.code, f"{failure.file}: {failure.message}", None, as_json)
 
 
 def _line(one: Resource) -> str:
-    told = f"{one.id}  {one.name}  {one.media_type}, {counted(one.bytes, 'byte')}, {counted(one.chunks, 'chunk')}"
-    return on_one_line(told if one.external_uri is None else f"{told}, from {one.external_uri}")
+    line = f"{one.id}  {one.name}  {one.media_type}, {counted(one.bytes, 'byte')}, {counted(one.chunks, 'chunk')}"
+    return on_one_line(line if one.external_uri is None else f"{line}, from {one.external_uri}")
 
 
 def _show(receipts: list[ForgetReceipt]) -> None:

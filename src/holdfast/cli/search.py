@@ -13,22 +13,22 @@ from holdfast.cli.options import Filters, Json, Place, StoreOptions, unfolded
 Query = Annotated[list[str], typer.Argument(metavar="QUERY", hidden=True)]
 RecordId = Annotated[
     str | None,
-    typer.Option("--id", metavar="RECORD_ID", help="Say also where this memory or message came, or why it did not."),
+    typer.Option("--id", metavar="RECORD_ID", help="Also show this record's rank, or why it was not found."),
 ]
 
 
 @unfolded
 def search(query: Query, filters: Filters, place: Place, chosen: StoreOptions, as_json: Json = False) -> None:
-    """Find what was said and learned, by meaning and by words, best first.
+    """Search messages and memories by meaning and by words, best first.
 
-    QUERY may be a question. What is given of the scope must match; what is not given matches all.
+    QUERY may be a question. Scope options that are given must match; the others match all.
     """
-    asked = " ".join(query)
+    text = " ".join(query)
     with opened(chosen) as memory:
-        hits = memory.search(asked, **filters.asking(place))
+        hits = memory.search(text, **filters.asking(place))
         warn_of_waiting(memory, place.where())
     if as_json:
-        print_json({"query": asked, "hits": hits})
+        print_json({"query": text, "hits": hits})
         return
     from holdfast.cli import render
 
@@ -47,13 +47,13 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Search, and show each part of each score and the evidence behind each result."""
-    asked = " ".join(query)
+    text = " ".join(query)
     with opened(chosen) as memory:
-        explained = memory.explain(asked, record_id=record_id, **filters.asking(place))
+        explained = memory.explain(text, record_id=record_id, **filters.asking(place))
         warn_of_waiting(memory, place.where())
     if as_json:
-        told = plain(explained)
-        print_json({"query": asked, "understood": told.pop("query"), **told})
+        result = plain(explained)
+        print_json({"query": text, "understood": result.pop("query"), **result})
         return
     from holdfast.cli import render
 

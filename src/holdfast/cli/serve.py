@@ -1,4 +1,4 @@
-"""`serve`: the memory over HTTP, for agents in any language."""
+"""`serve`: serves the memory over HTTP, for agents in any language."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TokenFile = Annotated[
     typer.Option(
         "--operator-token-file",
         metavar="FILE",
-        help="What operators present is the text of this file.  [env: HOLDFAST_OPERATOR_TOKEN]",
+        help="File with the operator token.  [env: HOLDFAST_OPERATOR_TOKEN]",
     ),
 ]
 AllowedHost = Annotated[
@@ -48,18 +48,16 @@ AllowedHost = Annotated[
     typer.Option(
         "--allowed-host",
         metavar="NAME",
-        help="A name to be called by besides localhost; repeatable.  [env: HOLDFAST_ALLOWED_HOSTS]",
+        help="Host name to accept besides localhost; repeatable.  [env: HOLDFAST_ALLOWED_HOSTS]",
     ),
 ]
 PublicUrl = Annotated[
-    str | None, typer.Option("--public-url", metavar="URL", help="How callers reach it, if through a proxy.")
+    str | None, typer.Option("--public-url", metavar="URL", help="Its URL for callers, if behind a proxy.")
 ]
 Certificate = Annotated[
     Path | None, typer.Option("--tls-cert", metavar="FILE", help="Serve HTTPS with this certificate chain.")
 ]
-NoWorker = Annotated[
-    bool, typer.Option("--no-worker", help="Leave background work to `holdfast worker`, which you run beside it.")
-]
+NoWorker = Annotated[bool, typer.Option("--no-worker", help="Leave background jobs to a separate `holdfast worker`.")]
 CertificateKey = Annotated[Path | None, typer.Option("--tls-key", metavar="FILE", help="Its private key.")]
 
 
@@ -78,7 +76,7 @@ def serve(
 ) -> None:
     """Serve the memory over HTTP until Ctrl-C or SIGTERM.
 
-    The store is created if there is none. Without an operator token it listens on this machine alone.
+    The store is created if there is none. Without an operator token it listens on this machine only.
     """
     check_installed("serving")
     from holdfast.gateway import serving
@@ -107,7 +105,7 @@ def serve(
 
 
 def check_installed(what: str) -> None:
-    """Whether there is all that speaks HTTP and counts."""
+    """Raise if a package for HTTP or metrics is missing."""
     if missing := [name for name in _NEEDED if importlib.util.find_spec(name) is None]:
         raise ConfigurationError(f"{what} needs {', '.join(missing)}; install it with: pip install 'holdfast[serve]'")
 
@@ -160,7 +158,7 @@ def _token(file: Path | None) -> str | None:
 
 
 def _tell(at: GatewayConfig, place: str, as_json: bool) -> None:
-    """Where it is, and how to use it: three lines to copy."""
+    """Print the URL, and three commands to copy."""
     store = on_one_line(shown(place))
     if as_json:
         print_json({"url": at.url, "public_url": at.public_url, "store": store}, indent=None)

@@ -1,4 +1,4 @@
-"""`space`: everything of one tenant as a file, out of one store and into another."""
+"""`space`: exports all data of one tenant to a file, and imports it into another store."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from holdfast.errors import InvalidInput
 from holdfast.sdk.exchange import ExchangeOperations
 from holdfast.settings import read_settings
 
-app = typer.Typer(help="Move everything of one tenant, as a file.", rich_markup_mode=None)
+app = typer.Typer(help="Export or import all data of one tenant as a file.", rich_markup_mode=None)
 
 _File = Annotated[Path, typer.Argument(metavar="FILE", help="Such as space.jsonl.")]
 
@@ -46,20 +46,20 @@ def export_space(
     space: Space = None,
     include_private: Annotated[
         bool,
-        typer.Option("--include-private", help="With raw transcripts, private memories, evidence and aliases."),
+        typer.Option("--include-private", help="Include raw transcripts, private memories, evidence and aliases."),
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Write a space to a file, one record per line. What is private stays behind unless it is asked for."""
+    """Export a space to a file, one record per line. Private data is left out unless requested."""
     request = MemorySpaceExportRequest(include_private, file)
 
-    async def exported() -> MemorySpaceExportReport:
+    async def run_export() -> MemorySpaceExportReport:
         async with governed(chosen, _tenant(space)) as (engine, governance):
             operations = ExchangeOperations(engine, LOCAL_OPERATOR, governance)
             return await operations.export_space(request, tell=advance)
 
     with progress("exporting", quiet=as_json) as advance:
-        report = asyncio.run(exported())
+        report = asyncio.run(run_export())
     if as_json:
         print_json(plain(report))
         return
@@ -68,27 +68,27 @@ def export_space(
     print(f"{_memories(counts.memories)} and {counted(counts.resources, 'resource')}", end=" ")
     print(f"of {on_one_line(report.space)} to {on_one_line(str(file))} ({sized(report.size_bytes)}).")
     if not counts.messages and not counts.memories and not counts.redacted:
-        print("There is nothing in that space; --space names another.")
+        print("That space is empty; --space names another.")
     if counts.redacted:
-        told = "" if include_private else "; --include-private exports what is private, too"
-        print(f"{counted(counts.redacted, 'message')} withheld{told}.")
+        hint = "" if include_private else "; --include-private exports private data, too"
+        print(f"{counted(counts.redacted, 'message')} withheld{hint}.")
     print(f"Fingerprint {report.content_fingerprint}")
 
 
 @app.command(name="import")
 @unfolded
 def import_space(file: _File, chosen: OwnStoreOptions, space: Space = None, as_json: Json = False) -> None:
-    """Take a file in that `space export` made. It is checked whole before anything is written; again does no harm."""
-    if not file.exists():  # told before a store is created for it
-        raise InvalidInput("FILE", f"there is none at {file}; `holdfast space export` makes one")
+    """Import a file that `space export` made. It is checked before anything is written; importing again is safe."""
+    if not file.exists():  # checked before a store is created
+        raise InvalidInput("FILE", f"there is no file at {file}; `holdfast space export` makes one")
 
-    async def imported() -> MemorySpaceImportReport:
+    async def run_import() -> MemorySpaceImportReport:
         async with governed(chosen, _tenant(space), create=True) as (engine, governance):
             operations = ExchangeOperations(engine, LOCAL_OPERATOR, governance)
             return await operations.import_space(MemorySpaceImportRequest(file), tell=advance)
 
     with progress("importing", quiet=as_json) as advance:
-        report = asyncio.run(imported())
+        report = asyncio.run(run_import())
     if as_json:
         print_json(plain(report))
     else:
@@ -97,7 +97,7 @@ def import_space(file: _File, chosen: OwnStoreOptions, space: Space = None, as_j
         print(f"{_memories(taken.memories)} and {counted(taken.resources, 'resource')}", end=" ")
         print(f"into {on_one_line(report.space)}. {taken.known:,} were there already.")
         if taken.forgotten:
-            print(f"{taken.forgotten:,} were forgotten here, and were not brought back.")
+            print(f"{taken.forgotten:,} were forgotten here earlier, and were not imported.")
     if not report.accepted:
         raise typer.Exit(ExitCode.PROBLEM)
 

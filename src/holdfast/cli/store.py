@@ -1,4 +1,4 @@
-"""`store`: looking after the file."""
+"""`store`: creates, checks and maintains the store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from holdfast.domain.results import Stats, Verification
 from holdfast.domain.scope import EVERYWHERE
 from holdfast.settings import read_settings
 
-app = typer.Typer(help="Create, measure, check, move and mend the store.", rich_markup_mode=None)
+app = typer.Typer(help="Create, measure, check, copy and repair the store.", rich_markup_mode=None)
 
 
 @app.callback(invoke_without_command=True)
@@ -35,7 +35,7 @@ def store(context: typer.Context) -> None:
 @app.command()
 @unfolded
 def init(chosen: OwnStoreOptions, as_json: Json = False) -> None:
-    """Create an empty store. One that is there already is left as it is."""
+    """Create an empty store. An existing one is not changed."""
     place = shown(location(chosen))
     before = examined(chosen)
     created = before is None or not before.schema
@@ -52,7 +52,7 @@ def init(chosen: OwnStoreOptions, as_json: Json = False) -> None:
 @app.command()
 @unfolded
 def check(chosen: OwnStoreOptions, as_json: Json = False) -> None:
-    """Say what is at the place: engine, schema, size. Changes nothing. Exit code 1 if it cannot be used as it is."""
+    """Show the store's engine, schema and size. Changes nothing. Exit code 1 if it cannot be used as it is."""
     found = examined(chosen)
     ready = found is not None and found.ready
     if as_json:
@@ -63,7 +63,7 @@ def check(chosen: OwnStoreOptions, as_json: Json = False) -> None:
         print(f"{on_one_line(found.store)}: {found.engine}, schema {found.schema} of {found.newest},", end=" ")
         print(f"{sized(found.bytes)}.")
         if found.unfinished:
-            print("It is the target of a copy that is not complete; go on with it: `holdfast store copy FROM TO`.")
+            print("It is the target of an incomplete copy; resume it: `holdfast store copy FROM TO`.")
         elif not ready:
             print("Its schema is older; `holdfast store migrate` brings it up to date, and so does opening it.")
     if not ready:
@@ -91,10 +91,10 @@ def migrate(chosen: OwnStoreOptions, as_json: Json = False) -> None:
 def copy(
     source: Annotated[str, typer.Argument(metavar="FROM", help="A path or a URL, such as memory.db.")],
     target: Annotated[str, typer.Argument(metavar="TO", help="A path or a URL, such as postgresql://host/name.")],
-    replace: Annotated[bool, typer.Option("--replace", help="Remove whatever TO holds first.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="First remove everything that TO holds.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Copy a whole store, between files and PostgreSQL as well, and prove that it arrived. Goes on where it stopped."""
+    """Copy a whole store, also between files and PostgreSQL, and verify the copy. Resumes an interrupted copy."""
     started = time.monotonic()
     with progress("copying", quiet=as_json) as advance:
         copied = holdfast.copy(source, target, replace=replace, tell=advance, settings=read_settings())
@@ -102,7 +102,7 @@ def copy(
     if as_json:
         print_json({"from": shown(source), "to": shown(target), **plain(copied), "seconds": round(seconds, 3)})
         return
-    went = "Went on and copied" if copied.resumed else "Copied"
+    went = "Resumed and copied" if copied.resumed else "Copied"
     print(f"{went} {counted(copied.records, 'record')} ({counted(copied.rows, 'row')}) in {seconds:,.1f} s.", end=" ")
     print("Counts and contents agree.")
 
@@ -110,7 +110,7 @@ def copy(
 @app.command()
 @unfolded
 def stats(place: Place, chosen: StoreOptions, as_json: Json = False) -> None:
-    """Count what is there: in the whole store, or in the scope that is given."""
+    """Count the contents of the whole store, or of the given scope."""
     where = place.where() or whole(chosen)
     with opened(chosen) as memory:
         found = memory.stats(**where)
@@ -121,11 +121,9 @@ def stats(place: Place, chosen: StoreOptions, as_json: Json = False) -> None:
 
     render.show_facts(render.console(), {"store": shown(location(chosen)), **facts(found)})
     if found.without_vectors:
-        print("Those without vectors are found by words only; `holdfast store flush` makes the vectors.")
+        print("Records without vectors are found by words only; `holdfast store flush` makes the vectors.")
     if found.stale_vectors:
-        print(
-            "Those whose vectors wait to be made anew are found by the old ones; `holdfast store flush` makes the new."
-        )
+        print("Records with stale vectors are found by the old ones; `holdfast store flush` makes new ones.")
 
 
 def facts(found: Stats) -> dict[str, str]:
@@ -139,7 +137,7 @@ def facts(found: Stats) -> dict[str, str]:
         "partitions": f"{found.partitions:,}",
         "tombstones": f"{found.tombstones:,}",
         "without vectors": f"{found.without_vectors:,}",
-        **({"vectors to be made anew": f"{found.stale_vectors:,}"} if found.stale_vectors else {}),
+        **({"stale vectors": f"{found.stale_vectors:,}"} if found.stale_vectors else {}),
         "jobs": jobs or "none",
         "embedder": found.embedder,
     }
@@ -166,9 +164,9 @@ def _advice(verification: Verification) -> str:
     if verification.ok:
         return "All is well"
     if all(MENDS.get(finding.check) is Mend.REINDEX for finding in verification.findings):
-        return "Nothing that was said or learned is lost: `holdfast store rebuild` makes the indexes anew"
+        return "No messages or memories are lost: `holdfast store rebuild` rebuilds the indexes"
     if all(finding.check in MENDS for finding in verification.findings):
-        return "Nothing that was said or learned is lost: `holdfast store repair --apply` mends it"
+        return "No messages or memories are lost: `holdfast store repair --apply` repairs it"
     return "Restore the store from a backup"
 
 
@@ -176,14 +174,14 @@ def _advice(verification: Verification) -> str:
 @unfolded
 def repair(
     chosen: OwnStoreOptions,
-    apply: Annotated[bool, typer.Option("--apply", help="Do what is safe, not only say it.")] = False,
+    apply: Annotated[bool, typer.Option("--apply", help="Make the safe repairs, not only list them.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Look for what is broken, and say what a repair would do; --apply does what loses nothing. Exit code 1 if
+    """Find damage, and list the repairs; --apply makes those that lose nothing. Exit code 1 if
     something is left.
     """
     path = own(chosen)
-    with working("looking the store over", quiet=as_json):
+    with working("checking the store", quiet=as_json):
         found = asyncio.run(repair_store(path, read_settings(), embedder=chosen.embedder, apply=apply))
     if as_json:
         print_json({"store": shown(location(chosen)), "sound": found.sound, **plain(found)})
@@ -194,11 +192,11 @@ def repair(
 
 
 _DONE = {
-    Mend.REINDEX: ("records want new vectors", "records got new vectors"),
-    Mend.DROP_ORPHAN_VECTORS: ("vectors of nothing can go", "vectors of nothing are gone"),
-    Mend.DROP_ORPHAN_LINKS: ("links to nothing can go", "links to nothing are gone"),
-    Mend.RELEASE_STUCK_JOBS: ("jobs that nobody works at can be queued again", "stuck jobs were queued again"),
-    Mend.PRUNE_EVENTS: ("events are more than the log may hold", "old events are gone"),
+    Mend.REINDEX: ("records need new vectors", "records got new vectors"),
+    Mend.DROP_ORPHAN_VECTORS: ("orphan vectors can be removed", "orphan vectors were removed"),
+    Mend.DROP_ORPHAN_LINKS: ("orphan links can be removed", "orphan links were removed"),
+    Mend.RELEASE_STUCK_JOBS: ("stuck jobs can be queued again", "stuck jobs were queued again"),
+    Mend.PRUNE_EVENTS: ("events exceed the log's limit", "old events were removed"),
 }
 
 
@@ -213,17 +211,17 @@ def _print_repair(found: StoreRepair) -> None:
             print(on_one_line(f"  {thread.thread.conversation}: {issue.kind}: {issue.detail}"))
     print(f"Checked {counted(found.checked_turns, 'turn')} and every table.", end=" ")
     if found.beyond_repair:
-        print("What cannot be repaired, a backup restores.")
+        print("Restore from a backup what cannot be repaired.")
     elif found.sound:
         print("All is well.")
     else:
-        print("`holdfast store repair --apply` does this; nothing that was said or learned is lost.")
+        print("`holdfast store repair --apply` does this; no messages or memories are lost.")
 
 
 @app.command()
 @unfolded
 def rebuild(chosen: StoreOptions, as_json: Json = False) -> None:
-    """Make all indexes anew from the texts. Search goes on meanwhile."""
+    """Rebuild all indexes from the texts. Search keeps working meanwhile."""
     with opened(chosen) as memory:
         there = memory.stats(space=EVERYWHERE)
         with working(f"rebuilding {counted(there.messages + there.memories, 'record')}", quiet=as_json):
@@ -240,7 +238,7 @@ def rebuild(chosen: StoreOptions, as_json: Json = False) -> None:
 @app.command()
 @unfolded
 def flush(place: Place, chosen: StoreOptions, as_json: Json = False) -> None:
-    """Finish what is waiting: seal the conversation, make missing vectors, learn from what was said."""
+    """Finish pending work: seal the conversation, make missing vectors, extract memories."""
     with opened(chosen) as memory:
         flushed = memory.flush(**place.where())
         do_what_is_due(memory, chosen)
@@ -257,7 +255,7 @@ def flush(place: Place, chosen: StoreOptions, as_json: Json = False) -> None:
 @app.command()
 @unfolded
 def jobs(place: Place, chosen: StoreOptions, as_json: Json = False) -> None:
-    """Show background work, newest first, and how far it has come."""
+    """List background jobs, newest first, with their progress."""
     where = place.where() or whole(chosen)
     with opened(chosen) as memory:
         found = memory.jobs(**where)
@@ -269,7 +267,7 @@ def jobs(place: Place, chosen: StoreOptions, as_json: Json = False) -> None:
         problem = f": {on_one_line(job.error)}" if job.error else ""
         print(f"{job.created_at:%Y-%m-%d %H:%M:%S}  {job.kind}  {job.status}, attempt {job.attempt}{progress}{problem}")
     if not found:
-        print("There is no background work, and there was none.")
+        print("There are no background jobs, and there were none.")
 
 
 def _print_waiting(pending: int, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""`transcript`: what was said in a conversation, as a view shows it, and how its turns live."""
+"""`transcript`: shows conversations through a view, and manages the lifecycle of their turns."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from holdfast.domain.surface.transcripts import (
 from holdfast.sdk.transcripts import TranscriptOperations
 from holdfast.settings import read_settings
 
-app = typer.Typer(help="Look at transcripts, archive, mask or delete turns, and check them.", rich_markup_mode=None)
+app = typer.Typer(help="Show and check transcripts; archive, mask or delete turns.", rich_markup_mode=None)
 T = TypeVar("T")
 
 
@@ -43,39 +43,41 @@ def _option(name: str, metavar: str, explained: str) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Whose:
-    """Which conversation of whom."""
+    """The conversation, its owner and the profile."""
 
     conversation: Annotated[OnlyText, _option("--conversation", "NAME", "The conversation.")] = None
-    chat: Annotated[OnlyText, _option("--chat", "NAME", "A chat that stands for the conversation.")] = None
+    chat: Annotated[OnlyText, _option("--chat", "NAME", "A chat that is an alias of the conversation.")] = None
     channel: Annotated[str, _option("--channel", "NAME", "The channel it came through.")] = DEFAULT_CHANNEL
-    subject: Annotated[OnlyText, _option("--subject", "NAME", "Whom it is about.")] = None
-    agent: Annotated[OnlyText, _option("--agent", "NAME", "The agent whose it is.")] = None
+    subject: Annotated[OnlyText, _option("--subject", "NAME", "The subject it is about.")] = None
+    agent: Annotated[OnlyText, _option("--agent", "NAME", "The agent it belongs to.")] = None
     app: Annotated[OnlyText, _option("--app", "NAME", "The app it belongs to; a gateway's is `default`.")] = None
-    project: Annotated[OnlyText, _option("--project", "NAME", "The project it belongs to; likewise.")] = None
+    project: Annotated[
+        OnlyText, _option("--project", "NAME", "The project it belongs to; a gateway's is `default`.")
+    ] = None
     space: Space = None
     profile: Annotated[
-        str, _option("--profile", "NAME", "Whose budgets hold; one of `holdfast platform profiles`.")
+        str, _option("--profile", "NAME", "The profile that sets the budgets; see `holdfast platform profiles`.")
     ] = DEFAULT_PROFILE
 
     @property
     def scope(self) -> MemoryScope:
         if self.conversation is None and self.chat is None:
-            raise Usage("say which: --conversation NAME, or --chat NAME; what was added without either is in `default`")
+            raise Usage("give --conversation NAME or --chat NAME; messages added without either are in `default`")
         return MemoryScope(self.channel, self.chat, self.conversation)
 
     @property
     def missed(self) -> str:
-        """What to try where nothing was found: the same name is another conversation for everybody."""
+        """Advice if nothing was found: each owner has a conversation of its own by the same name."""
         if self.subject is None and self.agent is None:
-            return " --subject or --agent says whose conversation it is; now it is one that belongs to nobody."
+            return " Give --subject or --agent to name its owner; without them, it is one that belongs to nobody."
         if self.app is None and self.project is None:
-            return " If it is an app's or a project's, name them: --app and --project; a gateway's are `default`."
+            return " If it belongs to an app or a project, give --app and --project; a gateway's are `default`."
         return ""
 
 
-_Limit = Annotated[int, typer.Option("--limit", metavar="N", help="At most so many turns.")]
-_Cursor = Annotated[OnlyText, _option("--cursor", "CURSOR", "Where the page before ended, as it said.")]
-_All = Annotated[bool, typer.Option("--all", help="Every page from there on.")]
+_Limit = Annotated[int, typer.Option("--limit", metavar="N", help="At most N turns.")]
+_Cursor = Annotated[OnlyText, _option("--cursor", "CURSOR", "The cursor that the previous page printed.")]
+_All = Annotated[bool, typer.Option("--all", help="Every following page.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -89,7 +91,7 @@ def transcript(context: typer.Context) -> None:
 def replay(
     whose: Whose,
     chosen: OwnStoreOptions,
-    view: Annotated[str, _option("--view", "VIEW", f"For whom: {', '.join(View)}.")] = View.HOST_UI,
+    view: Annotated[str, _option("--view", "VIEW", f"The audience: {', '.join(View)}.")] = View.HOST_UI,
     limit: _Limit = DEFAULT_PAGE,
     cursor: _Cursor = None,
     everything: _All = False,
@@ -97,7 +99,7 @@ def replay(
 ) -> None:
     """Show a conversation, oldest turn first, as a view shows it.
 
-    What the view may not show stands there as withheld, with the reason.
+    Content that the view may not show is marked as withheld, with the reason.
     """
 
     def page(runtime: TranscriptOperations, after: str | None) -> Awaitable[MemoryTranscriptReplayReport]:
@@ -116,7 +118,7 @@ def export(
     everything: _All = False,
     as_json: Json = False,
 ) -> None:
-    """Show a conversation as it may leave: what is private, masked or deleted stays behind.
+    """Show a conversation for export, without private, masked or deleted content.
 
     With --json, each turn has its citation.
     """
@@ -133,16 +135,16 @@ def lifecycle(
     transition: Annotated[str, typer.Argument(metavar="TRANSITION", help=f"{', '.join(Transition)}.")],
     whose: Whose,
     chosen: OwnStoreOptions,
-    reason: Annotated[str, _option("--reason", "TEXT", "Why; it is kept in the event log, so name no content.")],
-    turn: Annotated[OnlyText, _option("--turn", "ID", "This turn alone; without it, the whole conversation.")] = None,
+    reason: Annotated[str, _option("--reason", "TEXT", "The reason; it goes to the event log, so quote no content.")],
+    turn: Annotated[OnlyText, _option("--turn", "ID", "Only this turn; without it, the whole conversation.")] = None,
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Archive, restore, mask or delete the raw content of turns; or review what that would touch.
+    """Archive, restore, mask or delete the raw content of turns; or review which turns that would affect.
 
     Masked turns can be restored; deleted content is gone from the store, its indexes and its log. So delete_raw shows
-    what it will touch and asks first; without a terminal to ask on, it needs --yes. Memories that were learned from
-    the turns stay, and are named.
+    what it will affect and asks first; without a terminal to ask on, it needs --yes. Memories extracted from the turns
+    stay, and are listed.
     """
     deletes = transition == Transition.DELETE_RAW
     if deletes and not (yes or sys.stdin.isatty()):
@@ -150,23 +152,23 @@ def lifecycle(
             "there is no terminal to ask on; add --yes, or look first with `holdfast transcript lifecycle review`"
         )
 
-    def asked(what: str) -> MemoryTranscriptLifecycleReport:
+    def request_transition(what: str) -> MemoryTranscriptLifecycleReport:
         request = MemoryTranscriptLifecycleRequest(what, reason, whose.scope, turn)
         return _performed(whose, chosen, lambda runtime: runtime.request_transcript_lifecycle(request))
 
     if deletes and not yes:
-        looked = asked(Transition.REVIEW)
-        if not looked.affected_turns:
+        review = request_transition(Transition.REVIEW)
+        if not review.affected_turns:
             if as_json:
-                print_json(looked)
+                print_json(review)
             else:
                 print(f"Nothing was changed: there is no such turn.{whose.missed}")
             return
-        print(f"{_turns(looked)} would be deleted.", file=sys.stderr)
+        print(f"{_turns(review)} would be deleted.", file=sys.stderr)
         if not typer.confirm("Delete their content for good?", err=True):
             print("Nothing was changed.")
             raise typer.Exit(ExitCode.PROBLEM)
-    report = asked(transition)
+    report = request_transition(transition)
     if as_json:
         print_json(report)
     else:
@@ -176,16 +178,16 @@ def lifecycle(
 @app.command()
 @unfolded
 def repair(whose: Whose, chosen: OwnStoreOptions, as_json: Json = False) -> None:
-    """Check that a conversation and what was learned from it hold together. It changes nothing.
+    """Check the consistency of a conversation and the memories extracted from it. It changes nothing.
 
-    It exits with 1 if anything is broken; `holdfast store repair` mends what can be mended.
+    It exits with 1 if anything is broken; `holdfast store repair` repairs what can be repaired.
     """
     request = MemoryTranscriptRepairRequest(whose.scope)
     report = _performed(whose, chosen, lambda runtime: runtime.repair_transcript(request))
     if as_json:
         print_json(report)
     elif not report.checked_turns and not report.issues:
-        # That nothing is broken where nothing was looked at is no answer.
+        # "No issues" would mislead if nothing was checked.
         print(f"There are no turns.{whose.missed}")
     else:
         for issue in report.issues:
@@ -200,19 +202,19 @@ def repair(whose: Whose, chosen: OwnStoreOptions, as_json: Json = False) -> None
         raise typer.Exit(ExitCode.PROBLEM)
 
 
-# --- asking -----------------------------------------------------------------------------------------------------------
+# --- calls ------------------------------------------------------------------------------------------------------------
 
 
 def _performed(whose: Whose, chosen: OwnStoreOptions, call: Callable[[TranscriptOperations], Awaitable[T]]) -> T:
-    """Ask the store itself: a server looks after its own."""
+    """Run one operation on the store directly, not through a server."""
     space = whose.space or read_settings().space
     identity = MemoryIdentity(space, whose.subject, whose.agent, whose.app, whose.project)
 
-    async def asked() -> T:
+    async def run() -> T:
         async with governed(chosen, identity, whose.profile) as (engine, governance):
             return await call(TranscriptOperations(engine, LOCAL_OPERATOR, governance))
 
-    return asyncio.run(asked())
+    return asyncio.run(run())
 
 
 _Page = Callable[[TranscriptOperations, str | None], Awaitable[MemoryTranscriptReplayReport]]
@@ -236,7 +238,7 @@ def _pages(
     _performed(whose, chosen, go_on)
 
 
-# --- showing ----------------------------------------------------------------------------------------------------------
+# --- output -----------------------------------------------------------------------------------------------------------
 
 
 def _print_page(report: MemoryTranscriptReplayReport, whose: Whose, *, as_json: bool, first: bool, last: bool) -> None:
@@ -277,7 +279,7 @@ _DONE = {
     Transition.RESTORE: "restored",
     Transition.MASK: "masked",
     Transition.DELETE_RAW: "deleted",
-    Transition.REVIEW: "looked at",
+    Transition.REVIEW: "reviewed",
 }
 
 
@@ -298,6 +300,6 @@ def _tell(report: MemoryTranscriptLifecycleReport, whose: Whose) -> None:
     if report.derived_memory_refs:
         more = " and more" if report.profile_budget_applied else ""
         named = ", ".join(ref.store_key for ref in report.derived_memory_refs)
-        print(f"Learned from that, and kept: {on_one_line(named)}{more}.")
+        print(f"Memories extracted from them stay: {on_one_line(named)}{more}.")
     if report.scrubbed is False:
-        print("Somebody reads the store just now: the deleted bytes leave its log as soon as nobody does.")
+        print("The store is being read: the deleted bytes leave its log when no reader is left.")

@@ -1,4 +1,4 @@
-"""`user`: who may come in through a server. A key is printed once, alone on stdout; what is said of it, on stderr."""
+"""`user`: users of a server and their keys. A key is printed once, alone on stdout; messages go to stderr."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from holdfast.domain.users import Issued, User
 from holdfast.errors import OutcomeUnknown, UserExists
 from holdfast.inputs import Where
 
-app = typer.Typer(help="Create users, change their keys, and let them in no longer.", rich_markup_mode=None)
+app = typer.Typer(help="Create users, rotate their keys, and revoke them.", rich_markup_mode=None)
 log = logging.getLogger("holdfast.cli")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", hidden=True)]
@@ -38,7 +38,7 @@ def user(context: typer.Context) -> None:
 def create(name: Name, chosen: StoreOptions, space: Space = None, as_json: Json = False) -> None:
     """Create a user and print its key: once, and alone on stdout, as in KEY=$(holdfast user create ana).
 
-    NAME is the subject that the user speaks for. Only a digest of the key is kept.
+    NAME is the user's subject. Only a digest of the key is stored.
     """
     again = _again(chosen, name, space)
     with opened(chosen, create=True) as memory:
@@ -48,9 +48,9 @@ def create(name: Name, chosen: StoreOptions, space: Space = None, as_json: Json 
 @app.command()
 @unfolded
 def rotate(name: Name, chosen: StoreOptions, space: Space = None, as_json: Json = False) -> None:
-    """Give a user a new key, and print it as `create` does. The old one opens nothing from then on.
+    """Replace a user's key, and print the new one as `create` does. The old key is invalid from then on.
 
-    It lets a user in again who was revoked.
+    It also reactivates a revoked user.
     """
     again = _again(chosen, name, space)
     with opened(chosen) as memory:
@@ -60,21 +60,21 @@ def rotate(name: Name, chosen: StoreOptions, space: Space = None, as_json: Json 
 @app.command()
 @unfolded
 def revoke(name: Name, chosen: StoreOptions, space: Space = None, yes: Yes = False, as_json: Json = False) -> None:
-    """Let a user in no longer. It asks first; without a terminal to ask on, it needs --yes.
+    """Revoke a user's key. It asks first; without a terminal to ask on, it needs --yes.
 
-    What the user said stays: `holdfast forget --subject NAME` takes it away.
+    The user's data stays: `holdfast forget --subject NAME` deletes it.
     """
     if not (yes or sys.stdin.isatty()):
         raise Usage("there is no terminal to ask on; add --yes")
     with opened(chosen) as memory:
-        question = f"Shall the key of {on_one_line(name)} open nothing from now on?"
+        question = f"Revoke the key of {on_one_line(name)}?"
         revoked = memory.revoke_user(name, **_where(space)) if yes or typer.confirm(question, err=True) else None
     if as_json:
         print_json({"user": revoked})
     elif revoked is None:
         print("Nothing was changed.")
     else:
-        print(f"Revoked {on_one_line(name)}. `{_again(chosen, name, space)}` lets it in again.")
+        print(f"Revoked {on_one_line(name)}. `{_again(chosen, name, space)}` makes a new key.")
     if revoked is None:
         raise typer.Exit(ExitCode.PROBLEM)
 
@@ -82,7 +82,7 @@ def revoke(name: Name, chosen: StoreOptions, space: Space = None, yes: Yes = Fal
 @app.command(name="list")
 @unfolded
 def list_(chosen: StoreOptions, space: Space = None, limit: Most = None, as_json: Json = False) -> None:
-    """Show the users by name: when each was created, got its present key, or was revoked."""
+    """List users by name, with the dates of creation, of the current key and of revocation."""
     where = _where(space)
     with opened(chosen) as memory:
         found = every(lambda limit, cursor: memory.users(limit=limit, cursor=cursor, **where), limit)
@@ -90,7 +90,7 @@ def list_(chosen: StoreOptions, space: Space = None, limit: Most = None, as_json
             print_json({"users": list(found)})
         else:
             create = advised(chosen, "user create NAME", space=space)
-            print_each(map(_line, found), f"There are no users; `{create}` lets somebody in.")
+            print_each(map(_line, found), f"There are no users; `{create}` creates one.")
 
 
 def _where(space: str | None) -> Where:
@@ -107,20 +107,20 @@ def _asked(memory: holdfast.Memory, name: str, where: Where, again: str, *, rota
     except UserExists:
         problem = f"there is a user {name!r:.80} already, or one who was revoked; `{again}` gives it a new key"
     except OutcomeUnknown:
-        log.warning("if it was done, nobody knows the key; `%s` makes another", again)
+        log.warning("if it was done, the key is lost; `%s` makes another", again)
         raise
     raise UserExists(problem)
 
 
 def _show(issued: Issued, again: str, as_json: bool) -> None:
-    """The key is nowhere else, so whoever cannot be told must know it."""
+    """Print the key. It is stored nowhere else, so a failure to print it is logged."""
     name = issued.user.id
     try:
         if as_json:
             print_json(issued)
         else:
             done = "Created" if issued.created else "There is a new key for"
-            print(f"{done} {on_one_line(name)}. The key is shown this once; keep it:", file=sys.stderr, flush=True)
+            print(f"{done} {on_one_line(name)}. The key is shown only once; keep it:", file=sys.stderr, flush=True)
             print(issued.key)
         sys.stdout.flush()
     except OSError:
@@ -129,9 +129,9 @@ def _show(issued: Issued, again: str, as_json: bool) -> None:
 
 
 def _line(one: User) -> str:
-    told = [f"{moment(one.created_at)}  {on_one_line(one.id)}"]
+    parts = [f"{moment(one.created_at)}  {on_one_line(one.id)}"]
     if one.rotated_at is not None:
-        told.append(f"new key {moment(one.rotated_at)}")
+        parts.append(f"new key {moment(one.rotated_at)}")
     if one.revoked_at is not None:
-        told.append(f"revoked {moment(one.revoked_at)}")
-    return "  ".join(told)
+        parts.append(f"revoked {moment(one.revoked_at)}")
+    return "  ".join(parts)

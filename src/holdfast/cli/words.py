@@ -1,4 +1,4 @@
-"""Small words around numbers and times, the same everywhere."""
+"""Formats counts, sizes and times, the same everywhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`worker`: background work in a process of its own, as many beside each other as the store can take."""
+"""`worker`: background jobs in a separate process; as many processes per store as it can serve."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ _STOPS = (signal.SIGINT, signal.SIGTERM)
 Place = Annotated[
     str | None, typer.Argument(metavar="STORE", help="A path or a postgresql:// URL; the same as --store.")
 ]
-Once = Annotated[bool, typer.Option("--once", help="Do what is due, and end. Exit code 1 if something failed.")]
+Once = Annotated[bool, typer.Option("--once", help="Run the due jobs, then exit. Exit code 1 if a job failed.")]
 AtOnce = Annotated[
     int | None,
-    typer.Option("--jobs", metavar="N", help="Work on so many at once.  [env: HOLDFAST_WORKER_JOBS; default: 4]"),
+    typer.Option("--jobs", metavar="N", help="Run up to N jobs at once.  [env: HOLDFAST_WORKER_JOBS; default: 4]"),
 ]
 Kinds = Annotated[
-    str | None, typer.Option("--kinds", metavar="KINDS", help="Only these, by commas, such as extract,deliver.")
+    str | None, typer.Option("--kinds", metavar="KINDS", help="Only these, comma-separated, such as extract,deliver.")
 ]
 
 MetricsPort = Annotated[
-    int, typer.Option("--metrics-port", metavar="PORT", help="Show its metrics to Prometheus on this port; 0: nowhere.")
+    int, typer.Option("--metrics-port", metavar="PORT", help="Serve Prometheus metrics on this port; 0: off.")
 ]
 MetricsHost = Annotated[
     str | None,
-    typer.Option("--metrics-host", metavar="ADDRESS", help="Show them on this address.  [default: 127.0.0.1]"),
+    typer.Option("--metrics-host", metavar="ADDRESS", help="Serve metrics on this address.  [default: 127.0.0.1]"),
 ]
 
 
@@ -69,36 +69,36 @@ def worker(
     metrics_host: MetricsHost = None,
     as_json: Json = False,
 ) -> None:
-    """Do the store's background work until Ctrl-C or SIGTERM.
+    """Run background jobs until Ctrl-C or SIGTERM.
 
-    Any number of workers may run on one store. One that is killed loses nothing: another takes over when its lease
-    ends.
+    Any number of workers may run on one store. If one is killed, nothing is lost: another takes over when its lease
+    expires.
     """
     settings = read_settings()
-    wanted = None if kinds is None else _kinds(kinds)
+    selected = None if kinds is None else _kinds(kinds)
     at_once = settings.worker_jobs if jobs is None else jobs
     if not 1 <= at_once <= 64:
-        raise Usage(f"--jobs: {at_once} is not within 1 and 64")
+        raise Usage(f"--jobs: {at_once} is not between 1 and 64")
     if place is not None:
         if chosen.store is not None:
             raise Usage("the store is given twice; name it once, as STORE or with --store")
         chosen = replace(chosen, store=place)
     path = own(chosen)
     with _scraped(settings, metrics_host, metrics_port, once=once) as metrics, _logged(as_json):
-        work = _worked(path, chosen, settings, at_once, wanted, metrics, once=once, as_json=as_json)
+        work = _worked(path, chosen, settings, at_once, selected, metrics, once=once, as_json=as_json)
         raise typer.Exit(asyncio.run(work))
 
 
 @contextlib.contextmanager
 def _scraped(settings: Settings, host: str | None, port: int, *, once: bool) -> Iterator[Scraping | None]:
-    """Where its metrics are shown while this lasts, if they are to be."""
+    """Serve metrics while the context is open, if there is a port."""
     if not port:
         if host is not None:
-            raise Usage("--metrics-host: on which port? give --metrics-port too")
+            raise Usage("--metrics-host: needs a port; give --metrics-port too")
         yield None
         return
     if once:
-        raise Usage("--metrics-port: with --once there would be nobody left to ask; leave one of them out")
+        raise Usage("--metrics-port: --once exits before metrics can be read; leave one of them out")
     check_installed("showing metrics")
     from holdfast.gateway.scraping import Scraping, scraped_at
 
@@ -110,11 +110,11 @@ def _scraped(settings: Settings, host: str | None, port: int, *, once: bool) -> 
         scraping.close()
 
 
-def _kinds(given: str) -> frozenset[JobKind]:
-    names = [name.strip() for name in given.split(",") if name.strip()]
+def _kinds(text: str) -> frozenset[JobKind]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
     unknown = [name for name in names if name not in set(JobKind)]
     if unknown or not names:
-        named = f"there is no kind of job {on_one_line(unknown[0])!r}" if unknown else "names no kind of job"
+        named = f"there is no job kind {on_one_line(unknown[0])!r}" if unknown else "names no job kind"
         raise Usage(f"--kinds: {named}; give some of {', '.join(JobKind)}")
     return frozenset(map(JobKind, names))
 
@@ -144,7 +144,7 @@ async def _worked(
     )
     try:
         if kinds and (missing := kinds - engine.crew.kinds):
-            raise Usage(f"--kinds: {', '.join(sorted(missing))} cannot be done here; maintain needs HOLDFAST_MODEL")
+            raise Usage(f"--kinds: {', '.join(sorted(missing))} cannot run here; maintain needs HOLDFAST_MODEL")
         if once:
             done = await engine.crew.drain()
             return _told(chosen, done, engine.crew.failures, engine.crew.ended_badly, as_json)
@@ -156,10 +156,10 @@ async def _worked(
 
 
 async def _until_stopped(engine: Engine, patience_seconds: float, tell: Callable[[], None]) -> None:
-    """Signals are heard before it `tell`s that it works. The first lets what is under way end, for a while; the second
-    does not.
+    """Run jobs until a signal. The first lets running jobs finish within `patience_seconds`; the second does not.
 
-    What has not ended by then is given back when the engine closes.
+    Signal handlers are installed before `tell` reports the start. Unfinished jobs are released when the engine
+    closes.
     """
     stopping, hurried = asyncio.Event(), asyncio.Event()
 
@@ -191,13 +191,13 @@ async def _first(work: asyncio.Task[None], other: Coroutine[Any, Any, Any]) -> N
 
 @contextlib.contextmanager
 def _heard(stop: Callable[[], None]) -> Iterator[None]:
-    """While this lasts, `stop` is called for each signal that asks to end."""
+    """Call `stop` on each SIGINT or SIGTERM while the context is open."""
     loop = asyncio.get_running_loop()
 
-    def asked(number: int, frame: FrameType | None) -> None:
+    def on_signal(number: int, frame: FrameType | None) -> None:
         loop.call_soon_threadsafe(stop)
 
-    before = {number: signal.signal(number, asked) for number in _STOPS}
+    before = {number: signal.signal(number, on_signal) for number in _STOPS}
     try:
         yield
     finally:
@@ -208,8 +208,8 @@ def _heard(stop: Callable[[], None]) -> Iterator[None]:
 def _tell(path: str, engine: Engine, settings: Settings, jobs: int, metrics: Scraping | None, as_json: bool) -> None:
     store, kinds = on_one_line(shown(path)), sorted(engine.crew.kinds)
     if as_json:
-        told = {"store": store, "kinds": kinds, "jobs": jobs, "lease_seconds": settings.job_lease_seconds}
-        print_json(told if metrics is None else {**told, "metrics": metrics.url}, indent=None)
+        facts = {"store": store, "kinds": kinds, "jobs": jobs, "lease_seconds": settings.job_lease_seconds}
+        print_json(facts if metrics is None else {**facts, "metrics": metrics.url}, indent=None)
     else:
         at = "" if metrics is None else f" Metrics: {metrics.url}."
         print(f"Holdfast works on {store}: {', '.join(kinds)}; {counted(jobs, 'job')} at once.{at} Ctrl-C stops it.")
@@ -219,7 +219,7 @@ def _tell(path: str, engine: Engine, settings: Settings, jobs: int, metrics: Scr
 def _told(
     chosen: StoreOptions, done: int, failures: int, ended: Mapping[tuple[str, JobKind], int], as_json: bool
 ) -> ExitCode:
-    """What failed is tried again later, or has ended for good; then somebody must act, and is told where to look."""
+    """Report a `--once` run. Failed jobs are retried later, or ended for good; for those, say where to look."""
     for_good = sum(ended.values())
     again = failures - for_good
     if as_json:
@@ -227,16 +227,16 @@ def _told(
     elif failures:
         print(f"{counted(done - failures, 'job')} done, {failures:,} failed:")
         if again:
-            print(f"  {again:,} tried again later; `{advised(chosen, 'store jobs')}` shows what waits.")
+            print(f"  {again:,} will be retried later; `{advised(chosen, 'store jobs')}` shows them.")
         for look, number in sorted(_where_ended(chosen, ended).items()):
-            print(f"  {number:,} ended for good; `{look}` shows what did.")
+            print(f"  {number:,} ended for good; `{look}` shows them.")
     else:
         print(f"{counted(done, 'job')} done.")
     return ExitCode.PROBLEM if failures else ExitCode.OK
 
 
 def _where_ended(chosen: StoreOptions, ended: Mapping[tuple[str, JobKind], int]) -> Counter[str]:
-    """How many, by the command that shows them: of each company, its deliveries, and its other jobs."""
+    """Count ended jobs by the command that shows them: per company, its deliveries and its other jobs."""
     found: Counter[str] = Counter()
     for (space, kind), number in ended.items():
         of_deliveries = kind is JobKind.DELIVER
@@ -248,7 +248,7 @@ def _where_ended(chosen: StoreOptions, ended: Mapping[tuple[str, JobKind], int])
 
 @contextlib.contextmanager
 def _logged(as_json: bool) -> Iterator[None]:
-    """What it does, a line each on stderr."""
+    """Log each worker event as one line on stderr."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Lines(as_json))
     logger = logging.getLogger("holdfast.worker")
@@ -265,7 +265,7 @@ def _logged(as_json: bool) -> Iterator[None]:
 
 
 class _Lines(logging.Formatter):
-    """Of an exception only its name is written: its text may hold anything."""
+    """Formats one line per record. Of an exception, only the class name: its text may hold anything."""
 
     def __init__(self, as_json: bool) -> None:
         super().__init__()

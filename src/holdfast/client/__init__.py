@@ -1,4 +1,4 @@
-"""Holdfast's clients: the Memory Gateway's three calls for agents, and what `holdfast.open("http://…")` stands on."""
+"""Holdfast's clients: the Memory Gateway's client for agents, and the transport of `holdfast.open("http://…")`."""
 
 from __future__ import annotations
 

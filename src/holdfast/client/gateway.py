@@ -1,9 +1,9 @@
 """The Memory Gateway's client for agents: `search` before a run, `add` and `flush` after it.
 
-Payloads are exactly those of the gateway's contract, the key among them. `add` and `flush` are never sent twice: if the
-first was done and its answer lost, a turn would be there twice. `search` is repeated only if `retries` says so, within
-the same deadline. What goes wrong is a `GatewayError` that says which call it was and how it ended, and nothing of what
-was sent or answered.
+Payloads are exactly those of the gateway's contract, including the key. `add` and `flush` are never sent twice: if the
+first call succeeded and its answer was lost, a turn would be stored twice. `search` is repeated only if `retries` says
+so, within the same deadline. A failure is a `GatewayError` that names the call and its outcome, and nothing of what was
+sent or answered.
 """
 
 from __future__ import annotations
@@ -36,29 +36,29 @@ MAX_TOP_K = 100
 MAX_RETRIES = 10
 _FIRST_WAIT_SECONDS = 0.2
 _CHAT = "chat:"
-# A hundred results of some pages each. Whatever is larger is no answer to what was asked.
+# A hundred results of some pages each. Anything larger is not a valid answer.
 _MAX_ANSWER_BYTES = 2_000_000
-# Reading a million empty lists would take longer than some deadlines.
+# Parsing a million empty lists would take longer than some deadlines.
 _MAX_ANSWER_PARTS = 200_000
 
 
 class Category(StrEnum):
-    """How a call ended that did not succeed."""
+    """The outcome of a failed call."""
 
     UNREACHABLE = "unreachable"  # nothing was sent
-    LOST = "lost"  # sent, and no answer came: whether it was done is not known
+    LOST = "lost"  # sent, and no answer came: the outcome is unknown
     UNAUTHORIZED = "unauthorized"
     LIMITED = "limited"  # too many requests; nothing was done
     REFUSED = "refused"
-    FAILED = "failed"  # the gateway's own doing
-    MALFORMED = "malformed"  # an answer that is none
+    FAILED = "failed"  # an error of the gateway itself
+    MALFORMED = "malformed"  # not a valid answer
 
 
 _PASSING = frozenset({Category.UNREACHABLE, Category.LOST, Category.LIMITED, Category.FAILED})
 
 
 class GatewayError(HoldfastError):
-    """A call to the gateway did not succeed. It holds no key, no body, and nothing that was answered."""
+    """A call to the gateway failed. The error holds no key, no body, and nothing that was answered."""
 
     code: ClassVar[str] = "gateway_error"
 
@@ -92,7 +92,7 @@ class ChatMessage:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A result. `raw` is whatever else the gateway keeps of it; it is not for a model."""
+    """A search result. `raw` is the gateway's other data about it; it is not for a model."""
 
     id: str | None
     session_id: str | None
@@ -105,7 +105,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """What `add` and `flush` were answered with."""
+    """The answer to `add` or `flush`."""
 
     session_id: str
     status: str | None
@@ -127,7 +127,7 @@ class GatewayClient:
         timeout_seconds: float = 10.0,
         retries: int = 0,
     ) -> None:
-        """`timeout_seconds` bounds each call in all. `retries` is how often a search that failed is repeated."""
+        """`timeout_seconds` bounds each call in total. `retries` is the number of retries of a failed search."""
         for name, value in (("user_id", user_id), ("app_id", app_id), ("project_id", project_id)):
             check_part(name, value)
         self._key = user_key if isinstance(user_key, Secret) else Secret(user_key, "user_key")
@@ -135,20 +135,20 @@ class GatewayClient:
         self._who = {"user_id": user_id}
         self._where = {"app_id": app_id, "project_id": project_id}
         seconds = checked_seconds(timeout_seconds, "timeout_seconds")
-        # The contract has the key in the body.
+        # The contract puts the key into the body, so the transport gets none.
         self._line = Line(checked_url(base_url, "base_url"), None, seconds, max_answer_bytes=_MAX_ANSWER_BYTES)
 
     @classmethod
     def from_env(cls, *, app_id: str = "default", project_id: str = "default", retries: int = 0) -> Self:
-        """From MEMORY_GATEWAY_BASE_URL, _USER_ID, _USER_KEY and _TIMEOUT_SECONDS."""
-        found = read_gateway_client_settings()
+        """Read MEMORY_GATEWAY_BASE_URL, _USER_ID, _USER_KEY and _TIMEOUT_SECONDS."""
+        settings = read_gateway_client_settings()
         return cls(
-            found.base_url,
-            found.user_id,
-            Secret(found.user_key.get_secret_value(), "MEMORY_GATEWAY_USER_KEY"),
+            settings.base_url,
+            settings.user_id,
+            Secret(settings.user_key.get_secret_value(), "MEMORY_GATEWAY_USER_KEY"),
             app_id=app_id,
             project_id=project_id,
-            timeout_seconds=found.timeout_seconds,
+            timeout_seconds=settings.timeout_seconds,
             retries=retries,
         )
 
@@ -156,7 +156,7 @@ class GatewayClient:
         return f"{type(self).__name__}({self._line.url!r}, {self._who['user_id']!r})"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a gateway client holds connections and a key; make it again at the other end")
+        raise TypeError("a gateway client holds connections and a key; do not pickle it, make a new one instead")
 
     async def __aenter__(self) -> Self:
         return self
@@ -177,7 +177,7 @@ class GatewayClient:
         radius: float | None = None,
         filters: Mapping[str, Any] | None = None,
     ) -> tuple[Found, ...]:
-        """What the gateway recalls of the conversation, of resources, or of all of the user's memory."""
+        """Search the conversation, resources, or all of the user's memory."""
         check_part("conversation_id", conversation_id)
         payload = {
             "conversation_id": conversation_id,
@@ -190,22 +190,22 @@ class GatewayClient:
         payload |= {name: value for name, value in further.items() if value is not None}
         answer = await self._repeated("search", "/memories/search", payload)
         results = answer.get("results")
-        # No more than was asked for, however many there are.
-        wanted = results[:top_k] if isinstance(results, list) else None
-        if wanted is None or not all(isinstance(result, dict) for result in wanted):
+        # A gateway may send more than `top_k`.
+        hits = results[:top_k] if isinstance(results, list) else None
+        if hits is None or not all(isinstance(result, dict) for result in hits):
             raise GatewayError("search", "/memories/search", 200, Category.MALFORMED)
-        return tuple(_found(result) for result in wanted)
+        return tuple(_found(result) for result in hits)
 
     async def add(self, conversation_id: str, messages: Iterable[ChatMessage]) -> Accepted:
-        """Add one turn. Sent exactly once, whatever happens."""
+        """Add one turn. Sent exactly once, never retried."""
         return await self._written("add", conversation_id, {"messages": _written(messages)})
 
     async def flush(self, conversation_id: str) -> Accepted:
-        """Have the gateway take in what was added. Sent exactly once, whatever happens."""
+        """Have the gateway process what was added. Sent exactly once, never retried."""
         return await self._written("flush", conversation_id, {})
 
     async def close(self) -> None:
-        """Finish what is under way, and let go of the connections."""
+        """Wait for calls in progress, and close the connections."""
         await self._line.close()
 
     async def _written(self, operation: str, conversation_id: str, more: dict[str, Any]) -> Accepted:
@@ -221,7 +221,7 @@ class GatewayClient:
         )
 
     async def _repeated(self, operation: str, path: str, payload: dict[str, Any]) -> dict[str, Any]:
-        """Only for what changes nothing. All attempts together have one deadline."""
+        """Call with retries; only for calls that change nothing. All attempts share one deadline."""
         until = time.monotonic() + self._line.timeout_seconds
         for attempt in range(self._retries):
             try:
@@ -243,7 +243,7 @@ class GatewayClient:
             if answer is not None:
                 return answer
             failure = GatewayError(operation, path, reply.status, _category(reply.status))
-        # Raised apart from what was caught: nothing of the request is left in the chain.
+        # Raised outside `except`, so that the exception chain holds nothing of the request.
         raise failure
 
     def _body(self, payload: dict[str, Any]) -> Body:
@@ -252,7 +252,7 @@ class GatewayClient:
                 json.dumps({**self._who, "user_key": self._key.revealed(), **payload}, allow_nan=False).encode()
             )
         except (TypeError, ValueError):
-            problem = "holds something that cannot be written as JSON"
+            problem = "holds a value that cannot be written as JSON"
         raise InvalidInput("request", problem)
 
 
@@ -273,23 +273,23 @@ def _category(status: int) -> Category:
     return known.get(status) or (Category.FAILED if status >= 500 else Category.REFUSED)
 
 
-def _scopes(given: Iterable[str]) -> list[str]:
-    found = [given] if isinstance(given, str) else list(given)
-    if not found or not all(name in SCOPES for name in found):
-        raise InvalidInput("scope", f"must be some of {', '.join(SCOPES)}")
-    return list(dict.fromkeys(found))
+def _scopes(scope: Iterable[str]) -> list[str]:
+    names = [scope] if isinstance(scope, str) else list(scope)
+    if not names or not all(name in SCOPES for name in names):
+        raise InvalidInput("scope", f"must be one or more of {', '.join(SCOPES)}")
+    return list(dict.fromkeys(names))
 
 
 def _written(messages: Iterable[ChatMessage]) -> list[dict[str, Any]]:
-    found = list(messages)
-    if not found or not all(isinstance(message, ChatMessage) for message in found):
+    turn = list(messages)
+    if not turn or not all(isinstance(message, ChatMessage) for message in turn):
         raise InvalidInput("messages", "expected at least one ChatMessage")
-    for index in range(1, len(found)):
-        if found[index].timestamp < found[index - 1].timestamp:
+    for index in range(1, len(turn)):
+        if turn[index].timestamp < turn[index - 1].timestamp:
             raise InvalidInput(f"messages[{index}].timestamp", "is earlier than the one before; give them in order")
     return [
         {"sender_id": each.sender_id, "role": each.role, "timestamp": each.timestamp, "content": each.content}
-        for each in found
+        for each in turn
     ]
 
 
@@ -321,7 +321,7 @@ def _blocking(
 
 
 class BlockingGatewayClient:
-    """The same for code that is not asynchronous: `BlockingGatewayClient(GatewayClient.from_env())`."""
+    """The blocking form of the client: `BlockingGatewayClient(GatewayClient.from_env())`."""
 
     def __init__(self, client: GatewayClient) -> None:
         self._client = client
@@ -331,11 +331,11 @@ class BlockingGatewayClient:
         return f"Blocking{self._client!r}"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a gateway client holds connections and a key; make it again at the other end")
+        raise TypeError("a gateway client holds connections and a key; do not pickle it, make a new one instead")
 
     @classmethod
     def from_env(cls, *, app_id: str = "default", project_id: str = "default", retries: int = 0) -> Self:
-        """As `GatewayClient.from_env`."""
+        """Read the same variables as `GatewayClient.from_env`."""
         return cls(GatewayClient.from_env(app_id=app_id, project_id=project_id, retries=retries))
 
     search = _blocking(GatewayClient.search)
@@ -343,7 +343,7 @@ class BlockingGatewayClient:
     flush = _blocking(GatewayClient.flush)
 
     def close(self) -> None:
-        """Finish what is under way, and let go of the connections. Closing twice is closing once."""
+        """Wait for calls in progress, and close the connections. Idempotent."""
         if not self._portal.closed:
             self._portal.run(self._client.close())
             self._portal.close()

@@ -1,7 +1,7 @@
-"""The line to a server: pooled connections, one total deadline per call, no call ever made twice.
+"""HTTP transport: pooled connections, one total deadline per call, and no retries.
 
-Whoever gets no answer learns whether the request may have reached the server: that decides if trying again is safe.
-An event loop has connections of its own, and so has a process after a fork; nothing of one is used in another.
+If no response comes, the error says whether the request may have reached the server: that decides if a retry is safe.
+Each event loop has its own connections, and so has a process after a fork; none are shared.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from holdfast.domain.secret import Secret
 from holdfast.errors import StoreClosed
 
 _MOST_CONNECTIONS = 100
-# Less than servers keep an idle connection for: one that is just being closed would lose a call.
+# Shorter than a server's keep-alive: a call on a connection that is just being closed would be lost.
 _IDLE_SECONDS = 4.0
 _PIECE_BYTES = 64 * 1024
 
-# Hears of a request's body how many bytes are out, and of how many.
+# Progress callback: the bytes of a request's body sent so far, and their total.
 Sending = Callable[[int, int], None]
 
 
 class Lost(Exception):
-    """No answer came. `sent` says whether the request may have reached the server."""
+    """No response came. `sent` is true if the request may have reached the server."""
 
     def __init__(self, reason: str, *, sent: bool) -> None:
         super().__init__(reason)
@@ -42,7 +42,7 @@ class Lost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back, whoever wrote it."""
+    """An HTTP response, from the server or from a proxy."""
 
     status: int
     media_type: str
@@ -51,7 +51,7 @@ class Reply:
 
 
 class Body:
-    """What is sent where a key is in it: no representation shows it, nor does a traceback with what its frames hold."""
+    """A request body that holds a key: neither its representation nor a traceback's frames show the content."""
 
     __slots__ = ("_content",)
 
@@ -66,7 +66,7 @@ class Body:
 
 
 class _Bearer(httpx2.Auth):
-    """Puts the key into the header at the last moment, so that nothing else ever holds it."""
+    """Adds the key to the header at the last moment, so that nothing else ever holds it."""
 
     def __init__(self, key: Secret) -> None:
         self._key = key
@@ -77,7 +77,7 @@ class _Bearer(httpx2.Auth):
 
 
 class _Pool:
-    """The connections of one event loop, and how many calls are under way on them."""
+    """The connections of one event loop, and the number of calls in progress on them."""
 
     def __init__(self, client: httpx2.AsyncClient) -> None:
         self.client = client
@@ -97,7 +97,7 @@ class _Pool:
                 self._quiet.set()
 
     async def close(self) -> None:
-        """After what is under way; each of those calls has its deadline."""
+        """Close after the calls in progress; each of them has a deadline."""
         await self._quiet.wait()
         await self.client.aclose()
 
@@ -112,7 +112,7 @@ class Line:
         *,
         max_answer_bytes: int | None = None,
     ) -> None:
-        """An answer larger than `max_answer_bytes` is not read to its end; what came of it is a `Reply` without it."""
+        """A response larger than `max_answer_bytes` is not read to its end, and is returned without its body."""
         self.url = url
         self.timeout_seconds = timeout_seconds
         self._sending = sending
@@ -128,7 +128,7 @@ class Line:
         return f"Line({self.url!r})"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a line to a server holds connections and a key; open it again at the other end")
+        raise TypeError("a transport holds connections and a key; do not pickle it, open it again in the other process")
 
     async def call(
         self,
@@ -139,9 +139,9 @@ class Line:
         timeout_seconds: float | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
-        """The answer, or `Lost`. What went wrong is told anew: what was caught may hold the request, key and all."""
+        """Send a request. An error is raised without its cause, which may hold the request and its key."""
         seconds = timeout_seconds or self.timeout_seconds
-        # From here on: the first call to a server opens a pool, and with TLS that takes a while.
+        # The deadline includes opening the pool, which takes a while with TLS.
         until = asyncio.get_running_loop().time() + seconds
         sent = _Sent()
         async with self._pool().call() as client:
@@ -165,7 +165,7 @@ class Line:
     ) -> Reply:
         if not await self._name.found():
             raise httpx2.ConnectError("there is no host of this name")
-        asked = client.stream(
+        request = client.stream(
             method,
             self.url + path,
             content=_pieces(body, self._sending) if isinstance(body, bytes) and self._sending else body,
@@ -173,11 +173,11 @@ class Line:
             auth=self._auth,
             extensions={"trace": sent.note},
         )
-        async with asked as response:
-            answered = response.headers
-            media_type = answered.get("content-type", "").partition(";")[0].strip().lower()
+        async with request as response:
+            response_headers = response.headers
+            media_type = response_headers.get("content-type", "").partition(";")[0].strip().lower()
             found = await _read(response, self._max_answer_bytes)
-            return Reply(response.status_code, media_type, found, answered.get("retry-after"))
+            return Reply(response.status_code, media_type, found, response_headers.get("retry-after"))
 
     def _pool(self) -> _Pool:
         loop = asyncio.get_running_loop()
@@ -185,7 +185,7 @@ class Line:
             if self._closed:
                 raise StoreClosed("this memory was closed; open it again")
             if os.getpid() != self._process:
-                # The connections are the other process's too: what is sent on them would be mixed up.
+                # After a fork, both processes have these connections: their requests would be mixed up.
                 self._pools, self._process = {}, os.getpid()
                 self._name = Name(self.url)
             if loop not in self._pools:
@@ -195,7 +195,7 @@ class Line:
             return self._pools[loop]
 
     async def close(self) -> None:
-        """Let nobody in any more, and wait for those who are in. Closing twice is closing once."""
+        """Refuse new calls, and wait for those in progress. Idempotent."""
         with self._lock:
             self._closed = True
             pools = self._pools if os.getpid() == self._process else {}
@@ -213,29 +213,29 @@ def _of_body(body: bytes | Body | None) -> dict[str, str]:
 
 
 async def _read(response: httpx2.Response, most: int | None) -> bytes:
-    """The answer's body, or nothing if it is larger than `most`; the rest of it is then never read.
+    """Return the body, or nothing if it is larger than `most`; the rest of it is then never read.
 
-    Bounded, it is taken as it came: unpacked, a small one could be of any size. We ask for none that is packed.
+    A bounded body is not decompressed: a small one could unpack to any size. We request no compression.
     """
     if most is None:
         return await response.aread()
-    found = bytearray()
+    content = bytearray()
     async for piece in response.aiter_raw():
-        found += piece
-        if len(found) > most:
+        content += piece
+        if len(content) > most:
             return b""
-    return bytes(found)
+    return bytes(content)
 
 
 async def _pieces(body: bytes, sending: Sending) -> AsyncIterator[bytes]:
-    """The body bit by bit; whoever asks for the next has sent the one before."""
+    """Yield the body in pieces. A request for the next piece means that the one before was sent."""
     for start in range(0, len(body), _PIECE_BYTES):
         yield body[start : start + _PIECE_BYTES]
         sending(min(start + _PIECE_BYTES, len(body)), len(body))
 
 
 class _Sent:
-    """Notes when the request goes out. Before that, nothing can have come of it."""
+    """Records when the request goes out. Before that, it can have had no effect."""
 
     def __init__(self) -> None:
         self.begun = False
@@ -248,34 +248,34 @@ class _Sent:
 def _client(url: str) -> httpx2.AsyncClient:
     host = urlsplit(url).hostname or ""
     own = host == "localhost" or host == "::1" or host.startswith("127.")
-    # Reading the certificates takes long, and without TLS nobody asks for them.
+    # Loading the certificates is slow, and only TLS needs them.
     context: ssl.SSLContext | bool = url.startswith("https://")
     return httpx2.AsyncClient(
-        timeout=None,  # the one deadline is around the whole call
+        timeout=None,  # one deadline covers the whole call
         verify=context,
         limits=httpx2.Limits(max_connections=_MOST_CONNECTIONS, keepalive_expiry=_IDLE_SECONDS),
         headers={"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "holdfast"},
-        # No proxy knows this machine as itself.
+        # A proxy cannot reach this machine's loopback addresses.
         mounts={"http://": None, "https://": None, "all://": None} if own else None,
     )
 
 
 _REASONS: tuple[tuple[type[Exception], str], ...] = (
     (httpx2.ConnectError, "cannot be reached"),
-    (httpx2.InvalidURL, "cannot be reached: no host can have that name"),
-    (UnicodeError, "cannot be reached: no host can have that name"),
-    (httpx2.ProxyError, "cannot be reached by way of the proxy"),
+    (httpx2.InvalidURL, "cannot be reached: the host name is invalid"),
+    (UnicodeError, "cannot be reached: the host name is invalid"),
+    (httpx2.ProxyError, "cannot be reached through the proxy"),
     (httpx2.RemoteProtocolError, "hung up, or answered something that is not HTTP"),
-    (httpx2.TransportError, "was lost before it answered"),
+    (httpx2.TransportError, "lost the connection before it answered"),
 )
 
 
 def _reason(error: Exception, *, reached: bool) -> str:
-    """In our own words: those of a driver may quote what was sent."""
+    """Describe the error in our own words: a driver's may quote what was sent."""
     if _caused_by(error, lambda cause: isinstance(cause, ssl.SSLCertVerificationError)):
-        return "shows a certificate that is not trusted"
+        return "has a certificate that is not trusted"
     if _caused_by(error, lambda cause: isinstance(cause, ssl.SSLError)) and not reached:
-        return "does not speak TLS as it should"
+        return "failed the TLS handshake"
     return next((reason for kind, reason in _REASONS if isinstance(error, kind)), f"failed ({type(error).__name__})")
 
 

@@ -1,9 +1,8 @@
-"""Looking up a server's name where nobody has to wait for it.
+"""DNS lookup of a server's name that blocks no other work.
 
-The system's lookup can be neither bounded nor cancelled, and where a name server is silent it takes half a minute. On
-an event loop it would hold one of the few threads that all else there shares, and the end of the program with it. So a
-name is first looked up in a thread of its own, one at a time; whoever asks for a connection waits for that as long as
-its deadline allows.
+The system's lookup can be neither bounded nor cancelled, and with a silent name server it takes half a minute. On an
+event loop it would occupy one of the few threads that everything there shares, and delay the program's end. So a name
+is first looked up in a thread of its own, one lookup at a time; a caller waits for it as long as its deadline allows.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
-# As long as that, a name that was found will be found again.
+# A successful lookup is cached for this long.
 _KNOWN_SECONDS = 30.0
 
 
 class Name:
-    """The name of a server. One that is an address, or that a proxy is to look up, needs none of this."""
+    """The host name of a server. An IP address, or a name that a proxy resolves, needs no lookup."""
 
     def __init__(self, url: str) -> None:
         self._host = _host(url)
@@ -33,10 +32,10 @@ class Name:
         self._known_until = 0.0
 
     async def found(self) -> bool:
-        """Whether there is such a host."""
+        """Return whether the host exists."""
         if self._needless or time.monotonic() < self._known_until:
             return True
-        # Whoever waits may give up; the lookup is everybody's.
+        # A caller may give up; the lookup is shared.
         return await asyncio.shield(asyncio.wrap_future(self._under_way()))
 
     def _under_way(self) -> Future[bool]:
@@ -60,7 +59,7 @@ class Name:
 
 
 def _host(url: str) -> str:
-    """As it is asked for; nothing if no host can have that name, which is for the connection to say."""
+    """Return the host as it is looked up; empty if it is invalid, which the connection then reports."""
     try:
         return httpx2.URL(url).raw_host.decode("ascii")
     except (httpx2.InvalidURL, UnicodeError):
@@ -68,7 +67,7 @@ def _host(url: str) -> str:
 
 
 def _by_proxy(host: str) -> bool:
-    """Whether a proxy is there, and this host is none of those that are reached without it."""
+    """True if a proxy is configured, and this host is not exempt from it."""
     return any(kind in getproxies() for kind in ("http", "https", "all")) and not proxy_bypass(host)
 
 

@@ -1,8 +1,8 @@
 """A memory behind a server: the service port over HTTP, so that the library is the same as on a store.
 
-Verbs are made here, as they are in process: what cannot be made is refused before anything is sent. Who is calling is
-the server's to say, by the key. Nothing is ever sent twice: whether a call that got no answer may be repeated is told
-by its error, `StoreUnavailable` if nothing came of it, `OutcomeUnknown` if something may have.
+Verbs are built here, as they are in process: an invalid one is refused before anything is sent. The server identifies
+the caller by the key. Nothing is ever sent twice. If a call got no answer, its error says whether it may be repeated:
+`StoreUnavailable` if it had no effect, `OutcomeUnknown` if it may have had one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from holdfast.runtime.idempotency import check_key
 from holdfast.wire import GREETING, VERBS, Greeting, decoded_error
 
 T = TypeVar("T")
-# Upkeep takes as long as the store is large.
+# The time for maintenance grows with the store.
 _UPKEEP = frozenset({Action.VERIFY, Action.REBUILD, Action.WORK})
 _UPKEEP_SECONDS = 3_600.0
 _SAID_CHARS = 300
@@ -52,22 +52,22 @@ class RemoteService:
         return f"RemoteService({self._line.url!r})"
 
     async def greeted(self) -> Greeting:
-        """Who the server says that we are, and what can be asked of it."""
+        """Ask the server who we are, and which verbs it has."""
         try:
             reply = await self._reply("GET", "/verbs", None, writes=False, hint="")
         except NotFound:
-            raise StoreUnusable(f"{self._line.url} is no Holdfast server, or one without verbs") from None
+            raise StoreUnusable(f"{self._line.url} is not a Holdfast server, or one without verbs") from None
         greeting = cast(Greeting, self._read(reply, GREETING.decode, writes=False))
         self._spoken = frozenset(greeting.verbs)
         return greeting
 
     async def perform(self, actor: Actor, action: Action, make: Callable[[], Verb[T]], *, space: str) -> T:
-        """`actor` and `space` are the server's to decide: the one by the key, the other is in the verb's scope."""
+        """Send a verb. The server decides both `actor`, by the key, and `space`, by the verb's scope."""
         verb, spoken = make(), VERBS[action]
         if self._spoken is not None and action not in self._spoken:
-            raise StoreUnusable(f"the server at {self._line.url} is of another version and cannot {action}; update it")
+            raise StoreUnusable(f"the server at {self._line.url} has another version and cannot {action}; update it")
         key = getattr(verb, "idempotency_key", None)
-        check_key(key)  # as the gate does, before anything is sent
+        check_key(key)  # like the gate, before anything is sent
         body, hint = spoken.request.encode(verb), _hint(key)
         reply = await self._reply("POST", f"/verbs/{action}", body, writes=spoken.writes, hint=hint, action=action)
         return cast(T, self._read(reply, spoken.answer.decode, writes=spoken.writes, hint=hint))
@@ -96,16 +96,16 @@ class RemoteService:
             return decode(reply.body)
         except HoldfastError as error:
             field = error.field if isinstance(error, InvalidInput) else "answer"
-        problem = f"{self._line.url} answered something that is no answer of Holdfast's (at {field:.60})"
+        problem = f"{self._line.url} sent an answer that is not Holdfast's (at {field:.60})"
         if writes:
             raise OutcomeUnknown(f"{problem}; {hint}")
-        raise StoreUnusable(f"{problem}; check the address, and that the server's version is this one's")
+        raise StoreUnusable(f"{problem}; check the address, and that the server has this version")
 
 
 def _hint(idempotency_key: object) -> str:
     if idempotency_key is None:
-        return "whether it was done is not known: look before you repeat it, and give writes an idempotency_key"
-    return "whether it was done is not known: call again with the same idempotency_key, which does nothing twice"
+        return "it is not known whether it was done: look before you repeat it, and give writes an idempotency_key"
+    return "it is not known whether it was done: call again with the same idempotency_key, which does nothing twice"
 
 
 def _lost(url: str, lost: Lost, *, writes: bool, hint: str) -> HoldfastError:
@@ -115,45 +115,45 @@ def _lost(url: str, lost: Lost, *, writes: bool, hint: str) -> HoldfastError:
 
 
 def refused(url: str, reply: Reply, *, writes: bool, hint: str) -> HoldfastError:
-    """The error that an answer tells: ours as it was raised there, another's by its status."""
+    """Translate an error response: Holdfast's as it was raised there, any other by its status."""
     known = decoded_error(reply.body)
     if isinstance(known, StoreClosed):
-        # It is the server's store that is closed, not this memory.
+        # The server's store is closed, not this memory.
         return StoreUnavailable(f"{url} is shutting down; nothing was done, try again soon")
     if known is not None:
         return known
-    said, told = _said(reply)
+    from_server, detail = _said(reply)
     if reply.status >= 500:
-        return _broken(url, reply, told, said=said, writes=writes, hint=hint)
+        return _broken(url, reply, detail, from_server=from_server, writes=writes, hint=hint)
     when = f"in {reply.retry_after} s" if (reply.retry_after or "").isdigit() else "later"
     match reply.status:
         case 401:
-            return Unauthenticated(f"{url} does not know this key{told}; give it as `key`, or as HOLDFAST_KEY")
+            return Unauthenticated(f"{url} does not accept this key{detail}; give it as `key`, or as HOLDFAST_KEY")
         case 403 | 407:
-            return AccessDenied(f"{url} refuses this{told}")
+            return AccessDenied(f"{url} refuses this{detail}")
         case 408:
             return StoreUnavailable(f"{url} did not get the whole request in time; nothing was done, try again")
         case 413:
-            return InvalidInput("request", "is larger than the server takes; send less at once")
+            return InvalidInput("request", "is larger than the server accepts; send less at once")
         case 429:
             return StoreBusy(f"{url} gets too many requests; nothing was done, try again {when}")
     if 300 <= reply.status < 400:
-        return StoreUnusable(f"{url} sends callers elsewhere ({reply.status}); give the address that it leads to")
-    return StoreUnusable(f"{url} answered {reply.status}{told}; check that it is the address of a Holdfast server")
+        return StoreUnusable(f"{url} redirects ({reply.status}); give the address that it redirects to")
+    return StoreUnusable(f"{url} answered {reply.status}{detail}; check that it is the address of a Holdfast server")
 
 
-def _broken(url: str, reply: Reply, told: str, *, said: bool, writes: bool, hint: str) -> HoldfastError:
-    if said and reply.status == 503:
-        return StoreUnavailable(f"{url} has too much to do{told}; nothing was done, try again soon")
+def _broken(url: str, reply: Reply, detail: str, *, from_server: bool, writes: bool, hint: str) -> HoldfastError:
+    if from_server and reply.status == 503:
+        return StoreUnavailable(f"{url} is overloaded{detail}; nothing was done, try again soon")
     if writes:
-        return OutcomeUnknown(f"{url} answered {reply.status}{told}; {hint}")
+        return OutcomeUnknown(f"{url} answered {reply.status}{detail}; {hint}")
     if reply.status in (502, 503, 504):
         return StoreUnavailable(f"{url} answered {reply.status}; nothing was done, trying again is safe")
-    return StoreError(f"{url} answered {reply.status}{told}; its log says more")
+    return StoreError(f"{url} answered {reply.status}{detail}; see the server's log")
 
 
 def _said(reply: Reply) -> tuple[bool, str]:
-    """Whether the server itself said so, and what. What a proxy wrote is not repeated."""
+    """Return whether the server itself wrote the answer, and its detail. A proxy's text is not repeated."""
     if reply.media_type != "application/problem+json":
         return False, ""
     try:

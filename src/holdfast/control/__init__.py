@@ -1,5 +1,6 @@
-"""The control plane: which memory serves whom, what is asked of it, and what it did and cost.
+"""The control plane's verbs: bindings, memory calls, hooks, jobs, the operation log and costs.
 
-Every verb here is a request behind the same gate as the runtime's. `memory` asks whoever serves the caller, through
-`asking`: our own store beneath the gate, or somebody outside through `outside`, whose answers `checking` looks at.
+Every verb passes the same gate (`perform`) as the runtime's. `memory` sends a call to the provider that serves the
+caller through `asking`: our own store inside the gate, or an external provider through the bulkhead in `outside`, whose
+responses `checking` validates.
 """

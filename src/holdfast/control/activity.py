@@ -1,4 +1,4 @@
-"""Who changed what in how a company's memory is looked after, as an operator sees it."""
+"""The log of administrative changes to a company's memory, for operators."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from holdfast.runtime.perform import Core, Read
 
 @dataclass(frozen=True, slots=True)
 class ListActivity(Paged, Read[None, ActivityPage]):
-    """Newest first: every change of bindings, defaults, overrides, prices, deliveries and jobs."""
+    """List changes of bindings, defaults, overrides, prices, deliveries and jobs, newest first."""
 
     action: ClassVar[Action] = Action.READ_BINDINGS
     scope: Scope

@@ -1,4 +1,4 @@
-"""Asking whoever serves a call: our own store beneath the gate, or somebody outside with the intent on record first."""
+"""Dispatches a call to its provider: our own store inside the gate, or an external one after recording the intent."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ async def ask(
     also: Also | None = None,
     timeout_seconds: float | None = None,
 ) -> Answered[T]:
-    """Have the binding's provider do it. `needs` names the capability that it takes.
+    """Run `work` on the binding's provider, and validate its response. `needs` names the required capability.
 
-    If something is written, `also` is done in the commit that says so. `timeout_seconds` shortens the binding's own.
+    `also` runs in the commit that records a write. `timeout_seconds` can only shorten the binding's own timeout.
     """
     provider = provider_of(core, binding)
     if needs is not None and not has(provider.capabilities, needs):
@@ -65,23 +65,23 @@ async def _outside(
     bounds = Bounds(binding.provider, call.grant)
     seconds = min(deadline_of(binding), timeout_seconds or MOST_SECONDS)
 
-    def able(adapter: Adapter) -> Awaitable[T]:
-        # What an adapter can do may be less than what its provider can, and may change.
+    def run(adapter: Adapter) -> Awaitable[T]:
+        # An adapter may have fewer capabilities than its provider, and they may change.
         if needs is not None and not has(adapter.capabilities, needs):
             raise _cannot(binding, needs)
         call.asked()
         return work(adapter)
 
-    async def asked() -> Told[T]:
+    async def request() -> Told[T]:
         try:
-            answer = check(await outsiders.ask(binding, able, seconds), bounds)
+            answer = check(await outsiders.ask(binding, run, seconds), bounds)
         except (ProviderError, SecretUnavailable) as error:
             failure = named(error, binding)
         else:
-            return noted(answer)
+            return record(answer)
         raise failure
 
-    def noted(answer: Told[T]) -> Told[T]:
+    def record(answer: Told[T]) -> Told[T]:
         call.attribute(dropped=answer.dropped, usage=answer.usage, handles=answer.handles)
         call.touch(answer.touched)
         return answer
@@ -92,7 +92,7 @@ async def _outside(
         call.attribute(mode=mode_of(answer.usage))
         call.charge(costs)
 
-    return _answered(call, binding, await call.outside(asked, settle, also))
+    return _answered(call, binding, await call.outside(request, settle, also))
 
 
 def _answered(call: Call, binding: Binding, result: Told[T]) -> Answered[T]:
@@ -106,16 +106,20 @@ def has(capabilities: Any, name: str) -> bool:
 
 
 def deadline_of(binding: Binding) -> float:
-    """How long the binding's provider may take for one call."""
-    given = binding.config.get("timeout_seconds", DEFAULT_SECONDS)
-    if isinstance(given, bool) or not isinstance(given, int | float) or not LEAST_SECONDS <= given <= MOST_SECONDS:
+    """Return the timeout of one call to the binding's provider, in seconds."""
+    seconds = binding.config.get("timeout_seconds", DEFAULT_SECONDS)
+    if (
+        isinstance(seconds, bool)
+        or not isinstance(seconds, int | float)
+        or not LEAST_SECONDS <= seconds <= MOST_SECONDS
+    ):
         problem = f"must be a number of seconds from {LEAST_SECONDS} to {MOST_SECONDS:.0f}"
         raise InvalidConfiguration("config.timeout_seconds", problem)
-    return float(given)
+    return float(seconds)
 
 
 def _cannot(binding: Binding, needs: str) -> CapabilityUnavailable:
     return CapabilityUnavailable(
-        f"the binding {binding.key!r} is served by {binding.provider!r:.80}, which cannot do this ({needs}); bind"
-        " another provider, or do without"
+        f"the binding {binding.key!r} is served by {binding.provider!r:.80}, which lacks the capability {needs}; bind"
+        " a provider that has it"
     )

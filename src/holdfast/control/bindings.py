@@ -1,7 +1,7 @@
-"""Bindings, and what they are bound to: made and changed by operators, each change an event in the same commit.
+"""Bindings and their targets: operators create and change them, and each change commits with an event.
 
-A binding whose provider reaches outside makes the service call an address, with a secret: only an operator without
-walls makes one, or changes its configuration. Events say who changed what, by name; never a value.
+A binding to an external provider makes the service call an address with a secret, so only an operator of the whole
+store may create or reconfigure one. Events name who changed which fields, never a value.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _MAX_NAMES_CHARS = 500
 
 @dataclass(frozen=True, slots=True)
 class CreateBinding(Write[tuple[Binding, Event], Binding]):
-    """`BindingExists` if the company has one of that key. Hooks that are not named are as they are at first."""
+    """Create a binding; `BindingExists` if the key is taken. Hooks that are not named get their defaults."""
 
     action: ClassVar[Action] = Action.MANAGE_BINDINGS
     scope: Scope
@@ -104,7 +104,7 @@ class CreateBinding(Write[tuple[Binding, Event], Binding]):
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """What a binding was when its new configuration was checked, and what is to be written if it still is."""
+    """A validated change, and the binding that it was validated against."""
 
     seen: Binding
     config: Mapping[str, Any] | None
@@ -115,7 +115,7 @@ class _Change:
 
 @dataclass(frozen=True, slots=True)
 class UpdateBinding(Write[_Change, Binding]):
-    """Change what is given: a configuration as a whole, hooks one by one. Enabling and disabling are this."""
+    """Update a binding: replace its configuration, switch single hooks, enable or disable it."""
 
     action: ClassVar[Action] = Action.MANAGE_BINDINGS
     scope: Scope
@@ -130,7 +130,7 @@ class UpdateBinding(Write[_Change, Binding]):
         given.check_company(self.scope)
         checked_key(self.key)
         if self.config is None and self.hooks is None and self.enabled is None:
-            raise InvalidInput("changes", "nothing is to be changed; give config, hooks or enabled")
+            raise InvalidInput("changes", "there is nothing to change; give config, hooks or enabled")
         if self.config is not None:
             given.check_data(self.config, "config")
         if self.hooks is not None:
@@ -157,12 +157,11 @@ class UpdateBinding(Write[_Change, Binding]):
         there = _there(transaction, self.key)
         if self.expected_revision is not None and there.revision != self.expected_revision:
             raise RevisionConflict(
-                f"the binding {self.key!r} is at revision {there.revision}, not {self.expected_revision}; look at it"
-                " again"
+                f"the binding {self.key!r} is at revision {there.revision}, not {self.expected_revision}; read it again"
             )
-        # The configuration was checked for the provider that was bound then.
+        # The configuration was validated against the provider of the binding as read in `prepare`.
         if prepared.config is not None and (there.id, there.revision) != (prepared.seen.id, prepared.seen.revision):
-            raise RevisionConflict(f"the binding {self.key!r} was changed meanwhile; look at it again")
+            raise RevisionConflict(f"the binding {self.key!r} was changed concurrently; read it again")
         changed = replace(
             there,
             config=there.config if prepared.config is None else prepared.config,
@@ -194,7 +193,7 @@ class UpdateBinding(Write[_Change, Binding]):
 
 @dataclass(frozen=True, slots=True)
 class DeleteBinding(Write[tuple[datetime, Event], None]):
-    """With what was bound to it. Its operations stay. Whoever it served is served by what comes next, or by nothing."""
+    """Delete a binding and its targets. Its operations stay. Its agents fall back to the default binding, if any."""
 
     action: ClassVar[Action] = Action.MANAGE_BINDINGS
     scope: Scope
@@ -229,7 +228,7 @@ class DeleteBinding(Write[tuple[datetime, Event], None]):
 
 @dataclass(frozen=True, slots=True)
 class SetTarget(Write[Event, Target]):
-    """Bind a whole company (`target_id` is its own), or one agent of it, to a binding."""
+    """Bind a whole company (`target_id` is its own id) or one of its agents to a binding."""
 
     action: ClassVar[Action] = Action.MANAGE_BINDINGS
     scope: Scope
@@ -269,7 +268,7 @@ class SetTarget(Write[Event, Target]):
 
 @dataclass(frozen=True, slots=True)
 class ClearTarget(Write[tuple[Core, Grant], bool]):
-    """Whether there was something to clear. An agent is served by the company's binding then; a company by none."""
+    """Clear a target; True if there was one. An agent then uses the company's binding; a company has none."""
 
     action: ClassVar[Action] = Action.MANAGE_BINDINGS
     scope: Scope
@@ -308,7 +307,7 @@ class ClearTarget(Write[tuple[Core, Grant], bool]):
 
 @dataclass(frozen=True, slots=True)
 class ListBindings(Read[None, BindingList]):
-    """With their configurations, in which secrets are references."""
+    """List bindings with their configurations, in which secrets are references."""
 
     action: ClassVar[Action] = Action.READ_BINDINGS
     scope: Scope
@@ -369,7 +368,7 @@ class ListTargets(Read[None, tuple[Target, ...]]):
 
 @dataclass(frozen=True, slots=True)
 class ResolveBinding(Read[Core, Resolved]):
-    """Which memory would serve this scope: for whoever may act in it. A disabled one is told as such."""
+    """Resolve the binding that would serve this scope, disabled ones included. Anyone who may act in it can ask."""
 
     action: ClassVar[Action] = Action.RESOLVE_BINDING
     scope: Scope
@@ -401,7 +400,7 @@ class ResolveBinding(Read[Core, Resolved]):
 
 @dataclass(frozen=True, slots=True)
 class ListProviders(Read[tuple[ProviderInfo, ...], tuple[ProviderInfo, ...]]):
-    """What is installed here, with the schema of its configuration."""
+    """List the installed providers with their configuration schemas."""
 
     action: ClassVar[Action] = Action.READ_BINDINGS
     scope: Scope
@@ -430,7 +429,7 @@ def _there(reader: Reader, key: str) -> Binding:
 
 
 def _capabilities(core: Core, binding: Binding) -> Capabilities | None:
-    """None if what is bound is not installed here."""
+    """Return the provider's capabilities, or None if it is not installed here."""
     try:
         return providers_of(core).get(binding.provider).capabilities
     except UnknownProvider:
@@ -440,29 +439,28 @@ def _capabilities(core: Core, binding: Binding) -> Capabilities | None:
 def _check_may_configure(grant: Grant, provider: Provider) -> None:
     if provider.outside and grant.actor.space is not None:
         raise AccessDenied(
-            f"{grant.actor.kind} {grant.actor.id!r} may not configure {provider.key!r:.80}, which reaches outside: its"
-            " configuration makes the service call an address with a secret; ask whoever operates the service"
+            f"{grant.actor.kind} {grant.actor.id!r} may not configure the external provider {provider.key!r:.80}: its"
+            " configuration makes the service call an address with a secret; ask the operator of the service"
         )
 
 
 def checked_config(providers: Providers, provider: Provider, config: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration as its provider wants it, with defaults.
+    """Return the configuration as validated by its provider, with defaults.
 
-    That a secret is a reference is not left to the provider: neither a key that was given nor one that it made of what
-    was given is ever stored.
+    Secret references are checked here, before and after the provider's own check, so that a plain key is never stored.
     """
     schema = provider.schema()
     check_references(schema, config)
     checked = provider.check(config)
     if not isinstance(checked, Mapping):
         raise ProviderMisconfigured(
-            f"{provider.key!r:.80} made no configuration of what was given; see to the provider"
+            f"the check of {provider.key!r:.80} returned no configuration; correct the provider"
         )
-    made = dict(checked)
-    given.check_data(made, "config")
-    check_references(schema, made)
-    providers.check_secrets(provider, made)
-    return made
+    validated = dict(checked)
+    given.check_data(validated, "config")
+    check_references(schema, validated)
+    providers.check_secrets(provider, validated)
+    return validated
 
 
 def _check_hooks(hooks: object) -> None:
@@ -478,11 +476,11 @@ def _check_target(scope: Scope, kind: TargetKind, target_id: str) -> None:
     given.check_enum(kind, TargetKind, "kind")
     check_part("target_id", target_id)
     if kind is TargetKind.COMPANY and target_id != scope.space:
-        raise InvalidScope("target_id", "is another company's; a company is bound by its own id")
+        raise InvalidScope("target_id", "names another company; give the id of this company")
 
 
 def _changes(before: Binding, after: Binding) -> list[tuple[EventKind, dict[str, str | int | None]]]:
-    """What was changed, by name."""
+    """Return the events for a change, naming the changed fields."""
     names = [f"config.{name}" for name in _differing(before.config, after.config)]
     names += [f"hooks.{name}" for name in _differing(before.hooks, after.hooks)]
     found: list[tuple[EventKind, dict[str, str | int | None]]] = []

@@ -1,7 +1,7 @@
-"""What memory cost a company: summaries, the ledger of metered calls, flat fees, and the prices of tokens.
+"""A company's memory costs: summaries, the ledger of metered calls, flat fees, and token prices.
 
-Calls write the ledger themselves (`runtime/charging.py`); here it is read. Fees and prices are the operators' to keep,
-and each change of them is an event.
+Calls write the ledger themselves (`runtime/charging.py`); this module reads it. Operators maintain fees and prices, and
+each change is recorded as an event.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ MAX_DESCRIPTION_CHARS = 500
 
 @dataclass(frozen=True, slots=True)
 class SummarizeCosts(Read[None, CostSummary]):
-    """What calls cost by binding, agent, provider, model or day (of UTC), and the flat fees of the same time."""
+    """Summarize call costs by binding, agent, provider, model or UTC day, with the flat fees of the same period."""
 
     action: ClassVar[Action] = Action.READ_COSTS
     scope: Scope
@@ -85,7 +85,7 @@ class _PagedCosts(Paged):
 
 @dataclass(frozen=True, slots=True)
 class ListCostEvents(_PagedCosts, Read[None, CostEventPage]):
-    """The ledger of metered calls, newest first."""
+    """List the ledger of metered calls, newest first."""
 
     action: ClassVar[Action] = Action.READ_COSTS
     scope: Scope
@@ -104,7 +104,7 @@ class ListCostEvents(_PagedCosts, Read[None, CostEventPage]):
 
 @dataclass(frozen=True, slots=True)
 class ListFinanceEvents(_PagedCosts, Read[None, FinanceEventPage]):
-    """Flat fees and invoices, newest first: as they were written down, whenever they were due."""
+    """List flat fees and invoices, newest first by when they were recorded, not by when they were due."""
 
     action: ClassVar[Action] = Action.READ_COSTS
     scope: Scope
@@ -129,7 +129,7 @@ class _Fee(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AddFinanceEvent(Write[_Fee, FinanceEvent]):
-    """Write down a flat fee or an invoice; a credit is negative. Without `occurred_at` it is of now."""
+    """Record a flat fee or an invoice; a credit is negative. `occurred_at` defaults to now."""
 
     action: ClassVar[Action] = Action.MANAGE_COSTS
     scope: Scope
@@ -165,10 +165,10 @@ class AddFinanceEvent(Write[_Fee, FinanceEvent]):
         return _Fee(fee_id, self.occurred_at or core.clock.now(), event)
 
     def apply(self, transaction: Transaction, prepared: _Fee) -> FinanceEvent:
-        made = self._made(prepared.id, prepared.at)
-        transaction.add_finance(made)
+        event = self._made(prepared.id, prepared.at)
+        transaction.add_finance(event)
         transaction.append_event(prepared.event)
-        return made
+        return event
 
     def _made(self, fee_id: FinanceEventId, at: datetime) -> FinanceEvent:
         return FinanceEvent(
@@ -189,7 +189,7 @@ class AddFinanceEvent(Write[_Fee, FinanceEvent]):
         return {"id": result.id, "at": to_micros(result.occurred_at)}
 
     def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> FinanceEvent:
-        """The digest says that it was the same request, so what it said stands in this one."""
+        """Rebuild the event from this request: the digest proved that the two are the same."""
         return self._made(FinanceEventId(kept["id"]), from_micros(kept["at"]))
 
     def touched(self, result: FinanceEvent) -> int:
@@ -216,7 +216,7 @@ class ListPrices(Read[None, tuple[Price, ...]]):
 
 @dataclass(frozen=True, slots=True)
 class SetPrice(Write[Event, Price]):
-    """What a provider's model costs from now on. What was reckoned before stays as it is."""
+    """Set the price of a provider's model for future calls. Past estimates do not change."""
 
     action: ClassVar[Action] = Action.MANAGE_COSTS
     scope: Scope
@@ -251,7 +251,7 @@ class SetPrice(Write[Event, Price]):
 
 @dataclass(frozen=True, slots=True)
 class RemovePrice(Write[Event, bool]):
-    """Have no price for a provider's model any more; `NotFound` if there was none."""
+    """Delete the price of a provider's model; past estimates stay. `NotFound` if there was none."""
 
     action: ClassVar[Action] = Action.MANAGE_COSTS
     scope: Scope

@@ -1,4 +1,4 @@
-"""What became of hooks: looked at, and acted on where nobody delivers them any more."""
+"""Hook deliveries: list and read them, retry dead letters, drop what should not be delivered."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _Prepared = tuple[Core, Grant]
 
 @dataclass(frozen=True, slots=True)
 class ListDeliveries(Paged, Read[None, DeliveryPage]):
-    """Newest first. What is wanted is part of the cursor."""
+    """List deliveries, newest first. The cursor is bound to the filter."""
 
     action: ClassVar[Action] = Action.READ_DELIVERIES
     scope: Scope
@@ -48,8 +48,8 @@ class ListDeliveries(Paged, Read[None, DeliveryPage]):
         return DeliveryPage(*self._page(reader.deliveries_page(self.filter, self._before(), self.limit + 1)))
 
     def _query(self) -> str:
-        wanted = [str(getattr(self.filter, each.name)) for each in fields(self.filter)]
-        return digest_of("deliveries", self.scope.given(), wanted)[:16]
+        values = [str(getattr(self.filter, each.name)) for each in fields(self.filter)]
+        return digest_of("deliveries", self.scope.given(), values)[:16]
 
     def touched(self, result: DeliveryPage) -> int:
         return len(result.items)
@@ -76,7 +76,7 @@ class GetDelivery(Read[None, Delivery]):
 
 
 class _OnOne(Write[_Prepared, Delivery]):
-    """What is done to one delivery."""
+    """A change to one delivery."""
 
     __slots__ = ()
     delivery_id: str
@@ -94,7 +94,7 @@ class _OnOne(Write[_Prepared, Delivery]):
 
 @dataclass(frozen=True, slots=True)
 class RetryDelivery(_OnOne):
-    """Try again what is dead, from its first attempt on."""
+    """Retry a dead delivery with a new job, which has all its attempts again."""
 
     action: ClassVar[Action] = Action.MANAGE_DELIVERIES
     scope: Scope
@@ -105,11 +105,11 @@ class RetryDelivery(_OnOne):
         found = _there(transaction, self.delivery_id)
         if found.status is DeliveryStatus.SKIPPED:
             raise Conflict(
-                f"the delivery {found.id} was skipped ({found.reason}), and what it carried was not kept, since nobody"
-                " had asked for it; switch that on, and emit the hook again under the same id, with its payload"
+                f"the delivery {found.id} was skipped ({found.reason}) and its payload was not kept; enable the hook,"
+                " then emit it again with the same id and payload"
             )
         if not revived(core, grant, transaction, found):
-            raise Conflict(f"the delivery {found.id} is {found.status}; only a dead one can be tried again")
+            raise Conflict(f"the delivery {found.id} is {found.status}; only a dead delivery can be retried")
         queue(core, transaction, found)
         return _there(transaction, self.delivery_id)
 
@@ -120,7 +120,7 @@ class RetryDelivery(_OnOne):
 
 @dataclass(frozen=True, slots=True)
 class DropDelivery(_OnOne):
-    """Give up what is dead or on its way; what it carries goes at once, and so does the job that was to deliver it."""
+    """Drop a dead or pending delivery. Its payload is deleted at once, and its job is cancelled."""
 
     action: ClassVar[Action] = Action.MANAGE_DELIVERIES
     scope: Scope
@@ -130,7 +130,7 @@ class DropDelivery(_OnOne):
         core, grant = prepared
         found = _there(transaction, self.delivery_id)
         if found.status not in (DeliveryStatus.PENDING, DeliveryStatus.DEAD):
-            raise Conflict(f"the delivery {found.id} is {found.status}; there is nothing left to drop")
+            raise Conflict(f"the delivery {found.id} is {found.status}; only a pending or dead delivery can be dropped")
         now = core.clock.now()
         transaction.end_delivery(found.id, DeliveryStatus.DROPPED, now, _DROPPED, None, tried=False)
         if (job := transaction.delivering(found.id)) is not None:
@@ -140,7 +140,7 @@ class DropDelivery(_OnOne):
 
 
 def revived(core: Core, grant: Grant, transaction: Transaction, delivery: Delivery) -> bool:
-    """Make a dead one pending again; False if it is not dead."""
+    """Make a dead delivery pending again; return False if it is not dead."""
     if not transaction.revive_delivery(delivery.id, core.clock.now()):
         return False
     transaction.append_event(activity(core, grant, EventKind.DELIVERY_RETRIED, delivery.id, {"to": delivery.to}))
@@ -148,7 +148,7 @@ def revived(core: Core, grant: Grant, transaction: Transaction, delivery: Delive
 
 
 def queue(core: Core, transaction: Transaction, delivery: Delivery, operation_id: OperationId | None = None) -> None:
-    """Have a worker deliver it."""
+    """Queue a job that delivers it."""
     cause = Cause(operation_id, delivery.binding, delivery.hook, delivery.source)
     job = NewJob(JobKind.DELIVER, delivery.scope, (delivery.id,), cause)
     transaction.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
@@ -161,12 +161,12 @@ def _there(reader: Reader, delivery_id: str) -> Delivery:
     return found
 
 
-def _check_filter(wanted: DeliveryFilter) -> None:
-    if not isinstance(wanted, DeliveryFilter):
-        raise InvalidInput("filter", f"expected a DeliveryFilter, got {type(wanted).__name__}")
+def _check_filter(criteria: DeliveryFilter) -> None:
+    if not isinstance(criteria, DeliveryFilter):
+        raise InvalidInput("filter", f"expected a DeliveryFilter, got {type(criteria).__name__}")
     kinds = {"status": DeliveryStatus, "kind": HookKind, "source_kind": SourceKind}
     for name, kind in kinds.items():
-        if (value := getattr(wanted, name)) is not None:
+        if (value := getattr(criteria, name)) is not None:
             given.check_enum(value, kind, name)
-    if wanted.to is not None:
-        checked_text(wanted.to, "to", max_chars=given.MAX_NAME_CHARS)
+    if criteria.to is not None:
+        checked_text(criteria.to, "to", max_chars=given.MAX_NAME_CHARS)

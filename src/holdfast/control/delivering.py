@@ -1,8 +1,8 @@
-"""What a worker does with a delivery: one attempt, through the gate, with a row of its own.
+"""The worker's side of a delivery: one attempt, through the gate, with its own operation row.
 
-What came of the attempt, the delivery's end and the job's end are one commit, under the job's fencing token. Whoever
-dies before it has made a call of which the trail says that its outcome is unknown; and the next worker makes it again,
-with the same id for the provider to tell it by.
+The attempt's outcome, the delivery's end and the job's end are one commit, under the job's fencing token. If the worker
+dies before it, the operation's outcome stays `unknown`, and the next worker repeats the call with the same idempotency
+id, by which the provider recognizes it.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ _LOST = "worker_lost"
 
 @dataclass(slots=True)
 class _Noted:
-    """What is learned of an attempt while it is under way."""
+    """Facts about a running attempt, for the record of its failure."""
 
     operation_id: OperationId | None = None
-    reason: SkipReason | None = None  # why nobody wants it any more
+    reason: SkipReason | None = None  # set if the hook is no longer enabled
 
 
 def delivering() -> Handler:
-    """How a worker does jobs of the kind `deliver`."""
+    """Return the handler for jobs of the kind `deliver`."""
     return Handler(_deliver, _failed)
 
 
@@ -73,7 +73,7 @@ async def _deliver(core: Core, job: Job) -> Effect | None:
         failed = AttemptFailed(error, noted, final=noted.reason is not None)
     else:
         return None
-    # Raised apart from what was caught: of an adapter's own doing nothing is to be carried along.
+    # Raised outside the except block, so that an adapter's exception is not chained.
     raise failed
 
 
@@ -89,7 +89,7 @@ def _failed(transaction: Transaction, job: Job, failure: Failure) -> None:
 
 
 def _carried(reader: Reader, job: Job) -> tuple[Delivery, SourcePayload | None] | None:
-    """What is to be delivered; None if it has ended meanwhile."""
+    """Load the delivery and its payload; None if it has ended meanwhile."""
     delivery = reader.delivery(job.record_ids[0]) if job.record_ids else None
     if delivery is None or delivery.status is not DeliveryStatus.PENDING:
         return None
@@ -97,8 +97,8 @@ def _carried(reader: Reader, job: Job) -> tuple[Delivery, SourcePayload | None] 
 
 
 def _verb(delivery: Delivery, payload: SourcePayload, job: Job, noted: _Noted) -> _Attempt:
-    made = _ToBinding if subscriber_of(delivery.to) is None else _ToSubscriber
-    return made(delivery.scope, delivery, payload, job, noted)
+    kind = _ToBinding if subscriber_of(delivery.to) is None else _ToSubscriber
+    return kind(delivery.scope, delivery, payload, job, noted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class _Attempt(Composed[None]):
         return Attribution(source=self.delivery.source, hook=self.delivery.hook)
 
     async def bound(self, call: Call, key: str | None) -> Resolution:
-        """The binding that served when the hook was emitted, as it is by now."""
+        """Read the current state of the binding that served when the hook was emitted."""
         try:
             return await call.read(lambda reader: resolution_of(reader, self.scope, key))
         except BindingNotFound:
@@ -121,16 +121,16 @@ class _Attempt(Composed[None]):
             raise
 
     def wanted_by(self, found: Resolution) -> Binding:
-        """The binding, if it still has the hook switched on: else it is told to nobody."""
+        """Return the binding if it still has the hook enabled; otherwise nothing is delivered."""
         kind = self.delivery.hook.kind
         self.noted.reason = why_not(found.binding, kind)
         binding = found.usable()
         if self.noted.reason is not None:
-            raise BindingDisabled(f"the binding {binding.key!r} does not take {kind}; switch that on, and try again")
+            raise BindingDisabled(f"the binding {binding.key!r} has {kind} disabled; enable it, and try again")
         return binding
 
     async def gone(self, core: Core, call: Call) -> bool:
-        """Whether nobody wants it any more, by now: what was dropped or forgotten is told to nobody."""
+        """Return whether the delivery was dropped or forgotten meanwhile; if so, finish the job."""
         delivery = await call.read(lambda reader: reader.delivery(self.delivery.id))
         if delivery is not None and delivery.status is DeliveryStatus.PENDING:
             return False
@@ -139,7 +139,7 @@ class _Attempt(Composed[None]):
         return True
 
     def arrived(self, core: Core, call: Call) -> Callable[[Transaction], None]:
-        """Written down with what came of the call; or not at all, if the job is somebody else's by now."""
+        """Return the step that ends delivery and job in the call's commit. It fails if the job's lease was lost."""
 
         def end(transaction: Transaction) -> None:
             now = core.clock.now()
@@ -152,7 +152,7 @@ class _Attempt(Composed[None]):
 
 @dataclass(frozen=True, slots=True)
 class _ToBinding(_Attempt):
-    """To the binding that was chosen when the hook was emitted, as it is by now."""
+    """Deliver to the binding chosen when the hook was emitted, in its current configuration."""
 
     action: ClassVar[Action] = Action.CAPTURE
 
@@ -180,7 +180,7 @@ class _ToBinding(_Attempt):
 
 @dataclass(frozen=True, slots=True)
 class _ToSubscriber(_Attempt):
-    """If what serves the scope still has the hook switched on. How it goes is no outcome of the binding's."""
+    """Deliver to a subscriber if the binding still has the hook enabled. Not counted as the binding's outcome."""
 
     action: ClassVar[Action] = Action.DELIVER_HOOK
 
@@ -194,11 +194,13 @@ class _ToSubscriber(_Attempt):
         name = subscriber_of(self.delivery.to) or ""
         subscribers = core.subscribers
         if subscribers is None or subscribers.handler(name) is None:
-            raise ProviderMisconfigured(f"nobody subscribed as {name!r} where this worker runs; install it there")
-        given = self.delivery
+            raise ProviderMisconfigured(f"no subscriber {name!r} is installed where this worker runs; install it there")
+        delivery = self.delivery
         if await self.gone(core, call):
             return
-        event = HookEvent(given.hook, given.scope, given.source, self.payload, given.hook.hook_id, given.binding)
+        event = HookEvent(
+            delivery.hook, delivery.scope, delivery.source, self.payload, delivery.hook.hook_id, delivery.binding
+        )
         await call.outside(lambda: subscribers.tell(name, event), also=self.arrived(core, call))
 
 

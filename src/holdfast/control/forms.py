@@ -1,7 +1,7 @@
-"""What the control plane speaks of, as JSON: one form for tools, for HTTP, and for whatever comes after them.
+"""JSON schemas of the control plane, shared by the tools and the HTTP routes.
 
-Scopes are written with the names of their ids (`agent_id`, `session_key`, …); the company is the space. What is asked
-refuses fields that it does not know and guesses no types; what is told holds no secret and no configuration.
+Scopes are written with the names of their ids (`agent_id`, `session_key`, …); the company is the space. Requests refuse
+unknown fields and coerce no types; responses hold no secret and no configuration.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from holdfast.domain.scope import MAX_PART_CHARS, Scope
 MAX_FIELDS = 100
 MAX_METADATA = 32
 
-# What a scope's parts are called in JSON, and what they are called here.
+# The JSON names of a scope's parts, and their names here.
 PARTS: Mapping[str, str] = {
     "agent_id": "agent",
     "project_id": "project",
@@ -43,7 +43,7 @@ PARTS: Mapping[str, str] = {
     "session_key": "conversation",
     "namespace": "namespace",
 }
-# The other way round, for problems that name a field of ours.
+# The inverse, for errors that name a field of ours.
 _NAMES: Mapping[str, str] = {ours: theirs for theirs, ours in PARTS.items()} | {
     "space": "company_id",
     "binding": "binding_key",
@@ -62,27 +62,27 @@ Metadata = Annotated[dict[Part, Any], Field(max_length=MAX_METADATA)]
 
 
 class Asked(BaseModel):
-    """What somebody gives."""
+    """A request."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     @model_validator(mode="before")
     @classmethod
-    def _few_fields(cls, given: Any) -> Any:
-        """Each unknown field is a problem of its own, and a hundred thousand of them take seconds to put together."""
-        if isinstance(given, dict) and len(given) > MAX_FIELDS:
-            raise ValueError(f"has {len(given):,} fields; no request has more than {MAX_FIELDS}")
-        return given
+    def _few_fields(cls, data: Any) -> Any:
+        """Limit the number of fields: pydantic reports each unknown one, which takes seconds for a hundred thousand."""
+        if isinstance(data, dict) and len(data) > MAX_FIELDS:
+            raise ValueError(f"has {len(data):,} fields; no request has more than {MAX_FIELDS}")
+        return data
 
 
 class Answer(BaseModel):
-    """What is told."""
+    """A response."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class Placed(Asked):
-    """Where in a company's memory, and which memory, if not the one that is bound there."""
+    """A request with a scope in a company's memory, and optionally the binding to use."""
 
     agent_id: Part | None = Field(default=None, description="The agent whose memory it is.")
     subject_id: Part | None = Field(default=None, description="Whom it is about: a user, a customer, a person.")
@@ -96,16 +96,16 @@ class Placed(Asked):
     )
 
     def where(self) -> dict[str, Any]:
-        """The parts of a scope, as our calls take them."""
+        """Return the parts of the scope as keyword arguments of our calls."""
         return where_of({name: getattr(self, name) for name in PARTS})
 
 
-def where_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {PARTS[name]: value for name, value in given.items() if name in PARTS and value is not None}
+def where_of(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {PARTS[name]: value for name, value in values.items() if name in PARTS and value is not None}
 
 
 def named(field: str) -> str:
-    """What whoever wrote JSON calls a field of ours."""
+    """Return the JSON name of a field of ours."""
     if found := _OF_SEVERAL.fullmatch(field):
         return f"record_ids[{found.group(1)}]"
     return "record_ids" if field == "handles" else _NAMES.get(field, field)
@@ -115,7 +115,7 @@ def named(field: str) -> str:
 
 
 class SourceGiven(Asked):
-    """Where a memory comes from."""
+    """The source of a memory."""
 
     kind: SourceKind = Field(strict=False)
     issue_id: RecordId | None = None
@@ -161,7 +161,7 @@ class SourceTold(Answer):
 
 
 class HookTold(Answer):
-    """What set something off."""
+    """The hook that triggered something."""
 
     kind: HookKind
     hook_id: str
@@ -196,7 +196,7 @@ class ScopeTold(Answer):
 
 
 class UsageTold(Answer):
-    """What one call took, as its provider told it. Cents are a decimal number in a text."""
+    """The usage of one call as its provider reported it. Cents are a decimal number as text."""
 
     provider: str
     biller: str | None
@@ -233,7 +233,7 @@ class UsageTold(Answer):
 
 
 class RecordGiven(Asked):
-    """A fact, preference or decision to be kept as it is."""
+    """A fact, preference or decision to store as it is."""
 
     text: Annotated[str, StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARS)]
     summary: Annotated[str, StringConstraints(min_length=1, max_length=MAX_SUMMARY_CHARS)] | None = None
@@ -275,8 +275,8 @@ class SnippetTold(Answer):
 
 
 class JobTold(Answer):
-    """One attempt at background work. `state` is `stuck` if nobody has been heard of since its lease ran out;
-    `retry_available` is true if it ended badly, is the last attempt, and an operator may have it tried again."""
+    """One attempt of a background job. `state` is `stuck` if its lease expired while it was running; `retry_available`
+    is true if it is the last attempt, failed or was cancelled, and an operator may retry it."""
 
     job_id: str
     kind: str

@@ -1,4 +1,4 @@
-"""What callers give: checked before anybody is asked, each failure naming its field."""
+"""Validates the control plane's requests before any provider is called. Each error names its field."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ MAX_TYPE_CHARS = 256
 
 
 def check_company(scope: Scope) -> None:
-    """What is of a whole company has a scope that names it, and nothing narrower."""
+    """Require a scope that names one company and nothing narrower."""
     check_one_company(scope)
     if narrower := [name for name in scope.given() if name != "space"]:
-        raise InvalidScope(narrower[0], "this is about a whole company; leave it out")
+        raise InvalidScope(narrower[0], "does not apply, since this call covers a whole company; leave it out")
 
 
 def check_one_company(scope: Scope) -> None:
@@ -63,7 +63,7 @@ def check_source(source: SourceRef | None, scope: Scope) -> None:
         raise InvalidInput("source", f"expected a SourceRef, got {type(source).__name__}")
     check_enum(source.kind, SourceKind, "source.kind")
     if source.space != scope.space:
-        raise InvalidScope("source.space", "is another company's; a source belongs to the company of its scope")
+        raise InvalidScope("source.space", "names another company; a source must belong to the company of its scope")
     for name in ("issue_id", "comment_id", "document_key", "run_id", "activity_id", "external_ref"):
         if (value := getattr(source, name)) is not None:
             checked_text(value, f"source.{name}", max_chars=MAX_NAME_CHARS)
@@ -73,7 +73,7 @@ def check_payload(payload: SourcePayload) -> None:
     if not isinstance(payload, SourcePayload):
         raise InvalidInput("payload", f"expected a SourcePayload, got {type(payload).__name__}")
     if payload.text is None and payload.object is None:
-        raise InvalidInput("payload", "holds nothing; give a text, an object, or both")
+        raise InvalidInput("payload", "is empty; give a text, an object, or both")
     if payload.text is not None:
         checked_text(payload.text, "payload.text", max_chars=MAX_CONTENT_CHARS)
     if payload.mime_type is not None:
@@ -91,20 +91,20 @@ def check_hook(hook: HookContext | None) -> None:
     check_enum(hook.kind, HookKind, "hook.kind")
     checked_id(hook.hook_id, "hook.hook_id")
     if not isinstance(hook.triggered_at, datetime) or hook.triggered_at.utcoffset() is None:
-        raise InvalidTimestamp("hook.triggered_at", "must be a moment with its offset from UTC")
+        raise InvalidTimestamp("hook.triggered_at", "must be a datetime with a UTC offset")
     for name in ("actor_agent_id", "run_id"):
         if (value := getattr(hook, name)) is not None:
             checked_id(value, f"hook.{name}")
 
 
 def check_data(value: object, field: str, most: int = MAX_DATA_CHARS) -> None:
-    """A dictionary that can be written as JSON, and is not too large."""
+    """Require a dictionary that JSON can represent and that is not too large."""
     if not isinstance(value, Mapping):
         raise InvalidInput(field, f"expected an object, got {type(value).__name__}")
     if not value:
         return
     if not all(isinstance(name, str) for name in value):
-        raise InvalidInput(field, "its names must be texts")
+        raise InvalidInput(field, "must have text keys")
     try:
         written = json.dumps(dict(value), allow_nan=False, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
@@ -115,7 +115,7 @@ def check_data(value: object, field: str, most: int = MAX_DATA_CHARS) -> None:
 
 
 def check_filter(value: object) -> None:
-    """Metadata that must be equal: plain values, by name."""
+    """Require a metadata filter: scalar values by name."""
     check_data(value, "metadata_filter")
     assert isinstance(value, Mapping)
     for name, wanted in value.items():
@@ -157,7 +157,7 @@ def check_enum(value: object, kind: type[E], field: str) -> None:
 
 def check_moment(value: object, field: str) -> None:
     if value is not None and (not isinstance(value, datetime) or value.utcoffset() is None):
-        raise InvalidTimestamp(field, "must be a moment with its offset from UTC")
+        raise InvalidTimestamp(field, "must be a datetime with a UTC offset")
 
 
 def check_cursor(value: object) -> None:

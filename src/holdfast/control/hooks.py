@@ -1,9 +1,9 @@
-"""Hooks: what happens elsewhere is given to the memory that serves it, once; and a run asks for what it should know.
+"""Hooks: host events are delivered to memory and to subscribers, and runs are hydrated.
 
-A hook goes to the binding that serves its scope, and to each subscriber: a delivery each, on record in the commit of
-the call. One that is switched off at that binding goes to nobody. What our own store keeps is captured in that commit;
-what goes outside is done by workers (`delivering`), at least once, with the hook's id to tell a repetition by. A hook
-of the same id goes to the same place once.
+A hook goes to the binding that serves its scope and to each subscriber: one delivery each, recorded in the call's
+commit. A hook that is disabled at that binding goes to no one. Our own store captures it in the same commit; workers
+make external deliveries (`delivering`), at least once, with the hook's id as idempotency key. A hook of the same id is
+delivered to the same place once.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ __all__ = ["DropDelivery", "EmitHook", "GetDelivery", "Hydrate", "ListDeliveries
 
 @dataclass(frozen=True, slots=True)
 class EmitHook(Composed[Emitted]):
-    """Something happened. Where it goes is decided now; what is not wanted there is on record as skipped.
+    """Emit an event. Its destinations are decided now; a disabled one is recorded as skipped.
 
-    `hook_id` is the event's own: whoever is not sure that it was emitted emits it again. Another payload under the same
-    id is a conflict. What was skipped, and is wanted by now, goes its way when it is emitted again: until then, what it
-    carries is kept by nobody.
+    `hook_id` is the event's own id, so emitting it again is safe; another payload under the same id is a conflict. A
+    skipped delivery that has been enabled since goes out when the hook is emitted again; until then its payload is not
+    stored.
     """
 
     action: ClassVar[Action] = Action.DELIVER_HOOK
@@ -71,7 +71,7 @@ class EmitHook(Composed[Emitted]):
         given.check_one_company(self.scope)
         given.check_enum(self.kind, HookKind, "kind")
         if self.kind in ANSWERED:
-            raise InvalidInput("kind", f"{self.kind} gives memory nothing; ask for its preamble with hydrate")
+            raise InvalidInput("kind", f"{self.kind} carries no payload; call hydrate to get its preamble")
         if self.source is None:
             raise given.missing("source")
         given.check_source(self.source, self.scope)
@@ -93,45 +93,45 @@ class EmitHook(Composed[Emitted]):
         found = await call.read(lambda reader: resolution_of(reader, self.scope, self.binding_key))
         if found.binding is not None:
             call.attribute(binding=found.binding.key, provider=found.binding.provider)
-        wanted = self._deliveries(core, hook, found)
-        there = await call.read(
-            lambda reader: [reader.delivery_of(each.delivery.to, self.hook_id, self.scope) for each in wanted]
+        deliveries = self._deliveries(core, hook, found)
+        existing = await call.read(
+            lambda reader: [reader.delivery_of(each.delivery.to, self.hook_id, self.scope) for each in deliveries]
         )
-        for each, known in zip(wanted, there, strict=True):
+        for each, known in zip(deliveries, existing, strict=True):
             _check_same(each.delivery, known)
-        new = [each for each, known in zip(wanted, there, strict=True) if _still_to_go(each.delivery, known)]
+        new = [each for each, known in zip(deliveries, existing, strict=True) if _still_to_go(each.delivery, known)]
         before = [
             known
-            for each, known in zip(wanted, there, strict=True)
+            for each, known in zip(deliveries, existing, strict=True)
             if known is not None and not _still_to_go(each.delivery, known)
         ]
         if not new:
             call.attribute(asked=False)
             return Emitted(call.operation_id, tuple(before), repeated=True)
-        made = await self._delivered(core, call, found.binding, hook, new)
-        return Emitted(call.operation_id, (*made, *before))
+        stored = await self._delivered(core, call, found.binding, hook, new)
+        return Emitted(call.operation_id, (*stored, *before))
 
     async def _delivered(
         self, core: Core, call: Call, binding: Binding | None, hook: HookContext, new: Sequence[NewDelivery]
     ) -> Sequence[Delivery]:
-        made: list[Delivery] = []
+        stored: list[Delivery] = []
 
         def also(transaction: Transaction) -> None:
-            made[:] = [self._put(core, call, transaction, each) for each in new]
+            stored[:] = [self._put(core, call, transaction, each) for each in new]
 
         here = [each for each in new if each.delivery.status is DeliveryStatus.DELIVERED]
         if here and binding is not None:
             request = capture_of(binding, here[0].delivery, self.payload)
             await ask(core, call, binding, lambda adapter: adapter.capture(request), checking.captured, also=also)
         else:
-            call.attribute(asked=False)  # whoever delivers it will
+            call.attribute(asked=False)  # the worker that delivers it calls the provider
             await call.write(also)
-        if any(each.status is DeliveryStatus.PENDING for each in made):
+        if any(each.status is DeliveryStatus.PENDING for each in stored):
             core.wake()
-        return made
+        return stored
 
     def _deliveries(self, core: Core, hook: HookContext, found: Resolution) -> list[NewDelivery]:
-        """One for the binding that serves the scope, and one for each subscriber, if it is switched on there."""
+        """Build one delivery for the binding that serves the scope and one per subscriber; skipped if disabled."""
         places = [_place(core, found, self.kind)]
         if core.subscribers is not None:
             unheard = why_unheard(found.binding, self.kind)
@@ -173,8 +173,8 @@ class EmitHook(Composed[Emitted]):
             _check_same(own, put)
             if not _still_to_go(own, put) or not transaction.resume_delivery(put.id, NewDelivery(own, new.payload)):
                 if ended and put.status is DeliveryStatus.DROPPED:
-                    raise Conflict(f"the delivery {put.id} was forgotten meanwhile; nothing was kept of it")
-                return put  # somebody was faster
+                    raise Conflict(f"the delivery {put.id} was forgotten meanwhile; nothing of it was stored")
+                return put  # a concurrent call was faster
             own = replace(own, id=put.id, created_at=put.created_at, updated_at=own.created_at)
         if own.status is DeliveryStatus.PENDING:
             queue(core, transaction, own, call.operation_id)
@@ -182,7 +182,7 @@ class EmitHook(Composed[Emitted]):
 
 
 def _place(core: Core, found: Resolution, kind: HookKind) -> tuple[str, DeliveryStatus, SkipReason | None]:
-    """Where it goes, and what becomes of it in this call: what our own store keeps is captured at once."""
+    """Return the destination, status and skip reason. Our own store captures at once, hence `delivered`."""
     binding = found.binding
     reason = why_not(binding, kind)
     to = NOWHERE if binding is None else to_binding(binding.key)
@@ -195,23 +195,21 @@ def _is_outside(core: Core, binding: Binding) -> bool:
     try:
         return providers_of(core).get(binding.provider).outside
     except UnknownProvider:
-        # Whoever delivers may have it; and if nobody does, that is on record.
+        # It may be installed where the worker runs; if not, the delivery's failure records it.
         return True
 
 
 def _still_to_go(own: Delivery, known: Delivery | None) -> bool:
-    """Whether it goes somewhere now: for the first time, or because what it was skipped for is so no longer."""
+    """True if it is new, or was skipped and its hook is enabled by now."""
     if known is None:
         return True
     return known.status is DeliveryStatus.SKIPPED and known.digest != "" and own.status is not DeliveryStatus.SKIPPED
 
 
 def _check_same(own: Delivery, known: Delivery | None) -> None:
-    # Of what was forgotten nothing is known that could be compared.
+    # A forgotten delivery has no digest to compare.
     if known is not None and known.digest and known.digest != own.digest:
-        raise IdempotencyConflict(
-            "hook_id: a hook of this id was emitted with something else in it; give each event an id of its own"
-        )
+        raise IdempotencyConflict("hook_id: this id was already emitted with other content; give each event its own id")
 
 
 def _plain(value: SourceRef | SourcePayload) -> list[object]:

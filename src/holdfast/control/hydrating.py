@@ -1,4 +1,7 @@
-"""What a run is told of memory before it begins: in time, or nothing with the reason. It never stops the run."""
+"""Hydrate a run with a memory preamble before it begins: within a time budget, or empty with a reason.
+
+It never stops the run.
+"""
 
 from __future__ import annotations
 
@@ -37,13 +40,13 @@ from holdfast.loops import running
 from holdfast.runtime.perform import Call, Composed, Core
 
 NOTHING_FOUND = "nothing_found"
-# The part of its time that is left to write down what came of it.
+# The share of the time budget reserved for writing the operation row.
 _FOR_THE_TRAIL = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Hydrate(Composed[Hydrated]):
-    """Ask what serves the scope for what a run should know. Only what is the caller's mistake is raised."""
+    """Query the provider that serves the scope for a run's preamble. Only the caller's own mistakes are raised."""
 
     action: ClassVar[Action] = Action.QUERY
     scope: Scope
@@ -87,7 +90,7 @@ class Hydrate(Composed[Hydrated]):
                     call.attribute(binding=binding.key, provider=binding.provider)
                 reason = why_not(binding, HookKind.PRE_RUN_HYDRATE)
                 if binding is None or reason is not None:
-                    # Nobody was asked, so it is no question that memory left unanswered.
+                    # No provider was called, so this does not count as a query without an answer.
                     call.fail(_refusal(found))
                     key = None if binding is None else binding.key
                     call.attribute(asked=False)
@@ -96,7 +99,7 @@ class Hydrate(Composed[Hydrated]):
         except TimeoutError:
             failure: HoldfastError = ProviderTimeout(f"memory did not answer within {self.budget_ms} ms")
         except HoldfastError as error:
-            if binding is None and isinstance(error, BindingNotFound):  # of the key that was asked for
+            if binding is None and isinstance(error, BindingNotFound):  # the caller named a key that does not exist
                 raise
             failure = error
         else:
@@ -125,17 +128,17 @@ class Hydrate(Composed[Hydrated]):
 
 
 def _refusal(found: Resolution) -> HoldfastError:
-    """What a call would be told that asked a binding by itself."""
+    """Return the error that a direct call to the binding would get."""
     try:
         binding = found.usable()
     except (BindingNotFound, BindingDisabled) as error:
         return error
-    return BindingDisabled(f"the binding {binding.key!r} does not take {HookKind.PRE_RUN_HYDRATE}; switch that on")
+    return BindingDisabled(f"the binding {binding.key!r} has {HookKind.PRE_RUN_HYDRATE} disabled; enable it")
 
 
 @contextlib.asynccontextmanager
 async def _within(seconds: float) -> AsyncIterator[None]:
-    """Where there is no loop, nobody could interrupt; nor is anybody outside asked there."""
+    """Apply a timeout. Without an event loop none can be enforced; external providers are not called there."""
     if not running():
         yield
         return

@@ -1,4 +1,4 @@
-"""Background work as a company sees it: what waits, what runs, what failed and why, and what set it off."""
+"""A company's background jobs: list, read, retry and cancel them, with their state, error and cause."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _Prepared = tuple[Core, Grant]
 
 @dataclass(frozen=True, slots=True)
 class ListControlJobs(Paged, Read[datetime, ControlJobPage]):
-    """Newest first, one for each attempt. What is wanted is part of the cursor. What is stuck is so by our clock."""
+    """List job attempts, newest first. The cursor is bound to the filter. `stuck` is judged by this process's clock."""
 
     action: ClassVar[Action] = Action.JOBS
     scope: Scope
@@ -54,8 +54,8 @@ class ListControlJobs(Paged, Read[datetime, ControlJobPage]):
     def _query(self) -> str:
         given_kinds = self.filter.kinds
         kinds = None if given_kinds is None else sorted(given_kinds)
-        wanted = [str(getattr(self.filter, each.name)) for each in fields(self.filter) if each.name != "kinds"]
-        return digest_of("jobs", self.scope.given(), kinds, wanted)[:16]
+        values = [str(getattr(self.filter, each.name)) for each in fields(self.filter) if each.name != "kinds"]
+        return digest_of("jobs", self.scope.given(), kinds, values)[:16]
 
     def touched(self, result: ControlJobPage) -> int:
         return len(result.items)
@@ -63,7 +63,7 @@ class ListControlJobs(Paged, Read[datetime, ControlJobPage]):
 
 @dataclass(frozen=True, slots=True)
 class GetJob(Read[datetime, ControlJob]):
-    """One attempt, with what caused it. `retry_of` is the attempt before."""
+    """Get one job attempt with its cause. `retry_of` is the previous attempt."""
 
     action: ClassVar[Action] = Action.JOBS
     scope: Scope
@@ -84,7 +84,7 @@ class GetJob(Read[datetime, ControlJob]):
 
 
 class _OnOne(Write[_Prepared, ControlJob]):
-    """What is done to one job."""
+    """A change to one job."""
 
     __slots__ = ()
     job_id: str
@@ -102,7 +102,7 @@ class _OnOne(Write[_Prepared, ControlJob]):
 
 @dataclass(frozen=True, slots=True)
 class RetryJob(_OnOne):
-    """A new attempt at what failed or was cancelled, due at once. Of a delivery, it is pending again with it."""
+    """Queue a new attempt of a failed or cancelled job, due at once. A delivery job's delivery is pending again too."""
 
     action: ClassVar[Action] = Action.MANAGE_JOBS
     scope: Scope
@@ -117,7 +117,7 @@ class RetryJob(_OnOne):
             raise Conflict(_why_not(found))
         for delivery_id in _to_deliver(found):
             delivery = transaction.delivery(delivery_id)
-            if delivery is None or not revived(core, grant, transaction, delivery):  # somebody did it meanwhile
+            if delivery is None or not revived(core, grant, transaction, delivery):  # a concurrent retry won
                 raise Conflict(_why_not(found))
         transaction.append_event(activity(core, grant, EventKind.JOB_RETRIED, again.id, {"kind": again.kind}))
         return _there(transaction, again.id, now)
@@ -129,7 +129,7 @@ class RetryJob(_OnOne):
 
 @dataclass(frozen=True, slots=True)
 class CancelJob(_OnOne):
-    """From now on, whoever is at work on it commits nothing. What it was to deliver is dead, and can be revived."""
+    """Cancel a job; a running worker can no longer commit. Its delivery, if any, becomes dead and can be retried."""
 
     action: ClassVar[Action] = Action.MANAGE_JOBS
     scope: Scope
@@ -141,8 +141,8 @@ class CancelJob(_OnOne):
         found = _there(transaction, self.job_id, now)
         cancelled = transaction.cancel_job(found.id, now)
         if cancelled is None:
-            raise Conflict(f"the job {found.id} is {found.status}; only what has not ended can be cancelled")
-        # A job that a worker has taken is an attempt, whatever comes of it.
+            raise Conflict(f"the job {found.id} is {found.status}; only a queued or running job can be cancelled")
+        # A job that a worker has claimed counts as an attempt, whatever its outcome.
         tried = cancelled.started_at is not None
         for each in _to_deliver(found):
             transaction.end_delivery(each, DeliveryStatus.DEAD, now, _CANCELLED, None, tried=tried)
@@ -158,7 +158,7 @@ def _there(reader: Reader, job_id: str, now: datetime) -> ControlJob:
 
 
 def _seen(reader: Reader, found: Sequence[Job], now: datetime) -> tuple[ControlJob, ...]:
-    """With their state, and whether they can be tried again: the one place that decides it."""
+    """Add each job's state and whether it can be retried. Nothing else decides that."""
     ended = [each for each in found if each.status in _ENDED_BADLY]
     tried_again = reader.tried_again([each.id for each in ended])
     last = [each for each in ended if each.id not in tried_again]
@@ -179,29 +179,29 @@ def _to_deliver(job: Job) -> tuple[DeliveryId, ...]:
 
 
 def _why_not(job: Job) -> str:
-    """Why a job is not tried again."""
+    """Say why a job cannot be retried."""
     if job.status not in _ENDED_BADLY:
-        return f"the job {job.id} is {job.status}; only what failed or was cancelled can be tried again"
+        return f"the job {job.id} is {job.status}; only a failed or cancelled job can be retried"
     if job.kind is not JobKind.DELIVER:
-        return f"the job {job.id} was tried again already; look at the attempts after it"
-    return f"the job {job.id} was tried again already, or what it was to deliver is not dead; look at the delivery"
+        return f"the job {job.id} was already retried; look at its later attempts"
+    return f"the job {job.id} was already retried, or its delivery is not dead; look at the delivery"
 
 
-def _check_filter(wanted: JobFilter) -> None:
-    if not isinstance(wanted, JobFilter):
-        raise InvalidInput("filter", f"expected a JobFilter, got {type(wanted).__name__}")
+def _check_filter(criteria: JobFilter) -> None:
+    if not isinstance(criteria, JobFilter):
+        raise InvalidInput("filter", f"expected a JobFilter, got {type(criteria).__name__}")
     for name in ("agent", "project", "issue", "run"):
-        if (value := getattr(wanted, name)) is not None:
+        if (value := getattr(criteria, name)) is not None:
             check_part(name, value)
-    if wanted.binding is not None:
-        checked_key(wanted.binding, "binding")
-    if wanted.state is not None:
-        given.check_enum(wanted.state, JobState, "state")
-    if wanted.hook is not None:
-        given.check_enum(wanted.hook, HookKind, "hook")
-    if wanted.kinds is not None:
-        if not isinstance(wanted.kinds, frozenset):
-            raise InvalidInput("kinds", f"expected a frozenset, got {type(wanted.kinds).__name__}")
-        for kind in wanted.kinds:
+    if criteria.binding is not None:
+        checked_key(criteria.binding, "binding")
+    if criteria.state is not None:
+        given.check_enum(criteria.state, JobState, "state")
+    if criteria.hook is not None:
+        given.check_enum(criteria.hook, HookKind, "hook")
+    if criteria.kinds is not None:
+        if not isinstance(criteria.kinds, frozenset):
+            raise InvalidInput("kinds", f"expected a frozenset, got {type(criteria.kinds).__name__}")
+        for kind in criteria.kinds:
             given.check_enum(kind, JobKind, "kinds")
-    given.check_span(wanted.since, wanted.until)
+    given.check_span(criteria.since, criteria.until)

@@ -1,7 +1,7 @@
-"""What is asked of memory, whoever keeps it: the contract's verbs, each served by the binding that serves its caller.
+"""The provider API's verbs, each served by the binding that serves its caller.
 
-One call leaves one operation row, which names the binding. What a provider outside gives is checked before anybody sees
-it; our own store is asked beneath the gate, in the same call.
+One call leaves one operation row, which names the binding. The response of an external provider is validated before it
+is returned; our own store is called inside the gate, as part of the same call.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from holdfast.runtime.remember import MAX_REASON_CHARS
 
 @dataclass(frozen=True, slots=True)
 class Capture(Composed[Answered[CaptureResult]]):
-    """Give memory what happened, or something to be kept as it is. A provider decides what it makes of it."""
+    """Capture an event, or content to be stored as it is. The provider decides what to extract from it."""
 
     action: ClassVar[Action] = Action.CAPTURE
     scope: Scope
@@ -108,7 +108,7 @@ class Capture(Composed[Answered[CaptureResult]]):
 
 @dataclass(frozen=True, slots=True)
 class UpsertRecords(Composed[Answered[WriteResult]]):
-    """Keep these as they are. One whose metadata has a `key` takes the place of the one of that key."""
+    """Store records as they are. One whose metadata has a `key` replaces the record of that key."""
 
     action: ClassVar[Action] = Action.RECORD_UPSERT
     scope: Scope
@@ -143,7 +143,7 @@ class UpsertRecords(Composed[Answered[WriteResult]]):
 
 @dataclass(frozen=True, slots=True)
 class Query(Composed[Answered[ContextBundle]]):
-    """What memory has for a question. `timeout_seconds` is the most that whoever asks can wait."""
+    """Query memory. `timeout_seconds` is the longest that the caller can wait."""
 
     action: ClassVar[Action] = Action.QUERY
     scope: Scope
@@ -177,7 +177,7 @@ class Query(Composed[Answered[ContextBundle]]):
 async def queried(
     core: Core, call: Call, binding: Binding, request: QueryRequest, timeout_seconds: float | None = None
 ) -> Answered[ContextBundle]:
-    """For whoever has found the binding already."""
+    """Query through a binding that is already resolved."""
     check = checking.bundle(request.top_k)
     return await ask(
         core, call, binding, lambda adapter: adapter.query(request), check, timeout_seconds=timeout_seconds
@@ -186,7 +186,7 @@ async def queried(
 
 @dataclass(frozen=True, slots=True)
 class ExplainQuery(Composed[Answered[TraceResult]]):
-    """How a query comes to its result, where the provider can say so."""
+    """Explain how a query gets its result, if the provider supports it."""
 
     action: ClassVar[Action] = Action.EXPLAIN
     scope: Scope
@@ -214,7 +214,7 @@ class ExplainQuery(Composed[Answered[TraceResult]]):
 
 @dataclass(frozen=True, slots=True)
 class ListRecords(Composed[Answered[ListPage]]):
-    """Page by page what there is in exactly this scope; a cursor is the provider's own."""
+    """List the records of exactly this scope, page by page. Cursors are the provider's own."""
 
     action: ClassVar[Action] = Action.LIST
     scope: Scope
@@ -258,10 +258,10 @@ class GetRecord(Composed[Answered[Snippet]]):
         nowhere = _nowhere(self.handle)
 
         def check(answer: object, bounds: checking.Bounds) -> checking.Told[Snippet | None]:
-            told = checking.snippet(handle)(answer, bounds)
-            if told.value is None:
-                call.fail(nowhere)  # also on the row that says how asking somebody outside ended
-            return told
+            checked = checking.snippet(handle)(answer, bounds)
+            if checked.value is None:
+                call.fail(nowhere)  # an external call's row records this failure too
+            return checked
 
         answer = await ask(core, call, binding, lambda adapter: adapter.get(handle, self.scope), check)
         if answer.result is None:
@@ -274,7 +274,7 @@ class GetRecord(Composed[Answered[Snippet]]):
 
 @dataclass(frozen=True, slots=True)
 class ForgetRecords(Composed[Answered[ForgetResult]]):
-    """Those that are not there, or out of reach, are told as missing."""
+    """Forget records by handle. Those that do not exist or are out of reach are reported as missing."""
 
     action: ClassVar[Action] = Action.FORGET
     scope: Scope
@@ -351,7 +351,7 @@ class CorrectRecord(Composed[Answered[CorrectResult]]):
 
 @dataclass(frozen=True, slots=True)
 class Profile(Composed[Answered[ProfileResult]]):
-    """What is always true of whoever the scope names, in few words."""
+    """Read the short profile of the subject or agent that the scope names."""
 
     action: ClassVar[Action] = Action.PROFILE
     scope: Scope
@@ -375,7 +375,7 @@ class Profile(Composed[Answered[ProfileResult]]):
 
 @dataclass(frozen=True, slots=True)
 class ListProviderJobs(Composed[Answered[JobPage]]):
-    """What a provider is still making of what it was given, as it tells it."""
+    """List the provider's own extraction jobs, as it reports them."""
 
     action: ClassVar[Action] = Action.JOBS
     scope: Scope
@@ -441,13 +441,13 @@ def _check_query(
 
 
 def _of(binding: Binding, handle: RecordHandle, field_name: str = "handle") -> RecordHandle:
-    """The handle as the binding's provider knows it. One of another provider names nothing here."""
+    """Return the handle with the binding's provider filled in; refuse a handle of another provider."""
     if handle.provider_key == ANY_PROVIDER:
         return replace(handle, provider_key=binding.provider)
     if handle.provider_key != binding.provider:
         raise NotFound(
-            f"{field_name}: is of the provider {handle.provider_key!r:.80}, and the binding {binding.key!r} is served"
-            f" by {binding.provider!r:.80}; name the binding that it came from"
+            f"{field_name}: belongs to the provider {handle.provider_key!r:.80}, but the binding {binding.key!r} is"
+            f" served by {binding.provider!r:.80}; name the binding that returned it"
         )
     return handle
 
@@ -457,7 +457,7 @@ def _nowhere(handle: RecordHandle) -> NotFound:
 
 
 def _named(records: tuple[RecordHandle, ...]) -> dict[str, Any]:
-    """Records as they may be kept: by their ids."""
+    """Reduce records to their ids, for replay."""
     provider = records[0].provider_key if records else None
     return {"provider": provider, "records": [each.record_id for each in records]}
 

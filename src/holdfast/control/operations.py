@@ -1,4 +1,4 @@
-"""The explorer of the trail: what was done, by whom, for what, and how it ended. Texts do not stand in it."""
+"""Read the operation log: what was done, by whom, why, and how it ended. It holds no texts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _KINDS: dict[str, Any] = {"source_kind": SourceKind, "type": OperationType, "act
 
 @dataclass(frozen=True, slots=True)
 class ListOperations(Paged, Read[None, OperationPage]):
-    """Newest first. What is wanted is part of the cursor: it goes on with the same filter only."""
+    """List operations, newest first. A cursor is valid only with the filter that it was issued for."""
 
     action: ClassVar[Action] = Action.READ_OPERATIONS
     scope: Scope
@@ -53,8 +53,8 @@ class ListOperations(Paged, Read[None, OperationPage]):
         return OperationPage(*self._page(reader.operations_page(self.filter, self._before(), self.limit + 1)))
 
     def _query(self) -> str:
-        wanted = [str(getattr(self.filter, each.name)) for each in fields(self.filter)]
-        return digest_of("operations", self.scope.given(), wanted)[:16]
+        values = [str(getattr(self.filter, each.name)) for each in fields(self.filter)]
+        return digest_of("operations", self.scope.given(), values)[:16]
 
     def touched(self, result: OperationPage) -> int:
         return len(result.items)
@@ -76,7 +76,7 @@ class GetOperation(Read[None, Operation]):
     def apply(self, reader: Reader, prepared: None) -> Operation:
         found = reader.operation(self.operation_id)
         if found is None:
-            raise NotFound(f"there is no operation {self.operation_id!r:.80} in this company")
+            raise NotFound(f"there is no operation {self.operation_id!r:.80} in this company; list its operations")
         return found
 
     def touched(self, result: Operation) -> int:
@@ -85,7 +85,7 @@ class GetOperation(Read[None, Operation]):
 
 @dataclass(frozen=True, slots=True)
 class GetMetrics(Read[None, MemoryMetrics]):
-    """How well memory serves the company in a time."""
+    """Summarize how well memory served the company in a period."""
 
     action: ClassVar[Action] = Action.READ_OPERATIONS
     scope: Scope
@@ -104,24 +104,24 @@ class GetMetrics(Read[None, MemoryMetrics]):
 
 
 async def _caught_up(core: Core) -> None:
-    """The row of a read comes with the next commit: whoever looks before has that come now.
+    """Flush buffered operation rows of reads, so that a listing includes them.
 
-    A store that cannot be written shows what it has: that is when one looks.
+    Ignore a store that cannot be written: operators read the log exactly then.
     """
     with suppress(StoreError):
         await core.store.audited()
 
 
-def _check_filter(wanted: OperationFilter) -> None:
-    if not isinstance(wanted, OperationFilter):
-        raise InvalidInput("filter", f"expected an OperationFilter, got {type(wanted).__name__}")
+def _check_filter(criteria: OperationFilter) -> None:
+    if not isinstance(criteria, OperationFilter):
+        raise InvalidInput("filter", f"expected an OperationFilter, got {type(criteria).__name__}")
     for name in ("agent", "project", "issue", "run"):
-        if (value := getattr(wanted, name)) is not None:
+        if (value := getattr(criteria, name)) is not None:
             check_part(name, value)
-    if wanted.binding is not None:
-        checked_key(wanted.binding, "binding")
+    if criteria.binding is not None:
+        checked_key(criteria.binding, "binding")
     for name, kind in _KINDS.items():
-        if (value := getattr(wanted, name)) is not None:
+        if (value := getattr(criteria, name)) is not None:
             given.check_enum(value, kind, name)
-    checked_flag(wanted.of_memory, "of_memory")
-    given.check_span(wanted.since, wanted.until)
+    checked_flag(criteria.of_memory, "of_memory")
+    given.check_span(criteria.since, criteria.until)

@@ -1,13 +1,12 @@
-"""Running other people's code so that none of it can hold up, break or betray anything else: the adapters of providers,
-and those who subscribed to hooks.
+"""A bulkhead around third-party code: provider adapters and hook subscribers, here called plugins.
 
-Each of them, a guest, lives on an event loop in a thread of its own: it may block, hang, raise or exit, and nobody but
-its own callers notices. They get an answer or a `ProviderError` in time, whatever it does. A thread that does not come
-back is given up, and a new one is begun for the next call; a guest that has lost too many is refused at once until some
-of them come back. No thread here keeps the process from ending.
+Each plugin runs on an event loop in its own thread. It may block, hang, raise or exit without affecting anything but
+its own callers, who get a response or a `ProviderError` in time. A thread that hangs is abandoned, and the next call
+starts a new one. A plugin that has lost too many threads is refused at once until some of them return (a circuit
+breaker). No thread here keeps the process from ending.
 
-What a guest raises may hold a key in its text, in its cause or in its frames. Of a foreign exception only the name
-of its class is told; of our own, its text, which a service keeps to itself if the guest is not of our making.
+An exception of a plugin may hold a key in its message, cause or frames. Of a foreign exception only the class name is
+reported; of our own, the message, which a service does not show to callers if third-party code raised it.
 """
 
 from __future__ import annotations
@@ -46,20 +45,20 @@ T = TypeVar("T")
 G = TypeVar("G", bound="Guest")
 log = logging.getLogger("holdfast")
 
-MAX_LOST = 4  # threads of one guest that did not come back
-MAX_UNDER_WAY = 64  # calls of one guest at once
-MAX_DEAF = 8  # calls of one guest that would not be cancelled
-MAX_OPEN = 128  # guests
+MAX_LOST = 4  # hung threads of one plugin
+MAX_UNDER_WAY = 64  # concurrent calls of one plugin
+MAX_DEAF = 8  # calls of one plugin that ignored cancellation
+MAX_OPEN = 128  # plugins
 CLOSE_SECONDS = 2.0
-RETIRE_SECONDS = 60.0  # what is under way when a binding changes may still end
-HEARS_WITHIN_SECONDS = 1.0  # on a busy machine a thread may wait its turn for long
-# What a guest of its own accord may say to a caller, in our words.
+RETIRE_SECONDS = 60.0  # calls under way when a binding changes may still finish
+HEARS_WITHIN_SECONDS = 1.0  # generous: a busy machine may schedule the thread late
+# Errors that a plugin may raise to its caller.
 _PASSED_ON = (ProviderError, SecretUnavailable, CapabilityUnavailable, NotFound, Conflict, InvalidInput)
 
 
 @dataclass(frozen=True, slots=True)
 class _Raised:
-    """How a piece of work failed, without anything that it held."""
+    """The sanitized error of a failed call."""
 
     error: HoldfastError
 
@@ -70,7 +69,7 @@ class Guest(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Invited(Generic[G]):
-    """Who is to be asked. It is made where it lives, and anew if its `revision` is another; `named` is for errors."""
+    """A plugin's factory, called in its thread, again for each new `revision`. `named` is its name in errors."""
 
     key: tuple[str, str]
     revision: object
@@ -79,19 +78,19 @@ class Invited(Generic[G]):
 
 
 class _Room:
-    """One guest in its thread. Made there by the first call, since that may block too."""
+    """One plugin and its thread. The first call creates the plugin there, since creating it may block too."""
 
-    def __init__(self, invited: Invited[Any]) -> None:
-        self.revision = invited.revision
+    def __init__(self, spec: Invited[Any]) -> None:
+        self.revision = spec.revision
         self.under_way = 0
-        self._named = invited.named
-        self._make = invited.make
-        self._guest: Guest | None = None
+        self._named = spec.named
+        self._make = spec.make
+        self._plugin: Guest | None = None
         self._called: tuple[threading.Event, float] | None = None
         self._deaf: set[asyncio.Task[Any]] = set()
         self._loop = asyncio.new_event_loop()
         self._loop.set_exception_handler(self._of_itself)
-        self._thread = threading.Thread(target=self._live, name=f"holdfast-{invited.key[1]:.40}", daemon=True)
+        self._thread = threading.Thread(target=self._live, name=f"holdfast-{spec.key[1]:.40}", daemon=True)
         self._thread.start()
 
     @property
@@ -100,7 +99,7 @@ class _Room:
 
     @property
     def lost(self) -> bool:
-        """Whether it has been called and does not answer: something in it blocks the thread."""
+        """True if the thread has ended, or does not react to a wake-up: something blocks its loop."""
         if self._called is None:
             return not self.alive
         heard, called = self._called
@@ -108,68 +107,68 @@ class _Room:
 
     @property
     def deaf(self) -> bool:
-        """Whether too much in it goes on although it was told to stop."""
+        """True if too many of its calls ignored cancellation."""
         return len(self._deaf) >= MAX_DEAF
 
     def _live(self) -> None:
         try:
             self._loop.run_forever()
-        except BaseException as error:  # noqa: BLE001 - a guest that ends its thread ends nothing else
+        except BaseException as error:  # noqa: BLE001 - a plugin that ends its thread ends nothing else
             log.warning("%s ended its own thread: %s", self._named, type(error).__name__)
         finally:
-            # Whatever is still in it has nobody that waits for it.
+            # Nothing waits for the tasks that are left on it.
             with contextlib.suppress(RuntimeError):
                 self._loop.close()
 
     def _of_itself(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """What a guest left behind on its loop failed. The usual message would tell all that it holds."""
+        """Log a failed background task of the plugin. asyncio's own message would include its contents."""
         failed = type(context.get("exception")).__name__
-        log.warning("something that %s left behind failed: %s", self._named, failed)
+        log.warning("a background task of %s failed: %s", self._named, failed)
 
     def begin(self, work: Callable[[Any], Awaitable[Any]]) -> _Work:
-        """Start it, and say how to wait for it."""
-        begun = _Work()
-        self._loop.call_soon_threadsafe(self._start, begun, work)
-        return begun
+        """Start a call; return a handle to wait on."""
+        call = _Work()
+        self._loop.call_soon_threadsafe(self._start, call, work)
+        return call
 
-    def _start(self, begun: _Work, work: Callable[[Any], Awaitable[Any]]) -> None:
-        begun.task = self._loop.create_task(self._do(begun, work))
-        begun.task.add_done_callback(self._deaf.discard)
+    def _start(self, call: _Work, work: Callable[[Any], Awaitable[Any]]) -> None:
+        call.task = self._loop.create_task(self._do(call, work))
+        call.task.add_done_callback(self._deaf.discard)
 
-    async def _do(self, begun: _Work, work: Callable[[Any], Awaitable[Any]]) -> None:
-        """Nothing leaves here but by the future: what is raised on the loop itself would end the thread."""
+    async def _do(self, call: _Work, work: Callable[[Any], Awaitable[Any]]) -> None:
+        """Run a call and report only through its future: an exception on the loop itself would end the thread."""
         try:
-            if self._guest is None:
-                self._guest = self._make()
-            waited = work(self._guest)
+            if self._plugin is None:
+                self._plugin = self._make()
+            waited = work(self._plugin)
             if not inspect.isawaitable(waited):
                 raise ProviderMalformed(
-                    f"the provider's verb gave {type(waited).__name__:.60} at once; it must be async"
+                    f"the provider's method returned {type(waited).__name__:.60}, not an awaitable; make it async"
                 )
             outcome: Any = await waited
         except GeneratorExit:
             raise
-        except BaseException as error:  # noqa: BLE001 - told to whoever waits
+        except BaseException as error:  # noqa: BLE001 - handed to the caller
             outcome = _Raised(_told(error))
-        begun.answer(outcome)
+        call.answer(outcome)
 
-    def give_up(self, begun: _Work) -> None:
-        """Tell a piece of work to stop, and find out whether anything here still hears."""
+    def give_up(self, call: _Work) -> None:
+        """Cancel a call, and probe whether the loop still reacts."""
         heard = threading.Event()
         self._called = heard, time.monotonic()
 
         def stop() -> None:
             heard.set()
-            if begun.task is not None and not begun.task.done():
-                self._deaf.add(begun.task)
-                begun.task.cancel()
+            if call.task is not None and not call.task.done():
+                self._deaf.add(call.task)
+                call.task.cancel()
 
         with contextlib.suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(stop)
 
     def retire(self, patience_seconds: float) -> concurrent.futures.Future[Any]:
-        """Close the guest and end the thread, when what is under way is over or out of patience."""
-        begun = _Work()
+        """Close the plugin and end the thread once its calls are done, or after `patience_seconds`."""
+        call = _Work()
 
         async def close() -> None:
             others = asyncio.all_tasks() - {asyncio.current_task()}
@@ -178,128 +177,128 @@ class _Room:
                     await asyncio.wait(others, timeout=patience_seconds)
                 for other in others:
                     other.cancel()
-                if self._guest is not None:
-                    waited: Any = self._guest.close()
+                if self._plugin is not None:
+                    waited: Any = self._plugin.close()
                     if inspect.isawaitable(waited):
                         await asyncio.wait_for(waited, CLOSE_SECONDS)
-            except BaseException as error:  # noqa: BLE001 - nobody can do anything about it
+            except BaseException as error:  # noqa: BLE001 - third-party code; it can only be logged
                 log.warning("%s did not close: %s", self._named, type(error).__name__)
             finally:
-                begun.answer(None)
+                call.answer(None)
                 self._loop.stop()
 
         try:
             self._loop.call_soon_threadsafe(lambda: self._loop.create_task(close()))
         except RuntimeError:  # the loop has ended
-            begun.answer(None)
-        return begun.future
+            call.answer(None)
+        return call.future
 
 
 class _Work:
-    """One piece of work in a room, and how to wait for it."""
+    """One call of a plugin: its task, and the future to wait on."""
 
     def __init__(self) -> None:
         self.future: concurrent.futures.Future[Any] = concurrent.futures.Future()
         self.task: asyncio.Task[None] | None = None
 
     def answer(self, outcome: object) -> None:
-        # Whoever waited may have gone.
+        # The caller may have timed out.
         with contextlib.suppress(concurrent.futures.InvalidStateError):
             self.future.set_result(outcome)
 
 
 @dataclass(slots=True)
 class _Place:
-    """A guest's: where it lives, and the threads that it has lost."""
+    """A plugin's current thread, and its hung ones."""
 
-    room: _Room | None = None
+    thread: _Room | None = None
     lost: list[_Room] = field(default_factory=list)
 
 
 class Rooms:
-    """Where guests live, each in one of its own."""
+    """All plugins, each isolated in its own thread."""
 
     def __init__(self) -> None:
         self._places: OrderedDict[tuple[str, str], _Place] = OrderedDict()
         self._lock = threading.Lock()
         self._closed = False
 
-    async def ask(self, invited: Invited[G], work: Callable[[G], Awaitable[T]], timeout_seconds: float) -> T:
-        """Have the guest do it. Whatever it does, an answer or a `ProviderError` is there in time."""
-        room = self._room(invited)
+    async def ask(self, spec: Invited[G], work: Callable[[G], Awaitable[T]], timeout_seconds: float) -> T:
+        """Run `work` on the plugin; return its response or raise a `ProviderError` within the timeout."""
+        thread = self._room(spec)
         try:
-            begun = room.begin(work)
-        except RuntimeError:  # its loop ended in this very moment
+            call = thread.begin(work)
+        except RuntimeError:  # its loop ended concurrently
             with self._lock:
-                room.under_way -= 1
-            raise ProviderUnavailable(f"{invited.named} is being closed; try again") from None
+                thread.under_way -= 1
+            raise ProviderUnavailable(f"{spec.named} is being closed; try again") from None
         try:
-            outcome = await _waited(begun.future, timeout_seconds)
+            outcome = await _waited(call.future, timeout_seconds)
         except (TimeoutError, concurrent.futures.TimeoutError):
             outcome = _Raised(
                 ProviderTimeout(
-                    f"{invited.named} did not answer within {timeout_seconds:g} s; whether it did what was asked is"
-                    " not known"
+                    f"{spec.named} did not answer within {timeout_seconds:g} s; it may or may not have carried out"
+                    " the request"
                 )
             )
         finally:
             with self._lock:
-                room.under_way -= 1
-            if not begun.future.done() or begun.future.cancelled():
-                room.give_up(begun)
+                thread.under_way -= 1
+            if not call.future.done() or call.future.cancelled():
+                thread.give_up(call)
         if isinstance(outcome, _Raised):
-            # Not from within the handler: nothing of what was caught may hang on to it.
+            # Raised outside the except block, so that the original exception is not chained.
             raise outcome.error
         return outcome  # type: ignore[no-any-return]
 
-    def _room(self, invited: Invited[G]) -> _Room:
-        """The guest's, begun anew if it is another by now or its thread is lost."""
-        key = invited.key
+    def _room(self, spec: Invited[G]) -> _Room:
+        """Reserve a call on the plugin's thread; start a new thread if its revision changed or the thread hangs."""
+        key = spec.key
         with self._lock:
             if self._closed:
                 raise ProviderUnavailable("the store is closed; open it again")
-            place = self._places.setdefault(key, _Place())
+            slot = self._places.setdefault(key, _Place())
             self._places.move_to_end(key)
-            place.lost = [room for room in place.lost if room.alive]
-            if place.room is not None and (place.room.lost or place.room.deaf):
-                place.room.retire(0)
-                place.lost.append(place.room)
-                place.room = None
-            elif place.room is not None and place.room.revision != invited.revision:
-                place.room.retire(RETIRE_SECONDS)
-                place.room = None
-            if place.room is None:
-                if len(place.lost) >= MAX_LOST:
+            slot.lost = [thread for thread in slot.lost if thread.alive]
+            if slot.thread is not None and (slot.thread.lost or slot.thread.deaf):
+                slot.thread.retire(0)
+                slot.lost.append(slot.thread)
+                slot.thread = None
+            elif slot.thread is not None and slot.thread.revision != spec.revision:
+                slot.thread.retire(RETIRE_SECONDS)
+                slot.thread = None
+            if slot.thread is None:
+                if len(slot.lost) >= MAX_LOST:
                     raise ProviderUnavailable(
-                        f"{invited.named} has stopped answering {len(place.lost)} times, and is not asked again until"
-                        " it does; see to it"
+                        f"{spec.named} has {len(slot.lost)} calls that hang, and is not called again until some of"
+                        " them return; check the provider"
                     )
-                place.room = _Room(invited)
+                slot.thread = _Room(spec)
                 self._make_place(key)
-            if place.room.under_way >= MAX_UNDER_WAY:
-                raise ProviderUnavailable(f"{invited.named} has {MAX_UNDER_WAY} calls under way; try again later")
-            place.room.under_way += 1
-            return place.room
+            if slot.thread.under_way >= MAX_UNDER_WAY:
+                raise ProviderUnavailable(f"{spec.named} already has {MAX_UNDER_WAY} calls running; try again later")
+            slot.thread.under_way += 1
+            return slot.thread
 
     def _make_place(self, beside: tuple[str, str]) -> None:
-        """Close what nobody asked for the longest time, if too many are open."""
+        """Evict the least recently used idle plugins if too many are open."""
         idle = [
             key
-            for key, place in self._places.items()
-            if key != beside and not place.lost and (place.room is None or not place.room.under_way)
+            for key, slot in self._places.items()
+            if key != beside and not slot.lost and (slot.thread is None or not slot.thread.under_way)
         ]
         for key in idle[: max(0, len(self._places) - MAX_OPEN)]:
-            place = self._places.pop(key)
-            if place.room is not None:
-                place.room.retire(0)
+            slot = self._places.pop(key)
+            if slot.thread is not None:
+                slot.thread.retire(0)
 
     async def close(self) -> None:
-        """End every guest; one that does not end is left behind, and does not keep the process from ending."""
+        """Close every plugin. One that hangs is abandoned, and does not keep the process from ending."""
         with self._lock:
             self._closed = True
-            rooms = [place.room for place in self._places.values() if place.room is not None]
+            threads = [slot.thread for slot in self._places.values() if slot.thread is not None]
             self._places.clear()
-        ends = [room.retire(0) for room in rooms]
+        ends = [thread.retire(0) for thread in threads]
         if not ends:
             return
         if running() is None:
@@ -316,13 +315,13 @@ class OutsideRunner:
         self._rooms = Rooms()
 
     async def ask(self, binding: Binding, work: Callable[[Adapter], Awaitable[T]], timeout_seconds: float) -> T:
-        invited = Invited(
+        spec = Invited(
             key=(binding.space, binding.key),
             revision=(binding.id, binding.revision),
             named=f"the binding {binding.key!r} ({binding.provider:.80})",
             make=lambda: self._providers.adapter(binding),
         )
-        return await self._rooms.ask(invited, work, timeout_seconds)
+        return await self._rooms.ask(spec, work, timeout_seconds)
 
     async def close(self) -> None:
         await self._rooms.close()
@@ -335,36 +334,36 @@ async def _waited(future: concurrent.futures.Future[Any], seconds: float) -> Any
 
 
 def named(error: ProviderError | SecretUnavailable, binding: Binding) -> HoldfastError:
-    """The same, saying whose it is and what to do next: what an adapter says knows of no binding."""
+    """Add the binding's name and a next step to an adapter's error; an adapter does not know its binding."""
     whose = f"the binding {binding.key!r} ({binding.provider:.80})"
     what_next = ""
-    if not isinstance(error, SecretUnavailable):  # which says by itself what to do
-        tries = f"`holdfast provider check {binding.provider:.80} --config … --connect` tries it"
-        what_next = f"; see to the provider, or to the binding's configuration: {tries}"
-    said = str(error)
-    prefix = "" if said.startswith(whose) else f"{whose} cannot be used: "  # whoever runs it has said so
-    found = type(error)(f"{prefix}{said}{what_next}")
-    found.public = f"{prefix}{error.public or said}{what_next}"
+    if not isinstance(error, SecretUnavailable):  # that message names the next step itself
+        tries = f"`holdfast provider check {binding.provider:.80} --config … --connect` tests it"
+        what_next = f"; check the provider and the binding's configuration: {tries}"
+    message = str(error)
+    prefix = "" if message.startswith(whose) else f"{whose} cannot be used: "  # the bulkhead's own errors name it
+    found = type(error)(f"{prefix}{message}{what_next}")
+    found.public = f"{prefix}{error.public or message}{what_next}"
     return found
 
 
 def _told(error: BaseException) -> HoldfastError:
-    """The same for a caller: one of ours as it is, bare of what it came from; of another only what kind it was."""
+    """Sanitize an exception for the caller: copy our own without its chain; of others keep only the class name."""
     if isinstance(error, _PASSED_ON) and type(error).__module__ == errors.__name__:
         if isinstance(error, InvalidInput):
             return type(error)(error.field, error.problem)
         found = type(error)(str(error))
         if not _is_ours(error.__traceback__):
-            # Somebody else's words: nobody knows what they quote.
+            # Third-party text may quote secrets.
             found.public = (type(error).__doc__ or "").strip().rstrip(".")
         return found
     if isinstance(error, asyncio.CancelledError):
-        return ProviderTimeout("the provider was told to stop")
-    return ProviderError(f"the provider failed ({type(error).__name__:.80}); what it said is not repeated here")
+        return ProviderTimeout("the call to the provider was cancelled")
+    return ProviderError(f"the provider failed ({type(error).__name__:.80}); its message is withheld")
 
 
 def _is_ours(raised: TracebackType | None) -> bool:
-    """Whether it was raised by code of ours, whoever called that."""
+    """True if Holdfast's own code raised it, whoever called that code."""
     while raised is not None and raised.tb_next is not None:
         raised = raised.tb_next
     return raised is not None and str(raised.tb_frame.f_globals.get("__name__")).startswith("holdfast.")

@@ -1,5 +1,5 @@
-"""Which binding serves a call. It is looked up in the transaction that the call makes anyway, every time: a change is
-seen at once, by every process."""
+"""Resolves the binding that serves a call. A transaction that the call makes anyway reads or verifies it each time, so
+every process sees a change at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.runtime.perform import Call, Core
 
 
 def resolution_of(reader: Reader, scope: Scope, key: str | None) -> Resolution:
-    """Only what is looked at is read: a company may have very many bindings, and an agent each a target."""
+    """Resolve with keyed reads only: a company may have very many bindings, and a target per agent."""
     if key is not None:
         return resolve(reader.bindings((key,)), (), scope.space, key, scope.agent)
     targets = reader.targets([scope.space] if scope.agent is None else [scope.space, scope.agent])
@@ -20,7 +20,7 @@ def resolution_of(reader: Reader, scope: Scope, key: str | None) -> Resolution:
 
 
 async def serving(call: Call, key: str | None) -> Binding:
-    """The binding that serves the call, if it can be used. The call's row names it, also if it cannot."""
+    """Return the binding that serves the call, or raise if it is unusable. Either way the operation row names it."""
     scope = call.grant.scope
     found = await call.supposing((scope.space, scope.agent, key), lambda reader: resolution_of(reader, scope, key))
     if found.binding is not None:
@@ -30,22 +30,22 @@ async def serving(call: Call, key: str | None) -> Binding:
 
 def providers_of(core: Core) -> Providers:
     if core.providers is None:
-        raise ProviderMisconfigured("no providers of memory are installed here; open the store with them")
+        raise ProviderMisconfigured("this store was opened without memory providers; open it with them")
     return core.providers
 
 
 def outsiders_of(core: Core) -> Outsiders:
     if core.outsiders is None:
-        raise ProviderMisconfigured("nothing here runs providers that reach outside; open the store with them")
+        raise ProviderMisconfigured("this store was opened without a runner for external providers; open it with one")
     return core.outsiders
 
 
 def provider_of(core: Core, binding: Binding) -> Provider:
-    """What was bound may have been uninstalled since: that is no mistake of whoever calls."""
+    """Return the binding's provider. One uninstalled since is a configuration error, not the caller's mistake."""
     try:
         return providers_of(core).get(binding.provider)
     except UnknownProvider:
-        named = f"the binding {binding.key!r} names the provider {binding.provider!r:.80}"
-    failure = ProviderMisconfigured(f"{named}, which is not installed here; install it, or bind another")
+        problem = f"the binding {binding.key!r} names the provider {binding.provider!r:.80}"
+    failure = ProviderMisconfigured(f"{problem}, which is not installed here; install it, or bind another")
     failure.public = str(failure)
     raise failure

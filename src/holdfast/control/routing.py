@@ -1,8 +1,8 @@
-"""The library's verbs, served by whatever memory their space is bound to.
+"""Routes the library's verbs to the provider that their space is bound to.
 
-Where that is our own store, the verb runs beneath the gate as it is, and its row names the binding. Where somebody
-outside is, it is said in the contract's words (`translating`); what has no words there is refused, and never done in
-another place than the one that was bound.
+If that is our own store, the verb runs unchanged inside the gate, and its operation row names the binding. For an
+external provider, the verb is translated to the provider API (`translating`). A verb without an equivalent there is
+refused; it never falls back to a memory other than the bound one.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from holdfast.runtime.search import Explain
 
 R = TypeVar("R")
 
-# What is about memory, and what the contract has no words for.
+# Verbs on memory that the provider API has no equivalent of.
 _OURS_ALONE = (Explain, Browse, History, PreviewForget, AddResource, ListResources, GetResource, DeleteResource)
 ROUTED = frozenset({*TRANSLATIONS, Flush, *_OURS_ALONE})
 
 
 def routed(verb: Request[Any, R]) -> Request[Any, R]:
-    """The same verb, to be served by what its space is bound to; one that is not about memory as it is."""
+    """Wrap a memory verb so that the provider bound to its space serves it; return other verbs unchanged."""
     if type(verb) not in ROUTED or verb.scope.space == EVERYWHERE:
         return verb
     return cast(Request[Any, R], Routed(verb.scope, verb, getattr(verb, "idempotency_key", None)))
@@ -51,11 +51,11 @@ class Routed(Composed[Any]):
         if not provider_of(core, binding).outside:
             return await call.run(self.verb)
         if isinstance(self.verb, Flush):
-            # Whoever serves it makes what it makes of what it was given, and when it likes.
+            # An external provider extracts on its own schedule; there is nothing to flush.
             return Flushed(self.scope.conversation or "", 0)
         kind = TRANSLATIONS.get(type(self.verb))
         if kind is None:
-            raise _refused(binding, f"{self.verb.action} has no words in what providers speak")
+            raise _refused(binding, f"the provider API has no equivalent of {self.verb.action}")
         translation = kind(self.verb, binding, core.clock.now())
         if (problem := translation.untold()) is not None:
             raise _refused(binding, problem)
@@ -74,6 +74,6 @@ class Routed(Composed[Any]):
 
 def _refused(binding: Binding, problem: str) -> CapabilityUnavailable:
     return CapabilityUnavailable(
-        f"the binding {binding.key!r} is served by {binding.provider!r:.80}, and {problem}; bind the company to"
-        " 'local', or do without"
+        f"the binding {binding.key!r} is served by {binding.provider!r:.80}: {problem}; bind the company to 'local' to"
+        " use it"
     )

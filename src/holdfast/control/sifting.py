@@ -1,4 +1,4 @@
-"""What was asked of a search or a list, held against what a provider gave: providers know fewer filters than we do."""
+"""Post-filters for external providers' results, since the provider API has fewer filters than the library."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from holdfast.domain.searching import ListFilter, Method, Wanted
 def past_or_ranked(wanted: Wanted) -> str | None:
     for name in ("as_of", "valid_at", "radius"):
         if getattr(wanted, name) is not None:
-            return f"{name} cannot be asked of it"
-    return None if wanted.method is Method.HYBRID else f"the method {wanted.method} cannot be asked of it"
+            return f"{name} is not supported there"
+    return None if wanted.method is Method.HYBRID else f"the method {wanted.method} is not supported there"
 
 
 def narrowed(scope: Scope, wanted: Wanted) -> Scope:
-    """With the conversation that a condition speaks of, if it is only one: a provider may look there."""
+    """Narrow the scope to the condition's conversation if it names exactly one: the provider may filter by it."""
     spoken = set(_conversations(wanted.condition))
     if scope.conversation is None and len(spoken) == 1:
         return replace(scope, conversation=spoken.pop())
@@ -90,7 +90,7 @@ def _value(hit: Hit, field: Field) -> Any:
 
 
 def _compares(value: Any, condition: Compare) -> bool:
-    """Nothing equals what is not there, and it differs from everything."""
+    """Compare a value: a missing one equals nothing and differs from everything."""
     if condition.op is Op.NE:
         return value is None or value != condition.value
     if value is None:

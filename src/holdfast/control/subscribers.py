@@ -1,11 +1,11 @@
-"""The registry of hooks: others than a company's own memory can be told of what happens, each by a delivery of its own.
+"""The registry of hook subscribers: code that receives hooks besides a company's own memory, a delivery each.
 
-Subscribers are code, installed beside us: a function in the entry points `holdfast.hooks`, which is given the registry
-when hooks are first needed, or a call of `subscribe` in a host program. Whoever installs one lets it see the hooks of
-every company of the store. Deliveries are made by workers: what subscribes must be installed where they run.
+A subscriber is installed beside Holdfast: a function in the entry point group `holdfast.hooks`, which gets the registry
+when hooks are first needed, or a call of `subscribe` in a host program. It sees the hooks of every company of the
+store. Workers make the deliveries, so subscribers must be installed where workers run.
 
-Like a provider, none of them can hold up anything else (`outside`): it is called in threads of its own, for a bounded
-time, and one that does not come back is left behind.
+Like a provider, a subscriber is isolated by the bulkhead (`outside`): it runs in its own threads with a timeout, and a
+hung thread is abandoned.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _Outcome = tuple[Awaitable[None] | None, str | None]
 
 
 class _Listener:
-    """Somebody who subscribed: called on a loop of its own if it is asynchronous, else in a thread for each event.
+    """One subscriber. An async handler runs on its own event loop, any other in a thread per event.
 
-    Several events may be told at once, so that one that takes its time does not use up that of the others.
+    Events are delivered concurrently, so that a slow one does not use up the timeout of the others.
     """
 
     def __init__(self, name: str, kinds: frozenset[HookKind], handler: HookHandler) -> None:
@@ -47,16 +47,16 @@ class _Listener:
         self._lost: list[threading.Thread] = []
 
     async def hear(self, event: HookEvent) -> None:
-        """What it raises is told by its kind alone: its text may hold anything."""
+        """Call the handler. Of an exception only the class name is reported: its message may hold anything."""
         self._check_back()
         try:
-            at_once = inspect.iscoroutinefunction(self.handler)
-            answer, failed = (self.handler(event), None) if at_once else await self._aside(event)
-            if inspect.isawaitable(answer):
-                await answer
+            is_async = inspect.iscoroutinefunction(self.handler)
+            result, failed = (self.handler(event), None) if is_async else await self._aside(event)
+            if inspect.isawaitable(result):
+                await result
         except (GeneratorExit, asyncio.CancelledError):
             raise
-        except BaseException as error:  # noqa: BLE001 - somebody else's code
+        except BaseException as error:  # noqa: BLE001 - third-party code
             failed = type(error).__name__
         if failed is not None:
             raise ProviderUnavailable(f"the subscriber {self._name!r} failed: {failed:.80}")
@@ -65,33 +65,33 @@ class _Listener:
         self._lost = [thread for thread in self._lost if thread.is_alive()]
         if len(self._lost) >= MAX_LOST:
             raise ProviderUnavailable(
-                f"the subscriber {self._name!r} has not come back {len(self._lost)} times, and is told nothing until it"
-                " does; see to it"
+                f"the subscriber {self._name!r} has {len(self._lost)} calls that hang, and gets no events until some of"
+                " them return; check the subscriber"
             )
 
     async def _aside(self, event: HookEvent) -> _Outcome:
-        """What it gave, or the name of what it raised."""
-        answered: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
+        """Call the handler in a new thread; return its result, or the class name of its exception."""
+        future: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
 
         def call() -> None:
             try:
                 outcome: _Outcome = self.handler(event), None
-            except BaseException as error:  # noqa: BLE001 - somebody else's code
+            except BaseException as error:  # noqa: BLE001 - third-party code
                 outcome = None, type(error).__name__
-            with contextlib.suppress(concurrent.futures.InvalidStateError):  # nobody waits for it any more
-                answered.set_result(outcome)
+            with contextlib.suppress(concurrent.futures.InvalidStateError):  # the caller has timed out
+                future.set_result(outcome)
 
-        # A daemon, and of no pool: one that never comes back must not keep the process from ending.
+        # A daemon thread outside any pool: a hung one must not keep the process from ending.
         thread = threading.Thread(target=call, name=f"holdfast-{self._name:.40}-event", daemon=True)
         thread.start()
         try:
-            return await asyncio.wrap_future(answered)
+            return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
             self._lost.append(thread)
             raise
 
     async def close(self) -> None:
-        """It is not ours to close."""
+        """Do nothing: the handler belongs to its owner."""
 
 
 class HookRegistry:
@@ -105,23 +105,23 @@ class HookRegistry:
         self._rooms = Rooms()
 
     def subscribe(self, name: str, kinds: Iterable[HookKind], handler: HookHandler) -> None:
-        """From now on, `handler` is told of hooks of these kinds, at least once each. A name can be taken once."""
+        """Deliver hooks of these kinds to `handler`, at least once each. Names are unique."""
         checked_key(name, "name")
         wanted = frozenset(kinds)
         for kind in wanted:
             if not isinstance(kind, HookKind):
                 raise InvalidInput("kinds", f"must be some of {', '.join(sorted(CAPTURED))}")
         if not wanted or wanted & ANSWERED:
-            raise InvalidInput("kinds", f"give some of {', '.join(sorted(CAPTURED))}; the others carry nothing")
+            raise InvalidInput("kinds", f"give some of {', '.join(sorted(CAPTURED))}; other hooks carry no payload")
         if not callable(handler):
             raise InvalidInput("handler", f"expected a function, got {type(handler).__name__}")
         with self._lock:
             if name in self._subscribed:
-                raise InvalidInput("name", f"{name!r} has subscribed already; take another name")
+                raise InvalidInput("name", f"{name!r} is already subscribed; use another name")
             self._subscribed[name] = _Listener(name, wanted, handler)
 
     def unsubscribe(self, name: str) -> bool:
-        """Whether there was one. What is on its way to it fails until it subscribes again."""
+        """Remove a subscriber; True if there was one. Its pending deliveries fail until it subscribes again."""
         with self._lock:
             return self._subscribed.pop(name, None) is not None
 
@@ -139,15 +139,15 @@ class HookRegistry:
         self._load()
         found = self._subscribed.get(name)
         if found is None:
-            raise ProviderMisconfigured(f"nobody subscribed as {name!r} where this worker runs; install it there")
+            raise ProviderMisconfigured(f"no subscriber {name!r} is installed where this worker runs; install it there")
         await self._rooms.ask(found.invited, lambda listener: listener.hear(event), TOLD_WITHIN_SECONDS)
 
     async def close(self) -> None:
-        """Whoever has not come back by then is left behind."""
+        """Close all subscribers; abandon those that hang."""
         await self._rooms.close()
 
     def _load(self) -> None:
-        """What cannot be loaded is told in the log, and keeps nobody else from working."""
+        """Load the entry points once. One that fails is logged and does not affect the others."""
         with self._lock:
             if self._loaded:
                 return
@@ -157,5 +157,5 @@ class HookRegistry:
                     point.load()(self)
                 except HoldfastError as error:
                     log.warning("the hooks of %s (%s) cannot be used: %s", point.name, point.value, error)
-                except Exception as error:  # noqa: BLE001 - somebody else's code, of which only the kind is told
+                except Exception as error:  # noqa: BLE001 - third-party code: log only the class name
                     log.warning("the hooks of %s (%s) failed: %s", point.name, point.value, type(error).__name__)

@@ -1,8 +1,8 @@
-"""The tools that an agent has for memory: what each is for, what it takes, what it answers, and how it is called.
+"""An agent's memory tools: their descriptions, input and output schemas, and implementations.
 
-One definition for every way in: a host shows `tools()` to a model, and hands what the model asks for to `call_tool`.
-No transport is in here. What a model gives is checked before anything is done, and an error names the field. What
-comes back is plain JSON in which stored texts are marked as what they are: data.
+A host shows `tools()` to a model and passes the model's tool calls to `call_tool`, whatever the transport. Arguments
+are validated before anything is done, and an error names the field. Results are plain JSON in which stored texts are
+marked as data.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ Cursor = Annotated[str, StringConstraints(min_length=1, max_length=MAX_CURSOR_CH
 
 
 class Memory(Protocol):
-    """What tools call: a control plane, opened in somebody's name."""
+    """The control plane that tools call, opened for one actor."""
 
     @property
     def query(self) -> Callable[..., Awaitable[Answered[ContextBundle]]]: ...
@@ -85,7 +85,7 @@ class Memory(Protocol):
     def job(self) -> Callable[..., Awaitable[ControlJob]]: ...
 
 
-# --- what tools take --------------------------------------------------------------------------------------------------
+# --- inputs -----------------------------------------------------------------------------------------------------------
 
 
 class SearchAsked(Placed):
@@ -145,18 +145,18 @@ class JobsAsked(Placed):
     cursor: Cursor | None = Field(default=None, description="The `next_cursor` of the page before.")
 
 
-# --- what tools answer ------------------------------------------------------------------------------------------------
+# --- outputs ----------------------------------------------------------------------------------------------------------
 
 
 class Done(Answer):
-    """Through which binding it was done, and under which id it is in the trail."""
+    """The binding that served the call, and the id of its operation."""
 
     binding_key: str
     operation_id: str
 
 
 class Found(Done):
-    """`dropped` counts what the memory gave and was not its to give."""
+    """Search results. `dropped` counts records left out because they belong to another memory."""
 
     notice: str
     snippets: list[SnippetTold]
@@ -169,14 +169,14 @@ class Noted(Done):
 
 
 class Forgotten(Done):
-    """`missing` were not there, or are not yours to reach."""
+    """Ids of the forgotten records. `missing` do not exist or are out of reach."""
 
     forgotten: list[str]
     missing: list[str]
 
 
 class Corrected(Done):
-    """`record_id` is what counts from now on."""
+    """The ids after a correction: `record_id` is the current record."""
 
     record_id: str
     superseded_id: str | None
@@ -199,92 +199,98 @@ class JobsTold(Answer):
     next_cursor: str | None
 
 
-# --- how tools are called ---------------------------------------------------------------------------------------------
+# --- implementations --------------------------------------------------------------------------------------------------
 
 
-async def _search(plane: Memory, asked: SearchAsked, where: Mapping[str, Any]) -> Found:
-    answered = await plane.query(
-        asked.query, top_k=asked.top_k, metadata_filter=asked.metadata_filter, binding_key=asked.binding_key, **where
+async def _search(plane: Memory, request: SearchAsked, where: Mapping[str, Any]) -> Found:
+    response = await plane.query(
+        request.query,
+        top_k=request.top_k,
+        metadata_filter=request.metadata_filter,
+        binding_key=request.binding_key,
+        **where,
     )
     return Found(
-        **_done(answered),
+        **_done(response),
         notice=NOTICE,
-        snippets=[SnippetTold.of(each) for each in answered.result.snippets],
-        profile_summary=answered.result.profile_summary,
-        dropped=answered.dropped,
+        snippets=[SnippetTold.of(each) for each in response.result.snippets],
+        profile_summary=response.result.profile_summary,
+        dropped=response.dropped,
     )
 
 
-async def _note(plane: Memory, asked: NoteAsked, where: Mapping[str, Any]) -> Noted:
-    given = RecordGiven(text=asked.text, summary=asked.summary, metadata=asked.metadata or {})
+async def _note(plane: Memory, request: NoteAsked, where: Mapping[str, Any]) -> Noted:
+    record = RecordGiven(text=request.text, summary=request.summary, metadata=request.metadata or {})
     source = {"kind": SourceKind.MANUAL_NOTE, "issue_id": where.get("issue"), "run_id": where.get("run")}
-    answered = await plane.upsert([given.record()], source=source, binding_key=asked.binding_key, **where)
-    return Noted(**_done(answered), record_ids=[each.record_id for each in answered.result.records])
+    response = await plane.upsert([record.record()], source=source, binding_key=request.binding_key, **where)
+    return Noted(**_done(response), record_ids=[each.record_id for each in response.result.records])
 
 
-async def _forget(plane: Memory, asked: ForgetAsked, where: Mapping[str, Any]) -> Forgotten:
-    answered = await plane.forget(asked.record_ids, binding_key=asked.binding_key, **where)
+async def _forget(plane: Memory, request: ForgetAsked, where: Mapping[str, Any]) -> Forgotten:
+    response = await plane.forget(request.record_ids, binding_key=request.binding_key, **where)
     return Forgotten(
-        **_done(answered),
-        forgotten=[each.record_id for each in answered.result.forgotten],
-        missing=[each.record_id for each in answered.result.missing],
+        **_done(response),
+        forgotten=[each.record_id for each in response.result.forgotten],
+        missing=[each.record_id for each in response.result.missing],
     )
 
 
-async def _correct(plane: Memory, asked: CorrectAsked, where: Mapping[str, Any]) -> Corrected:
-    answered = await plane.correct(
-        asked.record_id, asked.text, reason=asked.reason, binding_key=asked.binding_key, **where
+async def _correct(plane: Memory, request: CorrectAsked, where: Mapping[str, Any]) -> Corrected:
+    response = await plane.correct(
+        request.record_id, request.text, reason=request.reason, binding_key=request.binding_key, **where
     )
-    superseded = answered.result.superseded
+    superseded = response.result.superseded
     return Corrected(
-        **_done(answered),
-        record_id=answered.result.record.record_id,
+        **_done(response),
+        record_id=response.result.record.record_id,
         superseded_id=None if superseded is None else superseded.record_id,
     )
 
 
-async def _list(plane: Memory, asked: ListAsked, where: Mapping[str, Any]) -> Listed:
-    answered = await plane.list(
-        cursor=asked.cursor,
-        limit=asked.limit,
-        metadata_filter=asked.metadata_filter,
-        binding_key=asked.binding_key,
+async def _list(plane: Memory, request: ListAsked, where: Mapping[str, Any]) -> Listed:
+    response = await plane.list(
+        cursor=request.cursor,
+        limit=request.limit,
+        metadata_filter=request.metadata_filter,
+        binding_key=request.binding_key,
         **where,
     )
     return Listed(
-        **_done(answered),
+        **_done(response),
         notice=NOTICE,
-        snippets=[SnippetTold.of(each) for each in answered.result.items],
-        next_cursor=answered.result.next_cursor,
-        dropped=answered.dropped,
+        snippets=[SnippetTold.of(each) for each in response.result.items],
+        next_cursor=response.result.next_cursor,
+        dropped=response.dropped,
     )
 
 
-async def _get(plane: Memory, asked: GetAsked, where: Mapping[str, Any]) -> Shown:
-    answered = await plane.get(asked.record_id, binding_key=asked.binding_key, **where)
-    return Shown(**_done(answered), notice=NOTICE, snippet=SnippetTold.of(answered.result))
+async def _get(plane: Memory, request: GetAsked, where: Mapping[str, Any]) -> Shown:
+    response = await plane.get(request.record_id, binding_key=request.binding_key, **where)
+    return Shown(**_done(response), notice=NOTICE, snippet=SnippetTold.of(response.result))
 
 
-async def _jobs(plane: Memory, asked: JobsAsked, where: Mapping[str, Any]) -> JobsTold:
-    if asked.job_id is not None:
-        return JobsTold(jobs=[JobTold.of(await plane.job(asked.job_id, **where))], next_cursor=None)
-    state = None if asked.state is None else JobState(asked.state)
-    page = await plane.jobs(state=state, binding_key=asked.binding_key, cursor=asked.cursor, limit=asked.limit, **where)
+async def _jobs(plane: Memory, request: JobsAsked, where: Mapping[str, Any]) -> JobsTold:
+    if request.job_id is not None:
+        return JobsTold(jobs=[JobTold.of(await plane.job(request.job_id, **where))], next_cursor=None)
+    state = None if request.state is None else JobState(request.state)
+    page = await plane.jobs(
+        state=state, binding_key=request.binding_key, cursor=request.cursor, limit=request.limit, **where
+    )
     return JobsTold(jobs=[JobTold.of(each) for each in page.items], next_cursor=page.next_cursor)
 
 
-def _done(answered: Answered[Any]) -> dict[str, Any]:
-    return {"binding_key": answered.binding, "operation_id": answered.operation_id}
+def _done(response: Answered[Any]) -> dict[str, Any]:
+    return {"binding_key": response.binding, "operation_id": response.operation_id}
 
 
-# --- the definitions --------------------------------------------------------------------------------------------------
+# --- definitions ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """What a host tells a model of a tool. The schemas are JSON Schema 2020-12.
+    """A tool as a host describes it to a model. The schemas are JSON Schema 2020-12.
 
-    `reads` says that it changes nothing; `destroys` that what it does cannot be undone.
+    `reads` means that it changes nothing, `destroys` that its effect cannot be undone.
     """
 
     name: str
@@ -357,7 +363,7 @@ _TOOLS: Mapping[str, _Defined] = {
 
 
 def tools() -> tuple[Tool, ...]:
-    """Every tool, for a host to show to a model."""
+    """Return every tool, for a host to show to a model."""
     return tuple(
         Tool(name, one.description, _schema(one.asked), _schema(one.told), one.reads, one.destroys)
         for name, one in _TOOLS.items()
@@ -367,21 +373,21 @@ def tools() -> tuple[Tool, ...]:
 async def call_tool(
     plane: Memory, name: str, arguments: object, *, fixed: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Do what a model asks for. `fixed` are parts of the scope that the host knows and no model may change.
+    """Run a model's tool call. `fixed` are parts of the scope that the host sets and the model may not change.
 
-    A tool that there is not is `NotFound`; arguments that cannot be used are `InvalidInput`, and nothing is done.
+    An unknown tool is `NotFound`. Invalid arguments are `InvalidInput`, and nothing is done.
     """
     tool = _TOOLS.get(name)
     if tool is None:
         raise NotFound(f"there is no tool {name!r:.80}; there are {', '.join(_TOOLS)}")
-    asked = _read(tool.asked, arguments)
-    where = _placed(asked.where(), fixed or {})
+    request = _read(tool.asked, arguments)
+    where = _placed(request.where(), fixed or {})
     try:
-        told = await tool.call(plane, asked, where)
+        result = await tool.call(plane, request, where)
     except InvalidInput as error:
         renamed = type(error)(named(error.field), error.problem)
     else:
-        return told.model_dump(mode="json")
+        return result.model_dump(mode="json")
     raise renamed
 
 
@@ -392,18 +398,18 @@ def _read(form: type[Placed], arguments: object) -> Placed:
         return form.model_validate(dict(arguments))
     except ValidationError as error:
         found = error.errors(include_input=False, include_url=False, include_context=False)[0]
-    # Raised apart from what was caught: that one quotes what was given.
+    # Raised outside the except block, because the original error quotes the input.
     raise InvalidInput(_place(found["loc"]), _problem(found["type"], found["msg"]))
 
 
-def _placed(given: dict[str, Any], fixed: Mapping[str, str]) -> dict[str, Any]:
+def _placed(parts: dict[str, Any], fixed: Mapping[str, str]) -> dict[str, Any]:
     for theirs, value in fixed.items():
         if theirs not in PARTS:
-            raise InvalidInput(theirs, f"is no part of a scope; there are {', '.join(PARTS)}")
-        if given.get(PARTS[theirs], value) != value:
-            raise InvalidInput(theirs, "is not yours to choose here; leave it out")
-        given[PARTS[theirs]] = value
-    return given
+            raise InvalidInput(theirs, f"is not a part of a scope; use one of {', '.join(PARTS)}")
+        if parts.get(PARTS[theirs], value) != value:
+            raise InvalidInput(theirs, "is set by the host and cannot be changed; leave it out")
+        parts[PARTS[theirs]] = value
+    return parts
 
 
 def _place(loc: tuple[int | str, ...]) -> str:
@@ -414,7 +420,7 @@ def _place(loc: tuple[int | str, ...]) -> str:
 
 
 _PROBLEMS = {
-    "extra_forbidden": "is no argument of this tool; leave it out",
+    "extra_forbidden": "is not an argument of this tool; leave it out",
     "missing": "is missing",
     "string_type": "expected text",
     "int_type": "expected a whole number",
@@ -423,27 +429,27 @@ _PROBLEMS = {
 }
 
 
-def _problem(kind: str, said: str) -> str:
-    found = _PROBLEMS.get(kind, said.removeprefix("Value error, "))
+def _problem(kind: str, message: str) -> str:
+    found = _PROBLEMS.get(kind, message.removeprefix("Value error, "))
     return f"{found[:1].lower()}{found[1:]}"
 
 
 def _schema(form: type[BaseModel]) -> dict[str, Any]:
-    """A copy each time: a host may do with it what it likes."""
+    """Return a new copy each time, since a host may modify it."""
     return deepcopy(_made(form))
 
 
 @cache
 def _made(form: type[BaseModel]) -> dict[str, Any]:
     mode: Literal["validation", "serialization"] = "validation" if issubclass(form, Placed) else "serialization"
-    made = _plain(form.model_json_schema(mode=mode))
-    # What a tool is for comes before where.
-    made["properties"] = dict(sorted(made["properties"].items(), key=lambda each: each[0] in Placed.model_fields))
-    return {"$schema": DIALECT, **made}
+    schema = _plain(form.model_json_schema(mode=mode))
+    # A tool's own properties come before those of the scope.
+    schema["properties"] = dict(sorted(schema["properties"].items(), key=lambda each: each[0] in Placed.model_fields))
+    return {"$schema": DIALECT, **schema}
 
 
 def _plain(schema: Any) -> Any:
-    """The same schema in fewer words: models read all of it."""
+    """Shorten the schema, since models read all of it."""
     if isinstance(schema, list):
         return [_plain(part) for part in schema]
     if not isinstance(schema, dict):

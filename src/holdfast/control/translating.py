@@ -1,8 +1,8 @@
-"""Verbs of the library in the contract's words, and a provider's answers as the library's.
+"""Translates the library's verbs to the provider API, and responses back to the library's results.
 
-A record of somebody else's is a memory to us: what its provider does not tell about it stands as we would have it for
-something that came from outside. A filter is applied to what comes back, as far as that tells; what could not be
-honoured at all (a moment in the past, a way of ranking, a revision) is refused before anybody is asked.
+An external record becomes a memory; fields that its provider does not report get the defaults for external content.
+Filters are applied to the response as far as its fields allow. What the API cannot honour at all (`as_of`, a ranking
+method, a revision) is refused before the provider is called.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ T = TypeVar("T")
 
 
 class Translation(Generic[V, T]):
-    """One call of a verb that somebody outside serves."""
+    """The translation of one verb's call for an external provider."""
 
     needs: ClassVar[str | None] = None
 
@@ -71,7 +71,7 @@ class Translation(Generic[V, T]):
         self.now = now
 
     def untold(self) -> str | None:
-        """Why it cannot be said in the contract's words; None if it can. `InvalidText` if it is too long for them."""
+        """Say what the provider API cannot express; None if nothing. `InvalidText` if a text is too long for it."""
         return None
 
     async def ask(self, adapter: Adapter) -> Any:
@@ -96,7 +96,7 @@ class Translation(Generic[V, T]):
 
 
 class Adding(Translation[Add, tuple[str | None, ...]]):
-    """Each message is a capture. Made again with its key, or its messages' ids, a provider can tell that it is."""
+    """Sends each message as a capture, with the idempotency key or the message's id to detect repetition."""
 
     def untold(self) -> str | None:
         for at, draft in enumerate(self.verb.drafts):
@@ -116,12 +116,12 @@ class Adding(Translation[Add, tuple[str | None, ...]]):
             activity_id=draft.external_id,
             external_ref=self.verb.source,
         )
-        said = {"role": draft.role.value, "sender": draft.sender or (scope.subject if draft.role == "user" else None)}
+        fields = {"role": draft.role.value, "sender": draft.sender or (scope.subject if draft.role == "user" else None)}
         if draft.said_at is not None:
-            said["said_at"] = draft.said_at.isoformat()
-        told = {name: value for name, value in said.items() if value is not None}
+            fields["said_at"] = draft.said_at.isoformat()
+        metadata = {name: value for name, value in fields.items() if value is not None}
         again = None if self.verb.idempotency_key is None else f"{at}/{self.verb.idempotency_key}"
-        payload = SourcePayload(draft.text, metadata={**draft.metadata, **told})
+        payload = SourcePayload(draft.text, metadata={**draft.metadata, **metadata})
         return CaptureRequest(self.binding.key, scope, source, payload, idempotency_id=again or draft.external_id)
 
     def check(self, answer: object, bounds: Bounds) -> Told[tuple[str | None, ...]]:
@@ -146,7 +146,7 @@ class Adding(Translation[Add, tuple[str | None, ...]]):
 
 
 class _Searching(Translation[V, ContextBundle]):
-    """What a query finds, as hits, of which those are left that were asked for."""
+    """Turns a query's snippets into hits and post-filters them."""
 
     intent: ClassVar[Intent] = Intent.ANSWER
 
@@ -189,15 +189,15 @@ class Recalling(_Searching[RecallMemory]):
 
     def answer(self, found: ContextBundle, operation_id: OperationId) -> Recall:
         chosen, omitted = choose(self.hits(found), self.verb.wanted.top_k)
-        kept, message = reference_message(chosen, self.verb.budget_chars)
-        if len(kept) < len(chosen):
-            omitted["budget"] = len(chosen) - len(kept)
-        return Recall(tuple(kept), message, omitted)
+        shown, message = reference_message(chosen, self.verb.budget_chars)
+        if len(shown) < len(chosen):
+            omitted["budget"] = len(chosen) - len(shown)
+        return Recall(tuple(shown), message, omitted)
 
 
 class Getting(Translation[Get, Snippet | None]):
     def untold(self) -> str | None:
-        return None if self.verb.as_of is None else "as_of cannot be asked of it"
+        return None if self.verb.as_of is None else "as_of is not supported there"
 
     async def ask(self, adapter: Adapter) -> Any:
         return await adapter.get(self.handle(self.verb.record_id), self.verb.scope)
@@ -216,8 +216,8 @@ class Listing(Translation[List, ListPage]):
         wanted = self.verb.wanted
         for name in ("sender", "source", "as_of", "valid_at"):
             if getattr(wanted, name) is not None:
-                return f"{name} cannot be asked of it"
-        return "unsealed cannot be asked of it" if wanted.unsealed else None
+                return f"{name} is not supported there"
+        return "unsealed is not supported there" if wanted.unsealed else None
 
     async def ask(self, adapter: Adapter) -> Any:
         verb = self.verb
@@ -243,11 +243,11 @@ class Remembering(Translation[Remember, RecordHandle]):
         verb = self.verb
         checked_text(verb.text, "text", max_chars=MAX_CONTENT_CHARS)
         if verb.plane not in (Plane.LONG_TERM, Plane.SHARED_FACT):
-            return f"the plane {verb.plane} cannot be kept there"
-        for name, given in (("evidence", verb.evidence), ("quarantined", verb.quarantined)):
-            if given:
-                return f"{name} cannot be kept there"
-        return None if verb.validity == ALWAYS else "validity cannot be kept there"
+            return f"the plane {verb.plane} cannot be stored there"
+        for name, value in (("evidence", verb.evidence), ("quarantined", verb.quarantined)):
+            if value:
+                return f"{name} cannot be stored there"
+        return None if verb.validity == ALWAYS else "validity cannot be stored there"
 
     async def ask(self, adapter: Adapter) -> Any:
         verb = self.verb
@@ -262,12 +262,12 @@ class Remembering(Translation[Remember, RecordHandle]):
     def check(self, answer: object, bounds: Bounds) -> Told[RecordHandle]:
         found: Told[WriteResult] = checking.written(answer, bounds)
         if len(found.value.records) != 1:
-            raise ProviderMalformed("the provider did not say which record it wrote")
+            raise ProviderMalformed("the provider did not return the handle of exactly one written record")
         return Told(found.value.records[0], 1, found.handles, found.usage)
 
     def answer(self, found: RecordHandle, operation_id: OperationId) -> Remembered:
-        kept = Snippet(found, self.verb.text, scope=self.verb.scope, metadata=dict(self.verb.metadata))
-        return Remembered(_memory(kept, self.verb.scope, self.now))
+        snippet = Snippet(found, self.verb.text, scope=self.verb.scope, metadata=dict(self.verb.metadata))
+        return Remembered(_memory(snippet, self.verb.scope, self.now))
 
     @staticmethod
     def kept(found: RecordHandle) -> dict[str, Any]:
@@ -285,7 +285,7 @@ class Correcting(Translation[Correct, RecordHandle]):
         checked_text(self.verb.text, "text", max_chars=MAX_CONTENT_CHARS)
         for name in ("expected_revision", "validity", "evidence"):
             if getattr(self.verb, name) is not None:
-                return f"{name} cannot be asked of it"
+                return f"{name} is not supported there"
         return None
 
     async def ask(self, adapter: Adapter) -> Any:
@@ -309,12 +309,12 @@ class Forgetting(Translation[Forget, ForgetResult]):
     def untold(self) -> str | None:
         verb = self.verb
         if not verb.target.ids:
-            return "only records that are named by their ids can be forgotten there"
+            return "records can be forgotten there only by their ids"
         if len(verb.target.ids) > MAX_HANDLES:
-            return f"at most {MAX_HANDLES} records can be forgotten there at once"
+            return f"at most {MAX_HANDLES} records can be forgotten there per call"
         for name in ("token", "expected_revision"):
             if getattr(verb, name) is not None:
-                return f"{name} cannot be asked of it"
+                return f"{name} is not supported there"
         return None
 
     def _handles(self) -> tuple[RecordHandle, ...]:
@@ -327,9 +327,9 @@ class Forgetting(Translation[Forget, ForgetResult]):
         return checking.forgotten(self._handles())(answer, bounds)
 
     def answer(self, found: ForgetResult, operation_id: OperationId) -> ForgetReceipt:
-        """That the bytes are gone, only whoever had them can prove."""
+        """Build a receipt with `scrubbed=False`: only the provider can prove that the bytes are gone."""
         if not found.forgotten:
-            raise NotFound("there is nothing of it in this scope; nothing was forgotten")
+            raise NotFound("none of these records is in this scope; nothing was forgotten")
         gone = len(found.forgotten)
         return ForgetReceipt(operation_id, 0, gone, 0, 0, 0, scrubbed=False, forgotten_at=self.now)
 
@@ -358,7 +358,7 @@ TRANSLATIONS: dict[type, type[Translation[Any, Any]]] = {
 
 
 def _scope_of(found: Snippet, asked: Scope) -> Scope:
-    """What a provider does not say of a record is as it was asked for."""
+    """Return the record's scope, with parts that its provider does not report taken from the request."""
     if found.scope is None:
         return asked
     unsaid = {name: getattr(asked, name) for name in FILTER_PARTS if getattr(found.scope, name) is None}

@@ -1,8 +1,8 @@
-"""The program that reads one document in a process of its own: from its standard input, to its standard output.
+"""The sandboxed program that parses one document, from standard input to standard output.
 
     python -P __main__.py <media type> <most characters> <most memory> <most seconds>
 
-It answers with JSON: the title and the blocks, or why the document is refused. Its parent checks both.
+It prints JSON: the title and the blocks, or the reason for a refusal. The parent process validates both.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 
 if "holdfast" not in sys.modules:
-    # Found beside this file, however whoever runs it found it; and nothing is needed of the package itself.
+    # Use the package beside this file, without running its `__init__`.
     package = ModuleType("holdfast")
     package.__path__ = [str(Path(__file__).parent.parent)]
     sys.modules["holdfast"] = package
@@ -26,8 +26,8 @@ from holdfast.documents.kinds import Kind
 from holdfast.errors import InvalidDocument
 
 
-def main(said: str, max_characters: int, memory_bytes: int, cpu_seconds: int) -> int:
-    read = _reader(Kind(said))
+def main(media_type: str, max_characters: int, memory_bytes: int, cpu_seconds: int) -> int:
+    read = _reader(Kind(media_type))
     confine(memory_bytes, cpu_seconds)
     try:
         answer = _answer(read, max_characters)
@@ -50,7 +50,7 @@ def _answer(read: Callable[[bytes, int], Parsed], max_characters: int) -> bytes:
 
 
 def _reader(kind: Kind) -> Callable[[bytes, int], Parsed]:
-    """The reader, imported with everything it needs: afterwards little can be opened."""
+    """Import the reader with all its dependencies: after `confine`, few files can be opened."""
     name = kind.name.lower()
     read: Callable[..., Parsed] = getattr(import_module(f"holdfast.documents.{name}"), f"read_{name}")
     if kind in (Kind.PDF, Kind.DOCX):
@@ -59,4 +59,4 @@ def _reader(kind: Kind) -> Callable[[bytes, int], Parsed]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], *(int(given) for given in sys.argv[2:])))
+    sys.exit(main(sys.argv[1], *(int(limit) for limit in sys.argv[2:])))

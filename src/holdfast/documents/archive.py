@@ -1,4 +1,4 @@
-"""Archives before they are opened: what one would become is read off its directory, and bombs are refused."""
+"""Checks ZIP archives before they are unpacked: reads sizes from the directory, and refuses ZIP bombs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_ENTRIES = 4_000
 MAX_UNPACKED_BYTES = 128 * MEGABYTE
 MAX_MARKUP_BYTES = 48 * MEGABYTE
 MAX_RATIO = 200
-# Small parts of styles and settings shrink far more than texts do, and harm nobody.
+# Small parts for styles and settings compress far better than text, and are harmless.
 _RATIO_FROM_BYTES = 8 * MEGABYTE
 _ENCRYPTED = 0x1
 DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError)
@@ -23,21 +23,23 @@ _DOCTYPE = re.compile(rb"<\x00?!\x00?D\x00?O\x00?C\x00?T\x00?Y\x00?P\x00?E")
 
 
 def checked_archive(content: bytes) -> None:
-    """Refuse an archive that would explode, by its size or by entities in its markup.
+    """Refuse an archive that would expand too far, by its size or by XML entities.
 
-    A directory may lie: entries are never read beyond the size it names, so believing it is safe.
+    Its directory may be wrong, but entries are never read beyond the size it names, so trusting it is safe.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             entries = archive.infolist()
             _check_directory(entries, len(content))
             for entry in entries:
-                # Office formats have no document types; only what defines entities needs one.
+                # Office formats have no DOCTYPE; only entity definitions need one.
                 if entry.filename.lower().endswith(_MARKUP) and _DOCTYPE.search(archive.read(entry)):
-                    raise InvalidDocument("content", "defines entities in its XML, as no Word file does; save it anew")
+                    raise InvalidDocument("content", "defines XML entities, which no Word file does; save it again")
     except DAMAGED as error:
         kind = type(error).__name__
-        raise InvalidDocument("content", f"is a damaged Word file ({kind}); send it whole, or save it anew") from None
+        raise InvalidDocument(
+            "content", f"is a damaged Word file ({kind}); send the whole file, or save it again"
+        ) from None
 
 
 def _check_directory(entries: list[zipfile.ZipInfo], packed: int) -> None:
@@ -52,4 +54,4 @@ def _check_directory(entries: list[zipfile.ZipInfo], packed: int) -> None:
         most = f"{MAX_UNPACKED_BYTES // MEGABYTE} and {MAX_MARKUP_BYTES // MEGABYTE}"
         raise InvalidDocument("content", f"is {size}; at most {most} are read: split the document")
     if unpacked > _RATIO_FROM_BYTES and unpacked > MAX_RATIO * packed:
-        raise InvalidDocument("content", f"grows more than {MAX_RATIO}-fold when it is unpacked; it is no document")
+        raise InvalidDocument("content", f"grows more than {MAX_RATIO}-fold when unpacked, which no document does")

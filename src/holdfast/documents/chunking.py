@@ -1,8 +1,7 @@
-"""Blocks to chunks: pieces that can be found and read on their own.
+"""Cuts blocks into chunks: pieces that can be found and read on their own.
 
-A chunk ends where a section does, else where a paragraph, a sentence or a word does. Nothing is lost or put elsewhere:
-the blocks stand in the chunks in order. A chunk that does not begin with its section's heading says first which
-headings it stands under. Takes time linear in the text.
+A chunk ends at the end of a section, else of a paragraph, a sentence or a word. Nothing is lost or reordered. A chunk
+that does not begin with its section's heading starts with the headings it is under. Takes time linear in the text.
 """
 
 from __future__ import annotations
@@ -16,17 +15,17 @@ from holdfast.documents.limits import CHUNK_CHARS
 _SENTENCE_END = re.compile(r"\n+|(?<=[.!?…])[ \t]+|(?<=[。！？])")
 _BETWEEN_HEADINGS = " › "
 _BETWEEN_BLOCKS = "\n\n"
-# A longer one says too much to be repeated over every chunk.
+# A longer heading is too long to repeat in every chunk.
 _MAX_HEADING_CHARS = CHUNK_CHARS // 6
 _MAX_CONTEXT_CHARS = CHUNK_CHARS // 3
-# What fits into any chunk, whatever its context.
+# The room left in a chunk with the longest context.
 _ROOM = CHUNK_CHARS - _MAX_CONTEXT_CHARS - len(_BETWEEN_BLOCKS)
-# Shorter sections share a chunk with what follows them: a line alone is found for the wrong reasons.
+# Shorter sections share a chunk with the next one: a single line gives misleading search hits.
 _ENOUGH_CHARS = CHUNK_CHARS // 4
 
 
 def chunks_of(blocks: Iterable[Block]) -> Iterator[str]:
-    """Chunks of at most `CHUNK_CHARS`, none of them empty."""
+    """Yield chunks of at most `CHUNK_CHARS`, none of them empty."""
     gathering = _Chunk("")
     path: list[Block] = []
     for block in blocks:
@@ -51,7 +50,7 @@ def chunks_of(blocks: Iterable[Block]) -> Iterator[str]:
 
 
 class _Chunk:
-    """What is being gathered under a context."""
+    """A chunk under construction, after its context of headings."""
 
     def __init__(self, context: str, *, continues: bool = False) -> None:
         self._continues = continues
@@ -69,7 +68,7 @@ class _Chunk:
 
     @property
     def says_enough(self) -> bool:
-        """Whether it can stand alone. The end of a section that began before can: its headings are its context."""
+        """True if it can stand alone. The rest of a section from an earlier chunk can: its headings are its context."""
         enough = self._continues or self._chars - self._context_chars >= _ENOUGH_CHARS
         return self._more_than_headings and enough
 
@@ -87,7 +86,7 @@ class _Chunk:
 
 
 def _context(path: list[Block]) -> str:
-    """The innermost headings that there is room for, outermost first."""
+    """Join the innermost headings that fit, outermost first."""
     shown: list[str] = []
     left = _MAX_CONTEXT_CHARS
     for heading in reversed(path):
@@ -101,7 +100,7 @@ def _context(path: list[Block]) -> str:
 
 
 def _pieces(text: str) -> Iterator[tuple[str, str]]:
-    """The whole if it fits; else its sentences, and the words of one that does not fit. With what follows each."""
+    """Yield the text if it fits, else its sentences, split at words if needed; each with the separator after it."""
     if len(text) <= _ROOM:
         yield text, _BETWEEN_BLOCKS
         return

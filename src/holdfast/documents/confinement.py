@@ -1,9 +1,9 @@
-"""A process that reads one document and has nothing else: both of its ends.
+"""The sandbox for the process that reads one document: both the parent's and the child's side.
 
-The parent starts a fresh interpreter with an empty environment and no files but three pipes, hands it the document, and
-takes what it answers: not more than so many bytes, and not later than so many seconds. The child gives up what it does
-not need before it looks at the document: memory and time beyond its limits, writing files, further processes, sockets.
-However it ends, the parent goes on.
+The parent starts a fresh interpreter with an empty environment and no files but its standard streams, sends it the
+document, and takes its output up to a limit of bytes and seconds. Before the child reads the document, it drops what it
+does not need: memory and time beyond its limits, writing files, further processes, sockets. However the child ends,
+the parent continues.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 def confine(memory_bytes: int, cpu_seconds: int) -> None:
-    """Give up, for good, what a reader does not need. Call it after the last import and before the document is read."""
+    """Permanently drop what a reader does not need. Call it after the last import, before the document is read."""
     import resource
 
     def limit(what: int, most: int, grace: int = 0) -> None:
@@ -39,28 +39,28 @@ def confine(memory_bytes: int, cpu_seconds: int) -> None:
         least, most = (most, most + grace) if hard == resource.RLIM_INFINITY else (min(most, hard), hard)
         resource.setrlimit(what, (least, min(most, least + grace)))
 
-    # At the first limit it is told, at the second it is killed; only the first one says what for.
+    # The soft limit sends SIGXCPU, the hard limit SIGKILL; only SIGXCPU tells the reason.
     limit(resource.RLIMIT_CPU, cpu_seconds, 1)
     limit(resource.RLIMIT_FSIZE, 0)
     limit(resource.RLIMIT_CORE, 0)
     limit(resource.RLIMIT_NOFILE, _FEW_FILES)
-    # Not every system has these two, or lets them be set; time and output are limited all the same.
+    # Not every system has these two, or allows setting them; time and output are limited anyway.
     for name, most in (("RLIMIT_AS", memory_bytes), ("RLIMIT_NPROC", 0)):
         with contextlib.suppress(AttributeError, ValueError, OSError):
             limit(getattr(resource, name), most)
     sys.addaudithook(_refuse)
 
 
-def _refuse(event: str, given: tuple[Any, ...]) -> None:
-    """No reader has a reason to do this. It stops Python code; the limits hold for everything else."""
-    writes = event == "open" and isinstance(given[2], int) and given[2] & _WRITING
+def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
+    """Audit hook that refuses what no reader needs. It stops Python code; the limits cover native code."""
+    writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & _WRITING
     if writes or event.startswith(_FORBIDDEN):
         raise PermissionError(f"{event} is not allowed here")
 
 
 def ask(program: Sequence[str], document: bytes, limits: Limits) -> bytes:
-    """What the program says about the document, or `InvalidDocument`. Blocks."""
-    # Only what Python itself needs. Nothing of ours: a key in the environment would be there to be read.
+    """Run the program on a document and return its output, or raise `InvalidDocument`. Blocks."""
+    # Only what Python itself needs: the child must not see keys in our environment.
     environment = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if os.path.isabs(path)), "LC_ALL": "C.UTF-8"}
     try:
         process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own program
@@ -99,10 +99,10 @@ def _end(process: subprocess.Popen[bytes], late: threading.Event) -> None:
 
 
 def _exchange(process: subprocess.Popen[bytes], document: bytes, most: int) -> bytes:
-    """A reader takes the whole document before it says a word, so that neither waits for the other for ever."""
+    """Send the document, then read the output. The child reads all input first, so there is no deadlock."""
     assert process.stdin is not None
     assert process.stdout is not None
-    # It may have died meanwhile; how, its end will tell.
+    # The child may have died; its exit code tells why.
     with contextlib.suppress(BrokenPipeError):
         process.stdin.write(document)
         process.stdin.flush()
@@ -121,6 +121,6 @@ def _check_end(code: int, limits: Limits) -> None:
         raise InvalidDocument("content", f"takes more than {limits.memory_bytes // MEGABYTE} MB to read; {_ADVICE}")
     if code == -signal.SIGXCPU:
         raise InvalidDocument("content", f"takes more than {limits.cpu_seconds} seconds to read; {_ADVICE}")
-    # Native code that finds no memory may just die, so it cannot always be told which it was.
-    problem = "is damaged, or too large for its reader, which broke down over it; save it anew"
+    # Native code may crash when out of memory, so the two causes cannot always be told apart.
+    problem = "is damaged, or too large for its reader, which crashed; save it again"
     raise InvalidDocument("content", f"{problem}, {_ADVICE}")

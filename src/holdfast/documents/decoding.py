@@ -1,4 +1,4 @@
-"""Bytes to text: Unicode, with a mark or as UTF-8; else what the document declares; else old Western text."""
+"""Decodes bytes: Unicode by its BOM or as UTF-8; else the declared encoding; else Windows-1252."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import re
 
 from holdfast.errors import InvalidDocument
 
-_MARKS = (  # the longer first: the mark of UTF-32 begins like that of UTF-16
+_MARKS = (  # longer ones first: the BOM of UTF-32 begins like that of UTF-16
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# What pages on the web are written in. Not every codec of Python's: some take quadratic time, some are no text.
+# Encodings used on the web. Not all of Python's codecs: some take quadratic time, some are not text.
 _DECLARABLE = re.compile(
     r"utf-?8|us-ascii|ascii|iso-?8859-?(?:[1-9]|1[0-6])|latin-?1|windows-?(?:874|125[0-8])|cp125[0-8]|koi8-[ru]"
     r"|macintosh|shift[-_]jis|euc-(?:jp|kr)|gb2312|gbk|gb18030|big5(?:-hkscs)?"
@@ -28,7 +28,7 @@ _HIGH_BYTES = bytes(range(0x80, 0x100))
 
 
 def decoded(content: bytes, media_type: str | None, *, html: bool) -> str:
-    """The text, or `InvalidDocument` if this is none."""
+    """Decode the text, or raise `InvalidDocument` if it is none."""
     text = _as_unicode(content)
     if text is None:
         text = _as_declared(content, media_type, html=html) or _as_western(content)
@@ -53,7 +53,7 @@ def _as_declared(content: bytes, media_type: str | None, *, html: bool) -> str |
         names += [found[1].decode("ascii") for found in [_DECLARED_IN_HTML.search(content, 0, _LOOKED_AT)] if found]
     for name in names:
         if _DECLARABLE.fullmatch(name.lower()):
-            # By the rules of the web, Latin-1 is Windows's: bytes that it has no sign for are quotes and dashes.
+            # By the web's rules, Latin-1 means Windows-1252: its control bytes are quotes and dashes.
             latin = re.fullmatch(r"iso-?8859-?1|latin-?1|(?:us-)?ascii", name.lower())
             try:
                 return content.decode("cp1252" if latin else name)
@@ -63,7 +63,7 @@ def _as_declared(content: bytes, media_type: str | None, *, html: bool) -> str |
 
 
 def _as_western(content: bytes) -> str | None:
-    """Windows's Latin alphabet, if most of it is plain letters: other alphabets would become nonsense, not text."""
+    """Decode as Windows-1252 if most bytes are ASCII: other alphabets would decode to nonsense."""
     high = len(content) - len(content.translate(None, _HIGH_BYTES))
     if high * 4 > len(content):
         return None
@@ -74,5 +74,5 @@ def _as_western(content: bytes) -> str | None:
 
 
 def _is_binary(text: str) -> bool:
-    """NUL is in no text; other control characters are, once in a while."""
+    """True if it has a NUL, or more than a few other control characters."""
     return "\x00" in text or 100 * (sum(1 for _ in _CONTROL.finditer(text)) - _A_FEW) > len(text)

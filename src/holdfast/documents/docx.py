@@ -1,7 +1,7 @@
-"""DOCX: the text of its body, then of its notes. Headers, footers and comments stay out: they are not what it says.
+"""Reads DOCX: the text of its body, then of its notes. Headers, footers and comments are left out.
 
-python-docx opens the package and knows the styles. The body is walked here, because its own lists of paragraphs leave
-out what was inserted under review, forms, tables of contents and text boxes.
+python-docx opens the package and reads the styles. The body is walked here, because python-docx's paragraph lists omit
+tracked insertions, forms, tables of contents and text boxes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallba
 _P, _R, _T, _TR, _TC = qn("w:p"), qn("w:r"), qn("w:t"), qn("w:tr"), qn("w:tc")
 _TBL, _PPR, _RPR = qn("w:tbl"), qn("w:pPr"), qn("w:rPr")
 _SIGNS = {qn("w:tab"): "\t", qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:noBreakHyphen"): "-"}
-# Text that somebody deleted under review or moved away from here, and what only repeats the text beside it.
+# Tracked deletions and moved text, properties, and content that only repeats the text beside it.
 _SKIPPED = {qn("w:del"), qn("w:moveFrom"), _PPR, _RPR, _FALLBACK, qn("w:instrText")}
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 _BETWEEN_CELLS = " | "
@@ -41,7 +41,7 @@ def read_docx(content: bytes, max_characters: int) -> Parsed:
         if getattr(error, "code", None) == etree.ErrorTypes.ERR_NO_MEMORY:
             raise MemoryError from None
         kind = type(error).__name__
-        raise InvalidDocument("content", f"is a damaged Word file ({kind}); save it anew as DOCX") from None
+        raise InvalidDocument("content", f"is a damaged Word file ({kind}); save it again as DOCX") from None
 
 
 def _blocks(document: Document) -> Iterator[Block]:
@@ -54,7 +54,7 @@ def _blocks(document: Document) -> Iterator[Block]:
 
 
 def _heading_levels(document: Document) -> dict[str, int]:
-    """The level of each style that is a heading's, by the style's id."""
+    """Map the ids of heading styles to their levels."""
     levels = {}
     for style in document.styles.element.style_lst:
         found = _HEADING.fullmatch(style.name_val or "")
@@ -64,7 +64,7 @@ def _heading_levels(document: Document) -> dict[str, int]:
 
 
 def _within(element: etree._Element, levels: dict[str, int]) -> Iterator[Block]:
-    """Its paragraphs and rows in order. As deep as the parser allows elements to be nested, which is 256."""
+    """Yield its paragraphs and rows in order. Recursion is bounded by the parser's nesting limit, 256."""
     for child in element:
         if child.tag == _P:
             text, boxes = _paragraph(child)
@@ -89,7 +89,7 @@ def _style(paragraph: etree._Element) -> str:
 
 
 def _paragraph(paragraph: etree._Element) -> tuple[str, list[etree._Element]]:
-    """Its text, and the boxes of text that hang from it."""
+    """Its text, and the text boxes anchored to it."""
     parts: list[str] = []
     boxes: list[etree._Element] = []
     waiting = list(reversed(paragraph))
@@ -107,7 +107,7 @@ def _paragraph(paragraph: etree._Element) -> tuple[str, list[etree._Element]]:
 
 
 def _is_hidden(element: etree._Element) -> bool:
-    """Whether it is a run that its author has hidden."""
+    """True if it is a run with hidden text."""
     if element.tag != _R:
         return False
     found = element.find(f"{_RPR}/{qn('w:vanish')}")

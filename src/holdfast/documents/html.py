@@ -1,6 +1,6 @@
-"""HTML: what a reader of the page sees. Scripts, styles and everything marked as hidden stay out.
+"""Reads HTML: the visible text of the page. Scripts, styles and hidden elements are left out.
 
-The tree is walked without recursion, so that its depth costs nothing but time.
+The tree is walked without recursion, so that deep nesting costs only time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _HIDING = re.compile(r"display\s{0,9}:\s{0,9}none|visibility\s{0,9}:\s{0,9}hidden", re.IGNORECASE)
 _SPACE = re.compile(r"[ \t\n\f\r]+")
 _BETWEEN_CELLS = " | "
-# Elements that only an end tag ends. The parser takes quadratic time in how deep they are.
+# Elements that need an end tag. The parser takes quadratic time in their depth.
 _NESTING = re.compile(
     r"<(/?)(?:div|span|section|article|aside|main|nav|header|footer|blockquote|[uod]l|table|details|figure|form|fieldset"
     r"|pre|code|center|font|big|small|strong|em|sub|sup|[abiqsu])[\s>]",
@@ -37,7 +37,7 @@ MAX_DEPTH = 4_000
 
 def read_html(text: str, max_characters: int) -> Parsed:
     if _is_too_deep(text):
-        raise InvalidDocument("content", f"nests elements more than {MAX_DEPTH:,} deep; no page does")
+        raise InvalidDocument("content", f"nests elements more than {MAX_DEPTH:,} deep, which no page does")
     page = LexborHTMLParser(text)
     title = page.css_first("title")
     blocks = _Page().blocks(page.root) if page.root is not None else iter(())
@@ -54,7 +54,7 @@ def _is_too_deep(text: str) -> bool:
 
 
 class _Page:
-    """The block that is being gathered: its words, and whether it is a heading."""
+    """Collects blocks from a page. Holds the current block's text and heading level."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []

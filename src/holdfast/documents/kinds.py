@@ -1,4 +1,4 @@
-"""What a file is: by its first bytes, then by what was said of it, then by its name. It never opens it."""
+"""Detects a file's type: by its first bytes, then by its declared media type, then by its name. Never parses it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from holdfast.errors import InvalidDocument
 
 
 class Kind(StrEnum):
-    """What can be read. The value is its media type."""
+    """The file types that can be read. The value is the media type."""
 
     TEXT = "text/plain"
     MARKDOWN = "text/markdown"
@@ -36,10 +36,10 @@ _SAID = {
     "application/json": Kind.TEXT, "application/xml": Kind.TEXT, "application/yaml": Kind.TEXT,
     "application/x-yaml": Kind.TEXT, "application/toml": Kind.TEXT,
 }  # fmt: skip
-# What senders say when they do not know.
+# Media types that senders use when they do not know the type.
 _UNKNOWN = {"", "application/octet-stream", "binary/octet-stream", "application/x-www-form-urlencoded", "*/*"}
 _TEXTS = {Kind.TEXT, Kind.MARKDOWN, Kind.HTML}
-# None of these is how a text begins, whatever it is about.
+# No text begins with any of these.
 _REFUSED: tuple[tuple[bytes, str], ...] = (
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office file, or one with a password: save it as DOCX without one"),
     (b"{\\rtf", "an RTF file: save it as DOCX"),
@@ -64,49 +64,49 @@ _HTML = re.compile(
 
 
 def kind_of(content: bytes, media_type: str | None, name: str) -> Kind:
-    """What it is, or `InvalidDocument`: it is nothing that can be read, or not what was said."""
-    said = _said(media_type)
+    """Detect the type, or raise `InvalidDocument` if it cannot be read or contradicts the media type."""
+    declared = _said(media_type)
     by_name = _BY_SUFFIX.get(name.rpartition(".")[2].lower()) if "." in name else None
     if found := _by_magic(content):
-        if said not in (None, found):
-            raise _mismatch("media_type", said, f"is {NAMES[found]}; say so, or leave the media type out")
+        if declared not in (None, found):
+            raise _mismatch("media_type", declared, f"is {NAMES[found]}; correct the media type, or leave it out")
         return found
-    if said is not None and said not in _TEXTS:
-        raise _mismatch("media_type", said, "is none; send the file itself, whole and unchanged")
-    if said is None and by_name is not None and by_name not in _TEXTS:
+    if declared is not None and declared not in _TEXTS:
+        raise _mismatch("media_type", declared, "is none; send the file itself, whole and unchanged")
+    if declared is None and by_name is not None and by_name not in _TEXTS:
         raise _mismatch("name", by_name, "is none; send the file itself, whole and unchanged")
-    # Many senders call every text plain; its name may know better.
-    if said in (None, Kind.TEXT) and by_name in _TEXTS:
+    # Many senders declare every text as plain; its name may be more specific.
+    if declared in (None, Kind.TEXT) and by_name in _TEXTS:
         return by_name
-    if said is not None:
-        return said
+    if declared is not None:
+        return declared
     return Kind.HTML if _HTML.match(content.removeprefix(b"\xef\xbb\xbf")) else Kind.TEXT
 
 
 def _by_magic(content: bytes) -> Kind | None:
     at = content.find(b"%PDF-", 0, _PDF_WITHIN)
-    # Some writers put something before it; a text that only speaks of it does not end like a PDF.
+    # Some writers put bytes before the header; a text that only mentions it does not end like a PDF.
     if at >= 0 and (not content[:at].strip(b"\xef\xbb\xbf \t\r\n\x00") or b"startxref" in content[-_PDF_END:]):
         return Kind.PDF
     if content.startswith(b"PK\x03\x04") and b"[Content_Types].xml" in content and b"word/" in content:
         return Kind.DOCX
     for magic, what in _REFUSED:
         if content.startswith(magic):
-            raise InvalidDocument("content", f"is {what}; what can be read is {READABLE}")
+            raise InvalidDocument("content", f"is {what}; supported are {READABLE}")
     return None
 
 
 def _said(media_type: str | None) -> Kind | None:
-    said = (media_type or "").partition(";")[0].strip().lower()
-    if said in _UNKNOWN:
+    declared = (media_type or "").partition(";")[0].strip().lower()
+    if declared in _UNKNOWN:
         return None
-    if kind := _SAID.get(said):
+    if kind := _SAID.get(declared):
         return kind
-    if said.startswith("text/") and said != "text/rtf":
+    if declared.startswith("text/") and declared != "text/rtf":
         return Kind.TEXT
-    raise InvalidDocument("media_type", f"there is no reader for {said!r:.80}; {READABLE} can be read")
+    raise InvalidDocument("media_type", f"there is no reader for {declared!r:.80}; supported are {READABLE}")
 
 
-def _mismatch(field: str, said: Kind | None, problem: str) -> InvalidDocument:
-    what = NAMES[said] if said else "something else"
+def _mismatch(field: str, declared: Kind | None, problem: str) -> InvalidDocument:
+    what = NAMES[declared] if declared else "something else"
     return InvalidDocument(field, f"promises {what}, but the content {problem}")

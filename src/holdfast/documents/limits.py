@@ -1,4 +1,4 @@
-"""How large a document may be, and how much reading one may cost."""
+"""Limits on the size of a document and the resources for reading it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ CHUNK_CHARS = 900
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`memory_bytes` is address space, `wall_seconds` the whole life of the process that reads."""
+    """Limits for one document. `memory_bytes` is address space, `wall_seconds` the lifetime of the reading process."""
 
     max_bytes: int = 25 * MEGABYTE
     max_characters: int = 2_000_000
@@ -26,5 +26,5 @@ class Limits:
 
     @property
     def max_output_bytes(self) -> int:
-        """What that many characters can take at most as JSON in UTF-8, and a little for the rest."""
+        """The most bytes that `max_characters` can take as JSON in UTF-8, and a margin."""
         return 6 * self.max_characters + 16 * MEGABYTE

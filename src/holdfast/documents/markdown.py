@@ -1,7 +1,7 @@
-"""Markdown: its blocks as they were written. The parser says only where they are, and which are headings.
+"""Reads markdown: its blocks as they were written. The parser only finds the blocks and their heading levels.
 
-Tables, links and code stay as their author wrote them, which people and models read well, and nothing is lost. Comments
-that stand as blocks of their own are left out: nobody who reads the page sees them.
+Tables, links and code keep their markup, which people and models read well, and nothing is lost. Comments that are
+blocks of their own are left out: they are invisible on the page.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def read_markdown(text: str, max_characters: int) -> Parsed:
 
 def _blocks(text: str) -> Iterator[Block]:
     lines = text.split("\n")
-    # Only blocks are asked for: without the inline step every text stays as it is written.
+    # Parse blocks only: without the inline step every text stays as written.
     tokens = MarkdownIt("commonmark").enable("table").disable("inline").parse(text)
     done = 0
     heading: int | None = None
@@ -44,7 +44,7 @@ def _blocks(text: str) -> Iterator[Block]:
             heading = None
         if token.level or token.map is None or token.nesting < 0:
             continue
-        # What the parser keeps to itself, such as the targets of links, stands between the blocks.
+        # Text for which the parser emits no token, such as link targets, lies between the blocks.
         yield from (Block(part) for part in paragraphs("\n".join(lines[done : token.map[0]])))
         done = token.map[1]
         if token.type == "heading_open":

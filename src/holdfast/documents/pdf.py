@@ -1,4 +1,4 @@
-"""PDF: the text of its pages. What is only a picture of text has none."""
+"""Reads PDF: the text of its pages. Scanned pages have none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.documents.blocks import Block, Parsed, paragraphs, parsed
 from holdfast.errors import InvalidDocument
 
 _END = 2048
-# Lines are broken where the page was full: a word that was divided there is one word.
+# Rejoin words that were hyphenated at line ends.
 _DIVIDED = re.compile(r"(?<=[^\W\d_])(?:\u00ad|(?<=[a-zß-ÿ])-)\n(?=[a-zß-ÿ])")
 
 
@@ -26,11 +26,11 @@ def read_pdf(content: bytes, max_characters: int) -> Parsed:
         return parsed(_title(reader), _blocks(reader), max_characters)
     except PyPdfError as error:
         kind = type(error).__name__
-        raise InvalidDocument("content", f"is a damaged PDF ({kind}); print it into a new PDF and send that") from None
+        raise InvalidDocument("content", f"is a damaged PDF ({kind}); print it to a new PDF and send that") from None
 
 
 def _unlock(reader: PdfReader) -> None:
-    """Many PDFs are encrypted with an empty password, only to forbid printing."""
+    """Decrypt with an empty password, which many PDFs have, only to forbid printing."""
     if not reader.is_encrypted:
         return
     problem = "is an encrypted PDF; remove its password and send it again"

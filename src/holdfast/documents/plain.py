@@ -1,4 +1,4 @@
-"""Plain text: its paragraphs."""
+"""Reads plain text: its paragraphs."""
 
 from __future__ import annotations
 

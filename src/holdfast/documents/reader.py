@@ -1,4 +1,4 @@
-"""Implements `ports.Documents`: tells what a file is, has it read where it can do no harm, and cuts it into chunks."""
+"""Implements `ports.Documents`: detects a file's type, parses it in a sandbox, and cuts it into chunks."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _LIBRARIES = {
     Kind.PDF: "pypdf",
     Kind.DOCX: "docx",
 }
-# Documents wait for each other rather than for the threads that everything else needs.
+# Documents have their own thread pool, so that they do not block other work.
 _AT_ONCE = 2
-# Whoever waits holds a place that somebody else needs, and the document in memory.
+# Each waiting call holds its document in memory, and a slot that another call needs.
 _WAITING = 8
 
 
 class DocumentReader:
-    """Reads at most two documents at a time, while a few wait; more are refused at once.
+    """Reads at most two documents at a time, with a bounded queue; more are refused at once.
 
     `close` is not needed: its threads end with the process.
     """
@@ -56,7 +56,7 @@ class DocumentReader:
         except BaseException:
             self._places.release()
             raise
-        # When it is over, not when nobody waits for it any more: a thread that reads goes on.
+        # Release when the read ends, not when the caller leaves: the thread keeps reading.
         reading.add_done_callback(lambda _: self._places.release())
         return await asyncio.wrap_future(reading)
 
@@ -66,7 +66,7 @@ class DocumentReader:
             size, most = len(content) / MEGABYTE, limits.max_bytes / MEGABYTE
             raise InvalidDocument("content", f"has {size:,.1f} MB; at most {most:,.3g} MB can be read: split it")
         if not content:
-            raise InvalidDocument("content", "is empty; there is nothing to keep")
+            raise InvalidDocument("content", "is empty; there is nothing to store")
         kind = kind_of(content, media_type, name)
         found = self._parse(kind, content, media_type)
         if not found.blocks:
@@ -84,9 +84,9 @@ class DocumentReader:
                 return read_plain(text, limits.max_characters)
             content = text.encode("utf-8", "replace")
         _check_installation(kind)
-        given = [kind.value, *map(str, (limits.max_characters, limits.memory_bytes, limits.cpu_seconds))]
-        # -P and -s: what it imports comes from where this process has it, never from where it happens to be.
-        program = [sys.executable, "-P", "-s", "-B", str(_PROGRAM), *given]
+        limit_arguments = [kind.value, *map(str, (limits.max_characters, limits.memory_bytes, limits.cpu_seconds))]
+        # -P and -s: import from the same places as this process, never from the current directory.
+        program = [sys.executable, "-P", "-s", "-B", str(_PROGRAM), *limit_arguments]
         return believed(ask(program, content, limits), limits.max_characters)
 
 
@@ -101,31 +101,31 @@ def _check_installation(kind: Kind) -> None:
 
 
 _WITHOUT_TEXT = {
-    False: "holds no text; there is nothing to keep",
-    True: "holds no text: its pages are pictures; send a PDF with a text layer",
+    False: "holds no text; there is nothing to store",
+    True: "holds no text: its pages are images; send a PDF with a text layer",
 }
 
 
 def believed(answer: bytes, max_characters: int) -> Parsed:
-    """What the child says, checked as if the document itself had said it."""
+    """Validate the child's output as untrusted: the document may control it."""
     try:
-        given = json.loads(answer)
-        if "problem" in given:
-            raise InvalidDocument("content", _text(given["problem"])[:400])
-        blocks = [Block(_text(text), _level(level)) for level, text in given["blocks"]]
-        return parsed(given["title"], blocks, max_characters)
+        output = json.loads(answer)
+        if "problem" in output:
+            raise InvalidDocument("content", _text(output["problem"])[:400])
+        blocks = [Block(_text(text), _level(level)) for level, text in output["blocks"]]
+        return parsed(output["title"], blocks, max_characters)
     except (ValueError, TypeError, KeyError, RecursionError):
-        problem = "is damaged: its reader answered with nonsense; save it anew, or send its text instead"
+        problem = "is damaged: its reader returned invalid output; save it again, or send its text instead"
         raise InvalidDocument("content", problem) from None
 
 
-def _text(given: object) -> str:
-    if not isinstance(given, str):
+def _text(value: object) -> str:
+    if not isinstance(value, str):
         raise TypeError("a block is a text")
-    return given
+    return value
 
 
-def _level(given: object) -> int:
-    if not isinstance(given, int) or not 0 <= given <= DEEPEST_HEADING:
+def _level(value: object) -> int:
+    if not isinstance(value, int) or not 0 <= value <= DEEPEST_HEADING:
         raise ValueError("a level is a small number")
-    return given
+    return value

@@ -1,4 +1,4 @@
-"""Who may do what, where. `authorize` is the only place that decides, and the only one that makes a `Grant`."""
+"""Authorization. Only `authorize` decides whether an actor may do an action in a scope, and only it makes a `Grant`."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ class ActorKind(StrEnum):
 
 
 class Role(StrEnum):
-    """What a credential is for; it narrows what its kind of actor may do."""
+    """The role of a credential. It narrows the permissions of its kind of actor."""
 
     ADMIN = "admin"  # operators: everything in their space
-    AUDITOR = "auditor"  # operators: the trail, costs, jobs and bindings, and nothing that memory says
-    MEMBER = "member"  # agents and users: read, capture and note; users also correct and forget what is theirs
+    AUDITOR = "auditor"  # operators: the audit trail, costs, jobs and bindings, but no memory content
+    MEMBER = "member"  # agents and users: read, capture and note; users also correct and forget their own
     CURATOR = "curator"  # agents: a member who may correct and forget
     READER = "reader"  # agents and users: read
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who is calling.
+    """The caller.
 
-    `space` walls the actor in; only operators and the system may have none. A user or device speaks for the subject
-    `id`; an agent for the agent `id`, and for the subjects that are mounted on it. Without a `role` an actor may do
-    whatever its kind may.
+    `space` confines the actor; only operators and the system may have none. A user or device acts for the subject
+    `id`; an agent for the agent `id`, and for its mounted subjects. Without a `role` an actor has all permissions of
+    its kind.
     """
 
     kind: ActorKind
@@ -54,13 +54,13 @@ class Actor:
 
 
 def _check_kind(kind: object) -> None:
-    # "agent" is equal to ActorKind.AGENT, and is not it.
+    # "agent" == ActorKind.AGENT, so compare types, not values.
     if not isinstance(kind, ActorKind):
         raise InvalidInput("actor.kind", f"expected an ActorKind ({', '.join(ActorKind)}), got {type(kind).__name__}")
 
 
 def _check_subjects(subjects: object) -> None:
-    # In a text, every part of a name would be found.
+    # A string would pass as a collection: `in` would match every part of a name.
     if not isinstance(subjects, frozenset):
         raise InvalidInput("actor.subjects", f"expected a frozenset of names, got {type(subjects).__name__}")
     for subject in subjects:
@@ -131,7 +131,7 @@ class Action(StrEnum):
     MANAGE_COSTS = "manage_costs"
 
 
-# What a `MemoryRuntime` does; `recall` besides, which the library has too.
+# Actions of a `MemoryRuntime`. It also has `recall`, which the library shares.
 OF_THE_RUNTIME = frozenset(
     {
         Action.WRITE,
@@ -154,7 +154,7 @@ OF_THE_RUNTIME = frozenset(
         Action.IMPORT_SPACE,
     }
 )
-# What is done through the control plane; `list`, `get`, `forget`, `correct` and `explain` besides, as the library does.
+# Actions of the control plane. It also has `list`, `get`, `forget`, `correct` and `explain`, as the library does.
 OF_THE_CONTROL_PLANE = frozenset(
     {
         Action.CAPTURE,
@@ -207,20 +207,20 @@ _READS = frozenset(
         Action.READ_COSTS,
     }
 )
-# What an operator without walls may do to a whole store at once.
+# Actions on a whole store, for an operator without a space.
 _STOREWIDE = frozenset({Action.JOBS, Action.STATS, Action.REBUILD, Action.VERIFY, Action.WORK})
-# A conversation belongs to one subject, one agent, or nobody. Without a subject these mean nobody's, as `add` does, not
-# whatever everybody calls by that name.
+# A conversation belongs to one subject, one agent, or no one. Without a subject these actions mean the one that belongs
+# to no one, as `add` does, not every conversation of that name.
 _ADDRESSED = frozenset({Action.ADD, Action.FLUSH, Action.FORGET_PREVIEW, Action.FORGET})
-# What is shown to a model, or about it, is of the memory that was named, and of nobody else's where nobody was.
+# A projection, or an inspection of one, covers only the memory that the scope names, even if it names no owner.
 _OF_ONE_MEMORY = frozenset({Action.PROJECT, Action.INSPECT})
 _USERS = frozenset({Action.CREATE_USER, Action.REVOKE_USER, Action.LIST_USERS})
-# Looking after the store, or over a whole space.
+# Maintenance of the store or of a whole space.
 _UPKEEP = frozenset(
     {Action.REBUILD, Action.VERIFY, Action.WORK, Action.RECOVER, Action.REPAIR_TRANSCRIPT}
     | {Action.EXPORT_SPACE, Action.IMPORT_SPACE}
 )
-# Looking after a company's memory: what serves whom, what was done, and what it cost.
+# Administration of a company: bindings, the audit trail, deliveries, jobs and costs.
 _CONTROL = frozenset(
     {
         Action.READ_BINDINGS,
@@ -241,7 +241,7 @@ _ALLOWED: dict[ActorKind, frozenset[Action]] = {
     ActorKind.AGENT: _OWNERS,
     ActorKind.DEVICE: frozenset({Action.ADD, Action.FLUSH, Action.SEARCH, Action.RECALL, Action.GET}),
 }
-# What takes memory away, or changes what it says.
+# Actions that remove or change memory.
 _TAKES_AWAY = frozenset(
     {Action.CORRECT, Action.FORGET_PREVIEW, Action.FORGET, Action.DELETE_RESOURCE, Action.TRANSCRIPT_LIFECYCLE}
     | {Action.IMPORT}
@@ -250,7 +250,7 @@ _AUDITS = frozenset(
     {Action.READ_OPERATIONS, Action.READ_COSTS, Action.READ_BINDINGS, Action.RESOLVE_BINDING, Action.READ_DELIVERIES}
     | {Action.JOBS, Action.STATS, Action.LIST_USERS}
 )
-# A role is for some kinds of actors; whoever has one that is not for its kind may do nothing.
+# A role that is not listed for its kind of actor permits nothing.
 _OF_ROLE: dict[tuple[ActorKind, Role], frozenset[Action]] = {
     (ActorKind.OPERATOR, Role.ADMIN): frozenset(Action),
     (ActorKind.OPERATOR, Role.AUDITOR): _AUDITS,
@@ -266,7 +266,7 @@ _OF_ROLE: dict[tuple[ActorKind, Role], frozenset[Action]] = {
 class Grant:
     """Proof that an actor may do an action in a scope. No transaction opens without one.
 
-    `partitions` lists what may be reached; None means every partition of the scope's space, and of all spaces if the
+    `partitions` are the reachable ones; None means every partition of the scope's space, or of all spaces if the
     scope is `EVERYWHERE`.
     """
 
@@ -286,16 +286,16 @@ class Grant:
 
 
 def authorize(actor: Actor, action: Action, scope: Scope, *, beneath: Action | None = None) -> Grant:
-    """A grant, or `AccessDenied`. A refusal never says whether something exists.
+    """Return a grant, or raise `AccessDenied`. A refusal never reveals whether something exists.
 
-    `beneath` is what is done on the way to it: then whether it may be done is for the action to say, and what it
-    reaches for what is done.
+    `beneath` is a nested action that carries out `action`: then `action` decides the permission, and `beneath` what
+    the grant reaches.
     """
     if action not in _ALLOWED[actor.kind]:
         raise AccessDenied(f"{actor.kind}s may not {_in_words(action)}; ask an operator")
     if actor.role is not None and action not in _OF_ROLE.get((actor.kind, actor.role), frozenset()):
         above = Role.ADMIN if actor.kind is ActorKind.OPERATOR else ActorKind.OPERATOR
-        problem = f"{actor.kind} {actor.id!r} is {actor.role}, and may not {_in_words(action)}"
+        problem = f"{actor.kind} {actor.id!r} has the role {actor.role} and may not {_in_words(action)}"
         raise AccessDenied(f"{problem}; ask an {above}")
     action = beneath or action
     if scope.space == EVERYWHERE:
@@ -311,7 +311,7 @@ def authorize(actor: Actor, action: Action, scope: Scope, *, beneath: Action | N
     return Grant(actor, action, scope, reachable)
 
 
-# What "may not" is followed by, where that is not what an action is called.
+# The words after "may not" in an error, where they differ from the name of the action.
 _WORDS = {
     Action.RECORD_UPSERT: "write records",
     Action.PROFILE: "read profiles",
@@ -327,7 +327,7 @@ def _in_words(action: Action) -> str:
 
 
 def storewide() -> Grant:
-    """What nobody asked for in particular: the work of the store itself, in every space."""
+    """Return the system's grant for background work in every space."""
     return authorize(SYSTEM, Action.WORK, Scope(space=EVERYWHERE))
 
 
@@ -336,13 +336,13 @@ def only_reads(action: Action) -> bool:
 
 
 def readable(scope: Scope) -> frozenset[Partition]:
-    """Which partitions a read in a scope is about: what is shared, and the subject's and the agent's if named."""
-    found = {Partition(scope.space, PartitionKind.SHARED)}
+    """Return the partitions of a read: the shared one, and those of the subject and the agent if named."""
+    partitions = {Partition(scope.space, PartitionKind.SHARED)}
     if scope.subject is not None:
-        found.add(Partition(scope.space, PartitionKind.SUBJECT, scope.subject))
+        partitions.add(Partition(scope.space, PartitionKind.SUBJECT, scope.subject))
     if scope.agent is not None:
-        found.add(Partition(scope.space, PartitionKind.AGENT, scope.agent))
-    return frozenset(found)
+        partitions.add(Partition(scope.space, PartitionKind.AGENT, scope.agent))
+    return frozenset(partitions)
 
 
 def _require_store(actor: Actor, action: Action) -> None:
@@ -353,14 +353,14 @@ def _require_store(actor: Actor, action: Action) -> None:
 
 
 def within_walls(actor: Actor, scope: Scope) -> bool:
-    """Whether a scope is of the space that the actor is walled in by, if it is."""
+    """True if the scope is in the actor's space, or the actor is not confined to one."""
     overseer = actor.kind in (ActorKind.OPERATOR, ActorKind.SYSTEM)
     return (actor.space or (None if overseer else DEFAULT_SPACE)) in (None, scope.space)
 
 
 def _require_space(actor: Actor, scope: Scope) -> None:
     if not within_walls(actor, scope):
-        raise AccessDenied(f"{actor.kind} {actor.id!r} has no access to this space; use its own")
+        raise AccessDenied(f"{actor.kind} {actor.id!r} has no access to this space; use its own space")
 
 
 def _require_own(actor: Actor, scope: Scope) -> None:

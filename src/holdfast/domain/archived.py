@@ -1,7 +1,6 @@
-"""What leaves a store to be taken in by another: turns, memories, resources and aliases, as plain JSON and back.
+"""The export format of records: turns, memories, resources and aliases as JSON, and back.
 
-What is read from outside is checked part by part; a value that is built here can be stored. Spaces are left out: they
-are where something is, and an import decides that.
+Input is validated part by part; a value that is built here can be stored. Spaces are left out: an import decides them.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ Given = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ArchivedMessage:
-    """Without a text it is one that was withheld: it keeps its place, and nothing else travels."""
+    """An exported message. Without a text it was withheld: only its position is exported."""
 
     id: str
     role: Role
@@ -63,7 +62,7 @@ class ArchivedMessage:
 
 @dataclass(frozen=True, slots=True)
 class ArchivedTurn:
-    """`id` is the one that hosts know it by. Its texts are all there, or, in `raw_deleted`, all missing."""
+    """An exported turn. `id` is the host's. All texts are present, or, if `raw_deleted`, all are missing."""
 
     scope: Scope
     id: str
@@ -94,7 +93,7 @@ class ArchivedRevision:
 
 @dataclass(frozen=True, slots=True)
 class ArchivedMemory:
-    """All its revisions, oldest first."""
+    """An exported memory with all its revisions, oldest first."""
 
     id: str
     revisions: tuple[ArchivedRevision, ...]
@@ -102,7 +101,7 @@ class ArchivedMemory:
 
 @dataclass(frozen=True, slots=True)
 class ArchivedResource:
-    """Its chunks are memories of their own."""
+    """An exported resource. Its chunks are exported as memories."""
 
     id: str
     scope: Scope
@@ -127,7 +126,7 @@ Archived = ArchivedTurn | ArchivedMemory | ArchivedResource | ArchivedAlias
 
 
 def is_private(archived: Archived) -> bool:
-    """Whether it holds what only those get who ask for what is private: no view for export shows it."""
+    """True if it holds private content, which is exported only on request."""
     if isinstance(archived, ArchivedMemory):
         return any(revision.plane in GUARDED_PLANES for revision in archived.revisions)
     if isinstance(archived, ArchivedTurn):
@@ -139,13 +138,13 @@ def is_private(archived: Archived) -> bool:
 
 
 def written(archived: Archived) -> dict[str, Any]:
-    """As JSON. What is not there is left out, so that a field that is added later changes no fingerprint."""
+    """Encode as JSON. Empty fields are left out, so that a field added later changes no fingerprint."""
     return {"type": _NAMES[type(archived)], **plain(archived)}
 
 
 def plain(value: Any) -> dict[str, Any]:
-    given = {part.name: _value(getattr(value, part.name)) for part in fields(value)}
-    return {name: found for name, found in given.items() if found is not None and found != {} and found != []}
+    encoded = {part.name: _value(getattr(value, part.name)) for part in fields(value)}
+    return {name: found for name, found in encoded.items() if found is not None and found != {} and found != []}
 
 
 def _value(value: Any) -> Any:
@@ -168,7 +167,7 @@ def _value(value: Any) -> Any:
 
 
 def read(given: object, space: str) -> Archived:
-    """From JSON, to be put into that space. `InvalidInput` names the part that is wrong."""
+    """Decode JSON into a record of that space; raises `InvalidInput` that names the wrong part."""
     found = _mapping(given, "record")
     kind = found.get("type")
     if not isinstance(kind, str) or kind not in _READERS:
@@ -196,16 +195,16 @@ def read_turn(given: object, space: str) -> ArchivedTurn:
 
 def _check_turn(turn: ArchivedTurn) -> None:
     if turn.scope.conversation is None:
-        raise InvalidInput("scope", "names no conversation; a turn belongs to one")
+        raise InvalidInput("scope", "has no conversation; a turn needs one")
     if not turn.messages:
-        raise InvalidInput("messages", "there are none; a turn has at least one")
+        raise InvalidInput("messages", "is empty; a turn needs at least one message")
     if len({message.id for message in turn.messages}) < len(turn.messages):
-        raise InvalidInput("messages", "two of them have the same id")
+        raise InvalidInput("messages", "two messages have the same id")
     if turn.state is TranscriptState.MASKED:
-        raise InvalidInput("state", "what is masked does not travel; expected active, archived or raw_deleted")
+        raise InvalidInput("state", "a masked turn cannot be imported; expected active, archived or raw_deleted")
     gone = turn.state is TranscriptState.RAW_DELETED
     if any((message.text is None) is not gone for message in turn.messages):
-        raise InvalidInput("messages", f"texts are {'there' if gone else 'missing'}, but the turn is {turn.state}")
+        raise InvalidInput("messages", f"texts are {'present' if gone else 'missing'}, but the turn is {turn.state}")
 
 
 def read_memory(given: object, space: str) -> ArchivedMemory:
@@ -216,7 +215,7 @@ def read_memory(given: object, space: str) -> ArchivedMemory:
     )
     found.end()
     if not memory.revisions:
-        raise InvalidInput("revisions", "there are none; a memory has at least one")
+        raise InvalidInput("revisions", "is empty; a memory needs at least one revision")
     if len({revision.scope.partition for revision in memory.revisions}) > 1:
         raise InvalidInput("revisions", "belong to several owners; a memory has one")
     for earlier, later in zip(memory.revisions, memory.revisions[1:], strict=False):
@@ -276,7 +275,7 @@ def _alias(given: object, space: str) -> ArchivedAlias:
     )
     found.end()
     if alias.thread.conversation is None:
-        raise InvalidInput("thread", "names no conversation")
+        raise InvalidInput("thread", "has no conversation; an alias needs one")
     return alias
 
 
@@ -300,7 +299,7 @@ def _message(given: object, name: str) -> ArchivedMessage:
 
 
 class _Parts:
-    """The parts of one JSON object. Whatever is left at the end is not known, and so not taken for nothing."""
+    """Reads the fields of one JSON object. Fields left at the end are unknown, and refused."""
 
     def __init__(self, given: object, where: str) -> None:
         self._where = where
@@ -324,12 +323,12 @@ class _Parts:
     def scope(self, name: str, space: str) -> Scope:
         given = _mapping(self._left.pop(name, {}), name)
         if unknown := set(given) - (set(SCOPE_PARTS) - {"space"}):
-            raise InvalidInput(name, f"there is no part {min(unknown)!r:.40} of a scope")
+            raise InvalidInput(name, f"{min(unknown)!r:.40} is not a part of a scope")
         return Scope(space=space, **given)
 
     def end(self) -> None:
         if self._left:
-            raise InvalidInput(min(self._left), f"is not known in a {self._where}")
+            raise InvalidInput(min(self._left), f"is not a field of a {self._where}")
 
 
 def _mapping(value: object, name: str) -> Given:
@@ -339,7 +338,7 @@ def _mapping(value: object, name: str) -> Given:
 
 
 def _member(kind: Any) -> Callable[[Any, str], Any]:
-    # In Python, True is 1 and so a trust.
+    # True == 1 in Python, and would pass as a trust.
     def check(value: Any, name: str) -> Any:
         if isinstance(value, bool):
             raise InvalidInput(name, f"must be one of {', '.join(str(member.value) for member in kind)}")
@@ -351,7 +350,7 @@ def _member(kind: Any) -> Callable[[Any, str], Any]:
 def _own_id(value: object, name: str) -> str:
     found = checked_id(value, name)
     if not is_ours(found):
-        raise InvalidInput(name, f"{found!r:.80} is not of the form that ids of records have")
+        raise InvalidInput(name, f"{found!r:.80} does not have the form of a record id")
     return found
 
 
@@ -386,7 +385,7 @@ def _host_ref(value: object, name: str) -> HostOpaqueRef:
 def _known(value: object, name: str, kind: Any) -> dict[str, Any]:
     given = dict(_mapping(value, name))
     if unknown := set(given) - {part.name for part in fields(kind)}:
-        raise InvalidInput(min(unknown), f"is not known in {name}")
+        raise InvalidInput(min(unknown), f"is not a field of {name}")
     return given
 
 

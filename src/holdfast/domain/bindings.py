@@ -1,4 +1,4 @@
-"""Which memory serves whom: bindings of a space, what they are bound to, and how one is chosen."""
+"""Bindings of a space to memory providers, their targets, and the choice of a binding for a call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOCAL = "local"
 MAX_KEY_CHARS = 64
 _KEY = re.compile(r"[a-z0-9][a-z0-9_-]*", re.ASCII)
 
-# Broad silent capture is dangerous: comments and documents are captured where somebody switched it on.
+# Broad silent capture is dangerous: comments and documents are captured only if switched on.
 HOOKS_AT_FIRST: Mapping[HookKind, bool] = {
     HookKind.PRE_RUN_HYDRATE: True,
     HookKind.POST_RUN_CAPTURE: True,
@@ -30,9 +30,9 @@ HOOKS_AT_FIRST: Mapping[HookKind, bool] = {
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A named choice of provider and configuration within a space. Secrets stand in `config` as references.
+    """A named choice of provider and configuration within a space. `config` holds references to secrets only.
 
-    `revision` grows with every change. One without `created_at` was never written down: every space begins with it.
+    `revision` grows with every change. Without `created_at` it is the implicit first binding, which is not stored.
     """
 
     id: BindingId
@@ -57,7 +57,7 @@ class TargetKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a binding is bound to: the whole company (`target_id` is the space), or one agent of it."""
+    """The target of a binding: the whole company (`target_id` is the space), or one agent of it."""
 
     kind: TargetKind
     target_id: str
@@ -65,7 +65,7 @@ class Target:
 
 
 class Chosen(StrEnum):
-    """By what a binding was chosen."""
+    """The rule that chose a binding."""
 
     BINDING_KEY = "binding_key"
     AGENT_OVERRIDE = "agent_override"
@@ -75,18 +75,18 @@ class Chosen(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """`checked` names, in order, what was looked at: `binding_key`, `agent_override`, `company_default`."""
+    """A chosen binding. `checked` are the rules tried in order: `binding_key`, `agent_override`, `company_default`."""
 
     binding: Binding | None
     source: Chosen
     checked: tuple[Chosen, ...]
 
     def usable(self) -> Binding:
-        """The binding, if it can be used."""
+        """Return the binding, or raise if there is none or it is disabled."""
         if self.binding is None:
-            looked = ", ".join(self.checked)
+            rules = ", ".join(self.checked)
             raise BindingNotFound(
-                f"no memory is bound here (looked at: {looked}); make a binding, and make it the company's default"
+                f"no memory is bound here (checked: {rules}); create a binding and make it the company's default"
             )
         if not self.binding.enabled:
             raise BindingDisabled(f"the binding {self.binding.key!r} is disabled; enable it, or name another")
@@ -94,7 +94,7 @@ class Resolution:
 
 
 def first_binding(space: str) -> Binding:
-    """What every space begins with, so that nothing is unconfigured by accident."""
+    """Return the implicit binding of a new space, so that no space is unconfigured by accident."""
     return Binding(BindingId("bnd_default"), space, DEFAULT_BINDING, LOCAL)
 
 
@@ -113,9 +113,9 @@ def checked_key(value: object, field_name: str = "key") -> str:
 def resolve(
     bindings: Iterable[Binding], targets: Iterable[Target], space: str, key: str | None, agent: str | None
 ) -> Resolution:
-    """The binding of that key; else the agent's; else the company's. One that is disabled is no reason to look on.
+    """Choose the binding of that key; else the agent's; else the company's. A disabled one ends the search, too.
 
-    `bindings` and `targets` are the space's, with `first_binding` and its target if it never had any.
+    `bindings` and `targets` are those of the space, with `first_binding` and its target if it never had any.
     """
     by_key = {binding.key: binding for binding in bindings if binding.space == space}
     if key is not None:
@@ -125,8 +125,8 @@ def resolve(
         return Resolution(found, Chosen.BINDING_KEY, (Chosen.BINDING_KEY,))
     bound = {(target.kind, target.target_id): target.binding_key for target in targets}
     checked: list[Chosen] = []
-    looked = [] if agent is None else [(Chosen.AGENT_OVERRIDE, (TargetKind.AGENT, agent))]
-    for source, target in [*looked, (Chosen.COMPANY_DEFAULT, (TargetKind.COMPANY, space))]:
+    overrides = [] if agent is None else [(Chosen.AGENT_OVERRIDE, (TargetKind.AGENT, agent))]
+    for source, target in [*overrides, (Chosen.COMPANY_DEFAULT, (TargetKind.COMPANY, space))]:
         checked.append(source)
         if target in bound and bound[target] in by_key:
             return Resolution(by_key[bound[target]], source, tuple(checked))

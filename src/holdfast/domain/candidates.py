@@ -1,7 +1,7 @@
-"""What becomes of a candidate for memory: accepted, deferred or rejected, how far it is trusted, and why.
+"""Governance of memory candidates: accepted, deferred or rejected, with a trust and a reason.
 
-The decisions are the tables `GROUNDS` and `PRIVACY`; what they do not name is an error, never an acceptance. A
-candidate stands no firmer than the weakest thing that it rests on: what it claims to be, and each message it cites.
+The tables `GROUNDS` and `PRIVACY` decide; a combination that they do not name is an error, never an acceptance. The
+weakest evidence decides: the authority that a candidate claims, and that of each message it cites.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from holdfast.domain.transcript import Role
 
 
 class CandidatePrivacy(StrEnum):
-    """Whom a candidate may be told to, as whoever proposes it says."""
+    """The audience of a candidate, as its proposer declares it."""
 
     SHAREABLE = "shareable"
     STANDARD = "standard"
@@ -26,7 +26,7 @@ class CandidatePrivacy(StrEnum):
 
 
 class Verdict(StrEnum):
-    """Deferred is kept, but apart: not recalled until something of more authority says the same."""
+    """The decision on a candidate. A deferred one is stored but not recalled until a higher authority confirms it."""
 
     ACCEPTED = "accepted"
     DEFERRED = "deferred"
@@ -74,13 +74,13 @@ VERDICTS: Mapping[Reason, Verdict] = {
     _R.FORGOTTEN_SINCE: Verdict.REJECTED,
 }
 _SEVERITY = list(Verdict)
-# The most that is believed of what is only kept apart.
+# The highest trust of a deferred candidate.
 DEFERRED_TRUST = Trust.LOW
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """`verdict` follows from the reason, and cannot say anything else."""
+    """The reason and the trust of a decision; `verdict` follows from the reason."""
 
     reason: Reason
     trust: Trust
@@ -91,18 +91,18 @@ class Judgement:
 
     @property
     def status(self) -> Status | None:
-        """What the memory is kept as; None if nothing is kept."""
+        """The status of the memory to store; None if nothing is stored."""
         return {Verdict.ACCEPTED: Status.ACCEPTED, Verdict.DEFERRED: Status.QUARANTINED}.get(self.verdict)
 
 
 # --- the tables -------------------------------------------------------------------------------------------------------
 
-# The planes that candidates can be meant for. Episodes and chunks of resources are made by other means.
+# The planes that candidates can target. Episodes and resource chunks are made by other means.
 TARGETS = (Plane.LONG_TERM, Plane.SHARED_FACT, Plane.PROCEDURAL, Plane.PRIVATE, Plane.SOUL_CANDIDATE)
 
 
 class Ground(NamedTuple):
-    """What resting on an authority means. Who only passes on what somebody said needs that somebody's words."""
+    """The rules of an authority. One that only passes on statements needs the original messages as evidence."""
 
     trust: Trust
     needs_evidence: bool
@@ -131,9 +131,9 @@ GROUNDS: Mapping[Authority, Ground] = {
     _A.WORLD_OBSERVATION:        _ground(_T.MODEST,    True,  _YES,   _YES,   _WEAK,  _YES,  _NEVER),
     _A.PROGRAM_MEMORY_CANONICAL: _ground(_T.VERIFIED,  False, _YES,   _YES,   _YES,   _YES,  _NEVER),
     _A.ARCHIVE_EVIDENCE:         _ground(_T.MODEST,    True,  _YES,   _WEAK,  _WEAK,  _YES,  _NEVER),
-    # Memory that was rendered for somebody: taken for new, it would confirm itself.
+    # Memory that was rendered for a model: accepted as new, it would confirm itself.
     _A.SUBJECT_PROJECTION:       _ground(_T.UNTRUSTED, True,  _ECHO,  _ECHO,  _ECHO,  _ECHO, _ECHO),
-    # What is private stays behind: no candidate carries it into a plane that everybody reads.
+    # Private content never moves to a plane that everyone reads.
     _A.SOUL_GOVERNANCE:          _ground(_T.STATED,    False, _INNER, _INNER, _INNER, _YES,  _YES),
     _A.PRIVATE_GARDEN_INTERNAL:  _ground(_T.MODEST,    False, _INNER, _INNER, _INNER, _YES,  _WAIT),
     _A.OPERATOR_DIAGNOSTIC:      _ground(_T.LOW,       False, _INNER, _INNER, _INNER, _WEAK, _NEVER),
@@ -155,25 +155,25 @@ PRIVACY: Mapping[CandidatePrivacy, Mapping[Plane, Reason]] = {
     CandidatePrivacy.PRIVATE:   _privacy(_OUT, _OUT, _OUT, _YES, _YES),
 }  # fmt: skip
 
-# Who wrote a message matters more than what it was said to rest on: an assistant's words are not its user's.
+# The role of the author overrides the declared authority: an assistant's words are not its user's.
 _SPOKEN_BY = {Role.ASSISTANT: Authority.ASSISTANT_UTTERANCE, Role.TOOL: Authority.EXTERNAL_CONTENT}
 _OF_A_USER = frozenset({Authority.USER_ASSERTED, Authority.LEGACY_TRANSCRIPT})
 
 
 def ground_of(authority: Authority, role: Role) -> Authority:
-    """What a message counts as when something rests on it."""
+    """Return the authority of a message when it is cited as evidence."""
     return _SPOKEN_BY.get(role, authority) if authority in _OF_A_USER else authority
 
 
 def accepts(authority: Authority, target: Plane) -> bool:
-    """Whether something that rests on this authority alone could be accepted there."""
+    """True if a candidate with this authority alone could be accepted on the plane."""
     return VERDICTS[GROUNDS[authority].targets[target]] is Verdict.ACCEPTED
 
 
 def learned_from(authority: Authority) -> bool:
-    """Whether a model that looks for memories may see a message of this ground.
+    """True if a model that extracts memories may see a message of this authority.
 
-    Not what came from outside: nobody of the conversation vouches for it, and it may be written for the model.
+    Not external content: no participant vouches for it, and it may be a prompt injection.
     """
     rejected = VERDICTS[GROUNDS[authority].targets[Plane.LONG_TERM]] is Verdict.REJECTED
     return not rejected and authority is not Authority.EXTERNAL_CONTENT
@@ -188,9 +188,9 @@ def judged(
     ceiling: Trust = Trust.VERIFIED,
     supported: bool = True,
 ) -> Judgement:
-    """What becomes of a candidate that claims `authority` and rests on messages of those others.
+    """Decide on a candidate that claims `authority` and cites messages of the `evidence` authorities.
 
-    `ceiling` is the most that whoever worded it is trusted; `supported` whether its evidence says anything like it.
+    `ceiling` limits the trust by the author of the wording; `supported` is whether its evidence says anything like it.
     """
     grounds = [GROUNDS[each] for each in (authority, *evidence)]
     reasons = [PRIVACY[privacy][target], *(ground.targets[target] for ground in grounds)]
@@ -203,11 +203,11 @@ def judged(
     return Judgement(worst, trust if VERDICTS[worst] is Verdict.ACCEPTED else min(trust, DEFERRED_TRUST))
 
 
-# --- whether evidence says it -----------------------------------------------------------------------------------------
+# --- support by evidence ----------------------------------------------------------------------------------------------
 
 _WORD = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d+")
-# What models begin their sentences with, whoever said it.
+# Words that models begin their sentences with.
 _FRAME = frozenset(
     {"the", "user", "users", "speaker", "person", "they", "their", "said", "says", "that", "has", "have"}
 )
@@ -217,22 +217,21 @@ LEAST_SUPPORT = 0.5
 
 
 def supported(text: str, evidence: Sequence[str]) -> bool:
-    """Whether a text could have been made of its evidence: it has its numbers, and at least half of its words from it.
+    """True if a text could derive from its evidence: all its numbers and at least half of its words are in it.
 
-    It tells what was made up, or brought in from elsewhere, from what was worded anew; what it lets through may still
-    be wrong.
+    It detects invented text, or text from elsewhere, but allows rewording; a supported text may still be wrong.
     """
-    said = " ".join(evidence)
-    if not set(_NUMBER.findall(text)) <= set(_NUMBER.findall(said)):
+    joined = " ".join(evidence)
+    if not set(_NUMBER.findall(text)) <= set(_NUMBER.findall(joined)):
         return False
-    wanted, given = set(_stems(text)), set(_stems(said))
-    if not wanted:
+    stems, evidence_stems = set(_stems(text)), set(_stems(joined))
+    if not stems:
         return False
-    return len(wanted & given) >= LEAST_SUPPORT * len(wanted)
+    return len(stems & evidence_stems) >= LEAST_SUPPORT * len(stems)
 
 
 def _stems(text: str) -> Iterator[str]:
-    """The beginnings of its words, and pairs of characters where a script does not divide them."""
+    """Yield the prefixes of words, and character bigrams for scripts without spaces."""
     for word in _WORD.findall(text.casefold()):
         if _NO_SPACES.search(word):
             yield from (word[place : place + 2] for place in range(max(1, len(word) - 1)))

@@ -1,4 +1,4 @@
-"""One way to write a value as bytes, what is therefore its fingerprint, and ids that are made again the same."""
+"""Canonical JSON, its fingerprint, and deterministic ids."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TIME_DIGITS = 12  # of a UUIDv7: its first 48 bits, in hexadecimal digits
 
 
 def canonical(value: object) -> bytes:
-    """JSON in which the same value is the same bytes: keys sorted, no blanks, nothing escaped without need."""
+    """Encode as canonical JSON: equal values give equal bytes. Sorted keys, no blanks, minimal escaping."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
@@ -23,24 +23,24 @@ def fingerprint(value: object) -> str:
 
 
 def is_ours(record_id: str) -> bool:
-    """Whether it is of the form that our ids have."""
+    """True if it has the form of Holdfast's ids."""
     return _OURS.fullmatch(record_id) is not None
 
 
 def transplanted(record_id: str, home: str) -> str:
-    """The id that a record of ours has in another home: always the same one there, and at the same place in time."""
+    """Return the id of a Holdfast record in another home: deterministic, and with the same timestamp."""
     prefix, _, digits = record_id.partition("_")
     return _made(prefix, digits[:_TIME_DIGITS], home, record_id)
 
 
 def planted(prefix: str, at: datetime, home: str, name: str) -> str:
-    """An id of ours for something that has only a name of somebody else's."""
+    """Return a deterministic id for something that has only a foreign name."""
     milliseconds = max(to_micros(at) // 1_000, 0)
     return _made(prefix, f"{milliseconds:012x}"[-_TIME_DIGITS:], home, name)
 
 
 def _made(prefix: str, time: str, home: str, name: str) -> str:
-    """Version and variant stand where a UUIDv7 has them."""
+    """Build an id with the version and variant bits of a UUIDv7."""
     digest = hashlib.sha256(canonical([prefix, home, name])).hexdigest()
     variant = "89ab"[int(digest[0], 16) % 4]
     return f"{prefix}_{time}7{digest[1:4]}{variant}{digest[4:19]}"

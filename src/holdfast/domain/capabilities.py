@@ -1,8 +1,8 @@
-"""What a memory can do under a profile, and what keeps it from doing the rest.
+"""The capabilities of a memory under a profile, and the reason why one is missing.
 
-A capability is visible if five gates let it through: the profile has it, it is built in, it is configured, it is
-permitted, and the privacy policy allows it. The first that does not is the reason. Nothing here does any of it: whoever
-does asks the catalogue, so that what is shown and what is done cannot differ.
+A capability is visible if five gates allow it: the profile has it, it is built in, it is configured, it is permitted,
+and the privacy policy allows it. The first gate that refuses is the reason. Operations check the catalogue before they
+run, so that what is shown and what is done cannot differ.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SCHEMA = "holdfast.platform.capability.v1"
 
 
 class Gate(StrEnum):
-    """What decides, in the order in which it is asked."""
+    """The gates of a capability, in the order in which they are checked."""
 
     PROFILE = "profile"
     BUILT_IN = "built_in"
@@ -30,7 +30,7 @@ class Gate(StrEnum):
 
 
 class Section(StrEnum):
-    """Where in a snapshot a capability stands."""
+    """The section of a capability in a snapshot."""
 
     MEMORY = "memory"
     LIFECYCLE = "lifecycle"
@@ -42,14 +42,14 @@ class Section(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Privacy:
-    """What may leave memory. The defaults are the standard policy."""
+    """The privacy policy: what may leave memory. The defaults are the standard policy."""
 
     prompt_projection: bool = True
     private_plane_projection: bool = False
     export_import: bool = True
 
     def __post_init__(self) -> None:
-        # "no" is true in Python; taken for a yes, it would let out what was meant to stay.
+        # "no" is truthy in Python: accepted as a flag, it would disclose private content.
         for name in self.__slots__:
             checked_flag(getattr(self, name), f"privacy.{name}")
 
@@ -59,10 +59,10 @@ PrivacyRule = Literal["prompt_projection", "private_plane_projection", "export_i
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """Something that a runtime can do, or is to do.
+    """A capability that a runtime has, or will have.
 
-    `built` names what does it, as `module:name`; None as long as nothing does. `privacy` is the part of the policy that
-    must allow it. What needs a model is not configured without one.
+    `built` is its implementation, as `module:name`; None if there is none yet. `privacy` is the part of the policy that
+    must allow it. With `needs_model` it is not configured without a model.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Offer:
     privacy: PrivacyRule | None = None
 
 
-# What does it, of those that are offered several at a time below.
+# The implementations of the capabilities that are listed by `_offers` below.
 _BUILT = {
     "recall": "holdfast.runtime.governed.recall:RecallForHost",
     "project": "holdfast.runtime.governed.project:Project",
@@ -126,13 +126,13 @@ OFFERS: tuple[Offer, ...] = (
     Offer("by_approximate_index", Section.INDEXED_RECALL, "holdfast.search.approximate:Pool"),
 )
 NAMES = tuple(offer.name for offer in OFFERS)
-# What an adapter can dispatch knowing nothing of models; `maintain` is dispatched by those that bring one.
+# Operations that an adapter can dispatch without a model. `maintain` needs an adapter with one.
 DISPATCHED = tuple("write recall project inspect recover replay export import capabilities close".split())
 
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What a host set up, allows and keeps private. By default: no model, nothing switched off, nothing forbidden."""
+    """The configuration of a host. By default: no model, nothing switched off, nothing forbidden."""
 
     model: bool = False
     switched_off: frozenset[str] = frozenset()
@@ -142,22 +142,22 @@ class Circumstances:
     def __post_init__(self) -> None:
         checked_flag(self.model, "model")
         for part in ("switched_off", "forbidden"):
-            given = getattr(self, part)
-            # In a text, every part of a name would be found.
-            if not isinstance(given, frozenset):
-                raise InvalidInput(part, f"expected a frozenset of capabilities, got {type(given).__name__}")
+            names = getattr(self, part)
+            # A string would pass as a collection: `in` would match every part of a name.
+            if not isinstance(names, frozenset):
+                raise InvalidInput(part, f"expected a frozenset of capabilities, got {type(names).__name__}")
             # A misspelt name would forbid nothing.
-            if unknown := given.difference(NAMES):
+            if unknown := names.difference(NAMES):
                 raise InvalidInput(part, f"there is no capability {min(map(repr, unknown)):.80}; {_choices()}")
 
 
 def _choices() -> str:
-    return f"there are {', '.join(NAMES)}"
+    return f"use one of {', '.join(NAMES)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """One capability and its gates. `visible` and `reason` follow from them and cannot say anything else."""
+    """One capability and its gates. `visible` and `reason` follow from the gates."""
 
     name: str
     profile: bool
@@ -168,7 +168,7 @@ class Capability:
 
     @property
     def reason(self) -> Gate | None:
-        """The first gate that does not let it through."""
+        """The first gate that refuses, or None."""
         return next((gate for gate in Gate if not getattr(self, gate.value)), None)
 
     @property
@@ -178,7 +178,7 @@ class Capability:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """Every capability under one profile, in an order that does not change."""
+    """All capabilities under one profile, in a fixed order."""
 
     profile: Profile
     privacy: Privacy
@@ -188,10 +188,10 @@ class Catalogue:
         for capability in self.capabilities:
             if capability.name == name:
                 return capability
-        raise InvalidInput("capability", f"there is none called {name!r:.80}; {_choices()}")
+        raise InvalidInput("capability", f"there is no capability {name!r:.80}; {_choices()}")
 
     def __getattr__(self, name: str) -> Capability:
-        """`capabilities.write.visible`: each one by its name."""
+        """Return a capability by name, as in `capabilities.write.visible`."""
         if name.startswith("_"):
             raise AttributeError(name)
         try:
@@ -209,7 +209,7 @@ STANDARD = Circumstances()
 
 
 def catalogue(profile: Profile, circumstances: Circumstances = STANDARD) -> Catalogue:
-    """What there is under a profile and in these circumstances."""
+    """Build the catalogue of a profile in these circumstances."""
     capabilities = (
         Capability(
             name=offer.name,
@@ -233,7 +233,7 @@ def _in_profile(profile: Profile, name: str) -> bool:
 
 
 def snapshot(shown: Catalogue) -> Mapping[str, object]:
-    """The catalogue as a document: the same for the same catalogue, byte by byte once it is written as JSON."""
+    """Return the catalogue as a document. Equal catalogues give the same bytes as JSON."""
     profile = shown.profile
     budget = profile.budget
     return {

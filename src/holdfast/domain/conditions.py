@@ -1,7 +1,7 @@
-"""A condition on records: comparisons, joined by all, any and not. What does not meet it is out of a search's sight.
+"""Conditions on records: comparisons, joined by all, any and not. A search does not see records that fail them.
 
-A comparison is true or false, also where a record has no such value: nothing equals what is not there, and it differs
-from everything.
+Comparisons are two-valued, also if a record lacks the field: a missing value equals nothing and differs from
+everything.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Value = str | datetime
 
 
 class Field(StrEnum):
-    """What a record is compared by. `said_at` of a memory is when it was recorded."""
+    """A field to compare. `said_at` of a memory is when it was recorded."""
 
     CONVERSATION = "conversation"
     CHANNEL = "channel"
@@ -54,7 +54,7 @@ _ORDERING = frozenset({Op.GT, Op.GTE, Op.LT, Op.LTE})
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """A record's field with a value; `in` takes several. Only `said_at` has an order; its values may be ISO texts."""
+    """Compare a field with a value; `in` takes several. Only `said_at` has an order; its values may be ISO texts."""
 
     field: Field
     op: Op
@@ -63,7 +63,7 @@ class Compare:
     def __post_init__(self) -> None:
         field, op = _chosen(Field, self.field, "condition.field"), _chosen(Op, self.op, "condition.op")
         if op in _ORDERING and field is not Field.SAID_AT:
-            raise InvalidInput("condition.op", f"{op} needs an order, and {field} has none; use eq, ne or in")
+            raise InvalidInput("condition.op", f"{op} needs an order, but {field} has none; use eq, ne or in")
         object.__setattr__(self, "field", field)
         object.__setattr__(self, "op", op)
         object.__setattr__(self, "value", _several(field, self.value) if op is Op.IN else _checked(field, self.value))
@@ -73,7 +73,7 @@ class Compare:
         return self.value if isinstance(self.value, tuple) else (self.value,)
 
 
-# Their parts have names of their own, so that what is written down of one cannot be read as another.
+# Different field names, so that the serialized form of one cannot be read as another.
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +105,10 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class ForModel:
-    """What a model may be shown that is in one conversation, or in none: the runtime's own condition.
+    """Records that a model may see in one conversation, or in none: the runtime's own condition.
 
-    Of these partitions, memories that belong to no conversation or to this one, and what was said in this one, except
-    on private ground.
+    Matches, in these partitions, memories that belong to no conversation or to this one, and messages of this one
+    except those of a private authority.
     """
 
     partitions: tuple[Partition, ...]
@@ -116,17 +116,17 @@ class ForModel:
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.partitions) <= MAX_PARTITIONS:
-            raise InvalidInput("condition.partitions", f"must be 1 to {MAX_PARTITIONS} of them")
+            raise InvalidInput("condition.partitions", f"must have 1 to {MAX_PARTITIONS} entries")
 
     def is_at_hand(self, scope: Scope) -> bool:
-        """Whether a record of that scope belongs to the conversation."""
+        """True if a record of that scope belongs to the conversation."""
         thread = self.thread
         if thread is None or scope.conversation != thread.conversation or scope.partition != thread.partition:
             return False
         return all(getattr(scope, part) == getattr(thread, part) for part in CONVERSATION_PARTS)
 
     def is_lasting(self, scope: Scope) -> bool:
-        """Whether a record of that scope belongs to no conversation, in a partition that may be read."""
+        """True if a record of that scope belongs to no conversation, and its partition may be read."""
         return scope.conversation is None and scope.partition in self.partitions
 
 
@@ -143,12 +143,12 @@ def _parts(given: object) -> tuple[Condition, ...]:
     if not isinstance(given, list | tuple):
         raise InvalidInput("condition", f"expected a list of conditions, got {type(given).__name__}")
     if not given:
-        raise InvalidInput("condition", "joins an empty list; leave it out")
+        raise InvalidInput("condition", "joins an empty list of conditions; leave it out")
     return tuple(checked_condition(part) for part in given)
 
 
 def _check_size(condition: Condition) -> None:
-    """Called as each is made, from the leaves up: what is within was bounded before."""
+    """Limit the size. Conditions are built from the leaves up, so each part was checked before."""
     depth, leaves = _size(condition)
     if depth > MAX_DEPTH:
         raise InvalidInput("condition", f"nests deeper than {MAX_DEPTH}")
@@ -171,7 +171,7 @@ def _chosen(kind: type[E], value: Any, field: str) -> E:
     try:
         return kind(value)
     except ValueError:
-        raise InvalidInput(field, f"there is no {value!r:.60}; use one of {', '.join(kind)}") from None
+        raise InvalidInput(field, f"unknown value {value!r:.60}; use one of {', '.join(kind)}") from None
 
 
 def _several(field: Field, given: object) -> tuple[Value, ...]:

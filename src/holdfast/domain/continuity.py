@@ -1,4 +1,4 @@
-"""Continuity snapshots as documents: one form of JSON, its fingerprint, and reading it back with every part checked."""
+"""Continuity snapshots as documents: canonical JSON with a fingerprint, and reading it back with full validation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MOST_MEMORIES = {TransferMode.BOOTSTRAP: 16, TransferMode.FULL_RESTORE: 48}
 SUMMARY_LINES = 8
 SUMMARY_CHARS = 240
 MOST_TURNS = 1_000
-_ROOM = 256  # for what a document has besides its content: the moment and the fingerprint
+_ROOM = 256  # bytes for the time and the fingerprint, which are not part of the content
 _ORIGIN = {"space", "subject", "agent", "channel"}
 _SELF = ("self_model", "self_authored_core", "core_revision_ledger", "self_continuity", "relationship_experience")
 
@@ -48,7 +48,7 @@ def snapshot_of(
     exported_at: datetime,
     most_bytes: int,
 ) -> ContinuitySnapshot:
-    """A snapshot of no more than so many bytes: the oldest turns go first, then the oldest memories."""
+    """Build a snapshot of at most `most_bytes`: the oldest turns are dropped first, then the oldest memories."""
     full = mode is TransferMode.FULL_RESTORE
     truncated = False
     while True:
@@ -81,7 +81,7 @@ def snapshot_of(
 
 
 def document(snapshot: ContinuitySnapshot) -> str:
-    """The snapshot as JSON; the same snapshot is the same text."""
+    """Return the snapshot as JSON; equal snapshots give the same text."""
     content = _content(snapshot)
     content["exported_at"] = snapshot.exported_at.isoformat()
     content["manifest"]["content_fingerprint"] = snapshot.manifest.content_fingerprint
@@ -89,7 +89,7 @@ def document(snapshot: ContinuitySnapshot) -> str:
 
 
 def opened(given: object, space: str, most_bytes: int) -> ContinuitySnapshot:
-    """A snapshot from outside, for that space; `InvalidSnapshot` unless every part of it is as it should be."""
+    """Read an external snapshot for that space; raises `InvalidSnapshot` unless every part is valid."""
     if isinstance(given, ContinuitySnapshot):
         given = document(given)
     raw = given.encode(errors="replace") if isinstance(given, str) else given
@@ -107,7 +107,7 @@ def opened(given: object, space: str, most_bytes: int) -> ContinuitySnapshot:
     except InvalidInput as error:
         problem = error
     except (TypeError, ValueError, RecursionError):
-        problem = InvalidInput("snapshot", "holds what cannot be read")
+        problem = InvalidInput("snapshot", "holds a value that cannot be read; export it again")
     else:
         _check_size(size, most_bytes)
         return found
@@ -116,11 +116,11 @@ def opened(given: object, space: str, most_bytes: int) -> ContinuitySnapshot:
 
 def _check_size(size: int, most: int) -> None:
     if size > most:
-        raise InvalidSnapshot("snapshot", f"has {size:,} bytes; under this profile at most {most:,} are taken in")
+        raise InvalidSnapshot("snapshot", f"has {size:,} bytes; this profile accepts at most {most:,}")
 
 
 def _origin(thread: Scope) -> dict[str, str]:
-    """Whose it was, and through which channel: what decides whether ids can be kept."""
+    """Return the owner and the channel, which decide whether an import can keep ids."""
     return {name: value for name, value in thread.given().items() if name in _ORIGIN}
 
 
@@ -160,14 +160,14 @@ def _content(snapshot: ContinuitySnapshot) -> dict[str, Any]:
 
 def _read(raw: Mapping[str, Any], space: str) -> ContinuitySnapshot:
     if raw.get("kind") != KIND:
-        raise InvalidInput("kind", f"this is no continuity snapshot of Holdfast's: expected {KIND}")
+        raise InvalidInput("kind", f"this is not a continuity snapshot of Holdfast: expected {KIND}")
     if raw.get("version") != VERSION or isinstance(raw["version"], bool):
         raise InvalidInput("version", f"must be {VERSION}, not {raw.get('version')!r:.40}")
     mode = checked_member(TransferMode, raw.get("mode"), "mode")
     check_part("chat_id", raw.get("chat_id"))
     state = raw.get("execution_state")
     if (state is not None) is not (mode is TransferMode.FULL_RESTORE):
-        raise InvalidInput("execution_state", f"must {'' if state is None else 'not '}be there in a {mode} snapshot")
+        raise InvalidInput("execution_state", f"must {'' if state is None else 'not '}be present in a {mode} snapshot")
     found = ContinuitySnapshot(
         version=VERSION,
         exported_at=checked_time(raw.get("exported_at"), "exported_at"),
@@ -187,24 +187,24 @@ def _read(raw: Mapping[str, Any], space: str) -> ContinuitySnapshot:
 
 
 def _check_content(found: ContinuitySnapshot, raw: Mapping[str, Any]) -> None:
-    """What was read says all that was given, and is what the fingerprint is of."""
+    """Check that the parsed snapshot is the whole input, and matches the fingerprint."""
     content = _content(found)
-    given = {name: value for name, value in raw.items() if name not in ("exported_at", "manifest")}
-    if canonical(given) != canonical({name: value for name, value in content.items() if name != "manifest"}):
-        raise InvalidInput("snapshot", "holds parts that this version does not know, or is not as it was exported")
+    original = {name: value for name, value in raw.items() if name not in ("exported_at", "manifest")}
+    if canonical(original) != canonical({name: value for name, value in content.items() if name != "manifest"}):
+        raise InvalidInput("snapshot", "has unknown parts, or was changed after the export")
     if fingerprint(content) != found.manifest.content_fingerprint:
-        raise InvalidInput("manifest.content_fingerprint", "is not that of the content; the snapshot was damaged")
+        raise InvalidInput("manifest.content_fingerprint", "does not match the content; the snapshot is damaged")
     turns = () if found.execution_state is None else found.execution_state.turns
     if dict(found.manifest.counts) != {"long_term_memory": len(found.long_term_memory), "turns": len(turns)}:
-        raise InvalidInput("manifest.counts", "do not agree with the content")
+        raise InvalidInput("manifest.counts", "do not match the content")
     private = any(map(is_private, found.long_term_memory)) or any(map(is_private, turns))
     if private and not found.manifest.includes_private:
-        raise InvalidInput("manifest.includes_private", "says that nothing is private, and something is")
+        raise InvalidInput("manifest.includes_private", "is false, but the snapshot holds private content")
 
 
 def _read_origin(value: object) -> dict[str, str]:
     if not isinstance(value, Mapping) or not {"space"} <= set(value) <= _ORIGIN:
-        raise InvalidInput("origin", "must name the space, and perhaps the subject, the agent and the channel")
+        raise InvalidInput("origin", "must have the space; subject, agent and channel are optional")
     for name, part in value.items():
         check_part(f"origin.{name}", part)
     return dict(value)
@@ -233,7 +233,7 @@ def _read_line(value: object) -> SummaryLine:
 
 def _read_state(value: object, space: str) -> ExecutionState:
     if not isinstance(value, Mapping) or set(value) != {"turns"}:
-        raise InvalidInput("execution_state", "must have turns, and nothing else")
+        raise InvalidInput("execution_state", "must have turns and nothing else")
     return ExecutionState(tuple(read_turn(turn, space) for turn in _list(value, "turns", MOST_TURNS)))
 
 

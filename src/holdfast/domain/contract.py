@@ -1,8 +1,8 @@
-"""What the control plane and a provider of memory say to each other.
+"""Requests and results between the control plane and a memory provider.
 
-A provider keeps memory somewhere: in our own store, in files, in somebody else's system. What it must be able to do is
-small; what it may do besides, its `Capabilities` say. Where something belongs is a `Scope` here as everywhere: the
-space is the company, `conversation` the session's key. What a provider gives back is data, and hostile until checked.
+A provider keeps memory somewhere: in our own store, in files, in an external system. A few methods are required; its
+`Capabilities` name the optional ones. A `Scope` says where something belongs, as everywhere: the space is the company,
+`conversation` the key of the session. Results of a provider are untrusted data until validated.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ MAX_HANDLES = 100
 MAX_RECORDS = 100
 MAX_PAGE = 200
 DEFAULT_PAGE = 50
-# A cursor travels in addresses: visible ASCII, and not too long.
+# A cursor is used in URLs: visible ASCII, and not too long.
 MAX_CURSOR_CHARS = 8_192
 CURSOR_PATTERN = "^[!-~]+$"
-ANY_PROVIDER = "*"  # in a handle: of whoever serves the call
+ANY_PROVIDER = "*"  # in a handle: the provider that serves the call
 
 
 def is_cursor(value: object) -> bool:
@@ -38,7 +38,7 @@ def is_cursor(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a provider can do beyond what every one must. A verb that is not named here is not called."""
+    """The optional methods that a provider has. A method without its flag is never called."""
 
     profile: bool = False
     correction: bool = False
@@ -63,7 +63,7 @@ class SourceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SourceRef:
-    """Where a memory came from. `space` is the company, and the same as its scope's."""
+    """The origin of a memory. `space` is the company, and equals the space of its scope."""
 
     kind: SourceKind
     space: str
@@ -85,7 +85,7 @@ class HookKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HookContext:
-    """What set something off. `hook_id` is the same for the same event, however often it is delivered."""
+    """The hook that triggered a call. `hook_id` is the same for each delivery of an event."""
 
     kind: HookKind
     hook_id: str
@@ -95,7 +95,7 @@ class HookContext:
 
 
 class Concern(NamedTuple):
-    """What something is looked up by: the agent, project, issue and run that it was for."""
+    """The agent, project, issue and run of a call: the keys it is looked up by."""
 
     agent: str | None = None
     project: str | None = None
@@ -104,9 +104,9 @@ class Concern(NamedTuple):
 
 
 def concern(scope: Scope, source: SourceRef | None, hook: HookContext | None) -> Concern:
-    """Each as the scope has it, else as the source or the hook does. The scope itself says only what was asked for.
+    """Take each key from the scope, else from the source or the hook. The scope holds only what the caller asked for.
 
-    A source may name what is too long for a scope. Nobody can ask for that, so it is not looked up by either.
+    A source may hold a name that is too long for a scope. No query can ask for it, so it is left out.
     """
     agent, issue, run = scope.agent, scope.issue, scope.run
     if source is not None:
@@ -116,13 +116,13 @@ def concern(scope: Scope, source: SourceRef | None, hook: HookContext | None) ->
     return Concern(agent, scope.project, issue, run)
 
 
-def _name(given: str | None) -> str | None:
-    return given if could_be_part(given) else None
+def _name(value: str | None) -> str | None:
+    return value if could_be_part(value) else None
 
 
 @dataclass(frozen=True, slots=True)
 class SourcePayload:
-    """What was captured: a text, a structured object, or both. A provider decides what it makes of it."""
+    """The captured content: a text, a structured object, or both. The provider decides how to use it."""
 
     text: str | None = None
     mime_type: str | None = None
@@ -146,7 +146,7 @@ class AttributionMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one call took, as its provider tells it. Cents are decimals: a call may cost a thousandth of one."""
+    """The usage of one call, as its provider reports it. Cents are decimals: a call may cost a thousandth of one."""
 
     provider: str
     biller: str | None = None
@@ -172,13 +172,13 @@ class RecordHandle:
 
 
 class CaptureMode(StrEnum):
-    RESIDUE = "capture_residue"  # evidence: what happened, to be learned from
-    RECORD = "capture_record"  # to be kept as it is
+    RESIDUE = "capture_residue"  # evidence to extract memories from
+    RECORD = "capture_record"  # stored unchanged
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureRequest:
-    """`idempotency_id` is the same when the same capture is made again; a provider that can, keeps it once."""
+    """A capture. A repeated one has the same `idempotency_id`; a provider that can, stores it once."""
 
     binding_key: str
     scope: Scope
@@ -233,7 +233,7 @@ class ListRequest:
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """`scope` is where the record belongs, if its provider says; what is of another company is dropped."""
+    """A record of a provider. `scope` is its scope, if the provider says; records of another company are dropped."""
 
     handle: RecordHandle
     text: str
@@ -294,7 +294,7 @@ class ListPage:
 
 @dataclass(frozen=True, slots=True)
 class ForgetResult:
-    """`missing` are those that were not there, or out of reach."""
+    """The result of a forget. `missing` are records that do not exist or are out of reach."""
 
     forgotten: tuple[RecordHandle, ...] = ()
     missing: tuple[RecordHandle, ...] = ()
@@ -303,7 +303,7 @@ class ForgetResult:
 
 @dataclass(frozen=True, slots=True)
 class CorrectResult:
-    """`record` is what counts from now on."""
+    """The result of a correction. `record` is the current one."""
 
     record: RecordHandle
     superseded: RecordHandle | None = None
@@ -325,7 +325,7 @@ class JobPage:
 
 @dataclass(frozen=True, slots=True)
 class TraceResult:
-    """How a query came to its result, in the provider's own terms."""
+    """An explanation of a query's result, in the provider's own terms."""
 
     trace: Mapping[str, Any] = field(default_factory=dict)
     usage: tuple[Usage, ...] = ()

@@ -1,4 +1,4 @@
-"""What the control plane answers: what served a call, and what was left out of it."""
+"""Results of the control plane."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Answered(Generic[T]):
-    """What a provider gave. `dropped` counts what it gave besides and was not its to give."""
+    """The result of a provider. `dropped` counts returned records that are out of the call's scope."""
 
     binding: str
     provider: str
@@ -28,9 +28,9 @@ class Answered(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """Which memory serves somebody, and what was looked at to find it. Never its configuration.
+    """The binding that serves a caller, and the rules that were checked. Never its configuration.
 
-    Without a `binding_key`, nothing does.
+    `binding_key` is None if no binding serves it.
     """
 
     source: Chosen
@@ -43,7 +43,7 @@ class Resolved:
 
 @dataclass(frozen=True, slots=True)
 class ProviderInfo:
-    """A provider that is installed here. `schema` is of its configuration."""
+    """An installed provider. `schema` is the JSON Schema of its configuration."""
 
     key: str
     description: str
@@ -54,9 +54,9 @@ class ProviderInfo:
 
 @dataclass(frozen=True, slots=True)
 class ProviderChecked:
-    """A provider with the configuration that it would be bound with, defaults filled in.
+    """A provider and its checked configuration, with defaults filled in.
 
-    If it was asked: how long it took, and how many records it gave.
+    If a query was made: its duration, and the number of records returned.
     """
 
     provider: str
@@ -68,7 +68,7 @@ class ProviderChecked:
 
 @dataclass(frozen=True, slots=True)
 class BindingList:
-    """All bindings of a company, and what they are bound to."""
+    """All bindings of a company, and their targets."""
 
     items: tuple[Binding, ...]
     targets: tuple[Target, ...]
@@ -76,7 +76,7 @@ class BindingList:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """One change of what serves whom. `details` are names, never values of a configuration."""
+    """One administrative change. `details` are names, never values of a configuration."""
 
     id: EventId
     kind: EventKind
@@ -87,7 +87,7 @@ class Activity:
 
 @dataclass(frozen=True, slots=True)
 class ActivityPage:
-    """Newest first. `next_cursor` is None on the last page."""
+    """A page of activities, newest first. `next_cursor` is None on the last page."""
 
     items: tuple[Activity, ...]
     next_cursor: str | None

@@ -1,6 +1,6 @@
-"""What memory costs: metered calls, flat fees, and the prices that tokens are reckoned by.
+"""Costs of memory: metered calls, flat fees, and the prices of tokens.
 
-Money is a whole number of millionths of a currency's unit. What a provider reports in cents is rounded half to even.
+Money is an integer number of millionths of a currency's unit. Cents from a provider are rounded half to even.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MILLION = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Of a million tokens of each kind, in millionths of the currency's unit. `*` is any model of the provider."""
+    """The price of a million tokens of each kind, in millionths of the currency's unit. `*` is any model."""
 
     provider: str
     model: str
@@ -48,7 +48,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class CostEvent:
-    """One metered call, linked to its operation. `estimated` if our prices said so, not the provider."""
+    """One metered call, linked to its operation. `estimated` if the amount is by our prices, not the provider's."""
 
     id: CostEventId
     operation_id: OperationId | None
@@ -70,7 +70,7 @@ class FinanceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FinanceEvent:
-    """A flat fee or an invoice: never of one call. Credits are negative."""
+    """A flat fee or an invoice, never the cost of one call. Credits are negative."""
 
     id: FinanceEventId
     space: str
@@ -95,7 +95,7 @@ class CostGroup(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CostLine:
-    """One line of a summary. `name` is None for what has none; days are UTC."""
+    """One line of a summary. `name` is None for the group without a name; days are UTC."""
 
     name: str | None
     currency: str
@@ -110,7 +110,7 @@ class CostLine:
 
 @dataclass(frozen=True, slots=True)
 class CostSummary:
-    """What a time cost: metered calls by one trait, with flat fees beside them. Currencies are never added up."""
+    """Costs of a period: metered calls by one group, and flat fees apart. Currencies are never added up."""
 
     group: CostGroup
     since: datetime | None
@@ -120,7 +120,7 @@ class CostSummary:
 
     @property
     def totals(self) -> dict[str, int]:
-        """Of metered calls, in micros by currency."""
+        """Metered calls, in micros by currency."""
         return totals(self.lines)
 
     @property
@@ -130,7 +130,7 @@ class CostSummary:
 
 @dataclass(frozen=True, slots=True)
 class CostEventPage:
-    """Newest first. `next_cursor` is None on the last page."""
+    """A page of cost events, newest first. `next_cursor` is None on the last page."""
 
     items: tuple[CostEvent, ...]
     next_cursor: str | None
@@ -138,19 +138,19 @@ class CostEventPage:
 
 @dataclass(frozen=True, slots=True)
 class FinanceEventPage:
-    """As `CostEventPage`."""
+    """A page of finance events, as `CostEventPage`."""
 
     items: tuple[FinanceEvent, ...]
     next_cursor: str | None
 
 
 def amount(usage: Usage, prices: Mapping[tuple[str, str], Price]) -> tuple[int, str, bool]:
-    """Micros, currency, and whether they are an estimate: as reported, else by our prices, else nothing.
+    """Return micros, currency, and whether it is an estimate: as reported, else by our prices, else 0.
 
-    Rounded once, half to even, and never by way of a float. `usage` is one that was checked.
+    Rounded once, half to even, and never by way of a float. `usage` must be validated.
     """
     if usage.cost_cents is not None:
-        # Not multiplied, which would round to the context's digits first.
+        # Multiplying would round to the decimal context's precision first.
         sign, digits, exponent = usage.cost_cents.as_tuple()
         micros = Decimal((sign, digits, int(exponent) + _PLACES_PER_CENT))
         return int(micros.to_integral_value(ROUND_HALF_EVEN)), usage.currency, False
@@ -167,7 +167,7 @@ def amount(usage: Usage, prices: Mapping[tuple[str, str], Price]) -> tuple[int, 
 
 
 def _rounded(value: int, by: int) -> int:
-    """Half to even."""
+    """Divide, rounding half to even."""
     whole, rest = divmod(value, by)
     return whole + (2 * rest > by or (2 * rest == by and whole % 2 == 1))
 
@@ -177,11 +177,11 @@ def by_model(prices: Iterable[Price]) -> dict[tuple[str, str], Price]:
 
 
 def totals(lines: Iterable[CostLine]) -> dict[str, int]:
-    """Micros by currency, in the order of their names."""
-    found: dict[str, int] = {}
+    """Sum micros by currency, in the order of currency names."""
+    sums: dict[str, int] = {}
     for line in lines:
-        found[line.currency] = found.get(line.currency, 0) + line.amount_micros
-    return dict(sorted(found.items()))
+        sums[line.currency] = sums.get(line.currency, 0) + line.amount_micros
+    return dict(sorted(sums.items()))
 
 
 def checked_currency(value: object, field: str = "currency") -> str:

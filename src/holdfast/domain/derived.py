@@ -1,4 +1,4 @@
-"""What was learned from a transcript, and what is broken between the two. References of our own, never parsed texts."""
+"""References from memories to the transcript they derive from, and the issues that a check finds in them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.domain.memory import Plane
 
 @dataclass(frozen=True, slots=True)
 class DerivedMemoryRef:
-    """A memory, and which turns and messages of one conversation it rests on. `source` is who wrote it."""
+    """A memory with the turns and messages of one conversation that it derives from. `source` is its author."""
 
     plane: Plane
     store_key: MemoryId
@@ -34,7 +34,7 @@ class RepairIssueKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RepairIssue:
-    """Something of ours that refers to what is not there, or contradicts itself. `detail` never holds a text."""
+    """A row that refers to something missing, or contradicts itself. `detail` never holds message text."""
 
     kind: RepairIssueKind
     detail: str

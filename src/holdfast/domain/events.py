@@ -1,4 +1,4 @@
-"""The event log: what became of which record, beside the operations, which say who called. It never holds text."""
+"""The event log: changes of records. The audit trail of calls is apart, in `operations.py`. It never holds text."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class EventKind(StrEnum):
     JOB_CANCELLED = "memory.job_cancelled"
 
 
-# What was changed in how a company's memory is looked after. It is kept however many other events there are.
+# Administrative changes of a company's memory. Pruning never removes them.
 ADMINISTRATIVE = frozenset(
     {
         EventKind.BINDING_CREATED,
@@ -63,7 +63,7 @@ ADMINISTRATIVE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """`content_hash` tells one content from another; it goes when the content does. `details` are names and counts."""
+    """One event. `content_hash` identifies the content and is deleted with it. `details` are names and counts."""
 
     id: EventId
     kind: EventKind

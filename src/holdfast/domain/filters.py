@@ -1,7 +1,7 @@
-"""The JSON filters of the service's searches, as a condition.
+"""Parser of the JSON filters of the service's searches into a condition.
 
-An object's entries all hold; each is a field with a value or with operators and values, or `AND` or `OR` with a list of
-such objects. What cannot be read is refused by its path, such as filters.AND[1].timestamp.
+All entries of an object must hold. Each is a field with a value or with operators and values, or `AND` or `OR` with a
+list of such objects. Errors name the path, such as filters.AND[1].timestamp.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from holdfast.errors import InvalidInput, InvalidTimestamp
 
 _ROOT = "filters"
 _CHAT, _RESOURCE = "chat:", "resource:"
-# What a request says elsewhere, where it is checked against the caller.
+# Fields that a request sets elsewhere, where they are checked against the caller.
 _RESERVED = frozenset({"owner_id", "owner_type", "app_id", "project_id"})
 _NAMING = (Op.EQ, Op.NE, Op.IN)
 _MILLISECOND = timedelta(milliseconds=1)
-# EverOS takes smaller numbers for seconds.
+# EverOS reads smaller numbers as seconds.
 _FIRST_OF_EVEROS = 10**12
-# Nothing was said before the first moment there is.
+# A condition that is always false: nothing is earlier than the minimum.
 _NOTHING = Compare(Field.SAID_AT, Op.LT, datetime.min.replace(tzinfo=UTC))
 
 
 def condition_from(filters: Mapping[str, Any], subject: str, *, everos: bool = False) -> Condition | None:
-    """What the filters of a search about `subject` mean; None if there are none.
+    """Parse the filters of a search about `subject`; None if there are none.
 
-    With `everos`, as EverOS's clients write them: a bare session id is a conversation of that name, a time may be an
-    ISO 8601 text or in seconds, and there are parents to filter by, which no record has.
+    With `everos`, as EverOS clients write them: a bare session id is a conversation of that name, a time may be an
+    ISO 8601 text or in seconds, and parents can be filtered by, although no record has one.
     """
     if not isinstance(filters, Mapping):
         raise InvalidInput(_ROOT, f"expected an object, got {type(filters).__name__}")
@@ -91,11 +91,11 @@ class _Reading:
             "timestamp": self._time,
         }
         if name in _RESERVED:
-            raise InvalidInput(path, "is reserved: the request itself says it, outside of its filters")
+            raise InvalidInput(path, "is reserved: set it in the request itself, outside of its filters")
         if self.everos:
             readers |= {"parent_type": _parent, "parent_id": _parent}
         if name not in readers:
-            raise InvalidInput(path, f"is no field to filter by; use one of {', '.join(map(str, readers))}, AND, OR")
+            raise InvalidInput(path, f"is not a field to filter by; use one of {', '.join(map(str, readers))}, AND, OR")
         read = readers[name]
         if not isinstance(given, Mapping):
             return read(Op.EQ, given, path)
@@ -105,14 +105,14 @@ class _Reading:
         compared = []
         for op, value in given.items():
             if op not in known:
-                raise InvalidInput(_below(path, op), f"is no operator of {name}; use one of {', '.join(known)}")
+                raise InvalidInput(_below(path, op), f"is not an operator of {name}; use one of {', '.join(known)}")
             compared.append(read(Op(op), value, _below(path, op)))
         return _joined(AllOf, compared, path)
 
     # --- sessions ---
 
     def _session(self, op: Op, given: Any, path: str) -> Condition:
-        """Conversations and resources are kept in different fields: each is looked for in its own."""
+        """Session ids name conversations or resources, which are in different fields."""
         named: dict[Field, list[str]] = {}
         for value, at in _values(op, given, path):
             field, name = self._named(value, at)
@@ -127,7 +127,7 @@ class _Reading:
         if value.startswith(_RESOURCE):
             owner, _, resource = value.removeprefix(_RESOURCE).rpartition(":")
             if not owner or not resource:
-                raise InvalidInput(path, f"names no resource; they look like resource:{self.subject}:<id>")
+                raise InvalidInput(path, f"does not name a resource; write it as resource:{self.subject}:<id>")
             return Field.SOURCE, value
         if value.startswith(_CHAT) or self.everos:
             return Field.CONVERSATION, value.removeprefix(_CHAT)
@@ -144,7 +144,7 @@ class _Reading:
     def _moment(self, value: object, path: str) -> datetime:
         if self.everos and isinstance(value, str):
             moment = checked_time(value, path)
-            # Cut like the times that are told.
+            # Truncated to milliseconds, like the times in responses.
             return moment.replace(microsecond=moment.microsecond // 1_000 * 1_000)
         if self.everos and type(value) is int and 0 < value < _FIRST_OF_EVEROS:
             value *= 1_000
@@ -152,7 +152,7 @@ class _Reading:
 
 
 def _of_millisecond(op: Op, start: datetime, path: str) -> Condition:
-    """Records keep microseconds, which callers are not told: a millisecond is all that lies within it."""
+    """Compare with a whole millisecond: records have microseconds, which callers never see."""
     try:
         end = start + _MILLISECOND
     except OverflowError:
@@ -178,7 +178,7 @@ def _sender(op: Op, given: Any, path: str) -> Condition:
 
 
 def _parent(op: Op, given: Any, path: str) -> Condition:
-    """No record has a parent: nothing equals it, and everything differs."""
+    """No record has a parent: equality never holds, inequality always."""
     for value, at in _values(op, given, path):
         if not isinstance(value, str):
             raise InvalidInput(at, f"expected text, got {type(value).__name__}")
@@ -186,7 +186,7 @@ def _parent(op: Op, given: Any, path: str) -> Condition:
 
 
 def _values(op: Op, given: Any, path: str) -> list[tuple[Any, str]]:
-    """Each value with its path."""
+    """Return each value with its path."""
     if op is not Op.IN:
         return [(given, path)]
     if not isinstance(given, list | tuple):
@@ -204,7 +204,7 @@ def _compare(field: Field, op: Op, values: Sequence[str | datetime], path: str) 
 
 
 def _joined(how: type[AllOf] | type[AnyOf], parts: Sequence[Condition], path: str) -> Condition:
-    """One alone stands for itself, and what is joined the same way within is taken apart: both nest less."""
+    """Join conditions with less nesting: a single one is returned itself, and parts of the same kind are flattened."""
     if len(parts) == 1:
         return parts[0]
     flat: list[Condition] = []

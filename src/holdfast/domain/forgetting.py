@@ -1,4 +1,4 @@
-"""What a forget takes away, shown before and proven after."""
+"""Forgetting: the target, the plan, the preview before it and the receipt after it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.errors import InvalidInput
 
 @dataclass(frozen=True, slots=True)
 class ForgetTarget:
-    """Exactly one of: some ids, a conversation, a subject, a source."""
+    """The target of a forget. Exactly one of: ids, a conversation, a subject, a source."""
 
     ids: tuple[str, ...] = ()
     conversation: str | None = None
@@ -21,14 +21,14 @@ class ForgetTarget:
     source: str | None = None
 
     def __post_init__(self) -> None:
-        # What is given and empty is a mistake, never "everything".
-        given = ["ids"] if self.ids else []
-        given += [name for name in ("conversation", "subject", "source") if getattr(self, name) is not None]
+        # A target that is set but empty is an error, never "everything".
+        targets = ["ids"] if self.ids else []
+        targets += [name for name in ("conversation", "subject", "source") if getattr(self, name) is not None]
         # A subject beside another target narrows it: "this conversation of Ana's".
-        if len(given) > 1 and given != ["conversation", "subject"]:
-            raise InvalidInput("forget", f"give one target, not {' and '.join(given)}")
-        if not given:
-            raise InvalidInput("forget", "say what to forget: an id, a conversation, a subject or a source")
+        if len(targets) > 1 and targets != ["conversation", "subject"]:
+            raise InvalidInput("forget", f"give one target, not {' and '.join(targets)}")
+        if not targets:
+            raise InvalidInput("forget", "has no target; give an id, a conversation, a subject or a source")
         for record_id in self.ids:
             checked_id(record_id, "record_id")
         for name in ("conversation", "subject"):
@@ -40,11 +40,11 @@ class ForgetTarget:
 
 @dataclass(frozen=True, slots=True)
 class Doomed:
-    """What a forget would remove. `fingerprint` changes with it.
+    """The plan of a forget: everything it would remove. `fingerprint` changes with the content.
 
-    `derived_ids` are memories whose current revision rests on nothing but forgotten messages, wherever in the space
-    they are; `baseless` are the store's numbers of older revisions that do, of memories that stay. `delivery_ids` are
-    hooks that carry, or carried, something about the same.
+    `derived_ids` are memories anywhere in the space whose current revision derives only from forgotten messages;
+    `baseless` are the store's numbers of such older revisions, of memories that stay. `delivery_ids` are hook
+    deliveries that carry, or carried, something about the target.
     """
 
     fingerprint: str
@@ -61,10 +61,10 @@ class Doomed:
 
 @dataclass(frozen=True, slots=True)
 class ForgetPreview:
-    """What a forget would touch now. `token` makes the forget refuse if that has changed.
+    """The effect of a forget now. With `token`, the forget is refused if the effect has changed.
 
-    `derived` are the memories that rest, as they stand now, on nothing but the forgotten evidence: they go too.
-    `weakened` keep other evidence: they stay, and lose a link, or an older revision that has nothing left to rest on.
+    `derived` memories have no evidence but the forgotten: they are removed too. `weakened` ones have other evidence:
+    they stay, but lose a link, or an older revision that has no evidence left.
     """
 
     token: str
@@ -85,9 +85,9 @@ class ForgetPreview:
 
 @dataclass(frozen=True, slots=True)
 class ForgetReceipt:
-    """Proof of a forget. `remaining` was counted by looking for the ids again; it is always 0.
+    """Proof of a forget. `remaining` was counted by looking up the ids again; it is always 0.
 
-    `scrubbed` says whether the bytes have left the file and its log, or wait for a reader to finish (a job does it).
+    `scrubbed` if the bytes are gone from the file and its log. Otherwise a job removes them after a reader finishes.
     """
 
     operation_id: OperationId
@@ -103,5 +103,5 @@ class ForgetReceipt:
 
     @property
     def found(self) -> bool:
-        """Whether there was anything to forget. Forgetting a second time is no error, nor is a name that nobody has."""
+        """True if there was anything to forget. Forgetting twice, or an unknown name, is no error."""
         return bool(self.messages or self.memories or self.resources)

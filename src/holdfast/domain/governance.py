@@ -1,4 +1,4 @@
-"""What a runtime was opened with, and what its operations therefore may do."""
+"""The identity, profile and capabilities of an open runtime, which decide what its operations may do."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Governance:
         return self.profile.budget
 
     def require(self, capability: str) -> None:
-        """`CapabilityUnavailable` unless every gate lets it through."""
+        """Raise `CapabilityUnavailable` unless every gate allows the capability."""
         found = self.catalogue[capability]
         if found.reason is not None:
             raise CapabilityUnavailable(
@@ -32,10 +32,10 @@ class Governance:
             )
 
     def key(self, where: MemoryScope) -> ConversationKey:
-        """The key as far as the request itself says; an alias may lead elsewhere."""
+        """Return the key that the request names; an alias may lead to another."""
         conversation = where.conversation_id if where.conversation_id is not None else where.chat_id
         if conversation is None:
-            raise InvalidInput("conversation_id", "is not given, nor a chat_id; say which conversation is meant")
+            raise InvalidInput("conversation_id", "is missing, and there is no chat_id; give one of them")
         return ConversationKey(self.identity.space, where.channel, conversation)
 
     def thread(self, where: MemoryScope) -> Scope:

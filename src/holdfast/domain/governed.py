@@ -1,6 +1,6 @@
-"""Transcripts as governed evidence: whose they are, what state they are in, and what of a delivery is committed.
+"""Transcripts: turns, their states, and the decision which messages of a delivered turn are new.
 
-Values and pure decisions. Who may see what of a turn is decided in `redaction.py`; keeping turns is the store's part.
+Values and pure decisions. `redaction.py` decides what each view of a turn shows; the store persists turns.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_SEQUENCE = 2**63 - 1
 
 
 class View(StrEnum):
-    """For whom a transcript is shown."""
+    """The audience of a transcript."""
 
     RAW_OWNER_ONLY = "raw_owner_only"
     MODEL_CONTEXT = "model_context"
@@ -38,7 +38,7 @@ class View(StrEnum):
 
 
 class Authority(StrEnum):
-    """What a message rests on: who can vouch for it, and how private that ground is."""
+    """The authority behind a message: who vouches for it, and how private it is."""
 
     USER_ASSERTED = "user_asserted"
     ASSISTANT_UTTERANCE = "assistant_utterance"
@@ -55,7 +55,7 @@ class Authority(StrEnum):
     LEGACY_TRANSCRIPT = "legacy_transcript"
 
 
-# Messages that rest on these lie on a guarded plane: they are found only by those who ask for it by name.
+# Messages of these authorities are on a guarded plane: only a search that names the plane finds them.
 PLANES: Mapping[Authority, Plane] = {
     Authority.PRIVATE_GARDEN_INTERNAL: Plane.PRIVATE,
     Authority.OPERATOR_DIAGNOSTIC: Plane.PRIVATE,
@@ -64,7 +64,7 @@ PLANES: Mapping[Authority, Plane] = {
 
 
 class Relation(StrEnum):
-    """What a host's object has to do with the turn."""
+    """The relation of a host's object to a turn."""
 
     ORIGIN = "origin"
     EVIDENCE_FOR = "evidence_for"
@@ -73,7 +73,7 @@ class Relation(StrEnum):
 
 
 class RefVisibility(StrEnum):
-    """For whom the host meant its reference."""
+    """The audience that the host intended for its reference."""
 
     INTERNAL = "internal"
     HOST_UI = "host_ui"
@@ -90,7 +90,7 @@ class TranscriptState(StrEnum):
 
 
 class Transition(StrEnum):
-    """What can be asked of a transcript's life. A review looks at what would be touched, and changes nothing."""
+    """A requested change of a transcript's state. A review lists what would be affected and changes nothing."""
 
     ARCHIVE = "archive"
     RESTORE = "restore"
@@ -100,7 +100,7 @@ class Transition(StrEnum):
 
 
 class DeliveryStatus(StrEnum):
-    """How the answer to a turn ended."""
+    """The outcome of the answer to a turn."""
 
     DELIVERED = "delivered"
     USER_ONLY = "user_only"
@@ -111,7 +111,7 @@ class DeliveryStatus(StrEnum):
 
 
 class SkippedReason(StrEnum):
-    """Why nothing of a delivery was committed."""
+    """The reason why nothing of a delivery was committed."""
 
     ALREADY_COMMITTED = "canonical_turn_delta_already_committed"
     INCOMPLETE_STREAM = "incomplete_stream"
@@ -123,7 +123,7 @@ Member = TypeVar("Member", bound=Enum)
 
 
 def checked_member(kind: type[Member], value: object, field: str) -> Member:
-    """The member of that name, or `InvalidInput` that names them all."""
+    """Return the member with that value, or raise `InvalidInput` that lists them all."""
     try:
         return kind(value)
     except ValueError:
@@ -133,7 +133,7 @@ def checked_member(kind: type[Member], value: object, field: str) -> Member:
 
 @dataclass(frozen=True, slots=True, order=True)
 class ConversationKey:
-    """Which conversation a turn belongs to. Keys are compared part by part; their text is for people."""
+    """The key of a conversation. Keys are compared part by part; their text is for people."""
 
     space: str
     channel: str
@@ -144,26 +144,26 @@ class ConversationKey:
             check_part(field.name, getattr(self, field.name))
 
     def __str__(self) -> str:
-        """The beginning of a citation."""
+        """Return the prefix of a citation."""
         return "transcript:" + "/".join(map(_escaped, (self.space, self.channel, self.conversation)))
 
 
 def citation(key: ConversationKey, turn_id: TurnId, message_id: MessageId | None = None) -> str:
-    """A turn, or a message of it, for people to read and point at. No two have the same."""
+    """Return a readable, unique reference to a turn or to a message of it."""
     message = "" if message_id is None else f"#message={_escaped(message_id)}"
     return f"{key}#turn={_escaped(turn_id)}{message}"
 
 
 def _escaped(name: str) -> str:
-    # Only what divides a citation: a name in any script stays readable.
+    # Escape the separators of a citation only: a name in any script stays readable.
     return name.replace("%", "%25").replace("/", "%2F").replace("#", "%23")
 
 
 @dataclass(frozen=True, slots=True)
 class ActorAttribution:
-    """Who took part in a turn, each in a place of its own: who spoke is not who acted, nor whose memory it is.
+    """The participants of a turn by role: the speaker may differ from the actor and from the owner of the memory.
 
-    These are names, never words that were said; every view shows them.
+    These are names, never message text; every view shows them.
     """
 
     speaker_id: str | None = None
@@ -183,7 +183,7 @@ class ActorAttribution:
 
 @dataclass(frozen=True, slots=True)
 class HostOpaqueRef:
-    """An object of the host (a task, a ticket, an order) that a turn has to do with. Nothing here looks into it."""
+    """An object of the host (a task, a ticket, an order) that a turn refers to. Opaque to Holdfast."""
 
     host_kind: str
     business_ref_type: str
@@ -203,7 +203,7 @@ class HostOpaqueRef:
 
 @dataclass(frozen=True, slots=True)
 class TranscriptMessage:
-    """One message of a turn. Its text is None when the raw content was deleted; superseded, a memory corrects it."""
+    """One message of a turn. `text` is None if the raw content was deleted; `superseded` if a memory corrects it."""
 
     id: MessageId
     role: Role
@@ -223,8 +223,8 @@ class TranscriptMessage:
 class TranscriptTurn:
     """A committed turn. `sequence` grows within its conversation.
 
-    A turn whose raw content was deleted may still carry texts: its state holds from the moment of the request, and
-    whoever shows it goes by the state. A turn in another state that lacks a text is broken, and cannot be built.
+    A `raw_deleted` turn may still carry texts: the state holds from the moment of the request, and views go by the
+    state. A turn in another state that lacks a text is corrupt and cannot be built.
     """
 
     id: TurnId
@@ -242,20 +242,20 @@ class TranscriptTurn:
         checked_whole(self.sequence, "sequence", 0, MAX_SEQUENCE)
         object.__setattr__(self, "state", checked_member(TranscriptState, self.state, "state"))
         object.__setattr__(self, "committed_at", checked_time(self.committed_at, "committed_at"))
-        # No upper bound: what a plain `add` added at once is a turn, too.
+        # No upper bound: the messages of one plain `add` are a turn, too.
         checked_whole(len(self.messages), "messages", 1, MAX_SEQUENCE)
         checked_whole(len(self.host_refs), "host_refs", 0, MAX_TURN_HOST_REFS)
         if len({message.id for message in self.messages}) < len(self.messages):
-            raise InvalidInput("messages", "two of them have the same id; give each its own")
+            raise InvalidInput("messages", "two messages have the same id; give each its own")
         if self.state is not TranscriptState.RAW_DELETED and any(message.text is None for message in self.messages):
-            raise InvalidInput("messages", f"a text is missing, but the turn is {self.state} and not raw_deleted")
+            raise InvalidInput("messages", f"a text is missing, but the turn is {self.state}, not raw_deleted")
 
 
-# --- the life of a turn -----------------------------------------------------------------------------------------------
+# --- state transitions ------------------------------------------------------------------------------------------------
 
 _S = TranscriptState
-# By state, what each transition leads to; one that is not listed is not possible. Only `restore` leads to a state that
-# shows more: a masked turn cannot be archived, for that would unmask it. What was deleted stays so.
+# The new state by state and transition; one that is not listed is not possible. Only `restore` leads to a state that
+# shows more: a masked turn cannot be archived, which would unmask it. Deleted content stays deleted.
 TRANSITIONS: Mapping[TranscriptState, Mapping[Transition, TranscriptState]] = {
     _S.ACTIVE: {
         Transition.ARCHIVE: _S.ARCHIVED,
@@ -285,17 +285,17 @@ TRANSITIONS: Mapping[TranscriptState, Mapping[Transition, TranscriptState]] = {
 
 
 def after(state: TranscriptState, transition: Transition) -> TranscriptState | None:
-    """The state that a transition leads to: the same one if there is nothing to do, None if it is not possible."""
+    """Return the state after a transition: the same one if there is nothing to do, None if it is not possible."""
     return TRANSITIONS[state].get(transition)
 
 
-# --- what of a delivery is committed ----------------------------------------------------------------------------------
+# --- new messages of a delivered turn ---------------------------------------------------------------------------------
 
 
 class Spoken(NamedTuple):
-    """What tells one message from another where hosts give no ids: who said it in which words.
+    """The identity of a message if the host gives no id: its role and its text.
 
-    In a conversation's tail, the text is None where the raw content was deleted.
+    In a conversation's tail, the text is None if the raw content was deleted.
     """
 
     role: Role
@@ -303,14 +303,14 @@ class Spoken(NamedTuple):
 
 
 class Delivery(NamedTuple):
-    """What a status lets into the transcript. The reason says why nothing of it, where that is so."""
+    """The parts of a turn that a delivery status commits; the reason if it commits none."""
 
     input: bool
     assistant: bool
     reason: SkippedReason | None = None
 
 
-# An answer that was cut off or refused was never received as such, and what led to it may be tried again.
+# An answer that was cut off or refused was never received, and its input may be sent again.
 DELIVERIES: Mapping[DeliveryStatus, Delivery] = {
     DeliveryStatus.DELIVERED: Delivery(input=True, assistant=True),
     DeliveryStatus.USER_ONLY: Delivery(input=True, assistant=False),
@@ -323,9 +323,9 @@ DELIVERIES: Mapping[DeliveryStatus, Delivery] = {
 
 @dataclass(frozen=True, slots=True)
 class TurnDelta:
-    """What a host delivers of a turn: its input, which may begin with older messages again, and the answer if any.
+    """A turn as a host delivers it: its input, which may begin with the history, and the answer if any.
 
-    What tools told on the way to the answer belongs to it: it is committed with the answer or not at all.
+    Tool observations belong to the answer: they are committed with it or not at all.
     """
 
     status: DeliveryStatus
@@ -336,7 +336,7 @@ class TurnDelta:
     def __post_init__(self) -> None:
         object.__setattr__(self, "status", checked_member(DeliveryStatus, self.status, "delivery_status"))
         if not self.input_messages and (self.assistant_message is None or not DELIVERIES[self.status].assistant):
-            raise InvalidInput("input_messages", "is empty, and there is no delivered answer: nothing to commit")
+            raise InvalidInput("input_messages", "is empty, and there is no delivered answer; give one of them")
         most = MAX_TURN_MESSAGES - 1 - len(self.observations)
         checked_whole(len(self.input_messages), "input_messages", 0, max(most, 0))
         for role, text in self.input_messages:
@@ -349,29 +349,29 @@ class TurnDelta:
 
     @property
     def spoken(self) -> tuple[Spoken, ...]:
-        """All that the status lets in, whether it is new or not."""
+        """All messages that the status commits, new or not."""
         return tuple(_spoken(self, DELIVERIES[self.status]))
 
     @property
     def answered(self) -> int:
-        """How many messages of the input were there before this turn for sure: an answer in it ends an older turn."""
+        """Number of input messages that certainly precede this turn: an answer among them ends an older turn."""
         roles = [role for role, _ in self.input_messages]
         return len(roles) - roles[::-1].index(Role.ASSISTANT) if Role.ASSISTANT in roles else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """What is to be committed, or the reason why nothing is: never both, never neither."""
+    """The messages to commit, or the reason why there are none: exactly one of the two."""
 
     messages: tuple[Spoken, ...]
     skipped_reason: SkippedReason | None = None
 
 
 def committed(delta: TurnDelta, tail: Sequence[Spoken]) -> Committed:
-    """What of a delivery is new after `tail`, the conversation's last messages: at least as many as the delta has.
+    """Find the messages that are new after `tail`, the conversation's last messages: at least as many as the delta has.
 
-    The answer is compared with the rest: a turn that failed and is delivered now commits its answer alone, and one that
-    is delivered again commits nothing.
+    The answer is compared too: a turn that failed and is delivered now commits only its answer, and one that is
+    delivered again commits nothing.
     """
     reason = DELIVERIES[delta.status].reason
     if reason is not None:
@@ -382,19 +382,19 @@ def committed(delta: TurnDelta, tail: Sequence[Spoken]) -> Committed:
 
 
 def seen(delta: TurnDelta, tail: Sequence[Spoken]) -> int:
-    """How many of the messages that a delivery begins with are the conversation's last ones already.
+    """Count the first messages of a delivery that the conversation already ends with.
 
-    Hosts leave out what tools told when they send their history again, and put instructions before it. So what people
-    and the assistant said is compared by itself, too.
+    Hosts that resend their history leave out tool messages and prepend instructions. So the dialogue of user and
+    assistant is also compared by itself.
     """
-    spoken, asked = delta.spoken, len(delta.input_messages)
-    exact = overlap(tail, spoken, answered=delta.answered, asked=asked)
+    spoken, input_count = delta.spoken, len(delta.input_messages)
+    exact = overlap(tail, spoken, answered=delta.answered, asked=input_count)
     places = [place for place, (role, _) in enumerate(spoken) if role in _DIALOGUE]
     if len(places) == len(spoken) and all(role in _DIALOGUE for role, _ in tail):
         return exact
-    before = [sum(place < bound for place in places) for bound in (delta.answered, asked)]
-    said = [message for message in tail if message.role in _DIALOGUE]
-    matched = overlap(said, [spoken[place] for place in places], answered=before[0], asked=before[1])
+    before = [sum(place < bound for place in places) for bound in (delta.answered, input_count)]
+    dialogue = [message for message in tail if message.role in _DIALOGUE]
+    matched = overlap(dialogue, [spoken[place] for place in places], answered=before[0], asked=before[1])
     if not matched:
         return exact
     end = places[matched - 1] + 1
@@ -410,19 +410,19 @@ def _after_the_dialogue(tail: Sequence[Spoken]) -> Sequence[Spoken]:
 
 
 def beyond(known: Sequence[Spoken], spoken: Sequence[Spoken]) -> int | None:
-    """How many of the messages a turn is delivered with again are known under its id; None if those are others.
+    """Count the first messages of a redelivered turn that are stored under its id; None if they differ.
 
-    What is delivered may begin with older messages, and go on after what is known.
+    The delivery may begin with older messages, and may continue after the stored ones.
     """
     for length in range(len(spoken), 0, -1):
-        if all(_same(there, given) for there, given in zip(reversed(known), reversed(spoken[:length]), strict=False)):
+        if all(_same(stored, new) for stored, new in zip(reversed(known), reversed(spoken[:length]), strict=False)):
             return length
     return None
 
 
-def _same(there: Spoken, given: Spoken) -> bool:
-    """Whether it may be the same message: of one whose text was deleted, only the role is left to compare."""
-    return there.role == given.role and there.text in (None, given.text)
+def _same(stored: Spoken, new: Spoken) -> bool:
+    """True if they may be the same message. If the stored text was deleted, only the roles are compared."""
+    return stored.role == new.role and stored.text in (None, new.text)
 
 
 def _spoken(delta: TurnDelta, delivery: Delivery) -> Iterator[Spoken]:
@@ -435,10 +435,10 @@ def _spoken(delta: TurnDelta, delivery: Delivery) -> Iterator[Spoken]:
 
 
 def overlap(tail: Sequence[Spoken], incoming: Sequence[Spoken], *, answered: int = 0, asked: int = 0) -> int:
-    """How many messages `incoming` begins with that `tail` ends with, the most that fit; in one pass over both.
+    """Return the length of the longest prefix of `incoming` that is a suffix of `tail`, in one pass over both.
 
-    Of the incoming ones, the first `answered` were there before for sure, and the first `asked` are its input. That
-    decides where the tail lacks texts, see `_fits`.
+    The first `answered` incoming messages certainly are old, and the first `asked` are the input. That decides where
+    the tail lacks texts, see `_fits`.
     """
     ends = tail[max(0, len(tail) - len(incoming)) :]
     if any(message.text is None for message in ends):
@@ -454,23 +454,23 @@ def overlap(tail: Sequence[Spoken], incoming: Sequence[Spoken], *, answered: int
     return matched
 
 
-def _fits(there: Sequence[Spoken], incoming: Sequence[Spoken], answered: int, asked: int) -> bool:
-    """Whether `incoming` begins with these messages, of which some have lost their text.
+def _fits(stored: Sequence[Spoken], incoming: Sequence[Spoken], answered: int, asked: int) -> bool:
+    """True if `incoming` begins with the stored messages, some of which have lost their text.
 
-    What was deleted must not come back with a host's history, and what is new must not be taken for it. So a message
-    without text stands for any of its role among those that were there for sure. Among the rest of the input it does if
-    some other message really is the same; but the last of the input, and the answer, are never taken for a deleted one.
+    Deleted text must not come back with a host's history, and a new message must not be mistaken for it. So among the
+    messages that certainly are old, one without text matches any of its role. In the rest of the input it does so only
+    if another message matches by its text. The last input and the answer never match a deleted message.
     """
-    if not all(_same(*pair) for pair in zip(there, incoming, strict=False)):
+    if not all(_same(*pair) for pair in zip(stored, incoming, strict=False)):
         return False
-    gone = [place for place, message in enumerate(there) if message.text is None]
+    gone = [place for place, message in enumerate(stored) if message.text is None]
     if not gone or gone[-1] < answered:
         return True
-    return gone[-1] < asked - 1 and len(gone) < len(there)
+    return gone[-1] < asked - 1 and len(gone) < len(stored)
 
 
 def _borders(messages: Sequence[Spoken]) -> list[int]:
-    """For each beginning of `messages`, how much of it is also its end: where a failed match may go on from."""
+    """Return the border length of each prefix of `messages` (Knuth-Morris-Pratt failure function)."""
     borders = [0] * len(messages)
     length = 0
     for place in range(1, len(messages)):

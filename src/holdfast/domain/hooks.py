@@ -1,4 +1,4 @@
-"""Hooks: what sets memory off from outside, and what became of each delivery."""
+"""Hooks: events from outside that trigger memory, and the delivery of each."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from holdfast.domain.contract import CaptureMode, HookContext, HookKind, Snippet
 from holdfast.domain.ids import DeliveryId, OperationId
 from holdfast.domain.scope import Scope
 
-# What is asked of memory rather than given to it.
+# Hooks that query memory. All others write to it.
 ANSWERED = frozenset({HookKind.PRE_RUN_HYDRATE})
 CAPTURED = frozenset(HookKind) - ANSWERED
-# What somebody notes by hand is to be kept as it is; the rest is evidence, to be learned from.
+# Manual notes are stored unchanged; the rest is evidence to extract memories from.
 MODES: Mapping[HookKind, CaptureMode] = {
     kind: CaptureMode.RECORD if kind is HookKind.MANUAL_CAPTURE else CaptureMode.RESIDUE for kind in CAPTURED
 }
-NOWHERE = "binding"  # the place of a hook that no binding serves
+NOWHERE = "binding"  # the destination of a hook that no binding serves
 _TO_BINDING, _TO_SUBSCRIBER = "binding:", "subscriber:"
 
 
 class DeliveryStatus(StrEnum):
-    """`pending` until it was delivered, tried again meanwhile; `dead` after the last try, until somebody acts."""
+    """The status of a delivery. `pending` ones are retried; `dead` ones (dead letters) wait for an operator."""
 
     PENDING = "pending"
     DELIVERED = "delivered"
@@ -48,7 +48,7 @@ def to_subscriber(name: str) -> str:
 
 
 def binding_of(to: str) -> str | None:
-    """The key of the binding that a place is, if it is one."""
+    """Return the key of the binding, if the destination is one."""
     return to.removeprefix(_TO_BINDING) if to.startswith(_TO_BINDING) else None
 
 
@@ -57,7 +57,7 @@ def subscriber_of(to: str) -> str | None:
 
 
 def why_not(binding: Binding | None, kind: HookKind) -> SkipReason | None:
-    """What keeps a hook from a binding."""
+    """Return the reason to skip a hook for a binding, or None."""
     if binding is None:
         return SkipReason.NO_BINDING
     if not binding.enabled:
@@ -66,10 +66,10 @@ def why_not(binding: Binding | None, kind: HookKind) -> SkipReason | None:
 
 
 def why_unheard(binding: Binding | None, kind: HookKind) -> SkipReason | None:
-    """What keeps a hook from those who subscribed to it: whatever keeps it from the binding that serves its scope.
+    """Return the reason to skip a hook for its subscribers: the same as for the binding of its scope.
 
-    Where nothing is bound there is no switch, and the ones that every binding begins with hold: a company without a
-    memory may have its runs heard of, and has asked nobody to listen to comments.
+    Without a binding there is no switch, and the defaults of a new binding apply: runs are delivered, comments and
+    documents are not.
     """
     if binding is None:
         return None if HOOKS_AT_FIRST[kind] else SkipReason.HOOK_DISABLED
@@ -78,10 +78,10 @@ def why_unheard(binding: Binding | None, kind: HookKind) -> SkipReason | None:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One hook on its way to one place: `binding:<key>`, or `subscriber:<name>`.
+    """The delivery of one hook to one destination: `binding:<key>` or `subscriber:<name>`.
 
-    A hook of the same id in the same memory goes to a place once: whoever emits it again gets the first delivery. What
-    it carries is kept apart, and only until it was delivered.
+    A hook id is delivered to a destination once per memory: emitting it again returns the first delivery. The payload
+    is stored apart, and only until it is delivered.
     """
 
     id: DeliveryId
@@ -95,13 +95,13 @@ class Delivery:
     reason: str | None = None  # of a skip: `SkipReason`; else the last error's code
     operation_id: OperationId | None = None  # of the last attempt
     updated_at: datetime | None = None
-    digest: str = ""  # of the payload: another under the same hook id is a conflict; empty once it was forgotten
-    binding: str | None = None  # what served the scope when the hook was emitted, whoever it goes to
+    digest: str = ""  # of the payload: another one under the same hook id is a conflict; empty if it was forgotten
+    binding: str | None = None  # the binding of the scope when the hook was emitted, whatever the destination
 
 
 @dataclass(frozen=True, slots=True)
 class NewDelivery:
-    """With its payload, which goes when the delivery ends or what it is about is forgotten."""
+    """A delivery with its payload, which is deleted when the delivery ends or its subject matter is forgotten."""
 
     delivery: Delivery
     payload: SourcePayload | None
@@ -123,9 +123,9 @@ class DeliveryPage:
 
 @dataclass(frozen=True, slots=True)
 class HookEvent:
-    """What a subscriber is given: at least once, and in no order. `idempotency_id` is the same each time.
+    """An event for a subscriber: delivered at least once, in no order. `idempotency_id` is the same each time.
 
-    `binding` is the key of what serves the scope, and has this hook switched on; None if nothing is bound there.
+    `binding` is the key of the scope's binding, which has this hook switched on; None if there is none.
     """
 
     hook: HookContext
@@ -138,7 +138,7 @@ class HookEvent:
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """Where a hook went: to what serves its scope, and to each subscriber.
+    """The deliveries of a hook: to the binding of its scope, and to each subscriber.
 
     `repeated` if it had been emitted before, and there was nothing left to do.
     """
@@ -150,9 +150,9 @@ class Emitted:
 
 @dataclass(frozen=True, slots=True)
 class Hydrated:
-    """What a run is given of memory before it begins: a bounded text, or an empty one with the reason.
+    """The memory for a run before it begins: a bounded preamble, or an empty one with the reason.
 
-    The reason is a `SkipReason`, `nothing_found`, or the code of what went wrong on the way.
+    The reason is a `SkipReason`, `nothing_found`, or an error code.
     """
 
     operation_id: OperationId

@@ -1,4 +1,4 @@
-"""What a run is given of memory before it begins: a heading, and a line for each thing found. Bounded, and data."""
+"""The preamble of a run: a heading and one line per snippet. Bounded; content is data, not instructions."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ DEFAULT_SNIPPETS = 5
 MOST_SNIPPETS = 10
 DEFAULT_BUDGET_MS = 1_500
 LEAST_BUDGET_MS, MOST_BUDGET_MS = 50, 10_000
-_LEAST_TEXT = 20  # a line with less of it says nothing
+_LEAST_TEXT = 20  # a line with less text is useless
 _ELLIPSIS = "…"
 
 
 def preamble(snippets: Sequence[Snippet], max_chars: int) -> tuple[tuple[Snippet, ...], str]:
-    """As many, in order, as fit; and the text. Nothing to say, no text.
+    """Return the first snippets that fit, and the preamble; an empty one if there are none.
 
-    Whatever a text holds, it stays on its line: it cannot pose as another, or as a heading.
+    Each text is kept on one line, so it cannot imitate another line or a heading.
     """
     shown: list[Snippet] = []
     lines = [HEADING]
     room = max_chars - len(HEADING)
     for snippet in snippets:
-        said = one_line(snippet.summary or snippet.text)
-        if not said:
+        text = one_line(snippet.summary or snippet.text)
+        if not text:
             continue
         kind = "memory" if snippet.source is None else snippet.source.kind
         head = f"{len(shown) + 1}. [{kind}] "
-        line = _cut(head + said, min(MAX_LINE_CHARS, room - 1))
-        if len(line) < min(len(head + said), len(head) + _LEAST_TEXT):
+        line = _cut(head + text, min(MAX_LINE_CHARS, room - 1))
+        if len(line) < min(len(head + text), len(head) + _LEAST_TEXT):
             break
         lines.append(line)
         shown.append(snippet)

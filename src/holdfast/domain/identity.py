@@ -1,4 +1,4 @@
-"""Whose memory a runtime is, and which conversation a request means. What hosts give, before anything is checked."""
+"""The owner of a runtime's memory, and the conversation of a request, as hosts give them: not yet validated."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from holdfast.domain.governed import ConversationKey
 from holdfast.domain.scope import DEFAULT_SPACE, Scope
 
-# The channel that is not named: what `add` without a channel writes to.
+# The default channel, which `add` without a channel writes to.
 DEFAULT_CHANNEL = "local"
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryIdentity:
-    """Whose memory it is: the space, and in it a subject, else an agent, else everybody.
+    """The owner of a memory: a space, and in it a subject, else an agent, else everyone.
 
-    What is kept by app, project or namespace, as the gateway does, is another memory in each of them.
+    Each app, project or namespace, as the gateway uses them, has a memory of its own.
     """
 
     space: str = DEFAULT_SPACE
@@ -39,10 +39,10 @@ class MemoryIdentity:
 
 @dataclass(frozen=True, slots=True)
 class MemoryScope:
-    """A conversation, as a host names it. Checked where it is used, so that a refusal leaves its operation row.
+    """A conversation, as a host names it. Validated where it is used, so that a refusal leaves its audit row.
 
-    `conversation_id` is its stable name. Where there is none, `chat_id` stands for it: by the alias that an earlier
-    commit left, else as the name itself.
+    `conversation_id` is its stable name. Without it, `chat_id` is used: by the alias that an earlier commit stored,
+    else as the name itself.
     """
 
     channel: str = DEFAULT_CHANNEL
@@ -54,11 +54,11 @@ class MemoryScope:
 
 
 def thread_of(identity: MemoryIdentity, key: ConversationKey) -> Scope:
-    """Where the turns of a conversation are kept."""
+    """Return the scope that stores the turns of a conversation."""
     channel = None if key.channel == DEFAULT_CHANNEL else key.channel
     return replace(identity.scope, channel=channel, conversation=key.conversation)
 
 
 def key_of(thread: Scope) -> ConversationKey:
-    """The key of the conversation that is kept there."""
+    """Return the key of the conversation in that scope."""
     return ConversationKey(thread.space, thread.channel or DEFAULT_CHANNEL, thread.conversation or "")

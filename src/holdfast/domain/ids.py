@@ -1,4 +1,4 @@
-"""Ids, each its own type. An id carries a prefix that says what it names, and a UUIDv7, which sorts by time."""
+"""Ids, each its own type. An id is a prefix for the kind of thing, and a UUIDv7, which sorts by time."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ MAX_ID_CHARS = 256
 
 
 def kind_of(value: str) -> str:
-    """The prefix of an id, or an empty string."""
+    """Return the prefix of an id, or an empty string."""
     prefix, separator, _ = value.partition("_")
     return prefix if separator else ""
 
 
 def checked_id(value: object, field: str) -> str:
-    """Something that could be an id. Whether there is such a thing is the store's to say."""
+    """Validate the form of an id. Only the store knows whether it exists."""
     return checked_text(value, field, max_chars=MAX_ID_CHARS)

@@ -1,4 +1,4 @@
-"""Background work: one row per attempt, held by a lease, its effects fenced by a token."""
+"""Background jobs: one row per attempt, held by a lease; a fencing token guards its effects."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class JobStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What a job goes back to: the call, and the hook and source that the call was for."""
+    """The origin of a job: the call, and the hook and source of that call."""
 
     operation_id: OperationId | None = None
     binding: str | None = None
@@ -48,7 +48,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """Work to be done. `record_ids` name what it works on; text never stands in a job."""
+    """A job to enqueue. `record_ids` name the records it works on; a job never holds text."""
 
     kind: JobKind
     scope: Scope
@@ -58,7 +58,7 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One attempt. `token` grows with each claim of the work; effects commit only under the newest."""
+    """One attempt of a job. `token` is a fencing token: it grows with each claim, and only the newest commits."""
 
     id: JobId
     kind: JobKind
@@ -79,12 +79,12 @@ class Job:
     cause: Cause | None = None
 
     def stuck(self, now: datetime) -> bool:
-        """Running, but its worker has not been heard of since its lease ran out."""
+        """True if it is running and its lease has expired."""
         return self.status is JobStatus.RUNNING and self.lease_until is not None and self.lease_until <= now
 
 
 class JobState(StrEnum):
-    """What is asked for: a status, or running without anybody at work on it."""
+    """A state to filter by: a status, or `stuck`: running with an expired lease."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -98,9 +98,8 @@ class JobState(StrEnum):
 class ControlJob(Job):
     """An attempt as a company sees it.
 
-    `state` says `stuck` where the status says running and nobody is at work on it. `retry_available` is whether it
-    would be tried again if an operator asked: it ended badly, there is no attempt after it, and whatever it was to
-    deliver is dead.
+    `state` is `stuck` if the status is running and the lease expired. `retry_available` if an operator can retry it:
+    it failed or was cancelled, no attempt follows it, and its delivery, if any, is dead.
     """
 
     state: JobState
@@ -109,7 +108,7 @@ class ControlJob(Job):
 
 @dataclass(frozen=True, slots=True)
 class JobFilter:
-    """`since` is the first moment of queueing that counts, `until` the first that does not."""
+    """Jobs queued at or after `since` and before `until`."""
 
     state: JobState | None = None
     kinds: frozenset[JobKind] | None = None
@@ -136,10 +135,10 @@ class ControlJobPage:
 
 
 def gives_up(job: Job) -> bool:
-    """Whether a failed attempt is the last. Forgotten bytes are cut from the log however long it takes."""
+    """True if a failed attempt is the last. A scrub never gives up: forgotten bytes must leave the log."""
     return job.attempt >= MAX_ATTEMPTS and job.kind is not JobKind.SCRUB
 
 
 def retry_delay(attempt: int) -> timedelta:
-    """How long to wait after a failed attempt: doubling, up to a bound. All attempts together span an hour."""
+    """Return the exponential backoff after a failed attempt. All attempts together span an hour."""
     return min(FIRST_RETRY * float(2 ** min(attempt - 1, 20)), LONGEST_RETRY)

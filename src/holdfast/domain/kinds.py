@@ -1,4 +1,4 @@
-"""What callers give where a value of ours is expected: checked behind the gate, so that a refusal has its row."""
+"""Type checks of values from callers, made after authorization so that a refusal leaves its audit row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ K = TypeVar("K")
 
 
 def checked_kind(value: object, kind: type[K], field: str = "request") -> K:
-    """The value itself, if it is of that kind."""
+    """Return the value if it is an instance of `kind`."""
     if not isinstance(value, kind):
         name = kind.__name__
         article = "an" if name[0] in "AEIOU" else "a"
@@ -19,8 +19,8 @@ def checked_kind(value: object, kind: type[K], field: str = "request") -> K:
     return value
 
 
-def checked_all(given: object, kind: type[K], field: str) -> tuple[K, ...]:
-    """All of them, if they are of that kind."""
-    if isinstance(given, str | bytes) or not isinstance(given, Sequence):
-        raise InvalidInput(field, f"expected several {kind.__name__}, got {type(given).__name__}")
-    return tuple(checked_kind(each, kind, f"{field}[{place}]") for place, each in enumerate(given))
+def checked_all(values: object, kind: type[K], field: str) -> tuple[K, ...]:
+    """Return the values if all are instances of `kind`."""
+    if isinstance(values, str | bytes) or not isinstance(values, Sequence):
+        raise InvalidInput(field, f"expected several {kind.__name__}, got {type(values).__name__}")
+    return tuple(checked_kind(each, kind, f"{field}[{place}]") for place, each in enumerate(values))

@@ -1,4 +1,4 @@
-"""When an operation of the runtime may run, and the report that each leaves of its course."""
+"""Admission of the runtime's operations by the mode of the host, and the report of each operation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_MS = 10**12
 
 
 class Trigger(StrEnum):
-    """What made an operation run."""
+    """The trigger of an operation."""
 
     SDK_CALL = "sdk_call"
     BOOT_RECOVERY = "boot_recovery"
@@ -38,7 +38,7 @@ class Disposition(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ModeInput:
-    """What the host is doing just now. The defaults are a host that is up, in the foreground and at leisure."""
+    """The current mode of the host. By default it is up, in the foreground and idle."""
 
     profile: str | None = None
     booting: bool = False
@@ -55,7 +55,7 @@ class ModeInput:
 
     @property
     def busy_with(self) -> str | None:
-        """The first thing that keeps the host from its leisure, by name."""
+        """Name of the first state that keeps the host busy, or None."""
         unsettled = self.pairing_required or not self.pairing_state_known
         states = {
             "recovery_safe_mode": self.recovery_safe_mode_active,
@@ -68,9 +68,9 @@ class ModeInput:
         return next((name for name, holds in states.items() if holds), None)
 
 
-def checked_mode(given: object) -> ModeInput:
-    """What a host says of itself, or `InvalidInput` that names the field."""
-    mode = checked_kind(given, ModeInput, "mode_input")
+def checked_mode(value: object) -> ModeInput:
+    """Return the mode, or raise `InvalidInput` that names the field."""
+    mode = checked_kind(value, ModeInput, "mode_input")
     for part in fields(mode):
         if part.type == "bool":
             checked_flag(getattr(mode, part.name), f"mode_input.{part.name}")
@@ -82,7 +82,7 @@ def checked_mode(given: object) -> ModeInput:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Whether an operation may run now, and if not, why and when to try again."""
+    """The decision whether an operation may run now; if not, the reason and when to retry."""
 
     disposition: Disposition
     reason: str | None = None
@@ -96,21 +96,21 @@ _TRANSFERS = frozenset(
 
 
 def admitted(action: Action, mode: ModeInput, pressure: Pressure = Pressure.NORMAL) -> Admission:
-    """Whether `action` may run while the host is in this mode. The worse of both pressures counts."""
+    """Decide whether `action` may run while the host is in this mode. The higher of both pressures counts."""
     worst = max(pressure, mode.pressure, key=list(Pressure).index)
     busy = mode.busy_with or (None if worst is Pressure.NORMAL else f"pressure_{worst}")
     if action in _TRANSFERS and mode.recovery_safe_mode_active:
         return Admission(Disposition.REJECT, "recovery_safe_mode", private_depth_allowed=False)
     if action is Action.MAINTAIN and busy is not None:
         return Admission(Disposition.DEFER, busy, RETRY_AFTER_MS, private_depth_allowed=False)
-    # What is shown is not held up; how deep it may go into what is private, is.
+    # A busy host delays no reads; it only withholds private content from them.
     private = busy is None and mode.foreground
     return Admission(Disposition.EXECUTE_NOW, private_depth_allowed=private)
 
 
 @dataclass(frozen=True, slots=True)
 class LifecycleReport:
-    """The course of one operation. `error_stage` names where it ended, if it did not succeed."""
+    """The report of one operation. `error_stage` is where it failed, if it did."""
 
     operation: Action
     trigger: Trigger

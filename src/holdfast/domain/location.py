@@ -1,4 +1,4 @@
-"""Where a store is, as it may be shown: a path as it is, a URL without what is secret in it."""
+"""Locations of stores: validation, and display without secrets."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from urllib.parse import unquote, urlsplit
 
 from holdfast.errors import InvalidInput
 
-# Up to the last @ there is: a password that should have been quoted and was not is no less secret.
+# Up to the last @: a password with unquoted characters must be hidden, too.
 _PASSWORD = re.compile(r"(?<=://)([^@/?#:]*):.*@", re.DOTALL)
 _SERVED = ("http", "https")
 _PARAMETER = re.compile(r"([?&])([^=&#]*)=([^&#]*)")
 
 
-# What else libpq takes, or a slip of the pen: no path, and it may hold a password.
+# Other forms that libpq accepts, or typing errors: not a path, and possibly with a password.
 _A_SERVER = re.compile(r"^(postgres(ql)?|https?):|(^|\s)(host|hostaddr|dbname|password|user)\s*=", re.IGNORECASE)
 
 
 def refuse_mistyped(location: str) -> None:
-    """A server's address that is no URL must not be taken for a path, nor be shown."""
+    """Raise if a location looks like a server's address but is no URL. It must not be used as a path, nor shown."""
     if "://" not in location and _A_SERVER.search(location):
         raise InvalidInput(
             "location",
@@ -27,7 +27,7 @@ def refuse_mistyped(location: str) -> None:
 
 
 def shown(location: str) -> str:
-    """Fit for a message, a log or a screen."""
+    """Redact a location for messages, logs and screens."""
     if "://" not in location:
         return location
     return _PARAMETER.sub(_parameter, _PASSWORD.sub(r"\1:***@", location))
@@ -39,7 +39,7 @@ def _parameter(found: re.Match[str]) -> str:
 
 
 def is_served(location: str) -> bool:
-    """Whether it is the address of a server that speaks HTTP, and no store itself."""
+    """True if it is the URL of an HTTP server instead of a store."""
     scheme, separator, _ = location.partition("://")
     return bool(separator) and scheme.strip().lower() in _SERVED
 
@@ -54,14 +54,14 @@ def names_a_server(url: str) -> bool:
 
 
 def checked_url(url: object, field: str) -> str:
-    """A server's address, without a slash at its end. What else may stand in a URL is refused, and never shown."""
+    """Return a server's URL without a trailing slash. Credentials, query and fragment are refused, and never shown."""
     if not isinstance(url, str):
         raise InvalidInput(field, f"expected text, got {type(url).__name__}")
     if not names_a_server(url):
-        raise InvalidInput(field, "is no address of a server; write it like http://127.0.0.1:8010")
+        raise InvalidInput(field, "is not the URL of a server; write it like http://127.0.0.1:8010")
     parts = urlsplit(url.strip())
     if "@" in parts.netloc:
         raise InvalidInput(field, "holds a name or password; give the key as `key`, or as HOLDFAST_KEY, instead")
     if parts.query or parts.fragment:
-        raise InvalidInput(field, "holds a query or a fragment; give the address alone, like http://127.0.0.1:8010")
+        raise InvalidInput(field, "holds a query or a fragment; remove it, as in http://127.0.0.1:8010")
     return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")

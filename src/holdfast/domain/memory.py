@@ -1,4 +1,4 @@
-"""What was learned: memories on a plane, with revisions, validity, trust and evidence."""
+"""Memories: records on a plane, with revisions, validity, trust and evidence."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Plane(StrEnum):
     RESOURCE = "resource"
 
 
-# Read only by those who ask for them by name.
+# Read only by requests that name them.
 GUARDED_PLANES = frozenset({Plane.PRIVATE, Plane.SOUL_CANDIDATE})
 OPEN_PLANES = frozenset(Plane) - GUARDED_PLANES
 
 
 class Trust(IntEnum):
-    """How far a memory may be relied on; decided by who said it, never by what it says."""
+    """The trust in a memory. Its origin decides it, never its content."""
 
     UNTRUSTED = 0
     LOW = 1
@@ -38,9 +38,9 @@ class Trust(IntEnum):
 
 
 class Status(StrEnum):
-    """Whether a record counts. A message has the status of its turn, which a transcript's life decides.
+    """The status of a record. A message has the status of its turn, which follows the transcript's lifecycle.
 
-    What is archived can be read, and is not searched. What is masked or deleted can be neither.
+    Archived records can be read but not searched; masked and deleted ones neither.
     """
 
     ACCEPTED = "accepted"
@@ -50,13 +50,13 @@ class Status(StrEnum):
     RAW_DELETED = "raw_deleted"
 
 
-# Shown to nobody, whoever asks and by whatever way.
+# Never shown to anyone.
 WITHHELD = frozenset({Status.MASKED, Status.RAW_DELETED})
 
 
 @dataclass(frozen=True, slots=True)
 class Validity:
-    """When something was true in the world: from the first moment up to, not including, the second."""
+    """The time when something was true in the world: `since` inclusive, `until` exclusive."""
 
     since: datetime | None = None
     until: datetime | None = None
@@ -71,10 +71,10 @@ ALWAYS = Validity()
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A fact that extraction proposes. `key` says which earlier fact it is about, `replaces` that it ends that one.
+    """A fact that extraction proposes. `key` identifies the earlier fact it is about; with `replaces` it ends that one.
 
-    `former` is given where the evidence names what ended ("I no longer live in Porto"): then only an earlier fact that
-    holds this text is replaced.
+    `former` is set if the evidence names what ended ("I no longer live in Porto"): then only an earlier fact that
+    contains this text is replaced.
     """
 
     text: str
@@ -88,9 +88,9 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A message that a memory came from, as it reads now. Forgotten evidence is no longer listed.
+    """A message that a memory derives from, with its current text. Forgotten evidence is no longer listed.
 
-    `external_id` is the id that the caller gave the message.
+    `external_id` is the caller's id of the message.
     """
 
     message_id: MessageId

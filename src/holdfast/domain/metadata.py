@@ -1,4 +1,4 @@
-"""Entries that callers attach to messages and memories: texts by name, and few."""
+"""Metadata that callers attach to messages and memories: a bounded number of texts by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What numbers are fit to be used: checked at the door. A truth value is no number, whatever Python says."""
+"""Validation of numbers and flags. A bool is not accepted as a number, although Python's `bool` is an `int`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def checked_real(value: object, field: str) -> float:
 def _is_finite(value: float) -> bool:
     try:
         return math.isfinite(value)
-    except OverflowError:  # a whole number beyond all floats
+    except OverflowError:  # an integer too large for a float
         return False
 
 

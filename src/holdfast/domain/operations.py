@@ -1,4 +1,4 @@
-"""The audit row that every call leaves, whoever made it and however it ended. It never holds text."""
+"""The audit trail: every call leaves one row, whatever its outcome. A row never holds text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from holdfast.domain.scope import Scope
 
 
 class Outcome(StrEnum):
-    """`unknown`: something outside was asked, and nobody lived to write down what came of it; or it is under way."""
+    """The outcome of a call. `unknown`: an external call is still running, or the process died before recording it."""
 
     SUCCEEDED = "succeeded"
     REFUSED = "refused"
@@ -23,7 +23,7 @@ class Outcome(StrEnum):
 
 
 class OperationType(StrEnum):
-    """What a call was to memory, whichever of our verbs it was."""
+    """The kind of a call on memory, independent of the verb that made it."""
 
     CAPTURE = "capture"
     RECORD_UPSERT = "record_upsert"
@@ -62,19 +62,19 @@ TYPE_OF: Mapping[Action, OperationType] = {
 }
 
 
-# Questions: what may find something, or nothing. A profile answers none, and who explains is not in want of an answer.
+# Queries that may find something or nothing. A profile is no query, and an explanation is for diagnosis.
 QUESTIONS = frozenset({Action.QUERY, Action.SEARCH, Action.RECALL, Action.PROJECT})
-# Those whose answer goes to a model by itself; that of another does if an agent asks, or a hook before its run.
+# Queries whose result always goes to a model. Others do if the caller is an agent or a pre-run hook.
 FOR_MODELS = frozenset({Action.RECALL, Action.PROJECT})
 
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """What a call through the control plane was for, and what it took. Ids and counts, never a payload.
+    """The purpose and the usage of a call through the control plane. Ids and counts, never a payload.
 
-    `dropped` counts what a provider gave and was not its to give; `handles` are the first records that it named. It is
-    not `asked` if the call was never to ask a provider: a hook that is skipped, left to a worker or told to a
-    subscriber, or what had been done before. Such a call is in the trail, and says nothing of how a binding serves.
+    `dropped` counts records that the provider should not have returned; `handles` are the first records it named.
+    `asked` is False if the call did not involve the provider: a hook that was skipped, queued or sent to a subscriber,
+    or a replay. Such a call is in the trail, but not in the metrics of its binding.
     """
 
     binding: str | None = None
@@ -91,7 +91,7 @@ class Attribution:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """`touched` counts the records that were written, returned or removed."""
+    """One audit row. `touched` counts the records written, returned or removed."""
 
     id: OperationId
     actor: Actor
@@ -106,13 +106,13 @@ class Operation:
 
 
 def counts(operation: Operation) -> bool:
-    """Whether it tells how memory serves: a call on memory, unless it was to ask nobody."""
-    asked = operation.attribution is None or operation.attribution.asked
-    return asked and operation.action in TYPE_OF
+    """True if the call counts in metrics: a call on memory that involved its provider."""
+    served = operation.attribution is None or operation.attribution.asked
+    return served and operation.action in TYPE_OF
 
 
 def is_recall(operation: Operation) -> bool:
-    """Whether it was a question whose answer goes to a model."""
+    """True if it was a query whose result goes to a model."""
     if operation.action not in QUESTIONS:
         return False
     hook = None if operation.attribution is None else operation.attribution.hook
@@ -122,8 +122,8 @@ def is_recall(operation: Operation) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OperationFilter:
-    """Each that is given must match. `since` is the first moment that counts, `until` the first that does not.
-    `of_memory` leaves out administration: only what has a type.
+    """Each field that is set must match. `since` is inclusive, `until` exclusive.
+    `of_memory` excludes administration: only operations that have a type.
     """
 
     agent: str | None = None
@@ -142,7 +142,7 @@ class OperationFilter:
 
 @dataclass(frozen=True, slots=True)
 class OperationPage:
-    """Newest first. `next_cursor` is None on the last page."""
+    """A page of operations, newest first. `next_cursor` is None on the last page."""
 
     items: tuple[Operation, ...]
     next_cursor: str | None
@@ -150,10 +150,10 @@ class OperationPage:
 
 @dataclass(frozen=True, slots=True)
 class BindingCounts:
-    """What was asked through one binding (None: through no binding) in a time, once for each asking.
+    """Provider requests through one binding (None: through none) in a period, by outcome.
 
-    An attempt of a worker is an asking; what a call did besides asking is none. `refused` is what was not let through
-    to anybody; `unknown` counts as neither.
+    Each attempt of a worker counts; other work of a call does not. `refused` requests never reached a provider;
+    `unknown` ones count as neither success nor failure.
     """
 
     binding: str | None
@@ -165,11 +165,11 @@ class BindingCounts:
 
 @dataclass(frozen=True, slots=True)
 class MemoryMetrics:
-    """How well memory serves a space in a time.
+    """Quality metrics of a space in a period.
 
-    `recalls` are questions whose answer goes to a model; `recall_hits` those that gave something. `queries` are all,
-    `empty_queries` those that gave nothing. Both count what succeeded. `extraction_failures` are extractions, by rules
-    or by a model, that failed and were not tried again.
+    `recalls` are queries whose result goes to a model; `recall_hits` those with a result. `queries` are all queries,
+    `empty_queries` those without a result. Only successful ones count. `extraction_failures` are extractions, by rules
+    or by a model, that failed finally.
     """
 
     recalls: int

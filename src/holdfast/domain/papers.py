@@ -1,4 +1,4 @@
-"""The papers of a store: the manifest that says what it was made for, and what a repair may do to it."""
+"""The manifest of a store, which says what it was created for, and the report of a store repair."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from holdfast.errors import HoldfastError, ManifestMismatch
 
 MANIFEST = "manifest"  # the name of the fact
 SCHEMA_ID = "holdfast_store_schema_v1"
-# Beyond those of the profile that the manifest names, or of no profile, events go with the next repair.
+# Events to keep if the manifest names no known profile, whose own limit applies otherwise. Repair prunes the rest.
 EVENTS_KEPT = 32_768
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a store was made for, by the first runtime that opened it, and when one did last."""
+    """The settings of the first runtime that opened a store, and when it was last opened."""
 
     version: int
     backend: str
@@ -47,7 +47,7 @@ class Manifest:
 
     @classmethod
     def from_json(cls, text: str) -> Manifest:
-        """`ManifestMismatch` if it is none that can be read."""
+        """Parse a manifest; raises `ManifestMismatch` if it cannot be read."""
         try:
             found = json.loads(text)
             return cls(
@@ -69,39 +69,39 @@ def manifest_for(profile: Profile, backend: Backend | str, version: int, at: dat
 
 
 def presented(found: Manifest | None, wanted: Manifest) -> Manifest:
-    """The manifest as it is to be kept after a runtime opened the store as `wanted`; `ManifestMismatch` if it may not.
+    """Return the manifest to store after a runtime opened the store as `wanted`, or raise `ManifestMismatch`.
 
-    The version moves on with the schema, which migrations bring up to date before; a newer one cannot be opened.
+    The version follows the schema, which is migrated before. A store of a newer version cannot be opened.
     """
     if found is None:
         return wanted
     for part in ("schema_id", "backend", "profile", "memory_system_kind"):
-        made_for, asked = getattr(found, part), getattr(wanted, part)
-        if made_for != asked:
+        made_for, opened_as = getattr(found, part), getattr(wanted, part)
+        if made_for != opened_as:
             raise ManifestMismatch(
-                f"{part}: the store was made for {made_for}, and is opened as {asked}; open it as what it is,"
-                " or export its space into a store of its own"
+                f"{part}: the store was created for {made_for}, but is opened as {opened_as}; open it as {made_for},"
+                " or export its space into another store"
             )
     if found.version > wanted.version:
         raise ManifestMismatch(
-            f"version: the store was last opened at schema {found.version}, and this Holdfast knows {wanted.version};"
+            f"version: the store was last opened at schema {found.version}, but this Holdfast knows {wanted.version};"
             " use a newer Holdfast"
         )
-    # Clocks lie: a store is never opened before it was made.
+    # Clocks may run backwards: never move `last_opened_at` back.
     return replace(found, version=wanted.version, last_opened_at=max(found.last_opened_at, wanted.last_opened_at))
 
 
 def rehoused(manifest: str, backends: tuple[str, ...]) -> str:
-    """A manifest, as JSON, after its store was copied to where memory is kept in one of these."""
+    """Return a manifest, as JSON, for a copy of its store that is kept in one of these backends."""
     try:
         found = Manifest.from_json(manifest)
     except ManifestMismatch:
-        return manifest  # whoever opens it is told
+        return manifest  # opening the store reports it
     return manifest if found.backend in backends else replace(found, backend=backends[0]).to_json()
 
 
 class Mend(StrEnum):
-    """What a repair may do, since it loses nothing that anybody said or learned."""
+    """An action of a repair. None of them loses a message or a memory."""
 
     REINDEX = "reindex"
     DROP_ORPHAN_VECTORS = "drop_orphan_vectors"
@@ -110,7 +110,7 @@ class Mend(StrEnum):
     PRUNE_EVENTS = "prune_events"
 
 
-# Which finding of `verify` each of them sees to.
+# The action that fixes each finding of `verify`.
 MENDS = {
     "records that are embedded have vectors": Mend.REINDEX,
     "records have the terms of their text": Mend.REINDEX,
@@ -122,7 +122,7 @@ MENDS = {
 
 @dataclass(frozen=True, slots=True)
 class ThreadIssues:
-    """What is broken in one conversation."""
+    """The issues of one conversation."""
 
     thread: Scope
     issues: tuple[RepairIssue, ...]
@@ -130,10 +130,10 @@ class ThreadIssues:
 
 @dataclass(frozen=True, slots=True)
 class StoreRepair:
-    """What is wrong with a store, what a repair can do about it, and what it has done.
+    """Problems of a store, and the actions that a repair can take or has taken.
 
-    `mends` counts what there was to do; `applied` says whether it was done. What is in `beyond_repair` no repair
-    mends: a backup does, or somebody who decides what is to go.
+    `mends` counts the work by action; `applied` says whether it was done. No repair fixes `beyond_repair`: restore a
+    backup, or decide what to delete.
     """
 
     applied: bool
@@ -147,5 +147,5 @@ class StoreRepair:
 
     @property
     def sound(self) -> bool:
-        """Whether nothing was found, or nothing is left."""
+        """True if nothing was found, or everything was repaired."""
         return not self.beyond_repair and (self.applied or not any(self.mends.values()))

@@ -1,6 +1,6 @@
-"""Profiles: how much a memory may take where it runs, from a microcontroller to a server. One table, and what follows.
+"""Profiles: resource limits of a memory by platform, from a microcontroller to a server.
 
-A profile is a ceiling. Whatever is asked for besides can only tighten it; no budget decides what may be seen.
+A profile is a ceiling. A request can only tighten it. Budgets never grant access.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _MOST_CHARS = 1_000_000_000
 
 
 class SystemKind(StrEnum):
-    """Whether memory is a program of its own, or a part of its host's."""
+    """Deployment of the memory: a program of its own, or embedded in its host."""
 
     STANDALONE = "standalone"
     SDK_EMBEDDED = "sdk_embedded"
 
 
 class Backend(StrEnum):
-    """What a runtime keeps its memory in. All but the last are one SQLite store, in memory or in a file."""
+    """The storage of a runtime. All but the last are one SQLite store, in memory or in a file."""
 
     IN_MEMORY = "in_memory"
     FILE = "file"
@@ -38,7 +38,7 @@ class Backend(StrEnum):
 
 
 class Pressure(StrEnum):
-    """How short of room the host is."""
+    """Resource pressure on the host."""
 
     NORMAL = "normal"
     CAUTIOUS = "cautious"
@@ -50,7 +50,7 @@ PERCENT = {Pressure.NORMAL: 100, Pressure.CAUTIOUS: 60, Pressure.CRITICAL: 35}
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The most of everything. None of it may be zero: that would be a memory that cannot answer."""
+    """Upper limits. None may be zero, since such a memory could not work."""
 
     records: int
     events: int
@@ -71,12 +71,12 @@ class Budget:
 
     @property
     def recent_messages(self) -> int:
-        """How many messages before this one a projection may look at."""
+        """Number of preceding messages that a projection may use."""
         return max(self.source_chars // 256, 4)
 
     @property
     def transcript(self) -> TranscriptBudget:
-        """How much of a transcript one answer may hold."""
+        """Limits of one response about transcripts."""
         return TranscriptBudget(
             page_size=max(self.source_chars // 256, 4),
             host_refs_per_turn=max(self.http_body_bytes // (8 * KIB), 1),
@@ -92,14 +92,14 @@ class Profile:
     kind: SystemKind
     budget: Budget
     backends: tuple[Backend, ...] = tuple(Backend)
-    # Capabilities, by name, that this profile does not have however much is built and configured.
+    # Names of capabilities that this profile never has, even if built and configured.
     without: frozenset[str] = frozenset()
 
 
-# No file system to rely on, and nobody who would mount a folder or register tools.
+# No reliable file system, and no one to mount a folder or register tools.
 _ON_ESP = (Backend.IN_MEMORY, Backend.EMBEDDED)
 _NOT_ON_ESP = frozenset({"agent_skill_directories", "agent_tool_registries"})
-# Many callers share a gateway: the turns of all of them are nothing to leaf through.
+# Many callers share a gateway: one must not page through the turns of all.
 _NOT_ON_A_GATEWAY = frozenset({"replay"})
 
 # fmt: off
@@ -131,10 +131,10 @@ DEFAULT_PROFILE = "server-linux-dev-full"
 
 
 def profile_of(name: object) -> Profile:
-    """The profile of that name, which may begin with `profile-`."""
+    """Return the profile of that name, which may have the prefix `profile-`."""
     found = PROFILES.get(name.removeprefix(PREFIX)) if isinstance(name, str) else None
     if found is None:
-        raise InvalidInput("profile", f"there is none called {name!r:.80}; there are {', '.join(PROFILES)}")
+        raise InvalidInput("profile", f"there is no profile {name!r:.80}; use one of {', '.join(PROFILES)}")
     return found
 
 
@@ -142,7 +142,7 @@ _IN_A_FILE = (Backend.SQLITE, Backend.FILE, Backend.EMBEDDED)
 
 
 def backend_of(location: str, named: object = None) -> Backend:
-    """What a location is: a path, unless it is named otherwise, is a SQLite file."""
+    """Return the backend of a location. A path is a SQLite file unless `named` says otherwise."""
     if location == ":memory:":
         fitting: tuple[Backend, ...] = (Backend.IN_MEMORY,)
     elif "://" in location:
@@ -156,18 +156,18 @@ def backend_of(location: str, named: object = None) -> Backend:
 
 
 def checked_backend(profile: Profile, backend: Backend) -> Backend:
-    """The backend, if memory may be kept in it under this profile."""
+    """Return the backend if this profile allows it."""
     if backend not in profile.backends:
         usable = " or ".join(profile.backends)
-        raise InvalidInput("backend", f"{profile.name} keeps nothing in {backend}; choose {usable}")
+        raise InvalidInput("backend", f"{profile.name} does not support {backend}; choose {usable}")
     return backend
 
 
 def render_budget(profile: Profile, requested: int | None = None, provider_max: int | None = None) -> int:
-    """How many characters a projection may have: the least of what the profile, the caller and the model allow."""
-    given = {"requested": requested, "provider_max": provider_max}
-    asked = [checked_whole(value, name, 1, _MOST_CHARS) for name, value in given.items() if value is not None]
-    return min([profile.budget.render_chars, *asked])
+    """Return the character limit of a projection: the least of the profile's, the caller's and the model's."""
+    limits = {"requested": requested, "provider_max": provider_max}
+    checked = [checked_whole(value, name, 1, _MOST_CHARS) for name, value in limits.items() if value is not None]
+    return min([profile.budget.render_chars, *checked])
 
 
 def pressure_of(name: object) -> Pressure:
@@ -178,5 +178,5 @@ def pressure_of(name: object) -> Pressure:
 
 
 def scaled(chars: int, pressure: Pressure) -> int:
-    """What is left of a budget under pressure. Never nothing: a budget of zero is no budget."""
+    """Reduce a budget under pressure, to 1 at least."""
     return max(1, checked_whole(chars, "chars", 1, _MOST_CHARS) * PERCENT[pressure_of(pressure)] // 100)

@@ -1,8 +1,7 @@
-"""How memory becomes a block for a model: sections of lines, each of them one record, within a budget.
+"""Assembly of the memory block for a model: sections of lines, one record per line, within a budget.
 
-Pure: the same records, messages and budget give the same block. A line cannot pose as another or as a heading, since
-what is in it has no line breaks. A record that is shortened says so, and the audit says of everything that was left out
-why.
+Pure: the same records, messages and budget give the same block. A line has no line breaks, so it cannot imitate
+another line or a heading. A shortened record is marked, and the audit has the reason for every omission.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from holdfast.domain.results import Hit, HitKind
 from holdfast.domain.transcript import Role
 
 CUT = " […]"
-# A line that would be cut to less than this of its text is left out instead.
+# A line whose text would be cut to less than this is left out instead.
 LEAST_SHOWN_CHARS = 40
-# Of the room for records, the most that one of them may fill, and the most that one provenance may.
+# One record, and one provenance, may fill at most this fraction (1/n) of the room for records.
 _RECORD_SHARE = 2
 _SOURCE_SHARE = 2
-# Of the room, what the last messages may fill before the records had their choice.
+# The last messages may fill this fraction (1/n) of the room before the records are placed.
 _RECENT_SHARE = 3
 
 
@@ -62,10 +61,10 @@ _SECTION_OF = {
     Plane.PRIVATE: SectionName.PRIVATE,
     Plane.SOUL_CANDIDATE: SectionName.PRIVATE,
 }
-# What was said is on no plane of memories: a source of its own, found or last.
+# Messages are on no plane: sources of their own, for search hits and for the last messages.
 TRANSCRIPT = "transcript"
 RECENT = "recent_messages"
-# What a reader should know of a message besides who said it.
+# A caveat shown after the role of a message.
 _CAVEATS = {
     Authority.EXTERNAL_CONTENT: ", external content",
     Authority.ASSISTANT_SELF_CLAIM: ", about itself",
@@ -73,7 +72,7 @@ _CAVEATS = {
 
 
 class Missed(StrEnum):
-    """Why a record was left out, or why a source gave nothing."""
+    """The reason why a record was left out, or why a source contributed nothing."""
 
     NO_MATCH = "no_match"
     NO_CONVERSATION = "no_conversation"
@@ -90,14 +89,14 @@ class Missed(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PrivateGate:
-    """Whether memories of guarded planes may be shown. All four must allow it, and somebody must have asked."""
+    """The decision whether memories of guarded planes may be shown: requested, and allowed by all four."""
 
     requested: bool
     privacy_policy_allowed: bool
     lifecycle_private_depth_allowed: bool
     runtime_private_context_allowed: bool
     foreground_disclosure_allowed: bool
-    # The first that keeps it closed, or "allowed": follows from the rest.
+    # The first condition that keeps it closed, or "allowed"; derived from the other fields.
     reason: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -116,7 +115,7 @@ class PrivateGate:
 
 
 def private_gate(requested: bool, capability: Capability, admission: Admission, mode: ModeInput) -> PrivateGate:
-    """`capability` is that of showing guarded planes at all."""
+    """Decide the gate. `capability` is `project_private_planes`."""
     return PrivateGate(
         requested=requested,
         privacy_policy_allowed=capability.privacy,
@@ -131,7 +130,7 @@ def private_gate(requested: bool, capability: Capability, admission: Admission, 
 
 @dataclass(frozen=True, slots=True)
 class RecentMessage:
-    """One of the last messages of the conversation, as a model may see it."""
+    """One of the conversation's last messages, as a model may see it."""
 
     id: MessageId
     role: Role
@@ -141,7 +140,7 @@ class RecentMessage:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A record as it stands in the block. `text` is what of it is shown, and `cut` says that there is more."""
+    """A record in the block. `text` is the part that is shown; `cut` if there is more."""
 
     id: str
     section: SectionName
@@ -154,7 +153,7 @@ class Line:
 
     @property
     def chars(self) -> int:
-        """With its line break."""
+        """Length including the line break."""
         return len(self.rendered) + 1
 
 
@@ -167,7 +166,7 @@ class SectionAudit:
 
 @dataclass(frozen=True, slots=True)
 class SourceAudit:
-    """What one plane, or the transcript, had to give, and what was taken of it. A miss has its reason."""
+    """Candidates and selected records of one plane or of the transcript; the reason if none was selected."""
 
     plane: str
     backend: str
@@ -179,9 +178,9 @@ class SourceAudit:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What a model is given, and of what it is made. `text` is empty if nothing is in it.
+    """The block for a model and its lines. `text` is empty if there are none.
 
-    `full` if a record found no room: whatever ranks below would not have been shown either, or hardly.
+    `full` if a record found no room: lower-ranked ones would hardly have fitted either.
     """
 
     text: str
@@ -192,28 +191,28 @@ class Block:
 
     @property
     def truncated(self) -> bool:
-        """Whether more would have been shown in more room."""
+        """True if a larger budget would have shown more."""
         return Missed.BUDGET in self.omitted or any(line.cut for line in self.lines)
 
     def sections(self) -> tuple[SectionAudit, ...]:
-        """Their characters and those of the label are those of the block."""
-        found = (SectionAudit(name, _section_chars(self.lines, name), True) for name in SectionName)
-        return tuple(part if part.chars else SectionAudit(part.name, 0, False) for part in found)
+        """Return the size of each section. Their sum and the label make up the block."""
+        audits = (SectionAudit(name, _section_chars(self.lines, name), True) for name in SectionName)
+        return tuple(part if part.chars else SectionAudit(part.name, 0, False) for part in audits)
 
     def of(self, section: SectionName) -> tuple[Line, ...]:
         return tuple(line for line in self.lines if line.section is section)
 
     @property
     def fingerprint(self) -> str:
-        """Tells one block from another: the same for the same text."""
+        """SHA-256 of the text."""
         return sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def assembled(found: Sequence[Hit], recent: Sequence[RecentMessage], source_chars: int, render_chars: int) -> Block:
-    """The block of at most `render_chars`, made of at most `source_chars` of text.
+    """Assemble a block of at most `render_chars` from at most `source_chars` of text.
 
-    `found` comes best first, `recent` oldest first. The last messages get a third of the room first, then the records
-    what is left, then the messages again what those left.
+    `found` is best first, `recent` oldest first. The last messages get up to a third of the room, the records the
+    rest, and then the messages what the records left.
     """
     room = _Room(max(0, render_chars - len(LABEL)), source_chars)
     lately = _lately(recent, _Room(room.render // _RECENT_SHARE, room.source // _RECENT_SHARE))
@@ -222,8 +221,8 @@ def assembled(found: Sequence[Hit], recent: Sequence[RecentMessage], source_char
     lines = [line for name in SectionName for line in (*fill.lines, *lately) if line.section is name]
     omitted = fill.omitted
     full = Missed.BUDGET in omitted
-    seen = {line.id for line in lines}
-    unshown = [message for message in recent if message.id not in seen]
+    included = {line.id for line in lines}
+    unshown = [message for message in recent if message.id not in included]
     if unshown:
         omitted[Missed.BUDGET] += len(unshown)
         fill.missed[RECENT] = Missed.BUDGET
@@ -231,14 +230,14 @@ def assembled(found: Sequence[Hit], recent: Sequence[RecentMessage], source_char
 
 
 def source_of(hit: Hit) -> str:
-    """The plane of a memory; what was said is of the transcript."""
+    """Return the plane of a memory, or `transcript` for a message."""
     return TRANSCRIPT if hit.kind is HitKind.MESSAGE or hit.plane is None else hit.plane
 
 
 def sources(
     block: Block, found: Iterable[Hit], recent: int, backend: str, gate: PrivateGate, *, in_conversation: bool
 ) -> tuple[SourceAudit, ...]:
-    """Every plane and both ways into the transcript, in an order that does not change."""
+    """Audit every plane, the transcript and the last messages, in a fixed order."""
     candidates = Counter(source_of(hit) for hit in found)
     candidates[RECENT] = recent
     absent: dict[str, Missed] = {}
@@ -260,7 +259,7 @@ def sources(
 
 @dataclass(frozen=True, slots=True)
 class _Room:
-    """How many characters are left: of the block, and of the texts it is made of."""
+    """The remaining budget in characters: of the block, and of the source texts."""
 
     render: int
     source: int
@@ -285,7 +284,7 @@ class _Fill:
 
 
 def _settled(found: Sequence[Hit], room: _Room, recent: set[str]) -> _Fill:
-    """Until no message is shown that a shown memory carries: one that leaves makes room, perhaps for such a memory."""
+    """Fill until no shown message is evidence of a shown memory. Removing one makes room, maybe for another memory."""
     covered: set[str] = set()
     while True:
         fill = _filled(found, room, recent, covered)
@@ -299,15 +298,15 @@ def _settled(found: Sequence[Hit], room: _Room, recent: set[str]) -> _Fill:
 def _filled(found: Sequence[Hit], room: _Room, recent: set[str], covered: set[str]) -> _Fill:
     fill = _Fill()
     by_source, opened = Counter[str](), set[SectionName]()
-    # Alone, it crowds out nobody.
+    # A single record cannot crowd out others.
     widest = room.render // _RECORD_SHARE if len(found) > 1 else room.render
     share = room.render // _SOURCE_SHARE
     for hit in found:
-        said = hit.kind is HitKind.MESSAGE
-        if said and hit.id in recent:
+        is_message = hit.kind is HitKind.MESSAGE
+        if is_message and hit.id in recent:
             fill.leave_out(hit, Missed.RECENT)
             continue
-        if said and hit.id in covered:
+        if is_message and hit.id in covered:
             fill.leave_out(hit, Missed.COVERED)
             continue
         section = _section_of(hit)
@@ -334,7 +333,7 @@ def _section_of(hit: Hit) -> SectionName:
 
 
 def _lately(recent: Sequence[RecentMessage], room: _Room, shown: Set[str] = frozenset()) -> list[Line]:
-    """The last messages that fit, from the end of the conversation back; those that are shown already are left out."""
+    """Return the last messages that fit, from the end backwards, without those already shown."""
     left = _Room(room.render - _heading_chars(SectionName.RECENT), room.source)
     lines: list[Line] = []
     for message in reversed(recent):
@@ -364,18 +363,18 @@ def _line_of_message(message: RecentMessage, most: int, most_text: int) -> Line 
 
 
 def _line(begins: str, text: str, most: int, most_text: int) -> tuple[str, str, bool] | None:
-    """What is shown of the text, the whole line, and whether it was cut; None if too little would be left of it.
+    """Return the shown text, the rendered line, and whether it was cut; None if too little of it would be left.
 
-    `most` counts the line with its break.
+    `most` includes the line break.
     """
     begins = f"- {begins} "
     room = min(most - len(begins) - 1, most_text)
     if room <= 0:
         return None
-    # A text may be very long. Invisible characters do not count, so a little more is looked at than fits.
-    looked_at = text[: 2 * room + 100]
-    line = one_line(looked_at)
-    cut = len(line) > room or len(looked_at) < len(text)
+    # A text may be very long. Invisible characters are dropped, so take somewhat more than fits.
+    head = text[: 2 * room + 100]
+    line = one_line(head)
+    cut = len(line) > room or len(head) < len(text)
     if cut:
         if room < LEAST_SHOWN_CHARS + len(CUT):
             return None

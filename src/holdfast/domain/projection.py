@@ -1,4 +1,4 @@
-"""How memory reaches a model: one labelled message, in which each record is one line of data."""
+"""The reference message of `recall`: one labelled message for a model, in which each record is one line of data."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ _ELLIPSIS = "…"
 
 
 def reference_message(hits: Sequence[Hit], budget_chars: int) -> tuple[list[Hit], str]:
-    """As many hits, in order, as fit the budget with their label; and the message. Nothing found, no message."""
+    """Return the first hits that fit the budget with the label, and the message; an empty one if there are none."""
     lines: list[str] = []
-    kept: list[Hit] = []
+    shown: list[Hit] = []
     used = len(LABEL)
     for hit in hits:
-        line = f"\n{len(kept) + 1}. {origin(hit)} {one_line(hit.text)}"
+        line = f"\n{len(shown) + 1}. {origin(hit)} {one_line(hit.text)}"
         room = budget_chars - used
         if len(line) > room:
-            if kept or room < len(origin(hit)) + 40:
+            if shown or room < len(origin(hit)) + 40:
                 break
             line = line[: room - 1] + _ELLIPSIS
         lines.append(line)
-        kept.append(hit)
+        shown.append(hit)
         used += len(line)
-    return kept, LABEL + "".join(lines) if kept else ""
+    return shown, LABEL + "".join(lines) if shown else ""
 
 
 def one_line(text: str) -> str:
-    """The text without line breaks, control and invisible characters: it cannot pose as another line or role."""
-    # Whatever can be printed holds none of them, and nearly every text can, line breaks aside.
+    """Remove line breaks, control and invisible characters, so that a text cannot imitate another line or role."""
+    # Fast path: a printable text holds none of them.
     if text.isprintable():
         return " ".join(text.split())
     visible = (" " if unicodedata.category(char) in ("Cc", "Zl", "Zp") else char for char in text)
@@ -39,7 +39,7 @@ def one_line(text: str) -> str:
 
 
 def origin(hit: Hit) -> str:
-    """Where a record comes from, as the line it stands in says it."""
+    """Return the origin of a record, as shown at the start of its line."""
     if hit.kind is HitKind.MEMORY:
         return f"[memory, {hit.recorded_at:%Y-%m-%d}]"
     who = one_line(hit.sender or (hit.role or "someone")).replace("]", ")")

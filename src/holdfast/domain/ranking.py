@@ -1,9 +1,9 @@
 """The arithmetic of ranking: parts, their weights, BM25, normalization, combination and the order of the result.
 
-Pure functions over arrays; nothing here knows where a number came from. What is promised: every part can be switched
-off by a weight of 0; a part on which all candidates are equal contributes nothing; the order is the same for the same
-candidates, whatever order they came in; and scores lie between 0 and 1, comparable between searches: the best one's
-says how well it matches in itself, the others lie below it by as much as their parts do.
+Pure functions over arrays. Guarantees: a weight of 0 switches a part off; a part on which all candidates are equal
+contributes nothing; the order does not depend on the order of the input; scores lie between 0 and 1 and are comparable
+between searches: the best score says how well that record matches by itself, the others lie below it by the difference
+of their parts.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ HalfArray = NDArray[np.float16]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
-# Long texts repeat a word for more reasons than that they are about it, so counts saturate early; and in a short
-# message a second word is no dilution, so length is held against a text less than BM25 usually does.
+# Long texts repeat words that they are not about, so counts saturate early. In a short message more words are no
+# dilution, so length is penalized less than usual in BM25.
 BM25_K1 = 1.2
 BM25_B = 0.6
-# Where half of the attainable weight of words is reached: more matches add less and less.
+# The BM25 score that maps to one half: more matches add less and less.
 SATURATION = 25.0
-# The BM25 score of a match as good as a cosine of one half.
+# The BM25 score that is as good as a cosine of one half.
 FAIR_MATCH = 8.0
-# How many of the nearest an approximate search asks its index for, at least.
+# The least number of neighbours that an approximate search asks its index for.
 NEAREST_DEPTH = 150
 # Scores closer than this are equal: the last bits of a sum of floats must not decide an order.
 SCORE_DIGITS = 6
 
 
 class Part(StrEnum):
-    """What a score is made of. The values are the names that an explanation shows."""
+    """A part of a score. The values are the names that an explanation shows."""
 
     VECTOR = "vector"
     WINDOW_VECTOR = "window_vector"
@@ -55,52 +55,51 @@ class Part(StrEnum):
 PARTS = tuple(Part)
 PART_NAMES = tuple(part.value for part in PARTS)
 VECTOR_AT, WORDS_AT = PARTS.index(Part.VECTOR), PARTS.index(Part.WORDS)
-# The parts of meaning and of words: the record's own first, then those of what is around it.
+# The parts of meaning and of words: the record's own first, then those of its context.
 MEANING = (Part.VECTOR, Part.WINDOW_VECTOR, Part.SESSION_VECTOR)
 MATCHING = (Part.WORDS, Part.WINDOW_WORDS, Part.SESSION_WORDS)
 MEANING_AT, MATCHING_AT = ([PARTS.index(part) for part in arm] for arm in (MEANING, MATCHING))
 AROUND_AT = MEANING_AT[1:] + MATCHING_AT[1:]
 
-# The weights are for messages of this mean length, in terms. Longer texts say more themselves and need what is around
-# them less: half as much where they are longer by the sum of both.
+# The weights are for messages of this mean length, in terms. Longer texts need their context less: half as much if
+# they are longer by the sum of both.
 MESSAGE_TERMS, ENOUGH_TERMS = 30.0, 100.0
-# Longer texts are embedded in pieces of about so many terms: no vector says less than one of such a piece.
+# Longer texts are embedded in pieces of about so many terms, which bounds how vague a vector can be.
 PIECE_TERMS = 150.0
-# As many words that no other record holds are a good match; the weights of words are for one.
+# So many words that no other record holds are a good match, for which the weights of words are set.
 GOOD_TERMS, LEAST_MATCH = 3.0, 0.05
-# So many of the best by their own meaning, and by their own words, lead: a first page.
+# The number of leaders: the best by their own meaning, and the best by their own words. A first page.
 LEADERS = 10
-# Where one person speaks, or nobody does, no more than this share of their weight is left to window and session.
+# With at most one speaker, window and session keep at most this share of their weight.
 ALONE = 0.7
-# Neighbours are alike from here on: by how much of the way from any two records' cosine to 1 their own cosine lies.
+# Neighbours are alike if their cosine lies at least this fraction of the way from the average cosine to 1.
 ALIKE = 0.2
-# How far vectors are trusted that are averages of token vectors, and any in a script without spaces: most models know
-# it as single characters, which the words hold better.
+# Trust in vectors that are averages of token vectors, and in any vectors of a script without spaces: most models know
+# it as single characters, which word matching handles better.
 STATIC_TRUST, SPACELESS_TRUST = 0.6, 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """How much each part counts; 0 switches it off. What they add up to does not matter.
+    """The weight of each part; 0 switches it off. Their sum does not matter.
 
     vector         the record's text is near the query in meaning
-    window_vector  the record with what was said just before and after it is
-    session_vector what is nearest in its conversation is
+    window_vector  the record with its neighbours is near the query
+    session_vector the nearest record of its conversation is near the query
     words          the record holds the query's words
-    window_words   so does that window
-    session_words  so does its conversation
-    speaker        it was said by a participant whom the query names
+    window_words   the record with its neighbours does
+    session_words  its conversation does
+    speaker        the query names the speaker of the record
     time           the query asks for a time, and the record holds one
     statement      the record is not merely a question
-    date           it was said at the date that the query names
+    date           the record was said at the date that the query names
     own_words      the query is in the first person, and the record is the user's own
 
-    `lead` is not a part: as much of window and session is credited to the record that leads by its own meaning or words
-    alone, if they match less; and what stands apart from its window is not judged by it (see `uphold`). 0 switches both
-    off.
+    `lead` is not a part. It is the least score of window and session for a record that leads by its own meaning or
+    words; and a record unlike its neighbours is not judged by them (see `floor_context_scores`). 0 switches both off.
 
-    `adaptive` weights follow what the records are like and how well the words match (see `effective` and
-    `effective_lead`); others hold as they are.
+    `adaptive` weights are adjusted to the records and to how well the words match (see
+    `effective_weights` and `effective_lead`); others are used as they are.
     """
 
     vector: float = 0.50
@@ -121,19 +120,19 @@ class Weights:
         for part in PARTS:
             checked_real(self.of(part), part)
             if self.of(part) < 0:
-                raise InvalidInput(part, f"a weight is 0 or more, not {self.of(part)}")
+                raise InvalidInput(part, f"must be 0 or more, not {self.of(part)}")
         if not 0 <= checked_real(self.lead, "lead") <= 1:
-            raise InvalidInput("lead", f"is from 0 to 1, not {self.lead}")
+            raise InvalidInput("lead", f"must be from 0 to 1, not {self.lead}")
 
     @classmethod
     def plain(cls, vector: float = 0.7, words: float = 0.3) -> Weights:
-        """The hybrid of meaning and words alone."""
+        """Return weights of a plain hybrid: meaning and words only."""
         off = {part.value: 0.0 for part in PARTS}
         return cls(**{**off, Part.VECTOR.value: vector, Part.WORDS.value: words}, lead=0.0, adaptive=False)
 
     def without(self, *parts: Part) -> Weights:
-        kept = {part.value: 0.0 if part in parts else self.of(part) for part in PARTS}
-        return Weights(**kept, lead=self.lead, adaptive=self.adaptive)
+        weights = {part.value: 0.0 if part in parts else self.of(part) for part in PARTS}
+        return Weights(**weights, lead=self.lead, adaptive=self.adaptive)
 
     def of(self, part: Part) -> float:
         value: float = getattr(self, part.value)
@@ -141,12 +140,12 @@ class Weights:
 
 
 def bm25_idf(frequency: FloatArray, documents: int) -> FloatArray:
-    """How much a term says, by how few of the documents hold it. Never negative."""
+    """Return the inverse document frequency of terms. Never negative."""
     return np.log1p((documents - frequency + 0.5) / (frequency + 0.5)).astype(np.float32)
 
 
 def bm25(counts: FloatArray, idf: FloatArray, lengths: FloatArray, mean_length: float) -> FloatArray:
-    """Scores of documents: `counts` has a row per term and a column per document."""
+    """Score documents: `counts` has a row per term and a column per document."""
     slope = np.float32(BM25_K1 * BM25_B / max(mean_length, 1.0))
     norm = np.float32(BM25_K1 * (1 - BM25_B)) + slope * lengths
     shares = (counts / (counts + norm)).astype(np.float32, copy=False)
@@ -154,27 +153,26 @@ def bm25(counts: FloatArray, idf: FloatArray, lengths: FloatArray, mean_length: 
 
 
 def weighed(weights: FloatArray, rows: FloatArray) -> FloatArray:
-    """The weighted sum of rows. Unlike a matrix product, its value never depends on where a column lies."""
+    """Return the weighted sum of rows. Unlike a matrix product, it never depends on the position of a column."""
     sums: FloatArray = np.einsum("i,ij->j", weights, rows)
     return sums
 
 
 def saturated(scores: FloatArray, half: float = SATURATION) -> FloatArray:
-    """Map 0.. to 0..1, so that a text full of the query's words does not drown every other part."""
+    """Map scores from 0 up to 0..1, so that a text full of the query's words does not drown every other part."""
     return scores / (scores + np.float32(half))
 
 
 def unsaturated(share: float, half: float = SATURATION) -> float:
-    """The score that `saturated` maps to this."""
+    """Invert `saturate`."""
     return half * share / max(1 - share, 1e-6)
 
 
 def words_match(best: float, records: int) -> float:
-    """How well words match the best of so many records, by its (saturated) score: 1 if well, 2 at most.
+    """Rate how well words match the best of so many records, by its (saturated) score: 1 if well, 2 at most.
 
-    Scaled to the best alone, one common word would count as much as the whole query. Measured in what a word can say
-    among so many records, so that it holds for ten as for thousands. Never 0: an explanation shows words that were
-    looked for and not found.
+    Normalized to the best alone, one common word would count as much as the whole query. Measured in the idf of a rare
+    word, so that it holds for ten records as for thousands. Never 0: an explanation shows words that were not found.
     """
     score = unsaturated(best)
     good = GOOD_TERMS * float(bm25_idf(np.ones(1, np.float32), records)[0])
@@ -184,7 +182,7 @@ def words_match(best: float, records: int) -> float:
 def normalized(scores: FloatArray, low: FloatArray | None = None, high: FloatArray | None = None) -> FloatArray:
     """Scale each row to 0..1 over the candidates, so that parts with different units can be weighed together.
 
-    Where the scores are those of some candidates alone, `low` and `high` are the bounds over all.
+    If the scores are of some candidates only, `low` and `high` are the bounds over all.
     """
     least = scores.min(axis=-1, keepdims=True) if low is None else low[:, None]
     spread = (scores.max(axis=-1, keepdims=True) if high is None else high[:, None]) - least
@@ -195,9 +193,9 @@ def normalized(scores: FloatArray, low: FloatArray | None = None, high: FloatArr
 
 
 def leading(scores: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Which lead, and how far: 1 for the best, a tenth less for each place after it.
+    """Return the leading rows and their lead: 1 for the best, a tenth less for each place after it.
 
-    Equals share the last of their places, so that where many are the best, none leads.
+    Ties share the last of their places, so that none leads if many are the best.
     """
     among = min(LEADERS + 1, len(scores))
     least = np.partition(scores, len(scores) - among)[len(scores) - among]
@@ -208,12 +206,12 @@ def leading(scores: FloatArray) -> tuple[IntArray, FloatArray]:
 
 
 def uphold(even: FloatArray, weights: FloatArray, lead: float, apart: FloatArray) -> None:
-    """Raise, in place, what is around a row to match at least as far as the row leads, or stands apart and matches.
+    """Floor a row's context scores, in place, by its own score if it leads or is unlike its neighbours.
 
-    A remark in a conversation about something else has nothing around it that matches; were it not for this, any row
-    amid a weak match of the other kind would pass it. Vectors that count less than words uphold less, too.
+    A remark in a conversation about something else has no matching context; without this, any row in a weakly matching
+    context would outrank it. Vectors that count less than words raise the floor less, too.
     """
-    # A part on which all are equal says nothing, of these rows neither.
+    # A part on which all rows are equal must stay without effect.
     around = [at for at in AROUND_AT if weights[at] and even[at].any()]
     if apart.any():
         for at in around:
@@ -228,10 +226,10 @@ def uphold(even: FloatArray, weights: FloatArray, lead: float, apart: FloatArray
 
 
 def best_first(scores: FloatArray, numbers: IntArray, limit: int) -> IntArray:
-    """Indices of the `limit` best. Equal scores come in the order in which their records were made."""
+    """Return the indices of the `limit` best. Ties are in the order in which the records were made."""
     keys = np.round(scores, SCORE_DIGITS)
     if limit < len(keys):
-        # All that tie with the last place compete for it.
+        # Include all that tie with the last place.
         threshold = np.partition(keys, len(keys) - limit)[len(keys) - limit]
         among = np.flatnonzero(keys >= threshold)
     else:
@@ -241,29 +239,28 @@ def best_first(scores: FloatArray, numbers: IntArray, limit: int) -> IntArray:
 
 
 def rank_of(index: int, scores: FloatArray, numbers: IntArray) -> int:
-    """The place of one candidate, from 1, in the order of `best_first`."""
+    """Return the rank of one candidate, from 1, in the order of `best_first`."""
     keys = np.round(scores, SCORE_DIGITS)
     ahead = (keys > keys[index]) | ((keys == keys[index]) & (numbers < numbers[index]))
     return int(np.count_nonzero(ahead)) + 1
 
 
 def window_cosines(cosines: FloatArray, count: FloatArray, products: FloatArray) -> FloatArray:
-    """Cosines of the query with means of vectors, without making the means.
+    """Compute cosines of the query with means of vectors, without building the means.
 
-    `cosines` are the sums of the members' cosines with the query, `count` how many members there are, and `products`
-    the sums of the members' products with each other, each pair once.
+    `cosines` are the sums of the members' cosines with the query, `count` the number of members, and `products` the
+    sums of the members' products with each other, each pair once.
     """
     lengths = np.sqrt(np.maximum(count + np.float32(2) * products, np.float32(1e-6)))
     return (cosines / lengths).astype(np.float32, copy=False)
 
 
 def apart(products: FloatArray, count: FloatArray, usual: FloatArray, around: FloatArray, square: float) -> FloatArray:
-    """How far records have nothing to do with their neighbours: 1 if no more than with any other, 0 if they are alike.
+    """Rate how unlike their neighbours records are: 1 if no more alike than any two records, 0 if alike.
 
-    `products` are the sums of a record's cosines with its neighbours and `count` how many these are; `usual` is its
-    product with the mean of all vectors, `around` the sum of its neighbours', and `square` the mean's with itself.
-    Without the mean, which all vectors of a kind share, records would be as near to one another as their embedder has
-    everything. Who has no neighbours stands apart from none.
+    `products` are the sums of a record's cosines with its neighbours and `count` their number; `usual` is its product
+    with the mean of all vectors, `around` the sum of its neighbours', and `square` the mean's with itself. The mean is
+    subtracted because all vectors of an embedder share it. A record without neighbours gets 0.
     """
     likeness = products - count * usual - around + count * np.float32(square)
     scale = np.maximum(count * np.float32(ALIKE * max(1 - square, 1e-6)), np.float32(1e-6))
@@ -272,7 +269,7 @@ def apart(products: FloatArray, count: FloatArray, usual: FloatArray, around: Fl
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What a search meets: the records that it sees, the query's script, what made the vectors, and how words match."""
+    """Traits of a search: its records, the query's script, the kind of vectors, and how well words match."""
 
     people: int = 0
     assistant: bool = False
@@ -283,64 +280,64 @@ class Traits:
 
 
 def effective(weights: Weights, traits: Traits) -> FloatArray:
-    """The weights, in the order of `PARTS`, that hold for a search like this."""
-    given = {part: weights.of(part) for part in PARTS}
+    """Return the weights for a search with these traits, in the order of `PARTS`."""
+    adjusted = {part: weights.of(part) for part in PARTS}
     if weights.adaptive:
-        _leave_out(given, traits)
-        _fit_to_need(given, traits)
-        _trust(given, MEANING, _vector_trust(traits))
-        _trust(given, MATCHING, traits.words_match)
-    return np.array([given[part] for part in PARTS], np.float32)
+        _leave_out(adjusted, traits)
+        _fit_to_need(adjusted, traits)
+        _trust(adjusted, MEANING, _vector_trust(traits))
+        _trust(adjusted, MATCHING, traits.words_match)
+    return np.array([adjusted[part] for part in PARTS], np.float32)
 
 
 def effective_lead(weights: Weights, traits: Traits) -> float:
-    """How far who leads is upheld in a search like this.
+    """Return `lead` for a search with these traits.
 
-    People who talk to each other mostly keep to what they talk about. What is told to an assistant, or noted down, is
-    more often told in passing, amid something else: there, `lead` counts as its fourth root.
+    People who talk to each other mostly keep to a topic. Facts told to an assistant, or noted down, are more often
+    mentioned in passing: there, `lead` counts as its fourth root.
     """
     return weights.lead**0.25 if weights.adaptive and traits.people < 2 else weights.lead
 
 
-def _leave_out(given: dict[Part, float], traits: Traits) -> None:
+def _leave_out(weights: dict[Part, float], traits: Traits) -> None:
     if traits.people < 2 or traits.assistant:
-        # To an assistant, the user's question often is the evidence.
-        given[Part.STATEMENT] = 0.0
+        # In talk with an assistant, the user's question often is the evidence.
+        weights[Part.STATEMENT] = 0.0
     if not traits.assistant:
-        given[Part.OWN_WORDS] = 0.0
+        weights[Part.OWN_WORDS] = 0.0
 
 
-def _fit_to_need(given: dict[Part, float], traits: Traits) -> None:
-    """A message between people needs its neighbours to be understood; a long text, or one's own, needs them less."""
+def _fit_to_need(weights: dict[Part, float], traits: Traits) -> None:
+    """Move weight from the context to the record: long texts, and those of one speaker, need their context less."""
     needed = min(_like_a_message(traits.mean_length), 1.0 if traits.people > 1 else ALONE)
     for own, *around in (MEANING, MATCHING):
         for part in around:
-            if given[own]:
-                given[own] += given[part] * (1 - needed)
-            given[part] *= needed
+            if weights[own]:
+                weights[own] += weights[part] * (1 - needed)
+            weights[part] *= needed
 
 
 def _like_a_message(terms: float) -> float:
-    """1 for texts as short as messages, and the less the longer they are."""
+    """Return 1 for texts as short as messages, and less for longer ones."""
     return min((ENOUGH_TERMS + MESSAGE_TERMS) / (ENOUGH_TERMS + terms), 1.0)
 
 
 def _vector_trust(traits: Traits) -> float:
-    """The more one vector has to say, the less it says of each thing; an average loses more than a model does."""
+    """Return the trust in vectors. Longer texts make vaguer vectors; averages lose more than a model does."""
     if traits.spaceless:
         return SPACELESS_TRUST
     clear = _like_a_message(min(traits.mean_length, PIECE_TERMS))
     return float(STATIC_TRUST * clear if traits.static_vectors else clear**0.5)
 
 
-def _trust(given: dict[Part, float], parts: tuple[Part, ...], factor: float) -> None:
+def _trust(weights: dict[Part, float], parts: tuple[Part, ...], factor: float) -> None:
     for part in parts:
-        given[part] *= factor
+        weights[part] *= factor
 
 
 @dataclass(frozen=True, slots=True)
 class Combined:
-    """Scores, the weights that make them up, and `base`, which all candidates have in common."""
+    """Scores, the weights behind them, and `base`, which all candidates have in common."""
 
     scores: FloatArray
     weights: FloatArray
@@ -348,9 +345,9 @@ class Combined:
 
 
 def combined(raw: FloatArray, even: FloatArray, weights: FloatArray) -> Combined:
-    """Weigh the normalized parts, and scale so that the best one's score is how well it matches in itself.
+    """Weigh the normalized parts, and scale so that the best score is how well that record matches by itself.
 
-    Both the scale and the base are the same for all candidates: they do not touch the order.
+    Scale and base are the same for all candidates, so they do not affect the order.
     """
     total = float(weights.sum()) or 1.0
     sums = weighed(weights, even)
@@ -362,6 +359,6 @@ def combined(raw: FloatArray, even: FloatArray, weights: FloatArray) -> Combined
 
 
 def match(cosine: float, words: float) -> float:
-    """How well one record matches, between 0 and 1, by its meaning or by its (saturated) words."""
+    """Rate the match of one record, between 0 and 1, by its meaning or by its (saturated) words."""
     bm25_score = unsaturated(words)
     return min(max(cosine, bm25_score / (bm25_score + FAIR_MATCH), 0.0), 1.0)

@@ -1,7 +1,7 @@
-"""Who sees what of a transcript: the one place that decides it, for every view, message, host reference and label.
+"""Redaction of transcripts: the one place that decides it, for every view, message, host reference and label.
 
-The decisions are the tables `STATES`, `AUTHORITIES` and `REFERENCES`, a cell per view. What they do not name is not
-shown but an error. A budget can only take away from what they show.
+The tables `STATES`, `AUTHORITIES` and `REFERENCES` decide, with a cell per view. A value that they do not name is an
+error, never shown. A budget can only show less.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class RedactionReason(StrEnum):
 
 
 class RefShown(IntEnum):
-    """How much of a host reference is shown; less is smaller."""
+    """The shown part of a host reference; a smaller value shows less."""
 
     NOTHING = 0
     WITHOUT_LABEL = 1
@@ -54,7 +54,7 @@ class RefShown(IntEnum):
 
 
 class StateRule(NamedTuple):
-    """What a state means in a view: why no message is shown, if so, and the most that is shown of a reference."""
+    """The rule of a state in a view: the reason if no message is shown, and the most that is shown of a reference."""
 
     messages: RedactionReason | None
     references: RefShown
@@ -74,10 +74,10 @@ def _row(raw: Cell, model: Cell, host: Cell, operator: Cell, export: Cell) -> di
 
 
 _OPEN = StateRule(None, RefShown.WITH_LABEL)
-# A reference names an object of the host and says nothing of what was said; its label is words, and may.
+# A reference only names an object of the host; its label is text, and may reveal content.
 _MASK = StateRule(RedactionReason.LIFECYCLE_MASKED, RefShown.WITHOUT_LABEL)
 _GONE = StateRule(RedactionReason.RAW_DELETED, RefShown.WITHOUT_LABEL)
-# A model gets nothing of what was put away, and not more again when it is masked or deleted then.
+# A model sees nothing of an archived turn, and nothing more once it is masked or deleted.
 _AWAY = StateRule(RedactionReason.MODEL_CONTEXT_POLICY, RefShown.NOTHING)
 _MASK_MODEL = StateRule(RedactionReason.LIFECYCLE_MASKED, RefShown.NOTHING)
 _GONE_MODEL = StateRule(RedactionReason.RAW_DELETED, RefShown.NOTHING)
@@ -130,7 +130,7 @@ REFERENCES: Mapping[RefVisibility, Mapping[View, RefShown]] = {
 
 @dataclass(frozen=True, slots=True)
 class TranscriptBudget:
-    """The most that one answer about transcripts holds. It cuts what the tables allow, and never allows anything."""
+    """Limits of one response about transcripts. They cut what the tables allow, and never allow anything."""
 
     page_size: int
     host_refs_per_turn: int
@@ -143,23 +143,23 @@ class TranscriptBudget:
             checked_whole(getattr(self, part.name), part.name, 1, MAX_BUDGET)
 
     def tightened(self, other: TranscriptBudget) -> TranscriptBudget:
-        """The smaller of both in each part: no request widens what a profile allows."""
+        """Return the smaller value of each part: no request widens what a profile allows."""
         return TranscriptBudget(*(min(getattr(self, part.name), getattr(other, part.name)) for part in fields(self)))
 
 
 def clipped(items: Sequence[Item], most: int) -> tuple[tuple[Item, ...], bool]:
-    """The first items that fit, and whether any had to go."""
+    """Return the first items that fit, and whether any were cut."""
     return tuple(items[:most]), len(items) > most
 
 
-# --- what is shown ----------------------------------------------------------------------------------------------------
+# --- redacted turns ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class RedactionItem:
-    """One thing that was withheld, and why: a message, a host reference by its place in the turn, or its label.
+    """A withheld message, host reference (by its index in the turn) or label, with the reason.
 
-    Where the reference is among those shown, the item means its label.
+    If the reference itself is shown, the item means its label.
     """
 
     reason: RedactionReason
@@ -170,7 +170,7 @@ class RedactionItem:
 
 @dataclass(frozen=True, slots=True)
 class ReplayAudit:
-    """How much there was, and how much of it was withheld. Counted before any list is clipped, so nothing is hidden."""
+    """Totals and withheld counts, taken before any list is clipped, so that nothing is hidden."""
 
     turns: int = 0
     messages: int = 0
@@ -185,7 +185,7 @@ class ReplayAudit:
 
 @dataclass(frozen=True, slots=True)
 class RedactedMessage:
-    """A message as a view shows it. Withheld, it has a reason, and neither its text nor what it rests on."""
+    """A message as a view shows it. A withheld one has a reason, but no text and no authority."""
 
     id: MessageId
     role: Role
@@ -196,7 +196,7 @@ class RedactedMessage:
 
 @dataclass(frozen=True, slots=True)
 class RedactedHostRef:
-    """A host reference that a view shows, with its place in the turn. Its label is None if it has none or may not."""
+    """A host reference that a view shows, with its index in the turn. Its label is None if absent or withheld."""
 
     index: int
     ref: HostOpaqueRef
@@ -204,7 +204,7 @@ class RedactedHostRef:
 
 @dataclass(frozen=True, slots=True)
 class RedactedTurn:
-    """All that a view shows of one turn, and the report of what it does not."""
+    """One turn as a view shows it, with the list of what was withheld."""
 
     view: View
     id: TurnId
@@ -222,7 +222,7 @@ class RedactedTurn:
 
 @dataclass(frozen=True, slots=True)
 class RedactedSlice:
-    """Some turns in one view. The items of all its turns together keep to the budget."""
+    """Turns in one view. The redaction items of all turns together stay within the budget."""
 
     view: View
     turns: tuple[RedactedTurn, ...]
@@ -235,12 +235,12 @@ class RedactedSlice:
 
 
 def redacted(turn: TranscriptTurn, view: View, budget: TranscriptBudget) -> RedactedTurn:
-    """What `view` shows of `turn`. Whoever shows a transcript to anybody shows this, never the turn itself."""
+    """Return `turn` as `view` shows it. Transcripts are only ever shown in this form, never as the turn itself."""
     return _redacted(turn, checked_member(View, view, "view"), budget.host_refs_per_turn, budget.redaction_items)
 
 
 def redacted_slice(turns: Iterable[TranscriptTurn], view: View, budget: TranscriptBudget) -> RedactedSlice:
-    """What `view` shows of a page of turns, each as `redacted` shows it."""
+    """Return a page of turns as `view` shows them, each as by `redact_turn`."""
     view = checked_member(View, view, "view")
     page, cut = clipped(tuple(turns), budget.page_size)
     shown: list[RedactedTurn] = []
@@ -283,11 +283,11 @@ def _redacted(turn: TranscriptTurn, view: View, most_refs: int, most_items: int)
 
 
 def _message(message: TranscriptMessage, rule: StateRule, view: View) -> RedactedMessage:
-    # Looked up in any case, so that an authority without a rule is an error in every state.
+    # Look up always, so that an authority without a rule is an error in every state.
     by_authority = AUTHORITIES[message.authority][view]
     reason = rule.messages or by_authority
     if reason is None and message.superseded and view is View.MODEL_CONTEXT:
-        # It was said, and people may look it up; what a model is told is the correction.
+        # People may still read the message; a model gets only the correction.
         reason = RedactionReason.MODEL_CONTEXT_POLICY
     if reason is not None:
         return RedactedMessage(message.id, message.role, None, None, reason)
@@ -296,7 +296,7 @@ def _message(message: TranscriptMessage, rule: StateRule, view: View) -> Redacte
 
 @dataclass(slots=True)
 class _References:
-    """The references of a turn as they are gone through. `labels` counts those withheld from shown references."""
+    """The redacted references of a turn. `labels` counts labels withheld from shown references."""
 
     shown: list[RedactedHostRef] = field(default_factory=list)
     items: list[RedactionItem] = field(default_factory=list)
@@ -307,9 +307,9 @@ class _References:
 def _references(turn: TranscriptTurn, rule: StateRule, view: View, most: int) -> _References:
     found = _References()
     for index, ref in enumerate(turn.host_refs):
-        meant = REFERENCES[ref.visibility][view]
-        level = min(meant, rule.references)
-        # The state is the stronger ground: it is named even where the reference's own visibility says the same.
+        by_visibility = REFERENCES[ref.visibility][view]
+        level = min(by_visibility, rule.references)
+        # The state is the stronger reason: report it even if the reference's own visibility gives the same result.
         by_state = rule.messages if level == rule.references else None
         if level is RefShown.NOTHING:
             reason = by_state or RedactionReason.HOST_REF_VISIBILITY

@@ -1,8 +1,7 @@
-"""References to secrets in a binding's configuration: which of its values must be some, by its provider's schema.
+"""References to secrets in a binding's configuration, located by the provider's JSON Schema.
 
-A provider marks a secret in its JSON Schema with `"secret": true`. Whatever the provider itself thinks of it, a value
-there is a reference (`env://NAME`, `file://PATH`) or nothing. Where a schema leaves open what a value is, any mark is
-one.
+A provider marks a secret in its schema with `"secret": true`. A value there must be a reference (`env://NAME`,
+`file://PATH`), whatever the provider would accept. If a schema has alternatives, a mark in any of them counts.
 """
 
 from __future__ import annotations
@@ -17,28 +16,28 @@ ENV, FILE = "env://", "file://"
 MARK = "secret"
 NO_REFERENCE = "takes a reference to a secret, never the secret itself: env://NAME or file://PATH"
 _ALTERNATIVES = ("anyOf", "oneOf", "allOf")
-# Longer names than any provider's are cut: they may be values.
+# Very long names are cut: they may be secret values in the wrong place.
 _MOST_NAME_CHARS = 64
 
 _Schemas = list[Mapping[str, Any]]
 
 
 def is_reference(value: object) -> bool:
-    """Whether it has the form of one; whether there is such a secret is found out when it is needed."""
+    """True if it has the form of a reference. The secret itself is read on first use."""
     if not isinstance(value, str) or not value.isprintable():
         return False
     return any(value.startswith(scheme) and len(value) > len(scheme) for scheme in (ENV, FILE))
 
 
 def check_references(schema: Mapping[str, Any], config: Mapping[str, Any]) -> None:
-    """`InvalidConfiguration` if something is given where a reference belongs, and is none. Never tells the value."""
+    """Raise `InvalidConfiguration` if a secret is not given by reference. The error never holds the value."""
     for path, value in secrets_in(schema, config):
         if not is_reference(value):
             raise InvalidConfiguration(f"config.{path}", NO_REFERENCE)
 
 
 def secrets_in(schema: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """What is given for the secrets of a configuration, by path, as `key`, `server.key` or `keys[1]`."""
+    """Yield the values of a configuration's secrets by path, such as `key`, `server.key` or `keys[1]`."""
     yield from _within("", config, _applying(schema, [schema]), schema)
 
 
@@ -60,7 +59,7 @@ def _within(path: str, value: object, schemas: _Schemas, root: Mapping[str, Any]
 
 
 def _of_name(schema: Mapping[str, Any], name: object) -> list[Any]:
-    """The schemas of one property."""
+    """Return the schemas of one property."""
     own, patterns = _mapping(schema.get("properties")), _mapping(schema.get("patternProperties"))
     found = [own[name]] if name in own else []
     found += [each for pattern, each in patterns.items() if re.search(pattern, str(name))]
@@ -68,7 +67,7 @@ def _of_name(schema: Mapping[str, Any], name: object) -> list[Any]:
 
 
 def _of_place(schema: Mapping[str, Any], place: int) -> list[Any]:
-    """The schemas of one entry of a list. Before `prefixItems` there were lists of `items`."""
+    """Return the schemas of one list entry. Older drafts have a list of `items` instead of `prefixItems`."""
     items = schema.get("items")
     first = schema.get("prefixItems") or (items if isinstance(items, list) else [])
     return [first[place]] if place < len(first) else [items, schema.get("additionalItems")]
@@ -78,10 +77,10 @@ def _mapping(value: object) -> Mapping[Any, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _applying(root: Mapping[str, Any], given: list[Any]) -> _Schemas:
-    """All that these schemas say of a value themselves: with what they refer to, and every alternative."""
+def _applying(root: Mapping[str, Any], schemas: list[Any]) -> _Schemas:
+    """Expand schemas by their references and all their alternatives."""
     found: _Schemas = []
-    waiting = list(given)
+    waiting = list(schemas)
     while waiting:
         schema = waiting.pop()
         if not isinstance(schema, Mapping) or any(schema is each for each in found):
@@ -95,11 +94,11 @@ def _applying(root: Mapping[str, Any], given: list[Any]) -> _Schemas:
 
 
 def _referred(root: Mapping[str, Any], pointer: object) -> Any:
-    """A schema elsewhere in the same document. If it is not there, nobody can say what is a secret."""
+    """Resolve a reference within the document. Raises if it is missing: a secret could not be recognized then."""
     found: Any = root
     if isinstance(pointer, str) and pointer.startswith("#"):
         for part in pointer[1:].split("/")[1:]:
             found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
         if isinstance(found, Mapping):
             return found
-    raise ProviderMisconfigured("the provider's schema refers to something that is not in it; see to the provider")
+    raise ProviderMisconfigured("the provider's schema has a $ref that is not in the schema; fix the provider")

@@ -1,4 +1,4 @@
-"""Documents that somebody gave to be searched: read once, kept as chunks, each a memory on the plane of resources."""
+"""Stored documents: read once and kept as chunks, each a memory on the `resource` plane."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from holdfast.domain.scope import Scope
 SHARED_OWNER = "shared"
 URI_SCHEME = "resource:"
 UNNAMED = "untitled"
-# No reader takes more.
+# No document reader accepts more.
 MAX_CONTENT_BYTES = 25 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What was read out of a file: its type, its title if it has one, and its text in pieces fit for search."""
+    """The content of a file: its type, its title if any, and its text in chunks for search."""
 
     media_type: str
     title: str | None
@@ -27,7 +27,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A document as it is kept. `sha256` and `bytes` are of the file as it was given; the file itself is not kept."""
+    """A stored document. `sha256` and `bytes` describe the original file, which is not stored."""
 
     id: ResourceId
     uri: str
@@ -43,7 +43,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class ResourceAdded:
-    """`reused` if the same file was in the same scope already: then nothing was written."""
+    """The result of adding a document. `reused` if the same file was already in the scope; then nothing was written."""
 
     resource: Resource
     reused: bool = False
@@ -58,5 +58,5 @@ class ResourcePage:
 
 
 def resource_uri(scope: Scope, resource_id: str) -> str:
-    """How a resource is named as a source: by whom it belongs to, and its id."""
+    """Return the URI that names a resource as a source: its owner and its id."""
     return f"{URI_SCHEME}{scope.subject or scope.agent or SHARED_OWNER}:{resource_id}"

@@ -1,4 +1,4 @@
-"""What the verbs answer."""
+"""Results of the library's methods."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """The answer of `add`: one id per given message, in order; None for one that was skipped without a record."""
+    """The result of `add`: one id per message, in order; None for one that was skipped and has no record."""
 
     turn_id: TurnId | None
     conversation: str
@@ -43,7 +43,7 @@ class Added:
 
 @dataclass(frozen=True, slots=True)
 class Flushed:
-    """The answer of `flush`: what was sealed, and the extraction that was queued for it."""
+    """The result of `flush`: the number of sealed messages, and the queued extraction jobs."""
 
     conversation: str
     messages: int
@@ -64,7 +64,7 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A message or memory that matches, with its score and what it rests on."""
+    """A message or memory that matches, with its score and evidence."""
 
     id: str
     kind: HitKind
@@ -89,7 +89,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """Why a given memory or message did not come: `rank` and `score` if it was a candidate at all."""
+    """The reason why a memory or message was not returned; `rank` and `score` if it was a candidate."""
 
     id: str
     reason: str
@@ -101,11 +101,11 @@ class Absence:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How one partition was searched: exactly, or by way of an approximate index.
+    """The search method of one partition: exact, or by an approximate index.
 
-    The index was built of `indexed` records; `unindexed` are those that came or changed since, and are compared one by
-    one. `index_recall` is the share of the nearest ten that it found of a sample when it was built. An exact search
-    has none of these, but a reason where the partition is large.
+    The index holds `indexed` records; `unindexed` ones were added or changed since, and are compared one by one.
+    `index_recall` is the share of the nearest ten that the index found for a sample when it was built. An exact search
+    has none of these, but a reason if the partition is large.
     """
 
     partition: str
@@ -120,10 +120,10 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A search, taken apart. `query` says how the query was understood, `ways` how each partition was searched.
+    """An explained search. `query` is the parsed query, `ways` the search method of each partition.
 
-    `recall` is the share of the hits of an exact search that an approximate one found too; None if all was exact, or
-    if there is too much to compare with.
+    `recall` is the share of an exact search's hits that an approximate one found too; None if all was exact, or if
+    there are too many records to compare.
     """
 
     query: dict[str, str]
@@ -137,7 +137,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """What a model may be shown: `message` is one labelled reference message, empty if nothing was found."""
+    """Memory for a model: `message` is one labelled reference message, empty if nothing was found."""
 
     hits: tuple[Hit, ...]
     message: str
@@ -154,7 +154,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Browsed:
-    """Some of the records, in the order that was asked for; `total` counts all that match."""
+    """Some records, in the requested order; `total` counts all that match."""
 
     items: tuple[Record, ...]
     total: int
@@ -168,10 +168,10 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """What the scope holds. `pending_vectors` are records whose vectors are to be made: those that can be found by
-    words, but not yet by meaning, and the `stale_vectors`, found by the vectors they have until these are made anew.
+    """Counts of a scope. `pending_vectors` are records that wait for vectors: those that are found by words only, and
+    the `stale_vectors`, found by their old vectors until new ones are made.
 
-    `approximate` is how many partitions have an approximate index; `users` are those of a whole space.
+    `approximate` counts partitions with an approximate index; `users` those of the whole space.
     """
 
     messages: int
@@ -189,13 +189,13 @@ class Stats:
 
     @property
     def without_vectors(self) -> int:
-        """How many are found by words only."""
+        """Number of records that are found by words only."""
         return self.pending_vectors - self.stale_vectors
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that `verify` found wrong."""
+    """A problem that `verify` found."""
 
     check: str
     problem: str
@@ -219,7 +219,7 @@ class Rebuilt:
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What a copy moved: records among all rows. `resumed` if it went on where an earlier one had stopped."""
+    """The result of a copy. `rows` include `records`. `resumed` if it continued an earlier copy that had stopped."""
 
     records: int
     rows: int
@@ -228,9 +228,9 @@ class Copied:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """A store as it is found, before anything in it is opened or changed.
+    """The state of a store, examined without opening or changing it.
 
-    `schema` is 0 where there is none yet, `newest` the one that this Holdfast makes. A store that is `unfinished` is
+    `schema` is 0 if there is none yet, `newest` the one that this Holdfast creates. A store is `unfinished` if it is
     the target of a copy that has not ended.
     """
 

@@ -1,6 +1,6 @@
-"""Where something belongs, and the partition that follows from it.
+"""Scopes, and the partition that a scope belongs to.
 
-On a write, a scope says where a record goes. On a read, each part that is given must match; a part that is not given
+On a write, the scope is where a record is stored. On a read, each part that is set must match; a part that is not set
 matches anything the grant allows.
 """
 
@@ -13,7 +13,7 @@ from enum import StrEnum
 from holdfast.errors import InvalidScope
 
 DEFAULT_SPACE = "default"
-EVERYWHERE = "*"  # no space of its own: all of them at once, for the store's own upkeep
+EVERYWHERE = "*"  # not a space: all of them at once, for maintenance of the store
 MAX_PART_CHARS = 256
 
 
@@ -25,7 +25,7 @@ class PartitionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Partition:
-    """The unit of statistics, postings and vectors: one subject's, else one agent's, else the space's shared one."""
+    """The unit of statistics, postings and vectors: of one subject, else of one agent, else shared in the space."""
 
     space: str
     kind: PartitionKind
@@ -53,7 +53,7 @@ class Scope:
 
     @property
     def partition(self) -> Partition:
-        """Where a record of this scope is kept."""
+        """The partition that stores records of this scope."""
         if self.subject is not None:
             return Partition(self.space, PartitionKind.SUBJECT, self.subject)
         if self.agent is not None:
@@ -61,19 +61,18 @@ class Scope:
         return Partition(self.space, PartitionKind.SHARED)
 
     def given(self) -> dict[str, str]:
-        """The parts that are given, by name."""
+        """Return the parts that are set, by name."""
         return {name: value for name in SCOPE_PARTS if (value := getattr(self, name)) is not None}
 
     @property
     def thread(self) -> Scope:
-        """The conversation itself, whatever run or issue is at hand."""
+        """The scope of the conversation itself, without run and issue."""
         return replace(self, run=None, issue=None)
 
     def covers(self, other: Scope) -> bool:
-        """Whether each part given here is the same there.
+        """True if `other` is equal in each part that is set here.
 
-        Subject and agent are not compared: they choose the partitions that are read, of which the shared one belongs
-        to no subject.
+        Subject and agent are not compared: they select the partitions to read, and the shared one has no subject.
         """
         return self.space == other.space and all(
             getattr(self, name) in (None, getattr(other, name)) for name in FILTER_PARTS
@@ -81,13 +80,13 @@ class Scope:
 
 
 SCOPE_PARTS = tuple(field.name for field in fields(Scope))
-# What tells one conversation from another. Runs and issues come and go within one.
+# The parts that identify a conversation. It can span several runs and issues.
 CONVERSATION_PARTS = ("conversation", "app", "project", "channel", "namespace")
 FILTER_PARTS = ("app", "project", "channel", "conversation", "run", "issue", "namespace")
 
 
 def could_be_part(value: str | None) -> bool:
-    """Whether a name that was given elsewhere could stand in a scope, and so be asked for."""
+    """True if a name from elsewhere is valid in a scope, so that a query can ask for it."""
     if value is None:
         return False
     try:
@@ -104,6 +103,6 @@ def check_part(name: str, value: object) -> None:
         raise InvalidScope(name, "is empty; leave it out or give it a value")
     if len(value) > MAX_PART_CHARS:
         raise InvalidScope(name, f"has {len(value)} characters; at most {MAX_PART_CHARS} are allowed")
-    # Whatever can be printed holds neither, and nearly every name can.
+    # Fast path: a printable string holds neither.
     if not value.isprintable() and any(unicodedata.category(char) in ("Cc", "Cs") for char in value):
         raise InvalidScope(name, "holds control characters or lone surrogates; remove them")

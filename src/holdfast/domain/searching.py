@@ -1,4 +1,4 @@
-"""What a search asks for and what it answers with; and the approximate index that a large partition may have."""
+"""Options and results of a search, and the approximate index that a large partition may have."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from holdfast.domain.ranking import FloatArray, HalfArray, IntArray
 from holdfast.domain.results import HitKind, Way
 from holdfast.domain.transcript import Role
 
-# What a query means: a vector made beforehand, what makes one of a text at once, or nothing.
+# The vector of a query: made beforehand, a function that makes it from a text, or none.
 QueryVector: TypeAlias = FloatArray | Callable[[str], FloatArray] | None
 
 
 class Method(StrEnum):
-    """What a search ranks by: words, meaning and hints together; words alone; or meaning alone."""
+    """The ranking of a search: words, meaning and hints together; words alone; or meaning alone."""
 
     HYBRID = "hybrid"
     KEYWORD = "keyword"
@@ -27,7 +27,7 @@ class Method(StrEnum):
 
 
 class Order(StrEnum):
-    """By which time records are put in order. A memory was said when it was recorded."""
+    """The time to order records by. A memory counts as said when it was recorded."""
 
     SAID = "said"
     RECORDED = "recorded"
@@ -35,10 +35,10 @@ class Order(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a search asks for, besides the words. Times of None mean now and always.
+    """Options of a search, besides the query text. `as_of` None means now, other times None mean unbounded.
 
-    `condition` decides what the search sees at all, like the scope: nothing outside it moves a score. `radius` is the
-    least cosine of a record's own text with the query; a record without a vector is outside every radius.
+    `condition` limits the records that the search sees, like the scope: others do not affect any score. `radius` is
+    the least cosine of a record's own text with the query; a record without a vector is outside every radius.
     """
 
     top_k: int = 10
@@ -60,7 +60,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class ListFilter:
-    """Which records a list holds. `unsealed`: only messages that no flush has sealed."""
+    """Filter of a list. `unsealed`: only messages that no flush has sealed."""
 
     kind: HitKind | None = None
     planes: frozenset[Plane] | None = None
@@ -74,7 +74,7 @@ class ListFilter:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A candidate: its number, score, and per part of the ranking its raw value, normalized value and weight."""
+    """A candidate: its number, its score, and its raw value, normalized value and weight per ranking part."""
 
     number: int
     score: float
@@ -83,12 +83,11 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Best first. `target` is the record that an explanation asked about, with its rank, if it was a candidate.
+    """Ranked candidates, best first. `target` is the record that an explanation asked about, with its rank, if it was a
+    candidate; `why_absent` is the reason why it could not be returned, whatever its rank.
 
-    `why_absent` says why that record could not come, whatever its rank.
-
-    `ways` says how each partition was searched. Where one was searched approximately, an explanation says which share
-    of the best an exact search would have found too: `recall`, None if that was not measured.
+    `ways` are the search methods of the partitions. If one was approximate, an explanation has `recall`: the share of
+    the best that an exact search would have found too; None if not measured.
     """
 
     best: Sequence[Scored]
@@ -101,7 +100,7 @@ class Ranked:
 
 
 class VectorBlock(NamedTuple):
-    """Pieces of records, embedded: float16, the rows of one record together and in order, and whose each row is."""
+    """Embedded pieces of records: float16, rows of a record adjacent and in order; `numbers` has each row's record."""
 
     numbers: IntArray
     rows: HalfArray
@@ -109,10 +108,10 @@ class VectorBlock(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NearestState:
-    """An approximate index of one partition's vectors of one embedder.
+    """State of the approximate index of one partition's vectors of one embedder.
 
-    It holds what had changed up to `change`; an index that the store itself keeps up to date is `live`, and holds
-    everything. `recall` is the share of the nearest ten that it found of a sample, when it was built.
+    It holds changes up to `change`; a `live` index is kept up to date by the store and holds everything. `recall` is
+    the share of the nearest ten that it found for a sample when it was built.
     """
 
     records: int
@@ -123,17 +122,17 @@ class NearestState:
 
 
 class Nearest(Protocol):
-    """An approximate index that can be asked, for as long as its reader lives."""
+    """A queryable approximate index, valid as long as its reader."""
 
     @property
     def state(self) -> NearestState: ...
 
     def ask(self, vector: FloatArray, limit: int, depth: int) -> Callable[[], IntArray]:
-        """The numbers of about `limit` records, nearest first, each once. Some may be gone or changed since.
+        """Find the numbers of about `limit` records, nearest first, each once. Some may be gone or changed since.
 
-        What is returned tells them when it is called: until then, a server looks for them. `depth` says how widely they
-        are looked for: more finds more of the nearest, and takes longer.
+        Returns a function that waits for the result; meanwhile a server searches. A larger `depth` finds more of the
+        nearest, and takes longer.
         """
 
     def vectors(self, numbers: IntArray) -> VectorBlock:
-        """Those that the index holds of these records, none of which is named twice."""
+        """Return the vectors that the index holds of these records. `numbers` must be unique."""

@@ -1,4 +1,4 @@
-"""A key, kept where nothing shows it by accident: not in a representation, a log, an error or a pickle."""
+"""A wrapper for keys that never shows them by accident: not in a repr, a log, an error or a pickle."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from holdfast.errors import InvalidInput
 
 
 class Secret:
-    """A key. Only `revealed` tells it, at the place that sends it."""
+    """A key. Only `reveal` returns it, for the code that sends it."""
 
     __slots__ = ("_value",)
 
@@ -18,7 +18,7 @@ class Secret:
         if not value.strip():
             raise InvalidInput(field, "is empty; leave it out or give it a value")
         if not value.isascii() or not value.isprintable() or " " in value:
-            raise InvalidInput(field, "may hold printable ASCII characters only, and no spaces; look for a slip in it")
+            raise InvalidInput(field, "may hold printable ASCII characters only, and no spaces; check it for typos")
         self._value = value
 
     def revealed(self) -> str:
@@ -28,4 +28,4 @@ class Secret:
         return "Secret(***)"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a key is not pickled; give it again at the other end")
+        raise TypeError("a key cannot be pickled; pass it to the other process by other means")

@@ -1,4 +1,4 @@
-"""An agent's sessions: what was said in them, and what happened beside it."""
+"""Sessions of an agent: their messages and other events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class NewEvent:
-    """Something that happened in a session. What is not `context_visible` is never shown to a model, nor searched."""
+    """An event to append to a session. Without `context_visible` it is never shown to a model, nor searched."""
 
     kind: str
     content: str = ""
@@ -25,7 +25,7 @@ class NewEvent:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """`number` counts from 1 within the session."""
+    """An event of a session. `number` counts from 1 within the session."""
 
     number: int
     session_id: str
@@ -40,7 +40,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
-    """`title` is the beginning of the first thing that the user said; `messages` counts what was said."""
+    """A session in a list. `title` is the beginning of the user's first message; `messages` counts all messages."""
 
     id: str
     title: str
@@ -51,7 +51,7 @@ class SessionSummary:
 
 @dataclass(frozen=True, slots=True)
 class SessionHit:
-    """A message of a session that matches, with what was said around it (without the message itself), in order."""
+    """A matching message of a session. `around` are its neighbours in order, without the message itself."""
 
     session_id: str
     number: int

@@ -1,7 +1,7 @@
-"""What was captured, as the engine keeps it: the source, a summary and whatever was noted, in a record's metadata.
+"""Capture metadata: the source, the summary and the entries of a capture, encoded in a record's metadata.
 
-The engine's metadata are texts by name. What a capture says besides stands under names that begin with `holdfast.`,
-which callers may not use themselves; texts keep their own names, so that they read the same through every door.
+The engine's metadata are texts by name. The rest of a capture is stored under names with the prefix `holdfast.`, which
+callers may not use. Text entries keep their own names, so that they read the same through every interface.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from holdfast.errors import InvalidInput
 RESERVED = "holdfast."
 _SOURCE, _SUMMARY, _OTHER = f"{RESERVED}source", f"{RESERVED}summary", f"{RESERVED}json"
 MAX_PROVENANCE_CHARS = 256
-# What tells one object of a kind from another.
+# The fields that identify an object of a kind.
 _NAMES = ("issue_id", "comment_id", "document_key", "run_id", "activity_id", "external_ref")
 
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """What stands beside a record's text."""
+    """The data of a capture besides its text."""
 
     source: SourceRef | None = None
     summary: str | None = None
@@ -37,12 +37,12 @@ class Noted:
 
 
 def kept(noted: Noted) -> dict[str, str]:
-    """As the engine keeps it; `InvalidInput` if it cannot."""
+    """Encode as metadata of the engine; raises `InvalidInput` if that is not possible."""
     found: dict[str, str] = {}
     other: dict[str, Any] = {}
     for name, value in noted.metadata.items():
         if not isinstance(name, str) or name.startswith(RESERVED):
-            raise InvalidInput("metadata", f"{name!r:.60} cannot be the name of an entry; {RESERVED} is reserved")
+            raise InvalidInput("metadata", f"{name!r:.60} cannot be the name of an entry: {RESERVED} is reserved")
         if isinstance(value, str):
             found[name] = value
         else:
@@ -63,14 +63,14 @@ def _json(value: Any) -> str:
     try:
         made = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=True)
     except (TypeError, ValueError, RecursionError):
-        raise InvalidInput("metadata", "holds something that cannot be written as JSON") from None
+        raise InvalidInput("metadata", "holds a value that cannot be encoded as JSON; remove it") from None
     if len(made) > MAX_METADATA_CHARS:
         raise InvalidInput("metadata", f"takes {len(made):,} characters as JSON; at most {MAX_METADATA_CHARS:,} fit")
     return made
 
 
 def noted_in(metadata: Mapping[str, str]) -> Noted:
-    """What stands in a record's metadata, whoever wrote it: what is not ours to read is left out."""
+    """Decode a record's metadata. Any caller may have written it, so what cannot be decoded is left out."""
     if not metadata:
         return _NOTHING
     found: dict[str, Any] = {name: value for name, value in metadata.items() if not name.startswith(RESERVED)}
@@ -92,29 +92,29 @@ def _object(text: str | None) -> dict[str, Any]:
 
 
 def _finite(written: str) -> float:
-    """What is no finite number cannot be passed on as JSON."""
+    """Refuse non-finite numbers, which cannot be encoded as JSON."""
     if not math.isfinite(found := float(written)):
         raise ValueError(written)
     return found
 
 
 def _source(text: str | None) -> SourceRef | None:
-    """Anybody may have written it, through another door: what is no source would break whoever is shown it."""
-    given = _object(text)
+    """Decode a source, or None. It may be forged through another interface, so each part is checked."""
+    parts = _object(text)
     try:
-        found = SourceRef(SourceKind(given.pop("kind")), **given)
+        found = SourceRef(SourceKind(parts.pop("kind")), **parts)
     except (KeyError, TypeError, ValueError):
         return None
-    return found if all(isinstance(value, str) for value in given.values()) else None
+    return found if all(isinstance(value, str) for value in parts.values()) else None
 
 
 def matches(noted: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Whether each entry that is asked for is there, and the same."""
+    """True if each wanted entry is present and equal."""
     return all(name in noted and noted[name] == value for name, value in wanted.items())
 
 
 def provenance(source: SourceRef) -> str | None:
-    """The source as one text, the same for everything that came from it; None for what somebody just said."""
+    """Return the source as one text, equal for everything from it; None for a manual note or a source without ids."""
     names = [value for name in _NAMES if (value := getattr(source, name)) is not None]
     if source.kind is SourceKind.MANUAL_NOTE or not names:
         return None
@@ -125,10 +125,10 @@ def provenance(source: SourceRef) -> str | None:
 
 
 def capture_id(source: SourceRef, idempotency_id: str | None, text: str) -> str | None:
-    """What a captured message is known by, so that capturing it again adds nothing.
+    """Return the deduplication key of a captured message, so that capturing it again adds nothing.
 
-    With an id, that: another text under it is a conflict. Without one, a source that names its object and the text: a
-    comment that was edited is said anew. None if nothing tells one capture from another.
+    It is made from the idempotency id if there is one: another text under it is a conflict. Otherwise it is made from
+    the source and the text: an edited comment is a new message. None if the source identifies no object.
     """
     if idempotency_id is not None:
         return _digest("id", checked_text(idempotency_id, "idempotency_id"))
@@ -141,20 +141,20 @@ def _digest(*parts: str) -> str:
 
 
 def captured_text(payload: SourcePayload) -> str:
-    """What is kept of a payload: its text, else its object as JSON."""
+    """Return the text to store for a payload: its text, else its object as JSON."""
     if payload.text is not None:
         return checked_text(payload.text, "payload.text")
     if not payload.object:
-        raise InvalidInput("payload", "holds neither text nor object; there is nothing to capture")
+        raise InvalidInput("payload", "holds neither text nor object; give one of them")
     try:
         written = json.dumps(payload.object, ensure_ascii=False, allow_nan=False, indent=1)
     except (TypeError, ValueError, RecursionError):
-        raise InvalidInput("payload.object", "holds something that cannot be written as JSON") from None
+        raise InvalidInput("payload.object", "holds a value that cannot be encoded as JSON; remove it") from None
     return checked_text(written, "payload.object")
 
 
 def conversation_of(scope: Scope) -> str:
-    """The thread that a capture belongs to: the session's, else the run's or the issue's own."""
+    """Return the conversation of a capture: the session's, else one of the run or of the issue."""
     if scope.conversation is not None:
         return scope.conversation
     for kind in ("run", "issue"):

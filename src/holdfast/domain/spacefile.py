@@ -1,7 +1,7 @@
-"""A whole space as a file: a line of JSON each for the header, every record, and the trailer that proves the rest.
+"""The file format of an exported space: JSON lines for the header, every record, and a trailer with checksums.
 
-The trailer's `sha256` is of every byte before it. The content fingerprint is of the records alone, so that two exports
-of the same content have the same one, whenever and from whichever store they were made.
+The trailer's `sha256` covers every byte before it. The content fingerprint covers the records only, so that two exports
+of the same content have the same one, whatever their time and store.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FORMAT = "holdfast_space"
 VERSION = 1
 MAX_LINE_BYTES = 256 * 1024 * 1024
 MAX_HEADER_BYTES = 64 * 1024
-_KINDS = ("turn", "memory", "resource", "alias")  # in the order in which they stand in a file
+_KINDS = ("turn", "memory", "resource", "alias")  # in the order of the file
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Header:
 
 @dataclass(slots=True)
 class Writer:
-    """Makes the lines, one after another, and keeps the sums."""
+    """Makes the lines in order, and keeps the checksums and counts."""
 
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_KINDS, 0))
     size_bytes: int = 0
@@ -79,7 +79,7 @@ class Writer:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """A file that was read to its end and found whole."""
+    """The header and totals of a valid file."""
 
     header: Header
     counts: dict[str, int]
@@ -91,9 +91,9 @@ class Verified:
 
 
 def verified(lines: Iterable[bytes], target_space: str) -> Verified:
-    """Read everything and take in nothing; `InvalidSnapshot` names the line that is wrong.
+    """Validate a file without importing it; raises `InvalidSnapshot` that names the wrong line.
 
-    Records are not only counted and summed but built, as they would be for that space: what passes here can be stored.
+    Records are not only counted and hashed but built, as for that space: what passes here can be stored.
     """
     everything, content = hashlib.sha256(), hashlib.sha256()
     counts = dict.fromkeys(_KINDS, 0)
@@ -102,7 +102,7 @@ def verified(lines: Iterable[bytes], target_space: str) -> Verified:
     sha256, last = "", 0
     for number, line in enumerate(lines, 1):
         if trailer is not None:
-            raise InvalidSnapshot(f"line {number}", "stands after the trailer; the file is damaged")
+            raise InvalidSnapshot(f"line {number}", "is after the trailer; the file is damaged, export it again")
         value = _parsed(line, number)
         if header is None:
             header = _header(value)
@@ -116,17 +116,17 @@ def verified(lines: Iterable[bytes], target_space: str) -> Verified:
             content.update(line)
         everything.update(line)
     if header is None or trailer is None:
-        problem = "has no trailer; it was cut off" if header else "is empty"
-        raise InvalidSnapshot("file", f"{problem}, export it again")
-    wanted = {"counts": counts, "content_fingerprint": content.hexdigest(), "sha256": sha256, "type": "trailer"}
-    if trailer != wanted:
-        wrong = next(name for name in (*wanted, *trailer) if trailer.get(name) != wanted.get(name))
-        raise InvalidSnapshot(wrong, "does not agree with the content; the file is damaged, export it again")
+        problem = "has no trailer, so it is incomplete" if header else "is empty"
+        raise InvalidSnapshot("file", f"{problem}; export it again")
+    expected = {"counts": counts, "content_fingerprint": content.hexdigest(), "sha256": sha256, "type": "trailer"}
+    if trailer != expected:
+        wrong = next(name for name in (*expected, *trailer) if trailer.get(name) != expected.get(name))
+        raise InvalidSnapshot(wrong, "does not match the content; the file is damaged, export it again")
     return Verified(header, counts, content.hexdigest())
 
 
 def is_header(line: bytes) -> bool:
-    """Whether this is how an exported space begins, of whichever version."""
+    """True if this is the first line of an exported space, of any version."""
     try:
         value = _parsed(line, 1)
     except InvalidSnapshot:
@@ -135,7 +135,7 @@ def is_header(line: bytes) -> bool:
 
 
 def records(lines: Iterable[bytes], target_space: str) -> Iterator[Archived]:
-    """The records of a file that was verified."""
+    """Yield the records of a verified file."""
     for number, line in enumerate(lines, 1):
         value = _parsed(line, number)
         if value.get("type") not in ("header", "trailer"):
@@ -144,19 +144,19 @@ def records(lines: Iterable[bytes], target_space: str) -> Iterator[Archived]:
 
 def _parsed(line: bytes, number: int) -> dict[str, Any]:
     if not line.endswith(b"\n"):
-        raise InvalidSnapshot(f"line {number}", "does not end; the file was cut off, export it again")
+        raise InvalidSnapshot(f"line {number}", "has no line end; the file is incomplete, export it again")
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise InvalidSnapshot(f"line {number}", "is not a JSON object; this is no exported space, or it is damaged")
+        raise InvalidSnapshot(f"line {number}", "is not a JSON object; this is not an exported space, or is damaged")
     return value
 
 
 def _header(value: dict[str, Any]) -> Header:
     if value.get("type") != "header" or value.get("format") != FORMAT:
-        raise InvalidSnapshot("format", f"this is no exported space: its first line does not say {FORMAT}")
+        raise InvalidSnapshot("format", f"this is not an exported space: its first line does not have {FORMAT}")
     if value.get("version") != VERSION or isinstance(value["version"], bool):
         raise InvalidSnapshot("version", f"must be {VERSION}, not {value.get('version')!r:.40}; use a newer Holdfast")
     try:
@@ -175,7 +175,7 @@ def _record(value: dict[str, Any], number: int, space: str, header: Header) -> s
         problem = error
     else:
         if not header.include_private and is_private(found):
-            raise InvalidSnapshot(f"line {number}", "is private, and the header says that nothing is")
+            raise InvalidSnapshot(f"line {number}", "is private, but the header says include_private is false")
         return str(value["type"])
     raise InvalidSnapshot(f"line {number}, {problem.field}", problem.problem)
 
@@ -183,5 +183,5 @@ def _record(value: dict[str, Any], number: int, space: str, header: Header) -> s
 def _in_order(kind: str, last: int, number: int) -> int:
     place = _KINDS.index(kind)
     if place < last:
-        raise InvalidSnapshot(f"line {number}", f"a {kind} stands after a {_KINDS[last]}; the file is damaged")
+        raise InvalidSnapshot(f"line {number}", f"a {kind} comes after a {_KINDS[last]}; the file is damaged")
     return place

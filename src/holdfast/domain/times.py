@@ -1,4 +1,4 @@
-"""Moments: aware, in UTC, as microseconds since the epoch where they are stored or computed with."""
+"""Timestamps: aware and in UTC; stored and computed with as microseconds since the epoch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 # 1973 in milliseconds, and the year 5138 in seconds.
 _LEAST_MILLISECONDS = 10**11
-# The last day of the calendar is left out: there must be room after a moment.
+# The last day of the calendar is excluded, so that adding to a timestamp cannot overflow.
 _MOST_MILLISECONDS = (datetime(9999, 12, 31, tzinfo=UTC) - EPOCH) // timedelta(milliseconds=1)
 
 
@@ -23,7 +23,7 @@ def from_micros(micros: int) -> datetime:
 
 
 def checked_time(value: object, field: str) -> datetime:
-    """A moment from a datetime or an ISO 8601 text. Without a zone it is read as UTC.
+    """Parse a datetime or an ISO 8601 text. Without a zone it is read as UTC.
 
     Bare numbers are refused: seconds and milliseconds cannot be told apart.
     """
@@ -44,7 +44,7 @@ def checked_time(value: object, field: str) -> datetime:
 
 
 def checked_milliseconds(value: object, field: str) -> datetime:
-    """A moment from whole milliseconds since 1970. What looks like seconds is refused, except 0, the beginning."""
+    """Parse integer milliseconds since 1970. Values that look like seconds are refused, except 0."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise InvalidTimestamp(field, f"expected whole milliseconds since 1970, got {type(value).__name__}")
     if 0 < value < _LEAST_MILLISECONDS:

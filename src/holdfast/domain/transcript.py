@@ -1,4 +1,4 @@
-"""What was said: turns of messages, in order, with attribution. Evidence, not yet truth."""
+"""Messages: ordered turns with attribution. Evidence, not yet truth."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A message that is to be added."""
+    """A message to add."""
 
     text: str
     sender: str | None = None
@@ -50,10 +50,10 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message as it is stored. `position` counts within its conversation, from 0.
+    """A stored message. `position` counts within its conversation, from 0.
 
-    With `superseded_at`, a memory took its place then: it is what was said all the same, but no longer searched. It has
-    the status of its turn, and a plane only where what it rests on is private.
+    With `superseded_at`, a memory replaced it at that time: it is kept, but no longer searched. It has the status of
+    its turn, and a plane only if its authority is private.
     """
 
     id: MessageId
@@ -74,7 +74,7 @@ class Message:
 
     @property
     def revision(self) -> int:
-        """Its first and only one: what was said is never rewritten."""
+        """Always 1: messages are never rewritten."""
         return 1
 
 

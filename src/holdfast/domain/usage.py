@@ -1,7 +1,7 @@
-"""What a provider says that a call took, made fit to be counted.
+"""Validation of the usage that a provider reports for a call.
 
-A figure that cannot be believed is left out, and the entry says so: its `details` name the field under `NOTES`. Nothing
-here raises, whatever is given: the call that it is about was made, and its answer is good.
+An implausible figure is left out, and the entry's `details` name the field under `NOTES`. Nothing here raises: the call
+was made, and its response is good.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from holdfast.domain.contract import AttributionMode, BillingType, Usage
 
 NOTES = "holdfast_notes"
 DEFAULT_CURRENCY = "USD"
-MAX_ENTRIES = 32  # of one answer
+MAX_ENTRIES = 32  # of one response
 MAX_TOKENS = 10**9
 MAX_CENTS = 10**8
 MAX_NAME_CHARS = 128
@@ -28,22 +28,22 @@ MAX_DETAIL_CHARS = 200
 _MOST_DIGITS = 50
 _MOST_MILLISECONDS = 86_400_000.0
 _CURRENCY = re.compile("[A-Z]{3}", re.ASCII)
-# Control characters and what turns text around.
+# Control characters, and format characters such as those that reverse text.
 _UNSHOWABLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 E = TypeVar("E", bound=StrEnum)
 
 
 def is_currency(value: object) -> bool:
-    """Three capital letters, as ISO 4217 has them."""
+    """True if the value is three capital letters, as in ISO 4217."""
     return type(value) is str and _CURRENCY.fullmatch(value) is not None
 
 
 def checked_usage(given: object, provider: str) -> tuple[Usage, ...]:
-    """The usage of one answer, as far as it can be counted. What is no `Usage` at all is left out.
+    """Return the usage of one response, as far as it can be counted. Entries that are no `Usage` are left out.
 
-    `provider` is whom it is put down to where it does not say. Only values of the very types that are expected count:
-    what else behaves like them may behave differently the next time.
+    `provider` is the default where an entry names none. Types must match exactly: a subclass may behave differently
+    the next time it is read.
     """
     entries: list[object] = list(given) if type(given) in (tuple, list) else []  # type: ignore[call-overload]
     known = [entry for entry in entries if type(entry) is Usage]
@@ -52,7 +52,7 @@ def checked_usage(given: object, provider: str) -> tuple[Usage, ...]:
 
 @dataclass(slots=True)
 class _Notes:
-    """What was left out, by field, in words of ours: nothing that was given is repeated."""
+    """Validates fields and collects a note for each one left out. Notes never repeat the given value."""
 
     said: list[str] = field(default_factory=list)
 
@@ -73,7 +73,7 @@ class _Notes:
     def cents(self, value: object) -> Decimal | None:
         if value is None:
             return None
-        # Written out, a float is the decimal that whoever made it meant.
+        # The repr of a float is the decimal that the provider meant.
         amount = Decimal(repr(value)) if type(value) is float else Decimal(value) if type(value) is int else value
         if type(amount) is Decimal and amount.is_finite() and 0 <= amount <= MAX_CENTS and _is_short(amount):
             return amount if amount else Decimal(0)
@@ -97,13 +97,13 @@ class _Notes:
         return otherwise
 
     def details(self, value: object) -> dict[str, Any]:
-        """The first few that are single values. Somebody's words are no detail of what a call took."""
+        """Return the first few entries that are scalars. Long text is not a detail of usage."""
         if not isinstance(value, dict):
             self.said.append("details: not a mapping")
             return {}
-        kept = {name: each for name, each in list(dict.items(value))[: 4 * MAX_DETAILS] if _is_detail(name, each)}
-        kept.pop(NOTES, None)
-        first = dict(list(kept.items())[:MAX_DETAILS])
+        scalars = {name: each for name, each in list(dict.items(value))[: 4 * MAX_DETAILS] if _is_detail(name, each)}
+        scalars.pop(NOTES, None)
+        first = dict(list(scalars.items())[:MAX_DETAILS])
         if len(first) < dict.__len__(value) - dict.__contains__(value, NOTES):
             self.said.append(f"details: more than {MAX_DETAILS}, or not single values")
         return first
@@ -113,7 +113,7 @@ def _checked(entry: Usage, provider: str) -> Usage:
     notes = _Notes()
     cents, currency = notes.cents(entry.cost_cents), entry.currency
     if not is_currency(currency):
-        # How much it was, nobody can say.
+        # Without a currency the amount is meaningless.
         notes.said.append("currency: not three capital letters; the cost is left out")
         cents, currency = None, DEFAULT_CURRENCY
     named = notes.name("provider", entry.provider)
@@ -151,7 +151,7 @@ def _is_detail(name: object, value: object) -> bool:
 
 
 def _is_short(amount: Decimal) -> bool:
-    """Few enough digits to be kept as they are."""
+    """True if the amount has few enough digits to be stored exactly."""
     _, digits, exponent = amount.as_tuple()
     return not amount or (len(digits) <= _MOST_DIGITS and int(exponent) >= -_MOST_DIGITS)
 
@@ -161,7 +161,7 @@ def _is_shown(text: str) -> bool:
 
 
 def mode_of(usages: Iterable[Usage]) -> AttributionMode | None:
-    """On whose account a call is that took all of these: the heaviest of them. None if nobody said anything."""
+    """Return the attribution of a call with these usages: the heaviest of theirs; None if there are none."""
     modes = {AttributionMode.BILLED_DIRECTLY if billed(usage) else usage.attribution_mode for usage in usages}
     return next((mode for mode in _HEAVIEST_FIRST if mode in modes), None)
 
@@ -176,8 +176,9 @@ _METERED = (BillingType.METERED_API, BillingType.SUBSCRIPTION_OVERAGE)
 
 
 def billed(usage: Usage) -> bool:
-    """Whether a call is to be in the ledger by itself: metered, or reported with what it cost, and on nobody else's
-    account. Whose it is and how it is paid for may be left out; what was spent is not to be missing for that.
+    """True if a call gets a cost event of its own: metered or reported with a cost, and not on another account.
+
+    A provider may leave out the attribution and the billing type; the money must be counted all the same.
     """
     if usage.attribution_mode is not AttributionMode.UNTRACKED:
         return usage.attribution_mode is AttributionMode.BILLED_DIRECTLY

@@ -1,6 +1,6 @@
-"""Who may come in from outside: users, agents and operators of a space, each with one key.
+"""Credentials of a space: users, agents and operators, each with one key.
 
-Only the key's digest is ever kept.
+Only the digest of a key is stored.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from holdfast.domain.scope import check_part
 from holdfast.errors import AccessDenied, InvalidInput
 
 KEY_PREFIX = "uk_"
-# By its key's first letters one sees what kind of credential it is.
+# The prefix of a key shows the kind of its credential.
 KEY_PREFIXES = {ActorKind.USER: KEY_PREFIX, ActorKind.AGENT: "ak_", ActorKind.OPERATOR: "ok_"}
-# What each kind can be made for; the first is what an agent or operator gets that asks for none. A user who asks for
-# none may do all that users may.
+# The roles that each kind can have. The first is the default of agents and operators. A user without a role may do all
+# that users may.
 ROLES: Mapping[ActorKind, tuple[Role, ...]] = {
     ActorKind.USER: (Role.MEMBER, Role.READER),
     ActorKind.AGENT: (Role.MEMBER, Role.CURATOR, Role.READER),
@@ -29,8 +29,8 @@ MAX_SUBJECTS = 100
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Whoever has a key: a user speaks for the subject of its id, in its space; an agent for itself and for the
-    subjects that are mounted on it; an operator for the space. One with `revoked_at` has no key that is good.
+    """The owner of a key: a user acts for the subject of the same id in its space, an agent for itself and for its
+    mounted subjects, an operator for the space. With `revoked_at` set, its key is no longer valid.
     """
 
     id: str
@@ -49,7 +49,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """What became of asking for a user. `key` is told this once, and only if a new one was made."""
+    """The result of creating a user. `key` is shown only here, and only if a new one was made."""
 
     user: User
     key: str | None = field(default=None, repr=False)
@@ -66,46 +66,49 @@ class UserPage:
 
 
 def key_digest(key: str) -> bytes:
-    """What is kept of a key. It is long and random, so one round of a plain digest keeps it secret."""
+    """Return the digest that is stored for a key. Keys are long and random, so one round of SHA-256 is enough."""
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
 
 
 def checked_kind(kind: object) -> ActorKind:
     if not isinstance(kind, ActorKind) or kind not in ROLES:
-        raise InvalidInput("kind", f"must be one of {', '.join(ROLES)}: {str(kind)!r:.40} gets no key")
+        raise InvalidInput("kind", f"must be one of {', '.join(ROLES)}: {str(kind)!r:.40} cannot have a key")
     return kind
 
 
 def checked_role(kind: ActorKind, role: object) -> Role | None:
-    """A role that this kind can have; None leaves it as it is, or as it is at first."""
+    """Return the role if this kind can have it. None keeps the current role, or the default for a new user."""
     if role is not None and (not isinstance(role, Role) or role not in ROLES[kind]):
         raise InvalidInput("role", f"{kind}s are one of {', '.join(ROLES[kind])}, not {role!s:.40}")
     return role
 
 
 def checked_subjects(kind: ActorKind, subjects: object) -> frozenset[str] | None:
-    """Whom an agent may also speak for. A user speaks for itself, an operator for the space."""
+    """Return the subjects that an agent may also act for. Users and operators have none."""
     if subjects is None:
         return None
-    # In a text, every part of a name would be found.
+    # A string would pass as a collection: `in` would match every part of a name.
     if not isinstance(subjects, frozenset):
         raise InvalidInput("subjects", f"expected a set of names, got {type(subjects).__name__}")
     if subjects and kind is not ActorKind.AGENT:
-        raise InvalidInput("subjects", f"are mounted on agents; {kind}s have none: leave them out")
+        raise InvalidInput("subjects", f"can be mounted on agents only; leave them out for {kind}s")
     if len(subjects) > MAX_SUBJECTS:
-        raise InvalidInput("subjects", f"are {len(subjects)}; at most {MAX_SUBJECTS} can be mounted on one agent")
+        raise InvalidInput("subjects", f"has {len(subjects)} names; at most {MAX_SUBJECTS} can be mounted on one agent")
     for subject in subjects:
         check_part("subjects", subject)
     return subjects
 
 
 def require_manager(actor: Actor, kind: ActorKind, user_id: str, *, new: bool) -> None:
-    """Only an operator without walls makes operators. One of a company may change or revoke its own key alone."""
+    """Raise `AccessDenied` if `actor` may not manage this user.
+
+    Only an operator without a space makes operators. An operator of a company may change or revoke its own key only.
+    """
     if kind is not ActorKind.OPERATOR or actor.space is None:
         return
     itself = actor.kind is ActorKind.OPERATOR and actor.id == user_id and not new
     if not itself:
         raise AccessDenied(
-            f"{actor.kind} {actor.id!r} is of one company, and may not make or change its operators;"
+            f"{actor.kind} {actor.id!r} belongs to one company and may not create or change its operators;"
             " use the operator's token, or the command line beside the store"
         )

@@ -1,4 +1,4 @@
-"""Who may ask for which view of a transcript. What a view then shows is decided in `redaction.py`."""
+"""Access to the views of a transcript. The content of each view is decided in `redaction.py`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _OWNED_BY = {ActorKind.USER: PartitionKind.SUBJECT, ActorKind.AGENT: PartitionKi
 
 
 def check_view(actor: Actor, view: View, partition: Partition) -> None:
-    """`AccessDenied` unless this actor may see the partition's transcripts so.
+    """Raise `AccessDenied` unless this actor may use the view on the partition's transcripts.
 
-    The raw view is its owner's: the user or agent whose partition it is. What belongs to the whole space, or to a
-    person who is not calling, is seen raw by nobody but an operator without walls, who could read the store itself.
+    The raw view is for the owner of the partition: a user or an agent. Raw transcripts of the whole space, or of
+    another person, are only for an operator without a space, who could read the store itself.
     """
     if view is View.RAW_OWNER_ONLY and not (owns(actor, partition) or runs_the_store(actor)):
         raise AccessDenied(f"{actor.kind} {actor.id!r} may not see this transcript raw; ask for another view")
@@ -23,10 +23,10 @@ def check_view(actor: Actor, view: View, partition: Partition) -> None:
 
 
 def owns(actor: Actor, partition: Partition) -> bool:
-    """Whether what is private there is the actor's own."""
+    """True if the actor owns the partition."""
     return _OWNED_BY.get(actor.kind) == partition.kind and actor.id == partition.owner
 
 
 def runs_the_store(actor: Actor) -> bool:
-    """Whether the actor could read the store itself."""
+    """True if the actor could read the store itself."""
     return actor.kind is ActorKind.OPERATOR and actor.space is None

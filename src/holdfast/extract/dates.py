@@ -1,7 +1,7 @@
-"""Time phrases, resolved against the moment they were said: only those that can mean one thing.
+"""Resolve time phrases against the moment they were said: only those with one meaning.
 
 A phrase that may mean two days ("last Friday", said on a Saturday) resolves to nothing. A month or a year counts from
-its first day. Days are those of the zone that `said_at` is given in.
+its first day. Days are those of the zone of `said_at`.
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ _ONE_DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """A resolved time: how it reads in a sentence, and the day it begins if that is certain."""
+    """A resolved time: its text for a sentence, and its first day if that is certain."""
 
     text: str
     since: datetime | None
 
 
 def take_leading(text: str) -> tuple[str | None, str]:
-    """The time phrase that the text begins with, and the rest."""
+    """Split off the time phrase at the start of the text; return it and the rest."""
     found = _LEADING.match(text)
     return (found["phrase"], text[found.end() :]) if found else (None, text)
 
 
 def take_trailing(text: str) -> tuple[str | None, str]:
-    """The time phrase that the text ends with, and what stands before it."""
+    """Split off the time phrase at the end of the text; return it and the text before it."""
     found = _TRAILING.search(text)
     return (found["phrase"], text[: found.start()]) if found else (None, text)
 
 
 def resolve(phrase: str, said_at: datetime, *, ahead: bool = False) -> When | None:
-    """What the phrase means, or None. `ahead` says that it is of a time to come; otherwise it has been."""
+    """Resolve a phrase, or return None. With `ahead`, it means a future time; otherwise a past one."""
     found = _WHOLE.fullmatch(phrase)
     if found is None:
         return None
@@ -73,7 +73,7 @@ def resolve(phrase: str, said_at: datetime, *, ahead: bool = False) -> When | No
 
 
 def day_of_year(text: str) -> str | None:
-    """A day and month as it reads in a sentence, with its year if one is given: "on 3 May", "on 3 May 1990"."""
+    """Format a day and month for a sentence, with the year if one is given: "on 3 May", "on 3 May 1990"."""
     found = _WHOLE.match(text)
     if found is None:
         return None
@@ -82,7 +82,7 @@ def day_of_year(text: str) -> str | None:
     if day is None or month is None:
         return None
     try:
-        datetime(year or 2000, month, day)  # noqa: DTZ001 - only whether there is such a day
+        datetime(year or 2000, month, day)  # noqa: DTZ001 - only checks that the day exists
     except ValueError:
         return None
     return f"on {day} {MONTHS[month - 1].title()}" + (f" {year}" if year else "")
@@ -139,7 +139,7 @@ def _weekend(side: str, midnight: datetime) -> str:
 
 
 def _weekday_of_another_week(step: int, weekday: int, midnight: datetime) -> When | None:
-    """Certain only where the nearest such day lies in another week, so that both readings are the same day."""
+    """Resolve only if the nearest such day lies in another week, so that both readings are the same day."""
     today = midnight.weekday()
     if step < 0 and weekday >= today:
         return _on(midnight - (7 - (weekday - today)) * _ONE_DAY)

@@ -1,12 +1,12 @@
-"""A model that says what of a conversation is worth remembering, behind an OpenAI-compatible endpoint.
+"""A model that proposes memories from a conversation, behind an OpenAI-compatible endpoint.
 
-`POST {base_url}/chat/completions`, bound to a JSON schema. Messages are handed over as JSON under small numbers, so
-that a text can neither pass for an instruction of ours nor name a message that was not shown. What comes back is taken
-for what it is, the words of a model that has read words of strangers: everything in it is checked, and whatever does
-not fit is dropped. Whether anything of it is believed is decided elsewhere.
+`POST {base_url}/chat/completions`, bound to a JSON schema. Messages are passed as JSON under small numbers, so that a
+text can neither pass for an instruction of ours nor name a message that was not shown. The answer is untrusted, since
+the model has read words of strangers: everything in it is validated, and what does not fit is dropped. Other code
+decides whether any of it is believed.
 
-Texts leave the machine for that endpoint, so it is never called unless it is named. The key is in no representation,
-message or cause of an error.
+Texts leave the machine for that endpoint, so it is never called unless it is configured. The key is in no
+representation, message or cause of an error.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ INSTRUCTIONS = (
     'Answer with JSON alone: {"memories": [{"text": "...", "messages": [1]}]}. If nothing is worth it, the list is '
     "empty."
 )
-# Without bounds: not every server knows the words for them, and they are checked here in any case.
+# Without bounds: not every server supports their keywords, and they are checked here anyway.
 _SCHEMA: Mapping[str, object] = {
     "type": "object",
     "additionalProperties": False,
@@ -73,7 +73,7 @@ _SCHEMA: Mapping[str, object] = {
     },
 }
 _BOUND = {"type": "json_schema", "json_schema": {"name": "memories", "strict": True, "schema": _SCHEMA}}
-# What is asked for besides. Models differ in what they take: whoever refuses all of it is asked for less.
+# Request options, in order. Models differ in what they accept: after a refusal, fewer options are sent.
 _WAYS: tuple[Mapping[str, Any], ...] = (
     {"response_format": _BOUND, "temperature": 0, "max_tokens": MAX_TOKENS},
     {"response_format": _BOUND},
@@ -83,7 +83,7 @@ _REFUSED = (400, 422)
 
 
 class _NotAsAsked(Exception):
-    """The answer cannot be used; says why without quoting it."""
+    """The answer cannot be used. The message says why, without quoting it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class _Answer:
 
 
 class ModelCurator:
-    """Implements `ports.Curator`. Without a key, none is sent. Of a conversation, the newest `max_chars` are shown."""
+    """Implements `ports.Curator`. Without a key, none is sent. It sees the newest `max_chars` of a conversation."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class ModelCurator:
 
     @property
     def provider(self) -> str:
-        """Whom calls are paid to: the endpoint's host."""
+        """The endpoint's host, to which calls are billed."""
         return urlsplit(self._url).hostname or "model"
 
     async def close(self) -> None:
@@ -139,14 +139,14 @@ class ModelCurator:
         listed = [{"message": number, "role": str(said.role), "text": text} for number, (said, text) in shown.items()]
         if not listed:
             return Curated((), Usage(self._model))
-        asked = json.dumps(listed, ensure_ascii=False)
+        conversation = json.dumps(listed, ensure_ascii=False)
         used = Usage(self._model)
-        problem: ModelError = ModelUnavailable(f"{self._url} was not asked")
+        problem: ModelError = ModelUnavailable(f"{self._url} was not called")
         for attempt in range(self._attempts):
             if attempt:
                 await asyncio.sleep(self._first_wait * math.pow(2, attempt - 1))
             try:
-                answer = await self._answered(asked)
+                answer = await self._answered(conversation)
                 used = _sum(used, answer.usage)
                 proposals, dropped = _proposals(answer.content, {number: said for number, (said, _) in shown.items()})
             except ModelError as error:
@@ -159,19 +159,19 @@ class ModelCurator:
                 break
         return Curated((), used, failure=problem)
 
-    async def _answered(self, asked: str) -> _Answer:
-        status, body = await self._sent(asked)
+    async def _answered(self, conversation: str) -> _Answer:
+        status, body = await self._sent(conversation)
         while status in _REFUSED and self._way + 1 < len(_WAYS):
             self._way += 1
-            status, body = await self._sent(asked)
+            status, body = await self._sent(conversation)
         if status != 200:
             raise _refusal(status, self._url, self._model)
         return _read(body, self._model)
 
-    async def _sent(self, asked: str) -> tuple[int, bytes]:
+    async def _sent(self, conversation: str) -> tuple[int, bytes]:
         request: dict[str, Any] = {
             "model": self._model,
-            "messages": [{"role": "system", "content": INSTRUCTIONS}, {"role": "user", "content": asked}],
+            "messages": [{"role": "system", "content": INSTRUCTIONS}, {"role": "user", "content": conversation}],
             **_WAYS[self._way],
         }
         failure = None
@@ -183,7 +183,7 @@ class ModelCurator:
             failure = "it took too long"
         except (httpx2.TransportError, httpx2.DecodingError) as error:
             failure = type(error).__name__
-        # Raised apart from what was caught: that one holds the request, and the request the key.
+        # Raised outside `except`: the caught error holds the request, which holds the key.
         raise ModelUnavailable(f"{self._url} cannot be reached or read ({failure}); try again later")
 
 
@@ -197,17 +197,17 @@ def _checked(model: object, base_url: str) -> str:
 
 
 def _shown(messages: Sequence[Message], max_chars: int) -> dict[int, tuple[Message, str]]:
-    """The newest that fit, by their numbers, in order. If not even the newest fits, its beginning."""
-    kept: list[tuple[Message, str]] = []
+    """Select the newest messages that fit, by number, in order. If not even the newest fits, its beginning."""
+    selected: list[tuple[Message, str]] = []
     left = max_chars
     for message in reversed(messages):
         if len(message.text) > left:
-            if not kept:
-                kept.append((message, message.text[:left] + _CUT))
+            if not selected:
+                selected.append((message, message.text[:left] + _CUT))
             break
-        kept.append((message, message.text))
+        selected.append((message, message.text))
         left -= len(message.text)
-    return dict(enumerate(reversed(kept), 1))
+    return dict(enumerate(reversed(selected), 1))
 
 
 async def _bounded(response: httpx2.Response, url: str) -> bytes:
@@ -223,11 +223,11 @@ def _refusal(status: int, url: str, model: str) -> ModelError:
     if status in (408, 425, 429) or status >= 500 or status < 200:
         return ModelUnavailable(f"{url} answered {status}; try again later")
     advice = {401: "check HOLDFAST_MODEL_KEY", 403: "check HOLDFAST_MODEL_KEY"}
-    told = advice.get(status, f"check HOLDFAST_MODEL_URL and the model {model!r}")
-    return ModelMisconfigured(f"{url} answered {status}: {told}")
+    hint = advice.get(status, f"check HOLDFAST_MODEL_URL and the model {model!r}")
+    return ModelMisconfigured(f"{url} answered {status}: {hint}")
 
 
-# --- what comes back --------------------------------------------------------------------------------------------------
+# --- the answer -------------------------------------------------------------------------------------------------------
 
 
 def _decoded(text: str | bytes, what: str) -> Any:
@@ -253,7 +253,7 @@ def _read(body: bytes, model: str) -> _Answer:
 
 
 def _at(value: Any, *path: str | int) -> Any:
-    """What is found there, or None: an answer may be of any form."""
+    """Return the value at a path, or None: an answer may have any form."""
     for step in path:
         if isinstance(step, str) and isinstance(value, dict):
             value = value.get(step)
@@ -279,10 +279,10 @@ def _sum(one: Usage, other: Usage) -> Usage:
 
 
 def _proposals(content: str, shown: Mapping[int, Message]) -> tuple[tuple[Proposal, ...], int]:
-    """What of the answer can be used, each text once, and how much of it cannot."""
+    """Return the usable proposals, each text once, and the number of dropped ones."""
     bare = _THOUGHT.sub("", content)
     fenced = _FENCED.match(bare)
-    listed = _at(_decoded(fenced.group(1) if fenced else bare, "what the model wrote"), "memories")
+    listed = _at(_decoded(fenced.group(1) if fenced else bare, "the model's text"), "memories")
     if not isinstance(listed, list):
         raise _NotAsAsked("there is no list of memories in it")
     found: dict[str, Proposal] = {}
@@ -298,9 +298,9 @@ def _proposal(entry: Any, shown: Mapping[int, Message]) -> Proposal | None:
     if not isinstance(numbers, list):
         return None
     try:
-        kept = " ".join(checked_text(text, "text", max_chars=MAX_MEMORY_CHARS).split())
+        cleaned = " ".join(checked_text(text, "text", max_chars=MAX_MEMORY_CHARS).split())
     except InvalidInput:
         return None
-    # One that it made up names nothing; True is no number.
+    # Invented numbers are ignored, and True is not a number.
     named = {number for number in numbers if type(number) is int and number in shown}
-    return Proposal(kept, tuple(shown[number].id for number in sorted(named))) if named else None
+    return Proposal(cleaned, tuple(shown[number].id for number in sorted(named))) if named else None

@@ -1,8 +1,8 @@
-"""What people state about themselves, as data: one `Rule` per way of saying it, grouped by language.
+"""Patterns of statements about oneself, as data: one rule per phrasing, grouped by language.
 
-A rule's pattern is matched at the beginning of a clause (anywhere in the sentence, if it says so). The name of each
-group says how its words are read and refused (`values.READERS`); template and key are filled with what was read. To add
-a language, add a `Language`: nothing else needs to change.
+A rule's pattern is matched at the beginning of a clause (anywhere in the sentence, if `anywhere`). The name of each
+group selects the reader of its words (`values.READERS`); template and key are filled with the values read. To add a
+language, add a `Language`: nothing else needs to change.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from enum import StrEnum
 
 
 class Since(StrEnum):
-    """From when on a fact holds."""
+    """The start of a fact's validity."""
 
     ALWAYS = "always"
     SAID = "said"  # or from the day that the clause names
 
 
 class Needs(StrEnum):
-    """What a clause must have beside the pattern's words."""
+    """A condition on a clause, besides its pattern."""
 
     NOTHING = "nothing"
     GREETING = "greeting"
-    WHOLE = "whole"  # nothing may follow behind a comma that could change the meaning
+    WHOLE = "whole"  # nothing after a comma may change the meaning
     PAST_DATE = "past_date"
     COMING_DATE = "coming_date"
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One way of stating a fact.
+    """One phrasing of a fact.
 
-    `key` names the slot: a later fact with the same key stands in its place. `{when}` in a template is a resolved time
-    phrase with a space before it, or nothing.
+    `key` names the slot: a later fact with the same key replaces it. `{when}` in a template is a resolved time phrase
+    with a space before it, or empty.
     """
 
     name: str
@@ -106,7 +106,7 @@ _PROFESSION_OF = (
     "|marketing|financial|nursing|law|phd|math|maths|music|science|english|sales|bus|taxi|train|data)"
 )
 
-_LIKINGS = (  # what is said, how it reads of somebody else
+_LIKINGS = (  # first person, third person
     ("love|adore", "loves"),
     ("like", "likes"),
     ("enjoy", "enjoys"),
@@ -542,7 +542,7 @@ ENGLISH = Language(
 
 
 def _basic(names: str, homes: str, likes: str, hates: str, texts: tuple[str, str, str, str]) -> tuple[Rule, ...]:
-    """The same four rules in another language; `texts` are their templates."""
+    """Build the same four rules for another language; `texts` are their templates."""
     return (
         Rule("name", _compiled(rf"(?:{names}) (?P<capital_name>.+)"), texts[0], "name"),
         Rule("lives_in", _compiled(rf"(?:{homes}) (?P<home>.+)"), texts[1], "lives_in", Since.SAID),

@@ -1,8 +1,8 @@
-"""Facts from a conversation by plain patterns: no model, no network, in time that grows with the text alone.
+"""Extract facts from a conversation by plain patterns: no model, no network, in time linear in the text.
 
-It proposes little and is seldom wrong: what somebody states about themselves in so many words. Questions, wishes,
-reported speech, quotations, orders and jokes give nothing, and neither does anything that an assistant, a tool or the
-system said. Every candidate is one short sentence that names its speaker and rests on the messages it was read from.
+It proposes little and is seldom wrong: only what people state explicitly about themselves. Questions, wishes, reported
+speech, quotations, orders and jokes yield nothing, and neither does any message of an assistant, a tool or the system.
+Every candidate is one short sentence that names its speaker and cites the messages it was read from.
 
 Days are those of the extractor's zone: in another one, "yesterday" said near midnight may be a day off.
 """
@@ -26,7 +26,7 @@ from holdfast.ports import Candidate
 MAX_FACT_CHARS = 200
 MAX_KEY_CHARS = 120
 
-# What can be put right by naming it alone: "no, I meant Lisbon".
+# Values that a speaker can correct by naming the new one: "no, I meant Lisbon".
 _REPAIR = re.compile(r"(?P<meant>i (?:meant|mean)(?: to say)?|make that|it should be|it's) (?P<raw>.+)", re.IGNORECASE)
 _REPAIRABLE = ("place", "name", "capital_name", "introduced", "someone", "day")
 _LONG_AGO = timedelta(days=365)
@@ -34,7 +34,7 @@ _LONG_AGO = timedelta(days=365)
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """A rule that matched, and what was read with it."""
+    """A rule that matched, and the values that it read."""
 
     rule: Rule
     values: dict[str, str]
@@ -44,7 +44,7 @@ class _Reading:
 
 @dataclass(frozen=True, slots=True)
 class _Fact:
-    """A reading as a candidate, kept so that the next words of the same speaker can put it right."""
+    """A reading with its candidate, held so that the speaker's next words can correct it."""
 
     reading: _Reading
     language: Language
@@ -64,7 +64,7 @@ class RuleExtractor:
         return "rules"
 
     async def extract(self, messages: Sequence[Record], subject: str | None) -> Sequence[Candidate]:
-        """In the order in which they were said; what was said twice is one candidate with both as its evidence."""
+        """Return candidates in the order of the messages; a repeated fact is one candidate with both as evidence."""
         found: dict[tuple[str, str], Candidate] = {}
         for fact in self._facts(messages, subject):
             identity = (fact.key, fact.text)
@@ -102,7 +102,7 @@ class RuleExtractor:
 
 
 def _in_zone(moment: datetime, zone: tzinfo) -> datetime:
-    """The same moment there; unchanged at the edges of the calendar, where it has no date in that zone."""
+    """Convert to the zone; unchanged at the edges of the calendar, where it has no date in that zone."""
     try:
         return moment.astimezone(zone)
     except OverflowError:
@@ -110,7 +110,7 @@ def _in_zone(moment: datetime, zone: tzinfo) -> datetime:
 
 
 def _speaker(message: Message, subject: str | None) -> str | None:
-    """Who is speaking, in words that can stand in a sentence; None if nothing says it."""
+    """Return the speaker's name for use in a sentence; None if it is unknown."""
     if message.sender is not None and looks_like_a_name(message.sender):
         return message.sender
     return subject if subject is not None and is_plain_subject(subject) else None
@@ -140,9 +140,9 @@ def _stated(language: Language, clauses: Sequence[Clause], said_at: datetime) ->
 
 
 def _reading(rule: Rule, clause: Clause, text: str, phrase: str | None, said_at: datetime) -> _Reading | None:
-    """What the rule reads in the clause, if it matches and the clause has what the rule needs."""
+    """Apply the rule to the clause; None unless it matches and the clause has what the rule needs."""
     found = rule.pattern.fullmatch(text)
-    # One place instead of another leaves the sentence whole.
+    # A negated place ("in Sintra, not Lisbon") does not change the meaning.
     goes_on = clause.goes_on and not (clause.instead and "place" in rule.pattern.groupindex)
     if found is None or (rule.needs is Needs.WHOLE and goes_on):
         return None
@@ -161,7 +161,7 @@ def _is_to_come(phrase: str | None) -> bool:
 
 
 def _values(found: re.Match[str]) -> dict[str, str] | None:
-    """Every group as its reader reads it, or None if one of them is refused."""
+    """Read every group with its reader; None if one of them is refused."""
     values: dict[str, str] = {}
     for group, raw in found.groupdict().items():
         value = READERS[group](raw.strip())
@@ -208,14 +208,14 @@ def _validity(rule: Rule, when: When | None, said_at: datetime) -> Validity:
 
 
 def _is_old_news(when: When | None, said_at: datetime) -> bool:
-    """Whether something happened so long ago that it may have been overtaken by what is known."""
+    """True if it happened so long ago that newer facts may already be known."""
     return when is not None and when.since is not None and said_at - when.since > _LONG_AGO
 
 
 def _repaired(
     fact: _Fact, clauses: Sequence[Clause], message: Message, speaker: str | None, said_at: datetime
 ) -> _Fact | None:
-    """The same fact with the value that the speaker now puts in its place: "no, I meant Lisbon"."""
+    """Replace the value of the fact with the speaker's correction: "no, I meant Lisbon"."""
     group = next((name for name in _REPAIRABLE if name in fact.reading.values), None)
     if group is None:
         return None

@@ -1,7 +1,7 @@
-"""A message, taken apart into sentences and clauses that the speaker says as their own.
+"""Split a message into sentences and clauses that the speaker states as their own.
 
-What is quoted, pasted, pretended or an order to an agent is left out here, so that patterns see only plain statements.
-Everything is bounded: the text of a message, a sentence, and how many of them are read.
+Quoted, pasted or pretended text and orders to an agent are left out here, so that patterns see only plain statements.
+Everything is bounded: the text of a message, a sentence, and the number of sentences.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _EMOJI = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf][\U0001f000-\U0001faff\
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _BRACKETED = re.compile(r"\[[^\]\n]*(?:\]|$)", re.MULTILINE)
 _MARKUP = re.compile(r"<[^>\n]*(?:>|$)|\{[^}\n]*(?:\}|$)|`[^`\n]*(?:`|$)", re.MULTILINE)
-_MARK = "§"  # stands for what was left out; no value may hold it
+_MARK = "§"  # placeholder for removed text; no value may hold it
 _QUOTED = re.compile(r'"([^"\n]*)(?:"|$)', re.MULTILINE)
 _OWN_WORDS = re.compile(r"\b(?:i|i'm|my|we|our|me|ich|yo|je|eu|mi|meu|mein)\b|我|^[^\w]*$", re.IGNORECASE)
 _BOUNDARY = re.compile(r"[.!?…]{1,6}[\"')]{0,2}(?=\s|$)|[;\n。！？；]+")
@@ -54,7 +54,7 @@ _UNRELIABLE = re.compile(
 )
 _TAKEN_BACK = re.compile(r"\W*(?:not|nope|psych|no|lol no|as if|yeah right)\W*", re.IGNORECASE)
 
-# What belongs to the name of a place before it: "Paris, Texas".
+# Regions that belong to the place name before them: "Paris, Texas".
 _REGIONS = (
     "Alabama|Alaska|Arizona|California|Colorado|Connecticut|Florida|Georgia|Hawaii|Illinois|Indiana|Iowa|Kansas|Kentucky"
     "|Louisiana|Maine|Maryland|Massachusetts|Michigan|Minnesota|Missouri|Montana|Nevada|New York|New Jersey|Ohio|Oregon"
@@ -101,7 +101,7 @@ _RESTART = re.compile(
     r"|yo|ich|je|eu|pero|aber|mais|mas|me|mi|meu)\b|\s*我|\s*$",
     re.IGNORECASE,
 )
-# "I live in Sintra, not Lisbon": what it is instead of ends the sentence, or is followed by another statement.
+# "I live in Sintra, not Lisbon": the negated place ends the sentence, or another statement follows it.
 _INSTEAD = re.compile(
     r"\s*not (?:in |at |from )?(?P<other>[^,]{1,60}?)(?: any ?more| any longer)?(?:,(?P<rest>.*))?", re.IGNORECASE
 )
@@ -125,8 +125,8 @@ _LONG_FORMS = (
 class Clause:
     """A piece of a sentence that may be a statement, without its lead-in ("well, actually") and fillers ("really").
 
-    `goes_on` tells that a list or an attribute may follow it: "I love old, rusty cars". `when` is a time phrase that
-    stood before it. `instead` tells that what follows is but the name of what is not meant: "in Sintra, not Lisbon".
+    `goes_on`: a list or an attribute may follow it ("I love old, rusty cars"). `when` is a time phrase that stood
+    before it. `instead`: only the name of what is not meant follows ("in Sintra, not Lisbon").
     """
 
     text: str
@@ -144,7 +144,7 @@ class Sentence:
 
 
 def sentences_of(text: str) -> Iterator[Sentence]:
-    """The statements of a message, in order."""
+    """Yield the statements of a message, in order."""
     text = unicodedata.normalize("NFC", text[:MAX_READ_CHARS]).translate(_APOSTROPHES)
     if _UNRELIABLE.search(text) or _TASK.search(text):
         return
@@ -162,7 +162,7 @@ def _own_lines(text: str) -> str:
 
 
 def _without_speech(quoted: re.Match[str]) -> str:
-    """A quoted title stays; quoted speech does not."""
+    """Keep a quoted title; remove quoted speech."""
     return _MARK if _OWN_WORDS.search(quoted[1]) or quoted[1].count(" ") > 5 else quoted[1]
 
 
@@ -208,7 +208,7 @@ def _clauses(sentence: str) -> Iterator[Clause]:
 
 
 def _pieces(sentence: str) -> Iterator[tuple[str, str | None]]:
-    """Each clause, and what follows its comma."""
+    """Yield each clause, and the text after its comma."""
     start = 0
     for joint in _JOINT.finditer(sentence):
         after = sentence[joint.end() :] if joint.group() in ",，、" else None
@@ -218,7 +218,7 @@ def _pieces(sentence: str) -> Iterator[tuple[str, str | None]]:
 
 
 def _is_instead(following: str | None) -> bool:
-    """Whether what follows names what the statement is not about, and adds nothing to what it says."""
+    """True if the text after a clause only names what is not meant, and adds nothing to the statement."""
     found = None if following is None else _INSTEAD.fullmatch(following)
     return found is not None and is_place_name(found["other"]) and not _goes_on(found["rest"])
 

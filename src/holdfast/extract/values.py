@@ -1,8 +1,8 @@
-"""What a pattern may keep of somebody's words: short, plain and harmless values, or nothing.
+"""Read values out of user text: short, plain and harmless ones, or None.
 
-What people write is hostile until proven otherwise: a value is made of a few plain words of one script, without
-markup, addresses, invisible characters or instructions. A value that is too long is refused, not shortened: half a
-phrase may say the opposite of the whole.
+User text is hostile until proven otherwise: a value is made of a few plain words of one script, without markup,
+addresses, invisible characters or instructions. A value that is too long is refused, not shortened: half a phrase may
+say the opposite of the whole.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _AFTER_PROPER = words(
 )
 _AFTER_NAME = words("and but from so btw by nice pleased")
 
-# Where the rest of a phrase says why, when or what else.
+# After these words, the rest of a phrase says why, when or what else.
 _CUTS = words(
     "because cause 'cause but when whenever while since so which who whom whose where though although until unless"
     " especially even whether despite except cuz coz"
@@ -78,7 +78,7 @@ _TRAILING = words(
     " very btw either anymore still indeed actually and or a lot the best these days just as always"
     " sometimes both right early late together"
 )
-# Words that point at something outside the sentence, or at a person who is not named in it.
+# Words that refer to something outside the sentence, or to a person who is not named in it.
 _POINTING = words(
     "i i'm i've i'd i'll me my mine myself we us our ours ourselves you your yours yourself y'all u ur he him his she"
     " her hers they them their theirs it its it's this that these those there here that's he's"
@@ -120,8 +120,7 @@ Reader = Callable[[str], str | None]
 
 
 def is_plain(value: str) -> bool:
-    """Whether a value is a few words of letters, digits and everyday punctuation, in one script,"
-    " and no instruction."""
+    """True if a value is a few words of letters, digits and everyday punctuation, in one script, and no instruction."""
     return (
         0 < len(value) <= MAX_VALUE_CHARS
         and all(char in _PUNCTUATION or unicodedata.category(char)[0] in "LMN" for char in value)
@@ -141,7 +140,7 @@ def _has_one_script(word: str) -> bool:
 
 
 def looks_like_a_name(text: str) -> bool:
-    """Up to three words that begin with a capital, or a few letters of a script that has none."""
+    """True for up to three capitalized words, or a few letters of a script without capitals."""
     parts = text.split()
     return (
         0 < len(parts) <= 3
@@ -153,7 +152,7 @@ def looks_like_a_name(text: str) -> bool:
 
 
 def is_plain_subject(text: str) -> bool:
-    """Whether a subject's id can stand in a sentence: "ana", "user-42", "ana@example.com"."""
+    """True if a subject's id can stand in a sentence: "ana", "user-42", "ana@example.com"."""
     return len(text) <= MAX_SUBJECT_CHARS and re.fullmatch(r"\w[\w @.'-]*", text) is not None and text.isprintable()
 
 
@@ -166,18 +165,18 @@ def _is_proper(word: str) -> bool:
 
 
 def _leading_proper(tokens: list[str], connectors: Iterable[str] = ()) -> list[str]:
-    """The capitalized words that a text begins with; connectors count between and before them."""
-    kept = 0
+    """Return the capitalized words at the start of a text; connectors count between and before them."""
+    count = 0
     for index, token in enumerate(tokens):
         if _is_proper(token):
-            kept = index + 1
+            count = index + 1
         elif token not in connectors:
             break
-    return tokens[:kept]
+    return tokens[:count]
 
 
 def read_name(raw: str) -> str | None:
-    """A person's own name, with nothing behind it but the beginning of another statement."""
+    """Read a person's own name, with nothing after it but the beginning of another statement."""
     tokens = raw.split()
     name = _leading_proper(tokens)[:3]
     if not name and len(tokens) == 1 and raw.isalpha() and raw.islower() and raw not in _NOT_A_NAME | _NOT_PROPER:
@@ -193,7 +192,7 @@ def read_capital_name(raw: str) -> str | None:
 
 
 def read_introduced_name(raw: str) -> str | None:
-    """A name where as well a state or an origin could follow: "I'm ...", "my boss is ..."."""
+    """Read a name where a state or an origin could stand as well: "I'm ...", "my boss is ..."."""
     name = read_capital_name(raw)
     if name is None or re.search(r"(?:ese|ish|[^l]ian|ican|rean|ing|ed|day)$", name):
         return None
@@ -201,7 +200,7 @@ def read_introduced_name(raw: str) -> str | None:
 
 
 def read_someone(raw: str) -> str | None:
-    """The name of somebody who is mentioned; the sentence may go on behind it."""
+    """Read the name of a person who is mentioned; the sentence may go on after it."""
     tokens = [re.sub(r"'s?$", "", token) for token in raw.split()[:2]]
     if raw.split()[0].endswith(("'s", "'")):
         tokens = tokens[:1]
@@ -210,7 +209,7 @@ def read_someone(raw: str) -> str | None:
 
 
 def read_place(raw: str) -> str | None:
-    """A place that has a name."""
+    """Read a place that has a name."""
     tokens = raw.split()
     place = _leading_proper(tokens, _CONNECTORS)
     if not _NOT_PLACES.isdisjoint(raw.casefold().split()):
@@ -224,33 +223,33 @@ def read_place(raw: str) -> str | None:
 
 
 def is_place_name(text: str) -> bool:
-    """Whether it is the name of a place, or could be, and nothing else."""
+    """True if the text is, or could be, the name of a place and nothing else."""
     return read_place(text) == text
 
 
 def read_thing(raw: str) -> str | None:
-    """Something that one may like: general, not something that only the moment explains ("it", "your hat")."""
+    """Read something that one may like: general, not dependent on the moment ("it", "your hat")."""
     return _phrase(raw, _EMPTY_START)
 
 
 def read_doing(raw: str) -> str | None:
-    """What follows "to": an activity."""
+    """Read an activity, which follows "to"."""
     phrase = _phrase(raw, _EMPTY_START | _EMPTY_VERBS)
     return phrase if phrase and phrase[0].islower() else None
 
 
 def read_item(raw: str) -> str | None:
-    """A thing with a name of its own or a short description: "The Hobbit", "dark blue"."""
+    """Read a thing with a name of its own or a short description: "The Hobbit", "dark blue"."""
     return _phrase(raw.replace('"', ""), words("when how to at on for with in because being getting"), limit=6)
 
 
 def read_kind(raw: str) -> str | None:
-    """What a favourite is the favourite of: "book", "kind of music"."""
+    """Read the kind of a favourite: "book", "kind of music"."""
     return _phrase(raw, _EMPTY_START, limit=3)
 
 
 def read_event(raw: str) -> str | None:
-    """What somebody did, in words that need no one else's and say more than that it was fine."""
+    """Read what somebody did, in words that are self-contained and say more than that it was fine."""
     return (
         None
         if re.search(r"\b(?:time|blast|experience|moment)$", raw)
@@ -259,7 +258,7 @@ def read_event(raw: str) -> str | None:
 
 
 def read_work(raw: str) -> str | None:
-    """A profession, an employer or a field."""
+    """Read a profession, an employer or a field."""
     tokens = re.split(
         r" (?:in|at|for|with|to|and|on|from|near|by|as|during|that|full-time|part-time)\b", raw, maxsplit=1
     )
@@ -280,7 +279,7 @@ def read_number(raw: str) -> str | None:
 
 
 def read_taste(raw: str) -> str | None:
-    """A few words of another language, as they stand: what they point at cannot be told, so they are few."""
+    """Read a few words of another language verbatim: few, since references in them are not recognized."""
     tokens = raw.split()
     return raw if len(tokens) <= 4 and is_plain(raw) and _FOREIGN_POINTING.isdisjoint(raw.casefold().split()) else None
 
@@ -292,7 +291,7 @@ def read_hanzi(raw: str) -> str | None:
 
 
 def read_same(raw: str) -> str | None:
-    """A word from a closed list in the pattern itself."""
+    """Read a word from a closed list in the pattern itself."""
     return raw.casefold()
 
 
@@ -321,7 +320,7 @@ def _trimmed(tokens: list[str]) -> list[str]:
     return tokens
 
 
-# By the name of the group in a pattern.
+# Keyed by the name of the group in a pattern.
 READERS: dict[str, Reader] = {
     "name": read_name,
     "capital_name": read_capital_name,

@@ -1,7 +1,7 @@
-"""Who is calling, and which route asks for whom.
+"""Authentication of callers, and the access rule of each route.
 
-A handler reaches memory only through a `Caller`, and only the `Door` makes one. Every route names its rule; one that
-names none is refused when the app is put together.
+A handler reaches memory only through a `Caller`, and only the authenticator creates one. Every route declares a rule;
+the app refuses to start with a route that declares none.
 """
 
 from __future__ import annotations
@@ -31,34 +31,34 @@ RULE = "x-holdfast-access"
 _BEARER = "bearer "
 _MOST_KEY_CHARS = 512
 _OF_OPERATORS = KEY_PREFIXES[ActorKind.OPERATOR]
-_WRONG = "the key is not known, or is not this user's; give the key that POST /users answered"
-_UNKNOWN = "the key is not known; it may have been rotated or revoked: `holdfast credential list` shows who there is"
-_MISSING = "no key was given; send it as `Authorization: Bearer …`, or as `user_key` where the body has one"
+_WRONG = "the key is unknown, or belongs to another user; send the key that POST /users returned"
+_UNKNOWN = "the key is unknown; it may have been rotated or revoked: `holdfast credential list` lists all credentials"
+_MISSING = "no key was sent; send it as `Authorization: Bearer …`, or as `user_key` if the body has that field"
 _OPERATORS = "this needs the operator's token, as `Authorization: Bearer …`"
 
 
 class Rule(StrEnum):
-    """Who may call a route."""
+    """The callers that a route admits."""
 
     PUBLIC = "public"
-    USER = "user"  # the key of a user, for that user's own memory
-    OPERATOR = "operator"  # the operator's token, or the key of an operator, for its company
+    USER = "user"  # a user's key, for that user's own memory
+    OPERATOR = "operator"  # the operator's token, or an operator's key, for its company
     KNOWN = "known"  # the operator's token, or any key
-    COMPANY = "company"  # the same, in the company that the path names; its role says what it may do there
-    SIGN_UP = "sign_up"  # as `operator`; anybody on loopback while no token is configured
-    METRICS = "metrics"  # the operator's token; anybody on loopback while none is configured
+    COMPANY = "company"  # the same, in the company in the path; the role decides what the caller may do
+    SIGN_UP = "sign_up"  # as `operator`; any caller on loopback if no token is configured
+    METRICS = "metrics"  # the operator's token; any caller on loopback if none is configured
 
 
 def ruled(rule: Rule) -> dict[str, Any]:
-    """The rule of a route, as its decorator takes it: told in the OpenAPI document too."""
+    """Keyword arguments for a route's decorator that declare its rule, also in the OpenAPI document."""
     return {"openapi_extra": {RULE: rule.value}}
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Somebody whom the door let in. Whatever is done goes through the gate in this actor's name.
+    """An authenticated caller. All its calls pass the gate as this actor.
 
-    `proven` by a token or key; whoever is let in without one is on this machine.
+    `proven`: by a token or key. A caller without either is on this machine.
     """
 
     actor: Actor
@@ -72,7 +72,7 @@ class Caller:
         return self.actor.id
 
     def where(self, app_id: str, project_id: str) -> Where:
-        """This user's own memory, in an app and project."""
+        """The scope of this user's own memory in an app and project."""
         return {"subject": self.user_id, "app": app_id, "project": project_id}
 
     async def perform(self, action: Action, make: Callable[[], Verb[T]]) -> T:
@@ -80,7 +80,7 @@ class Caller:
 
 
 class Door:
-    """Lets callers in. Unknown users and wrong keys get the same answer, after the same work."""
+    """Authenticates callers. Unknown users and wrong keys get the same response, after the same work."""
 
     def __init__(self, service: Service, directory: Directory, config: GatewayConfig) -> None:
         self._service = service
@@ -89,85 +89,83 @@ class Door:
         self._operator = None if config.operator_token is None else _digest(config.operator_token)
 
     async def user(self, request: Request, user_id: str | None = None, user_key: str | None = None) -> Caller:
-        """The user whose key this is: from the header, or from the body beside `user_id`."""
-        given = _presented(request, user_key)
-        if given is None:
+        """Authenticate a user by the key in the header, or by `user_key` and `user_id` in the body."""
+        key = _presented(request, user_key)
+        if key is None:
             raise Unauthenticated(_MISSING)
-        found = await self._directory.actor_of(given)
-        # Compared whether or not the key was found.
-        named = _same(user_id, None if found is None else found.id)
-        if found is None or not named:
+        actor = await self._directory.actor_of(key)
+        # Compared even if the key was not found, so that timing reveals nothing.
+        named = _same(user_id, None if actor is None else actor.id)
+        if actor is None or not named:
             raise Unauthenticated(_WRONG)
-        # The edge knows addresses, and keys that were let in before.
-        charge_to(request.scope, given)
-        if found.kind is not ActorKind.USER:
+        # Until now the edge charged the address: it cannot verify keys.
+        charge_to(request.scope, key)
+        if actor.kind is not ActorKind.USER:
             raise AccessDenied(
-                f"this is the key of the {found.kind} {found.id!r}, and here users read and write what is their own;"
-                " use the routes below /companies, or the key of a user"
+                f"this is the key of the {actor.kind} {actor.id!r}, and this route needs a user's key; send one, or use"
+                " the routes below /companies"
             )
-        return self._let_in(found)
+        return self._let_in(actor)
 
     async def operator(self, request: Request) -> Caller:
-        """Whoever holds the operator's token, or the key of an operator of one company."""
-        given = _bearer(request)
-        if given is not None and self.is_operator(request):
-            return self._by_token(request, given)
-        if given is not None and given.startswith(_OF_OPERATORS):
-            caller = await self._by_key(request, given)
+        """Authenticate the operator's token, or the key of an operator of one company."""
+        key = _bearer(request)
+        if key is not None and self.is_operator(request):
+            return self._by_token(request, key)
+        if key is not None and key.startswith(_OF_OPERATORS):
+            caller = await self._by_key(request, key)
             if caller.actor.kind is ActorKind.OPERATOR:
                 return caller
         if self._operator is None:
-            raise AccessDenied(
-                "no operator's token is configured; set HOLDFAST_OPERATOR_TOKEN, or use the command line"
-            )
+            raise AccessDenied("no operator token is configured; set HOLDFAST_OPERATOR_TOKEN, or use the command line")
         raise Unauthenticated(_OPERATORS)
 
     async def known(self, request: Request) -> Caller:
-        given = _bearer(request)
-        if given is None:
+        key = _bearer(request)
+        if key is None:
             raise Unauthenticated(_MISSING)
-        return self._by_token(request, given) if self.is_operator(request) else await self._by_key(request, given)
+        return self._by_token(request, key) if self.is_operator(request) else await self._by_key(request, key)
 
     async def company(self, request: Request, company: str) -> Caller:
-        """Whoever calls what belongs to a company. That it is the caller's own is the gate's to see to, which leaves
-        a row of it."""
-        given = _bearer(request)
-        if given is None and self._operator is None and is_local(request):
+        """Authenticate a caller of a company's routes. The gate, which writes an audit row, checks that the company is
+        the caller's own."""
+        key = _bearer(request)
+        if key is None and self._operator is None and is_local(request):
             return self._let_in(Actor(ActorKind.OPERATOR, "loopback"), company, proven=False)
         caller = await self.known(request)
         return self._let_in(caller.actor, company)
 
     async def sign_up(self, request: Request) -> Caller | None:
-        """Whoever may create users; None for somebody who may not."""
-        given = _bearer(request)
-        if self.is_operator(request) or (given is not None and given.startswith(_OF_OPERATORS)):
+        """Authenticate a caller that may create users; None for any other."""
+        key = _bearer(request)
+        if self.is_operator(request) or (key is not None and key.startswith(_OF_OPERATORS)):
             return await self.operator(request)
         if self._operator is None and is_local(request):
             return self._let_in(Actor(ActorKind.OPERATOR, "loopback"), proven=False)
         return None
 
     def metrics(self, request: Request) -> None:
-        """With a token configured only for its holder: a proxy on this machine makes everybody look local."""
+        """Admit only the token's holder if one is configured: behind a local proxy every caller looks local."""
         if not (self.is_operator(request) if self._operator is not None else is_local(request)):
             raise Unauthenticated(_OPERATORS)
 
     def key_of(self, request: Request, in_body: str | None) -> str | None:
-        """The user's key that a request brings along, if it does."""
+        """The user's key in the header or the body, if any."""
         return _presented(request, in_body)
 
     def is_operator(self, request: Request) -> bool:
-        given = _bearer(request)
-        return self._operator is not None and given is not None and hmac.compare_digest(_digest(given), self._operator)
+        key = _bearer(request)
+        return self._operator is not None and key is not None and hmac.compare_digest(_digest(key), self._operator)
 
-    async def _by_key(self, request: Request, given: str) -> Caller:
-        found = await self._directory.actor_of(given[:_MOST_KEY_CHARS])
-        if found is None:
+    async def _by_key(self, request: Request, key: str) -> Caller:
+        actor = await self._directory.actor_of(key[:_MOST_KEY_CHARS])
+        if actor is None:
             raise Unauthenticated(_UNKNOWN)
-        charge_to(request.scope, given)
-        return self._let_in(found)
+        charge_to(request.scope, key)
+        return self._let_in(actor)
 
-    def _by_token(self, request: Request, given: str) -> Caller:
-        charge_to(request.scope, given)
+    def _by_token(self, request: Request, key: str) -> Caller:
+        charge_to(request.scope, key)
         return self._let_in(Actor(ActorKind.OPERATOR, "gateway"))
 
     def _let_in(self, actor: Actor, company: str | None = None, *, proven: bool = True) -> Caller:
@@ -179,10 +177,10 @@ class Door:
 def _presented(request: Request, in_body: str | None) -> str | None:
     in_header = _bearer(request)
     if in_header is not None and in_body is not None and not hmac.compare_digest(_digest(in_header), _digest(in_body)):
-        raise InvalidInput("user_key", "differs from the one in the Authorization header; send one of them")
-    given = in_header if in_header is not None else in_body
-    # A key that is longer than any of ours is looked up like every other, and not found.
-    return None if given is None else given[:_MOST_KEY_CHARS]
+        raise InvalidInput("user_key", "differs from the key in the Authorization header; send only one")
+    key = in_header if in_header is not None else in_body
+    # Cut, not refused: an overlong key is looked up like any other, and not found.
+    return None if key is None else key[:_MOST_KEY_CHARS]
 
 
 def _bearer(request: Request) -> str | None:
@@ -191,7 +189,7 @@ def _bearer(request: Request) -> str | None:
         return None
     if not value.lower().startswith(_BEARER) or not value[len(_BEARER) :].strip():
         raise Unauthenticated(
-            "the Authorization header must read `Bearer` and a key; is the variable that holds the key empty?"
+            "the Authorization header must be `Bearer` and a key; is the variable that holds the key empty?"
         )
     return value[len(_BEARER) :].strip()
 
@@ -200,19 +198,19 @@ def _digest(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
-def _same(given: str | None, found: str | None) -> bool:
-    """Whether the user that was named is the one; without a name, the key alone says who it is."""
-    return given is None or hmac.compare_digest(_digest(given), _digest(found or ""))
+def _same(user_id: str | None, actor_id: str | None) -> bool:
+    """Compare in constant time. True without a `user_id`: then the key alone identifies the user."""
+    return user_id is None or hmac.compare_digest(_digest(user_id), _digest(actor_id or ""))
 
 
 def is_local(request: Request) -> bool:
-    """Whether it came from this machine, and not through a proxy on it."""
+    """True if the request came from this machine, and not through a proxy on it."""
     if any(name in OF_PROXIES for name, _ in request.scope["headers"]):
         return False
     return request.client is not None and is_loopback(request.client.host.removeprefix("::ffff:"))
 
 
 def unruled(routes: list[Any]) -> list[str]:
-    """Routes that do not say who may call them."""
+    """Paths of routes without an access rule."""
     known = {rule.value for rule in Rule}
     return [f"{route.path}" for route in routes if (getattr(route, "openapi_extra", None) or {}).get(RULE) not in known]

@@ -1,4 +1,4 @@
-"""The service, put together: routes, problems, and the edge around them."""
+"""Builds the ASGI app: routes, error handlers, and the edge around them."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ DESCRIPTION = "One memory for AI agents: conversations, memories and resources o
 def create_app(
     service: Service, directory: Directory, config: GatewayConfig, metrics: Metrics | None = None
 ) -> ASGIApp:
-    """An ASGI app in front of a service that somebody else opens and closes."""
-    counted = metrics or Metrics()
-    return around(routed(service, directory, config, counted), config, counted)
+    """Create the ASGI app. The caller opens and closes the service."""
+    registry = metrics or Metrics()
+    return around(routed(service, directory, config, registry), config, registry)
 
 
 def routed(service: Service, directory: Directory, config: GatewayConfig, metrics: Metrics) -> FastAPI:
-    """The routes without the edge around them."""
+    """Create the FastAPI app with all routes, without the edge."""
     app = FastAPI(
         title="Holdfast",
         version=holdfast.__version__,
@@ -42,55 +42,55 @@ def routed(service: Service, directory: Directory, config: GatewayConfig, metric
         redoc_url=None,
         redirect_slashes=False,
     )
-    door = Door(service, directory, config)
+    auth = Door(service, directory, config)
     routers = (
-        _own(directory, door, metrics),
-        users.router(door),
-        conversations.router(door),
-        memories.router(door),
-        resources.router(door, config),
-        _verbs(door),
-        everos.router(door),
-        *companies.routers(door),
+        _own(directory, auth, metrics),
+        users.router(auth),
+        conversations.router(auth),
+        memories.router(auth),
+        resources.router(auth, config),
+        _verbs(auth),
+        everos.router(auth),
+        *companies.routers(auth),
     )
     for router in routers:
         app.include_router(router)
     app.state.table = [route for router in routers for route in router.routes]
-    if unlocked := unruled(app.state.table):
-        raise RuntimeError(f"these routes do not say who may call them: {', '.join(unlocked)}")
+    if unprotected := unruled(app.state.table):
+        raise RuntimeError(f"these routes have no access rule: {', '.join(unprotected)}")
     problems.install(app)
     describe(app)
     return app
 
 
-def _verbs(door: Door) -> APIRouter:
+def _verbs(auth: Door) -> APIRouter:
     async def perform(request: Request, action: Action, make: Callable[[], Verb[Any]]) -> Any:
-        return await (await door.known(request)).perform(action, make)
+        return await (await auth.known(request)).perform(action, make)
 
     async def caller(request: Request) -> Actor:
-        return (await door.known(request)).actor
+        return (await auth.known(request)).actor
 
     return verbs.router(perform, caller, ruled(Rule.KNOWN)["openapi_extra"])
 
 
-def _own(directory: Directory, door: Door, metrics: Metrics) -> APIRouter:
+def _own(directory: Directory, auth: Door, metrics: Metrics) -> APIRouter:
     routes = APIRouter(tags=["service"])
 
     @routes.get("/healthz", **ruled(Rule.PUBLIC))
     async def healthz() -> Health:
-        """Whether the process answers."""
+        """Check that the process responds."""
         return Health(status="ok")
 
     @routes.get("/readyz", **ruled(Rule.PUBLIC), responses=problems.refusals(503))
     async def readyz() -> Health:
-        """Whether the store answers, too."""
+        """Check that the process and the store respond."""
         await directory.actor_of("")
         return Health(status="ok")
 
     @routes.get("/metrics", **ruled(Rule.METRICS), response_class=Response, responses=_TEXT | problems.refusals(401))
     async def get_metrics(request: Request) -> Response:
-        """Counters and times, as Prometheus reads them. They name no user."""
-        door.metrics(request)
+        """Metrics in Prometheus's text format. They contain no user ids."""
+        auth.metrics(request)
         return Response(metrics.rendered(), media_type=metrics.media_type)
 
     return routes

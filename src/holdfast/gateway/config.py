@@ -1,4 +1,4 @@
-"""How one gateway is set up: settings and options, checked once, before anything listens."""
+"""The gateway's configuration: settings and options, validated once, before anything listens."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from holdfast.settings import Settings
 
 LEAST_TOKEN_CHARS = 16
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
-# A name, an address, one in brackets, or `*.` and a name; `*` alone lets everything in.
+# A name, an address, an address in brackets, or `*.` and a name; `*` alone allows every host.
 _HOST = re.compile(r"\*|(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_.])?|\[[0-9a-f:.]+\]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayConfig:
-    """What a gateway needs to know. Made valid or not at all; its repr tells no secret."""
+    """The options of one gateway. The constructor validates them; repr contains no secret."""
 
     host: str = "127.0.0.1"
     port: int = 8010
@@ -46,7 +46,9 @@ class GatewayConfig:
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65_535:
-            raise ConfigurationError(f"there is no port {self.port}; choose one up to 65535 with --port, or 0 for any")
+            raise ConfigurationError(
+                f"{self.port} is not a port; choose one up to 65535 with --port, or 0 for any free one"
+            )
         if not self.on_loopback and self.operator_token is None:
             raise ConfigurationError(
                 f"{self.host} can be reached from other machines, so an operator token is needed: set"
@@ -57,7 +59,9 @@ class GatewayConfig:
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ConfigurationError("TLS needs both a certificate and its key: give --tls-cert and --tls-key")
         if self.public_url is not None and not _public_host(self.public_url):
-            raise ConfigurationError("the public URL must be one of http or https, such as https://memory.example.org")
+            raise ConfigurationError(
+                "the public URL must begin with http:// or https://, such as https://memory.example.org"
+            )
         for proxy in self.trusted_proxies:
             _check_proxy(proxy)
         for name in self.allowed_hosts:
@@ -68,19 +72,19 @@ class GatewayConfig:
 
     @property
     def on_loopback(self) -> bool:
-        """Whether only this machine can reach it."""
+        """True if only this machine can reach the gateway."""
         return is_loopback(self.host)
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The names that a request's Host may have. A page on the web cannot make a browser say any of them."""
+        """The allow-list for the Host header. A web page cannot make a browser send any of these (DNS rebinding)."""
         own = () if self.host in ("0.0.0.0", "::", "") else (_bracketed(self.host),)  # noqa: S104
         public = (_public_host(self.public_url),) if self.public_url is not None else ()
         return tuple(dict.fromkeys((*_LOOPBACK_NAMES, *own, *public, *self.allowed_hosts)))
 
     @property
     def url(self) -> str:
-        """Where it listens, as a caller on this machine would write it."""
+        """The gateway's URL for a caller on this machine."""
         scheme = "https" if self.tls_cert is not None else "http"
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104
         return f"{scheme}://{_bracketed(host)}:{self.port}"
@@ -98,13 +102,13 @@ class GatewayConfig:
         tls_cert: Path | None = None,
         tls_key: Path | None = None,
     ) -> GatewayConfig:
-        """The settings, and what was given instead of them."""
-        kept = settings.operator_token.get_secret_value() if settings.operator_token is not None else None
+        """Read the settings; arguments override them."""
+        configured_token = settings.operator_token.get_secret_value() if settings.operator_token is not None else None
         return cls(
             host=host or settings.host,
             port=settings.port if port is None else port,
             space=settings.space,
-            operator_token=operator_token or kept,
+            operator_token=operator_token or configured_token,
             allowed_hosts=_names(allowed_hosts or settings.allowed_hosts.split(",")),
             public_url=public_url,
             trusted_proxies=_names(settings.trusted_proxies.split(",")),
@@ -124,12 +128,12 @@ class GatewayConfig:
         )
 
     def at(self, port: int) -> GatewayConfig:
-        """The same on the port that the system gave."""
+        """Copy with the port that the system assigned."""
         return replace(self, port=port)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address or name means this machine alone. A name that is not known to is not."""
+    """True for a loopback address and for `localhost`. Other names are not resolved, and are not loopback."""
     if host.lower() == "localhost":
         return True
     try:
@@ -138,15 +142,15 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _names(given: Iterable[str]) -> tuple[str, ...]:
-    return tuple(name.strip().lower() for name in given if name.strip())
+def _names(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(name.strip().lower() for name in names if name.strip())
 
 
 def _public_host(url: str) -> str:
-    """The name in it; empty if it is no URL of a service."""
+    """The host name in the URL; empty if it is not an HTTP URL."""
     try:
         parts = urlsplit(url)
-        parts.port  # noqa: B018 - raises for what is none
+        parts.port  # noqa: B018 - raises for an invalid port
     except ValueError:
         return ""
     return _bracketed(parts.hostname or "") if parts.scheme in ("http", "https") else ""
@@ -162,13 +166,13 @@ def _check_proxy(proxy: str) -> None:
 
 
 def _check_token(token: str) -> None:
-    """It must go through an `Authorization` header as it is."""
+    """Check that an `Authorization` header can carry the token unchanged."""
     if len(token) < LEAST_TOKEN_CHARS:
         raise ConfigurationError(
             f"the operator token must have at least {LEAST_TOKEN_CHARS} characters; `openssl rand -hex 32` makes one"
         )
     if not token.isascii() or not token.isprintable() or " " in token:
-        raise ConfigurationError("the operator token may hold printable ASCII characters only, and no spaces")
+        raise ConfigurationError("the operator token may contain only printable ASCII characters, and no spaces")
 
 
 def _bracketed(host: str) -> str:

@@ -1,8 +1,9 @@
-"""What uvicorn leaves to a proxy and a gateway on its own cannot: connections that never come to a point.
+"""Connection limits and timeouts that uvicorn leaves to a proxy: slow clients (slowloris) and clients that do not read.
 
-uvicorn closes an idle connection after an answer, and nothing else: a client may take for ever to send its first line,
-send headers without end, send a body that nobody wants any more, or never read its answer. Each has a bound here. None
-costs an ordinary request a timer: they are set only when a request's headers come in pieces, or a client does not read.
+uvicorn only closes an idle connection after a response. A client could take forever to send its first line, send
+endless headers, keep sending a body after the response, or never read its response (backpressure). Each case has a
+limit here. An ordinary request costs no timer: timers start only if headers arrive in pieces or a client does not
+read.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from holdfast.gateway.edge.metrics import Metrics
 
 MAX_HEADER_BYTES = 64 * 1024
 MAX_PIPELINED = 64
-# How long an answer may wait for a client that does not read, and a request that is answered for its end.
+# Timeout for a client that does not read its response, and for the rest of a body after the response.
 STALLED_SECONDS = 30.0
 
 
 def guarded(config: GatewayConfig, metrics: Metrics) -> type[asyncio.Protocol]:
-    """The protocol class for a server with these limits."""
+    """Create the protocol class for a server with these limits."""
 
     class Guarded(GuardedConnection):
         limits = config
@@ -49,7 +50,7 @@ class GuardedConnection(HttpToolsProtocol):
         super().__init__(config, server_state, app_state, _loop)
         self._reading: asyncio.TimerHandle | None = None
         self._writing: asyncio.TimerHandle | None = None
-        # Whether the headers of the request that comes next are not all there, and how much of them is.
+        # True until the headers of the next request are complete; and the bytes of them received so far.
         self._in_headers = True
         self._header_bytes = 0
 
@@ -72,14 +73,14 @@ class GuardedConnection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self._in_headers:
-            # One read may hold the end of a request and the beginning of the next: counting it whole is near enough.
+            # One read may contain the end of a request and the start of the next: counting all of it is close enough.
             self._header_bytes += len(data)
             if self._header_bytes > MAX_HEADER_BYTES:
                 self._refuse(431, "Request Header Fields Too Large", "headers_too_large", "the headers are too large")
             elif self._reading is None:
                 self._reading = self._after(self.limits.header_seconds, self._headers_too_slow)
         elif self.cycle.response_complete and self._reading is None and self.timeout_keep_alive_task is None:
-            # Between requests something came that begins none, and uvicorn has stopped its clock.
+            # Bytes arrived between requests that start none, and uvicorn has stopped its keep-alive timer.
             self._reading = self._after(self.limits.idle_seconds, self._headers_too_slow)
 
     def on_message_begin(self) -> None:
@@ -106,7 +107,7 @@ class GuardedConnection(HttpToolsProtocol):
         if self.transport.is_closing():
             self._must_be_written()
         elif unread and self._reading is None:
-            # An answer before the end of the request, such as a refusal: the rest may still come, but not for ever.
+            # A response before the end of the request, such as an error: the rest may still arrive, but not forever.
             self._reading = self._after(STALLED_SECONDS, self._body_unwanted)
 
     def timeout_keep_alive_handler(self) -> None:
@@ -123,12 +124,12 @@ class GuardedConnection(HttpToolsProtocol):
             self._forget_writing()
 
     def send_400_response(self, msg: str) -> None:
-        """Called for what is no HTTP. An answer that has begun must not have another one in its middle."""
+        """Called for invalid HTTP. Aborts if a response has started: a second one must not be written into it."""
         if self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete:
             self.counts.rejected("invalid_http")
             self.transport.abort()
         else:
-            self._refuse(400, "Bad Request", "invalid_http", "this is no HTTP request")
+            self._refuse(400, "Bad Request", "invalid_http", "this is not an HTTP request")
 
     def _after(self, seconds: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
         return self.loop.call_later(seconds, callback)
@@ -144,7 +145,7 @@ class GuardedConnection(HttpToolsProtocol):
             self._writing = None
 
     def _must_be_written(self) -> None:
-        """What was sent must be taken off us in time, also when we have closed: closing waits for it."""
+        """Start the write timeout (backpressure). It also covers closing, which waits for unread data."""
         if self._writing is None:
             self._writing = self._after(STALLED_SECONDS, self._not_read)
 
@@ -153,7 +154,7 @@ class GuardedConnection(HttpToolsProtocol):
         self.transport.abort()
 
     def _headers_too_slow(self) -> None:
-        """Whoever has sent nothing has asked nothing, and is told nothing."""
+        """Respond 408 to incomplete headers; close silently if nothing was sent."""
         self._reading = None
         if self._header_bytes:
             self._refuse(408, "Request Timeout", "headers_too_slow", "the headers did not arrive in time")
@@ -167,7 +168,7 @@ class GuardedConnection(HttpToolsProtocol):
         self._must_be_written()
 
     def _refuse(self, status: int, title: str, code: str, detail: str) -> None:
-        """Answer before there is a request that any app could answer, and close."""
+        """Send an error response without the app, which has no request yet, and close."""
         self.counts.rejected(code)
         problem = {
             "type": f"urn:holdfast:problem:{code}",

@@ -1,4 +1,4 @@
-"""`POST /memories/add`, `/memories/flush` and `/memories/search`: what an agent does in every turn (seed 000)."""
+"""`POST /memories/add`, `/memories/flush` and `/memories/search`: the calls of every agent turn (seed 000)."""
 
 from __future__ import annotations
 
@@ -30,54 +30,54 @@ from holdfast.gateway.parameters import StrictRoute
 from holdfast.gateway.problems import refusals
 
 
-def router(door: Door) -> APIRouter:
+def router(auth: Door) -> APIRouter:
     routes = APIRouter(prefix="/memories", tags=["conversations"], route_class=StrictRoute)
 
     @routes.post("/add", **ruled(Rule.USER), responses=refusals(401, 409, 422))
-    async def add(request: Request, given: AddGiven, idempotency_key: IdempotencyKey = None) -> AddTold:
-        """Add what was said to a conversation. It is durable, and can be found, when this answers."""
-        caller = await door.user(request, given.user_id, given.user_key)
-        drafts = [_draft(index, message) for index, message in enumerate(given.messages)]
+    async def add(request: Request, body: AddGiven, idempotency_key: IdempotencyKey = None) -> AddTold:
+        """Add messages to a conversation. They are durable and searchable when this call returns."""
+        caller = await auth.user(request, body.user_id, body.user_key)
+        drafts = [_draft(index, message) for index, message in enumerate(body.messages)]
         found = await caller.memory.add(
             drafts,
             idempotency_key=idempotency_key,
             subject=caller.user_id,
-            conversation=given.session_id.removeprefix(CHAT),
-            app=given.app_id,
-            project=given.project_id,
+            conversation=body.session_id.removeprefix(CHAT),
+            app=body.app_id,
+            project=body.project_id,
         )
-        return present.added(given.session_id, found)
+        return present.added(body.session_id, found)
 
     @routes.post("/flush", **ruled(Rule.USER), responses=refusals(401, 422))
-    async def flush(request: Request, given: FlushGiven, idempotency_key: IdempotencyKey = None) -> FlushTold:
-        """Seal what was said since the last time, and have facts extracted from it."""
-        caller = await door.user(request, given.user_id, given.user_key)
+    async def flush(request: Request, body: FlushGiven, idempotency_key: IdempotencyKey = None) -> FlushTold:
+        """Seal the messages added since the last flush, and extract facts from them."""
+        caller = await auth.user(request, body.user_id, body.user_key)
         found = await caller.memory.flush(
             idempotency_key=idempotency_key,
             subject=caller.user_id,
-            conversation=given.session_id.removeprefix(CHAT),
-            app=given.app_id,
-            project=given.project_id,
+            conversation=body.session_id.removeprefix(CHAT),
+            app=body.app_id,
+            project=body.project_id,
         )
         status: Literal["extracted", "no_extraction"] = "extracted" if found.messages else "no_extraction"
-        return FlushTold(session_id=given.session_id, status=status, message_count=found.messages)
+        return FlushTold(session_id=body.session_id, status=status, message_count=found.messages)
 
     @routes.post("/search", **ruled(Rule.USER), responses=refusals(401, 422))
-    async def search(request: Request, given: SearchGiven) -> SearchTold:
-        """What matches the query, best first, in the scopes that are asked for."""
-        caller = await door.user(request, given.user_id, given.user_key)
+    async def search(request: Request, body: SearchGiven) -> SearchTold:
+        """Search the requested scopes; best matches first."""
+        caller = await auth.user(request, body.user_id, body.user_key)
         hits = await caller.memory.search(
-            given.query,
-            top_k=given.top_k,
-            method=given.method,
-            radius=given.radius,
-            condition=_condition(given, caller.user_id),
+            body.query,
+            top_k=body.top_k,
+            method=body.method,
+            radius=body.radius,
+            condition=_condition(body, caller.user_id),
             subject=caller.user_id,
-            app=given.app_id,
-            project=given.project_id,
+            app=body.app_id,
+            project=body.project_id,
         )
-        asked, conversation = frozenset(given.scope), given.conversation_id
-        return SearchTold(results=[present.result(hit, asked, conversation) for hit in hits])
+        scopes, conversation = frozenset(body.scope), body.conversation_id
+        return SearchTold(results=[present.result(hit, scopes, conversation) for hit in hits])
 
     return routes
 
@@ -85,34 +85,36 @@ def router(door: Door) -> APIRouter:
 _DRAFTED = {"text": "content", "sender": "sender_id"}
 
 
-def _draft(index: int, said: MessageGiven) -> Draft:
+def _draft(index: int, message: MessageGiven) -> Draft:
     try:
         return Draft(
-            said.content,
-            said.sender_id,
-            Role(said.role),
-            from_micros(said.timestamp * 1_000),
-            metadata=said.metadata or {},
+            message.content,
+            message.sender_id,
+            Role(message.role),
+            from_micros(message.timestamp * 1_000),
+            metadata=message.metadata or {},
         )
     except InvalidInput as error:
         field = f"messages[{index}].{_DRAFTED.get(error.field, error.field)}"
         raise type(error)(field, error.problem) from None
 
 
-def _condition(given: SearchGiven, subject: str) -> Condition | None:
-    wanted: list[Condition] = []
-    if "current_chat" in given.scope and given.conversation_id is None:
-        raise InvalidInput("conversation_id", "is needed for the scope current_chat; give it, or leave that scope out")
-    if "all_user_memory" not in given.scope:
-        wanted.append(AnyOf(tuple(_place(name, given) for name in dict.fromkeys(given.scope))))
-    if (filters := condition_from(given.filters or {}, subject)) is not None:
-        wanted.append(filters)
-    if not wanted:
+def _condition(body: SearchGiven, subject: str) -> Condition | None:
+    conditions: list[Condition] = []
+    if "current_chat" in body.scope and body.conversation_id is None:
+        raise InvalidInput(
+            "conversation_id", "is required for the scope current_chat; send it, or leave that scope out"
+        )
+    if "all_user_memory" not in body.scope:
+        conditions.append(AnyOf(tuple(_place(name, body) for name in dict.fromkeys(body.scope))))
+    if (filters := condition_from(body.filters or {}, subject)) is not None:
+        conditions.append(filters)
+    if not conditions:
         return None
-    return wanted[0] if len(wanted) == 1 else AllOf(tuple(wanted))
+    return conditions[0] if len(conditions) == 1 else AllOf(tuple(conditions))
 
 
-def _place(name: ScopeName, given: SearchGiven) -> Condition:
+def _place(name: ScopeName, body: SearchGiven) -> Condition:
     if name == "current_chat":
-        return Compare(Field.CONVERSATION, Op.EQ, given.conversation_id or "")
+        return Compare(Field.CONVERSATION, Op.EQ, body.conversation_id or "")
     return Compare(Field.PLANE, Op.EQ, Plane.RESOURCE.value)

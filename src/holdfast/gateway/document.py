@@ -1,4 +1,4 @@
-"""The OpenAPI document: what FastAPI writes, and what it cannot know: problems, keys, and answers of the edge."""
+"""The OpenAPI document: FastAPI's own, with problem schemas, security schemes and the responses of the edge added."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _TEXT = {"type": "string"}
 PROBLEM: dict[str, Any] = {
     "type": "object",
     "title": "Problem",
-    "description": "What was wrong, and what to do next (RFC 9457). `instance` is the id of the request, "
-    "`operation_id` the row that it left in the trail.",
+    "description": "An error, and what to do next (RFC 9457). `instance` is the request id, `operation_id` the id of "
+    "the request's row in the audit trail.",
     "required": ["type", "title", "status", "detail", "code", "instance"],
     "properties": {
         "type": _TEXT,
@@ -66,12 +66,12 @@ _SECURITY: dict[Rule, list[dict[str, list[str]]]] = {
 
 
 def describe(app: FastAPI) -> None:
-    """Have the app tell the whole document."""
-    written = app.openapi
+    """Make `app.openapi` return the complete document."""
+    base_openapi = app.openapi
 
     def complete() -> dict[str, Any]:
         if app.openapi_schema is None:
-            document = written()
+            document = base_openapi()
             schemas = document["components"]["schemas"]
             schemas |= {"Problem": PROBLEM, "EverosError": EVEROS_ERROR, **verbs.schemas()}
             for unused in ("HTTPValidationError", "ValidationError"):
@@ -90,8 +90,8 @@ def _complete(operation: dict[str, Any], path: str) -> None:
     operation["security"] = _SECURITY[Rule(operation[RULE])]
     name, kind = ("EverosError", "application/json") if is_everos(path) else ("Problem", "application/problem+json")
     shape = {"content": {kind: {"schema": {"$ref": f"#/components/schemas/{name}"}}}}
-    answers = operation["responses"]
-    for status in [status for status in answers if int(status) >= 400]:
-        answers[status] = {"description": answers[status]["description"], **shape}
-    # Too large, too slow, too many, no such host, or our own fault: any route may answer so.
-    answers["default"] = {"description": "Refused, or failed.", **shape}
+    responses = operation["responses"]
+    for status in [status for status in responses if int(status) >= 400]:
+        responses[status] = {"description": responses[status]["description"], **shape}
+    # Any route may respond so: body too large or too slow, rate limit, overload, unknown host, internal error.
+    responses["default"] = {"description": "The request was refused, or failed.", **shape}

@@ -30,19 +30,19 @@ from holdfast.gateway.problems import refusals
 
 RecordId = Annotated[str, Path(min_length=1, max_length=80)]
 InApp = Annotated[Name, Query()]
-Cursor = Annotated[str | None, Query(max_length=1_000, description="The `next_cursor` of the page before.")]
+Cursor = Annotated[str | None, Query(max_length=1_000, description="The `next_cursor` of the previous page.")]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
 
 
-def router(door: Door) -> APIRouter:
+def router(auth: Door) -> APIRouter:
     routes = APIRouter(prefix="/memories", tags=["memories"], route_class=StrictRoute)
-    _reading(routes, door)
-    _changing(routes, door)
-    _forgetting(routes, door)
+    _reading(routes, auth)
+    _changing(routes, auth)
+    _forgetting(routes, auth)
     return routes
 
 
-def _reading(routes: APIRouter, door: Door) -> None:
+def _reading(routes: APIRouter, auth: Door) -> None:
     @routes.get("", **ruled(Rule.USER), responses=refusals(401, 422))
     async def list_memories(
         request: Request,
@@ -53,8 +53,8 @@ def _reading(routes: APIRouter, door: Door) -> None:
         limit: Limit = 50,
         cursor: Cursor = None,
     ) -> MemoryList:
-        """Memories and messages, newest first, page by page."""
-        caller = await door.user(request)
+        """List memories and messages, newest first, in pages."""
+        caller = await auth.user(request)
         page = await caller.memory.list(
             limit=limit, cursor=cursor, kind=kind, **_listed(session_id), **caller.where(app_id, project_id)
         )
@@ -68,8 +68,8 @@ def _reading(routes: APIRouter, door: Door) -> None:
         app_id: InApp = "default",
         project_id: InApp = "default",
     ) -> MemoryTold:
-        """A memory or message by its id."""
-        caller = await door.user(request)
+        """Get a memory or message by its id."""
+        caller = await auth.user(request)
         found = present.memory(await caller.memory.get(record_id, **caller.where(app_id, project_id)))
         set_etag(response, found.id, found.revision)
         return found
@@ -78,33 +78,33 @@ def _reading(routes: APIRouter, door: Door) -> None:
     async def get_history(
         request: Request, record_id: RecordId, app_id: InApp = "default", project_id: InApp = "default"
     ) -> History:
-        """Every revision of a memory, oldest first; before them, the message in whose place it stands."""
-        caller = await door.user(request)
+        """List all revisions of a memory, oldest first, preceded by the message that it replaces, if any."""
+        caller = await auth.user(request)
         found = await caller.memory.history(record_id, **caller.where(app_id, project_id))
         return History(revisions=[present.memory(each) for each in found])
 
 
-def _changing(routes: APIRouter, door: Door) -> None:
+def _changing(routes: APIRouter, auth: Door) -> None:
     @routes.patch("/{record_id}", **ruled(Rule.USER), responses=refusals(401, 404, 409, 412, 422))
     async def override(
         request: Request,
         response: Response,
         record_id: RecordId,
-        given: Override,
+        body: Override,
         app_id: InApp = "default",
         project_id: InApp = "default",
         if_match: IfMatch = None,
         idempotency_key: IdempotencyKey = None,
     ) -> MemoryTold:
-        """Put a new text in the place of an old one, which stays readable in the history.
+        """Replace the text of a memory. The old text stays in the history.
 
-        A message stays what was said: a memory takes its place in every search, and is what this answers.
+        A message itself never changes: a new memory replaces it in every search, and is returned.
         """
-        caller = await door.user(request)
+        caller = await auth.user(request)
         corrected = await caller.memory.correct(
             record_id,
-            given.text,
-            reason=given.reason,
+            body.text,
+            reason=body.reason,
             expected_revision=expected_revision(if_match, record_id),
             idempotency_key=idempotency_key,
             **caller.where(app_id, project_id),
@@ -114,7 +114,7 @@ def _changing(routes: APIRouter, door: Door) -> None:
         return found
 
 
-def _forgetting(routes: APIRouter, door: Door) -> None:
+def _forgetting(routes: APIRouter, auth: Door) -> None:
     @routes.delete("/{record_id}", **ruled(Rule.USER), responses=refusals(401, 404, 412, 422))
     async def delete(
         request: Request,
@@ -124,8 +124,8 @@ def _forgetting(routes: APIRouter, door: Door) -> None:
         if_match: IfMatch = None,
         idempotency_key: IdempotencyKey = None,
     ) -> Forgotten:
-        """Forget a memory or message for good, with what was learned from it alone, and what it replaced."""
-        caller = await door.user(request)
+        """Permanently forget a memory or message, memories derived only from it, and what it replaced."""
+        caller = await auth.user(request)
         return present.forgotten(
             await caller.memory.forget(
                 record_id,
@@ -136,13 +136,13 @@ def _forgetting(routes: APIRouter, door: Door) -> None:
         )
 
     @routes.post("/forget", **ruled(Rule.USER), responses=refusals(401, 404, 409, 422))
-    async def forget(request: Request, given: ForgetGiven, idempotency_key: IdempotencyKey = None) -> ForgetTold:
-        """Without `token`, what this would forget, and a token. With it, forget exactly that."""
-        caller = await door.user(request, given.user_id, given.user_key)
-        what = {**_target(given), **caller.where(given.app_id, given.project_id)}
-        if given.token is None:
-            return present.preview(await caller.memory.forget_preview(**what))
-        done = await caller.memory.forget(token=given.token, idempotency_key=idempotency_key, **what)
+    async def forget(request: Request, body: ForgetGiven, idempotency_key: IdempotencyKey = None) -> ForgetTold:
+        """Without `token`, preview what would be forgotten and return a token. With it, forget exactly that."""
+        caller = await auth.user(request, body.user_id, body.user_key)
+        target = {**_target(body), **caller.where(body.app_id, body.project_id)}
+        if body.token is None:
+            return present.preview(await caller.memory.forget_preview(**target))
+        done = await caller.memory.forget(token=body.token, idempotency_key=idempotency_key, **target)
         receipt = present.forgotten(done)
         return ForgetTold(messages=done.messages, memories=done.memories, resources=done.resources, receipt=receipt)
 
@@ -155,10 +155,10 @@ def _listed(session_id: str | None) -> dict[str, Any]:
     return {"conversation": session_id.removeprefix(CHAT)}
 
 
-def _target(given: ForgetGiven) -> dict[str, Any]:
-    chosen = [name for name in ("ids", "session_id", "everything") if getattr(given, name) not in (None, False)]
+def _target(body: ForgetGiven) -> dict[str, Any]:
+    chosen = [name for name in ("ids", "session_id", "everything") if getattr(body, name) not in (None, False)]
     if len(chosen) != 1:
-        raise InvalidInput("ids", "give exactly one of ids, session_id and everything")
-    if given.ids is not None:
-        return {"record_id": given.ids}
-    return _listed(given.session_id)
+        raise InvalidInput("ids", "send exactly one of ids, session_id and everything")
+    if body.ids is not None:
+        return {"record_id": body.ids}
+    return _listed(body.session_id)

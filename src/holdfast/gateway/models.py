@@ -1,6 +1,6 @@
-"""What requests and answers look like, outside EverOS's prefix.
+"""Schemas of requests and responses, except those under EverOS's prefix.
 
-Unknown fields are refused by name, and types are not guessed: a number in quotes is no number.
+Unknown fields are refused by name, and types are not coerced: a number in quotes is not a number.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ Method = Literal["hybrid", "keyword", "vector"]
 SenderRole = Literal["user", "assistant", "tool", "system"]
 
 
-def milliseconds(given: int) -> int:
-    if 0 < given < _FIRST_MS:
-        raise ValueError("looks like seconds; give milliseconds since 1970, such as 1780000000000")
-    if not 0 < given < _LAST_MS:
+def milliseconds(value: int) -> int:
+    if 0 < value < _FIRST_MS:
+        raise ValueError("looks like seconds; send milliseconds since 1970, such as 1780000000000")
+    if not 0 < value < _LAST_MS:
         raise ValueError("must be milliseconds since 1970, such as 1780000000000")
-    return given
+    return value
 
 
-def chat_session(given: str) -> str:
-    if not given.startswith(CHAT) or not given[len(CHAT) :].strip():
+def chat_session(value: str) -> str:
+    if not value.startswith(CHAT) or not value[len(CHAT) :].strip():
         raise ValueError("must be `chat:` and the conversation, such as chat:42")
-    return given
+    return value
 
 
-def bare_conversation(given: str) -> str:
-    if given.startswith(CHAT):
-        raise ValueError(f"is the conversation alone, without `{CHAT}`")
-    return given
+def bare_conversation(value: str) -> str:
+    if value.startswith(CHAT):
+        raise ValueError(f"must be the conversation without `{CHAT}`")
+    return value
 
 
-def known_session(given: str) -> str:
-    if given.startswith(RESOURCE):
-        return given
+def known_session(value: str) -> str:
+    if value.startswith(RESOURCE):
+        return value
     try:
-        return chat_session(given)
+        return chat_session(value)
     except ValueError:
         raise ValueError("must be `chat:` and the conversation, or `resource:`, the user and the resource") from None
 
@@ -72,13 +72,13 @@ class Given(Asked):
 
 
 class Told(Answer):
-    """An answer's body."""
+    """A response's body."""
 
 
 class Signed(Given):
-    """Whose memory, and the key to it; the key may stand in the Authorization header instead."""
+    """The user and the user's key; the key may be in the Authorization header instead."""
 
-    user_id: Name | None = Field(default=None, description="Needed if the key is in the body.")
+    user_id: Name | None = Field(default=None, description="Required if the key is in the body.")
     user_key: Annotated[str, StringConstraints(min_length=1, max_length=512)] | None = Field(
         default=None, description="Or `Authorization: Bearer uk_…`."
     )
@@ -92,12 +92,12 @@ class Signed(Given):
 class NewUser(Given):
     user_id: Name
     user_key: Annotated[str, StringConstraints(min_length=1, max_length=512)] | None = Field(
-        default=None, description="The current key of a user who is there already."
+        default=None, description="The current key of an existing user."
     )
 
 
 class UserTold(Told):
-    """`user_key` is shown once, when it is made."""
+    """`user_key` is returned once, when it is created."""
 
     user_id: str
     user_key: str | None = None
@@ -121,10 +121,10 @@ class UserList(Told):
 class MessageGiven(Given):
     sender_id: Name
     role: SenderRole
-    timestamp: Millis = Field(description="When it was said, in milliseconds since 1970, UTC.")
+    timestamp: Millis = Field(description="When the message was said, in milliseconds since 1970, UTC.")
     content: Annotated[str, StringConstraints(min_length=1)]
     metadata: Annotated[dict[str, str], Field(max_length=MAX_METADATA_ENTRIES)] | None = Field(
-        default=None, description="Texts by name, kept with the message and told with it."
+        default=None, description="Texts by name, stored with the message and returned with it."
     )
 
 
@@ -140,7 +140,7 @@ class SkippedTold(Told):
 
 
 class AddTold(Told):
-    """`message_ids` has one id per message that was sent; null for one that was forgotten before and stays so."""
+    """`message_ids` has one id per message sent; null for one that was forgotten before and is not stored again."""
 
     session_id: str
     message_count: int
@@ -162,7 +162,7 @@ class FlushTold(Told):
 
 
 class SearchGiven(Signed):
-    """`include_profile` and `enable_llm_rerank` are taken from clients that send them; they change nothing."""
+    """`include_profile` and `enable_llm_rerank` are accepted for compatibility and have no effect."""
 
     query: Annotated[str, StringConstraints(min_length=1)]
     conversation_id: Annotated[Name, AfterValidator(bare_conversation)] | None = None
@@ -170,7 +170,7 @@ class SearchGiven(Signed):
     method: Method = "hybrid"
     top_k: Annotated[int, Field(ge=1, le=MAX_TOP_K)] = 8
     radius: Annotated[float, Field(ge=0, le=1, strict=False)] | None = Field(
-        default=None, description="The least similarity of meaning, from 0 to 1."
+        default=None, description="The minimum semantic similarity, from 0 to 1."
     )
     filters: dict[str, Any] | None = Field(
         default=None,
@@ -198,7 +198,7 @@ class SearchTold(Told):
 
 
 class MemoryTold(Told):
-    """A message or a memory. Its revision is its ETag too."""
+    """A message or a memory. Its id and revision make its ETag."""
 
     id: str
     kind: Literal["message", "memory"]
@@ -238,7 +238,7 @@ class Override(Given):
 
 
 class ForgetGiven(Signed):
-    """Exactly one of `ids`, `session_id` and `everything`. Without `token` it is a preview."""
+    """Send exactly one of `ids`, `session_id` and `everything`. Without `token`, the call is a preview."""
 
     ids: (
         Annotated[
@@ -252,7 +252,7 @@ class ForgetGiven(Signed):
 
 
 class Forgotten(Told):
-    """What was forgotten. `scrubbed` says whether the bytes have left the files, or a job still has to see to it."""
+    """The receipt of a forget. `scrubbed` is false while a job still has to remove the bytes from the files."""
 
     operation_id: str
     messages: int
@@ -266,7 +266,7 @@ class Forgotten(Told):
 
 
 class ForgetTold(Told):
-    """A preview has a `token`: send the same request with it to forget. A receipt is what was done."""
+    """A preview has a `token`: repeat the request with it to forget. A completed forget has a `receipt`."""
 
     token: str | None = None
     messages: int
@@ -302,7 +302,7 @@ class ResourceList(Told):
 
 
 class Upload(Signed):
-    """A form with a file."""
+    """A multipart form with a file."""
 
     # Every field of a form is text.
     model_config = ConfigDict(extra="forbid", strict=False)
@@ -311,7 +311,7 @@ class Upload(Signed):
 
 
 class ExternalResource(Signed):
-    """Something that is kept elsewhere. Its text is given here: nothing is ever fetched."""
+    """A document stored elsewhere. The request contains its text: nothing is ever fetched."""
 
     uri: Annotated[str, StringConstraints(min_length=1, max_length=2_000)]
     text: Annotated[str, StringConstraints(min_length=1)]

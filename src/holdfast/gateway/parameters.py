@@ -1,4 +1,4 @@
-"""Query parameters that a route does not have are refused by name, as unknown fields of a body are."""
+"""A route class that refuses unknown query parameters by name, as unknown fields of a body are refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 
 class StrictRoute(APIRoute):
-    """A mistyped `app_id` must not answer for another app."""
+    """Refuses unknown query parameters: a mistyped `app_id` must not return another app's data."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -30,7 +30,7 @@ class StrictRoute(APIRoute):
 
 
 def _names(dependant: Dependant) -> Iterator[str]:
-    """Of all query parameters of a route, also of those that it takes as one."""
+    """Names of all query parameters of a route, including those of its dependencies."""
     for parameter in dependant.query_params:
         yield parameter.alias
     for part in dependant.dependencies:

@@ -1,4 +1,4 @@
-"""From what the library answers to what the routes answer."""
+"""Converts results of the library into response bodies."""
 
 from __future__ import annotations
 
@@ -37,29 +37,29 @@ def millis(moment: datetime) -> int:
 
 
 def session_of(scope: Scope, source: str | None, plane: Plane | None) -> str | None:
-    """A resource is a session of its own; what was said belongs to its chat; some memories to none."""
+    """The session of a record: a resource's URI, a message's chat, or none."""
     if plane is Plane.RESOURCE:
         return source
     return None if scope.conversation is None else f"{CHAT}{scope.conversation}"
 
 
-def result(hit: Hit, asked: Collection[ScopeName], conversation: str | None) -> ResultTold:
+def result(hit: Hit, scopes: Collection[ScopeName], conversation: str | None) -> ResultTold:
     return ResultTold(
         id=hit.id,
         session_id=session_of(hit.scope, hit.source, hit.plane),
         text=hit.text,
         score=hit.score,
-        source_scope=_source_scope(hit, asked, conversation),
+        source_scope=_source_scope(hit, scopes, conversation),
         resource_uri=_resource_uri(hit.plane, hit.metadata),
         raw=_raw(hit),
     )
 
 
-def _source_scope(hit: Hit, asked: Collection[ScopeName], conversation: str | None) -> ScopeName:
-    """The narrowest of the scopes that were asked for through which it came."""
-    if hit.plane is Plane.RESOURCE and "resources" in asked:
+def _source_scope(hit: Hit, scopes: Collection[ScopeName], conversation: str | None) -> ScopeName:
+    """The narrowest requested scope that contains the hit."""
+    if hit.plane is Plane.RESOURCE and "resources" in scopes:
         return "resources"
-    if conversation is not None and hit.scope.conversation == conversation and "current_chat" in asked:
+    if conversation is not None and hit.scope.conversation == conversation and "current_chat" in scopes:
         return "current_chat"
     return "all_user_memory"
 
@@ -84,118 +84,118 @@ def _raw(hit: Hit) -> dict[str, Any]:
     }
 
 
-def memory(found: Record) -> MemoryTold:
-    if isinstance(found, Memory):
-        return _revision(found)
+def memory(record: Record) -> MemoryTold:
+    if isinstance(record, Memory):
+        return _revision(record)
     return MemoryTold(
-        id=found.id,
+        id=record.id,
         kind="message",
-        session_id=session_of(found.scope, found.source, None),
-        text=found.text,
-        revision=found.revision,
-        sender_id=found.sender,
-        role=found.role,
-        timestamp=millis(found.said_at),
-        recorded_at=found.recorded_at.isoformat(),
+        session_id=session_of(record.scope, record.source, None),
+        text=record.text,
+        revision=record.revision,
+        sender_id=record.sender,
+        role=record.role,
+        timestamp=millis(record.said_at),
+        recorded_at=record.recorded_at.isoformat(),
         plane=None,
         trust=None,
         status=None,
         valid_from=None,
         valid_until=None,
-        superseded_at=iso(found.superseded_at),
+        superseded_at=iso(record.superseded_at),
         reason=None,
         resource_uri=None,
         evidence=[],
-        app_id=found.scope.app,
-        project_id=found.scope.project,
-        metadata=dict(found.metadata),
+        app_id=record.scope.app,
+        project_id=record.scope.project,
+        metadata=dict(record.metadata),
     )
 
 
-def _revision(found: Memory) -> MemoryTold:
+def _revision(memory: Memory) -> MemoryTold:
     return MemoryTold(
-        id=found.id,
+        id=memory.id,
         kind="memory",
-        session_id=session_of(found.scope, found.source, found.plane),
-        text=found.text,
-        revision=found.revision,
+        session_id=session_of(memory.scope, memory.source, memory.plane),
+        text=memory.text,
+        revision=memory.revision,
         sender_id=None,
         role=None,
-        timestamp=millis(found.recorded_at),
-        recorded_at=found.recorded_at.isoformat(),
-        plane=found.plane,
-        trust=found.trust.name.lower(),
-        status=found.status,
-        valid_from=iso(found.validity.since),
-        valid_until=iso(found.validity.until),
-        superseded_at=iso(found.superseded_at),
-        reason=found.reason,
-        resource_uri=_resource_uri(found.plane, found.metadata),
-        evidence=[link.message_id for link in found.evidence],
-        app_id=found.scope.app,
-        project_id=found.scope.project,
-        metadata=dict(found.metadata),
+        timestamp=millis(memory.recorded_at),
+        recorded_at=memory.recorded_at.isoformat(),
+        plane=memory.plane,
+        trust=memory.trust.name.lower(),
+        status=memory.status,
+        valid_from=iso(memory.validity.since),
+        valid_until=iso(memory.validity.until),
+        superseded_at=iso(memory.superseded_at),
+        reason=memory.reason,
+        resource_uri=_resource_uri(memory.plane, memory.metadata),
+        evidence=[link.message_id for link in memory.evidence],
+        app_id=memory.scope.app,
+        project_id=memory.scope.project,
+        metadata=dict(memory.metadata),
     )
 
 
-def added(session_id: str, found: Added) -> AddTold:
+def added(session_id: str, result: Added) -> AddTold:
     return AddTold(
         session_id=session_id,
-        message_count=len(found.message_ids),
+        message_count=len(result.message_ids),
         status="accumulated",
-        message_ids=list(found.message_ids),
-        stored=found.stored,
-        skipped=[SkippedTold(index=each.index, reason=each.reason, id=each.message_id) for each in found.skipped],
-        replayed=found.replayed,
+        message_ids=list(result.message_ids),
+        stored=result.stored,
+        skipped=[SkippedTold(index=each.index, reason=each.reason, id=each.message_id) for each in result.skipped],
+        replayed=result.replayed,
     )
 
 
-def preview(found: ForgetPreview) -> ForgetTold:
+def preview(plan: ForgetPreview) -> ForgetTold:
     return ForgetTold(
-        token=found.token,
-        messages=found.messages,
-        memories=found.memories,
-        derived=found.derived,
-        weakened=found.weakened,
-        resources=found.resources,
-        ids=list(found.ids),
-        truncated=found.truncated,
+        token=plan.token,
+        messages=plan.messages,
+        memories=plan.memories,
+        derived=plan.derived,
+        weakened=plan.weakened,
+        resources=plan.resources,
+        ids=list(plan.ids),
+        truncated=plan.truncated,
     )
 
 
-def forgotten(found: ForgetReceipt) -> Forgotten:
+def forgotten(receipt: ForgetReceipt) -> Forgotten:
     return Forgotten(
-        operation_id=found.operation_id,
-        messages=found.messages,
-        memories=found.memories,
-        revisions=found.revisions,
-        resources=found.resources,
-        tombstones=found.tombstones,
-        remaining=found.remaining,
-        scrubbed=found.scrubbed,
-        forgotten_at=found.forgotten_at.isoformat(),
+        operation_id=receipt.operation_id,
+        messages=receipt.messages,
+        memories=receipt.memories,
+        revisions=receipt.revisions,
+        resources=receipt.resources,
+        tombstones=receipt.tombstones,
+        remaining=receipt.remaining,
+        scrubbed=receipt.scrubbed,
+        forgotten_at=receipt.forgotten_at.isoformat(),
     )
 
 
-def resource(found: Resource, *, reused: bool = False) -> ResourceTold:
+def resource(record: Resource, *, reused: bool = False) -> ResourceTold:
     return ResourceTold(
-        resource_id=found.id,
-        session_id=found.uri,
-        uri=found.external_uri or found.uri,
-        name=found.name,
-        media_type=found.media_type,
-        sha256=found.sha256,
-        bytes=found.bytes,
-        chunks=found.chunks,
-        recorded_at=found.recorded_at.isoformat(),
+        resource_id=record.id,
+        session_id=record.uri,
+        uri=record.external_uri or record.uri,
+        name=record.name,
+        media_type=record.media_type,
+        sha256=record.sha256,
+        bytes=record.bytes,
+        chunks=record.chunks,
+        recorded_at=record.recorded_at.isoformat(),
         reused=reused,
     )
 
 
-def user(found: User) -> UserListed:
+def user(record: User) -> UserListed:
     return UserListed(
-        user_id=found.id,
-        created_at=found.created_at.isoformat(),
-        rotated_at=iso(found.rotated_at),
-        revoked_at=iso(found.revoked_at),
+        user_id=record.id,
+        created_at=record.created_at.isoformat(),
+        rotated_at=iso(record.rotated_at),
+        revoked_at=iso(record.revoked_at),
     )

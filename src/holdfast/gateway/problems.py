@@ -1,7 +1,7 @@
-"""Every error as HTTP tells it: `application/problem+json`, or EverOS's envelope under its prefix.
+"""Maps errors to HTTP responses: `application/problem+json`, or EverOS's envelope under its prefix.
 
-One table from our errors to statuses; a test demands that every leaf of the tree is in it, itself or by its parent.
-What a problem says never holds a value that was sent: it may be a key.
+One table maps error classes to statuses; a test checks that it covers every class, itself or by its parent. A problem
+never repeats a value from the request: it may be a key.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ STATUS: dict[type[errors.HoldfastError], int] = {
     errors.ConfigurationError: 500,
     errors.HoldfastError: 500,
 }
-# What is worth another attempt soon.
+# Statuses that get a Retry-After header.
 _PASSING = (503,)
 _COMPANIES = "/companies/"
 
@@ -57,7 +57,7 @@ def status_of(error: errors.HoldfastError) -> int:
 
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What a route may refuse with; `document` gives them their shape."""
+    """The error responses of a route for OpenAPI; their schema is added later."""
     return {status: {"description": phrase(status)} for status in statuses}
 
 
@@ -75,7 +75,7 @@ def refusal(
 
 
 def install(app: FastAPI) -> None:
-    """Whatever goes wrong in a route, or in finding one, is answered as a problem."""
+    """Install handlers that turn every error of a route, or of routing, into a problem response."""
     app.add_exception_handler(errors.HoldfastError, _ours)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
@@ -88,7 +88,7 @@ async def _ours(request: Request, error: Exception) -> Response:
     if isinstance(error, errors.RevisionConflict) and "if-match" in request.headers:
         status = 412
     if status >= 500:
-        # Where the store is, and what it said, is the operator's to know.
+        # The message may contain the store's location: it goes to the log, for the operator only.
         log.error("%s: %s%s", error.code, error, _whose(request, error))
         detail = error.public or (type(error).__doc__ or "").strip()
     headers: dict[str, str] = {}
@@ -101,26 +101,26 @@ async def _ours(request: Request, error: Exception) -> Response:
         field = _field(request.url.path, error.field)
         detail, fields = f"{field}: {error.problem}", [{"field": field, "problem": error.problem}]
     elif error.field is not None and request.url.path.startswith(_COMPANIES):
-        # Elsewhere nobody names a binding.
+        # Only these routes know bindings.
         fields = [{"field": error.field, "problem": detail}]
     return refusal(request, status, error.code, detail, headers, fields, error.operation_id)
 
 
 def _whose(request: Request, error: errors.HoldfastError) -> str:
-    """Where an operator finds more of it."""
-    found = {"company": request.path_params.get("company_id"), "operation": error.operation_id}
-    named = ", ".join(f"{name} {value!s:.80}" for name, value in found.items() if value is not None)
-    return f" ({named})" if named else ""
+    """The company and operation for the log, so that the operator can find more."""
+    context = {"company": request.path_params.get("company_id"), "operation": error.operation_id}
+    shown = ", ".join(f"{name} {value!s:.80}" for name, value in context.items() if value is not None)
+    return f" ({shown})" if shown else ""
 
 
 def _field(path: str, field: str) -> str:
-    """What whoever called this route calls a field."""
+    """The route's name for a field of the library."""
     if path.startswith("/verbs/"):
         return field
     return named(field) if path.startswith(_COMPANIES) else _HERE.get(field, field)
 
 
-# What the library calls by another name than the routes do.
+# Fields of the library that the routes call by another name.
 _HERE = {
     "app": "app_id",
     "project": "project_id",
@@ -136,49 +136,49 @@ _HERE = {
 
 async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    found = error.errors()
-    if (wanted := _wanted_type(request, found)) is not None:
-        return refusal(request, 415, "unsupported_media_type", f"the Content-Type must be {wanted}")
-    if any(each["type"] == "json_invalid" for each in found):
-        return refusal(request, 400, "malformed_json", "the body is not JSON that can be read; check its syntax")
-    fields = [{"field": _place(each["loc"]), "problem": _problem(each)} for each in found[:20]]
+    issues = error.errors()
+    if (expected := _wanted_type(request, issues)) is not None:
+        return refusal(request, 415, "unsupported_media_type", f"the Content-Type must be {expected}")
+    if any(each["type"] == "json_invalid" for each in issues):
+        return refusal(request, 400, "malformed_json", "the body is not valid JSON; check its syntax")
+    fields = [{"field": _place(each["loc"]), "problem": _problem(each)} for each in issues[:20]]
     first = fields[0]
     detail = f"{first['field']}: {first['problem']}"
-    if len(found) > 1:
-        detail += f" (and {len(found) - 1} more)"
+    if len(issues) > 1:
+        detail += f" (and {len(issues) - 1} more)"
     return refusal(request, 422, "invalid_input", detail, fields=fields)
 
 
-def _wanted_type(request: Request, found: Sequence[Mapping[str, Any]]) -> str | None:
-    """What the body should have been sent as, if that is what is wrong."""
+def _wanted_type(request: Request, issues: Sequence[Mapping[str, Any]]) -> str | None:
+    """The expected Content-Type, if the request's own is the problem."""
     sent = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if any(each["loc"] == ("body", "file") for each in found):
+    if any(each["loc"] == ("body", "file") for each in issues):
         return None if sent == "multipart/form-data" else "multipart/form-data"
-    whole = any(tuple(each["loc"]) == ("body",) and each["type"] != "missing" for each in found)
-    return "application/json" if whole and not sent.endswith("json") else None
+    whole_body = any(tuple(each["loc"]) == ("body",) and each["type"] != "missing" for each in issues)
+    return "application/json" if whole_body and not sent.endswith("json") else None
 
 
 def _place(loc: Sequence[str | int]) -> str:
-    """messages[0].timestamp, as the caller wrote it."""
+    """Format a location such as `messages[0].timestamp`, as the caller wrote it."""
     kinds = {"body", "query", "path", "header", "cookie"}
     parts = list(loc[1:]) if loc and loc[0] in kinds else list(loc)
     if not parts:
         return str(loc[0]) if loc else "body"
-    named = ""
+    path = ""
     for part in parts:
         if part == _OF_A_NAME:
             continue
-        named += f"[{part}]" if isinstance(part, int) else f".{part!s:.60}" if named else f"{part!s:.60}"
-    return named
+        path += f"[{part}]" if isinstance(part, int) else f".{part!s:.60}" if path else f"{part!s:.60}"
+    return path
 
 
-_OF_A_NAME = "[key]"  # what a place ends with if the name itself is what is wrong
+_OF_A_NAME = "[key]"  # pydantic appends this if a mapping's key is invalid
 _PATTERNS = {
     KEY_PATTERN: "must be lowercase letters, digits, - and _, and begin with a letter or digit",
     CURSOR_PATTERN: "is malformed; pass on the `next_cursor` of a page unchanged",
 }
 _PROBLEMS = {
-    "extra_forbidden": "is no field of this request; leave it out",
+    "extra_forbidden": "is not a field of this request; leave it out",
     "missing": "is missing",
     "int_type": "expected a whole number",
     "string_type": "expected text",
@@ -190,25 +190,25 @@ _PROBLEMS = {
 }
 
 
-def _problem(found: Mapping[str, Any]) -> str:
-    if (known := _PROBLEMS.get(found["type"])) is not None:
-        return known
-    if (known := _PATTERNS.get(found.get("ctx", {}).get("pattern"))) is not None:
-        return known
-    said = str(found["msg"])
-    if "UploadFile" in said:
+def _problem(issue: Mapping[str, Any]) -> str:
+    if (problem := _PROBLEMS.get(issue["type"])) is not None:
+        return problem
+    if (problem := _PATTERNS.get(issue.get("ctx", {}).get("pattern"))) is not None:
+        return problem
+    message = str(issue["msg"])
+    if "UploadFile" in message:
         return "expected a file; with curl, -F file=@notes.md"
-    return f"{said[:1].lower()}{said[1:]}".removeprefix("value error, ")
+    return f"{message[:1].lower()}{message[1:]}".removeprefix("value error, ")
 
 
 _HTTP = {
-    # FastAPI's own for a body that its parser gives up on: too deep, or with numbers that no machine holds.
+    # FastAPI raises this for a body that its parser cannot handle: nested too deeply, or with huge numbers.
     400: ("malformed_json", "the body cannot be read; check its syntax, and that nothing in it is nested too deeply"),
-    404: ("not_found", "there is no such route; GET /openapi.json lists all of them"),
-    405: ("method_not_allowed", "this route does not take that method; the Allow header says which it takes"),
+    404: ("not_found", "this route does not exist; GET /openapi.json lists all routes"),
+    405: ("method_not_allowed", "this route does not support that method; the Allow header lists the supported ones"),
 }
 _FORMS = ("multipart/form-data", "application/x-www-form-urlencoded")
-_FORM = "the form cannot be read; send multipart/form-data with its boundary, whole, and with one file"
+_FORM = "the form cannot be read; send complete multipart/form-data with its boundary and one file"
 
 
 async def _http(request: Request, error: Exception) -> Response:
@@ -226,5 +226,5 @@ def _code(status: int) -> str:
 
 async def _unexpected(request: Request, error: Exception) -> Response:
     log.error("unexpected: %s", type(error).__name__, exc_info=error)
-    detail = "something went wrong inside the service; its log says what, under this request id"
+    detail = "internal error; the service's log has the details under this request id"
     return refusal(request, 500, "internal_error", detail)

@@ -1,4 +1,4 @@
-"""`/resources`: documents to be searched beside conversations."""
+"""`/resources`: documents that can be searched together with conversations."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from holdfast.gateway.parameters import StrictRoute
 from holdfast.gateway.problems import refusals
 
 ResourceId = Annotated[str, Path(min_length=1, max_length=80)]
-_REUSED: dict[int | str, dict[str, Any]] = {200: {"model": ResourceTold, "description": "It was there already."}}
+_REUSED: dict[int | str, dict[str, Any]] = {200: {"model": ResourceTold, "description": "The resource already exists."}}
 
 
-def router(door: Door, config: GatewayConfig) -> APIRouter:
+def router(auth: Door, config: GatewayConfig) -> APIRouter:
     routes = APIRouter(prefix="/resources", tags=["resources"], route_class=StrictRoute)
-    _adding(routes, door, config)
+    _adding(routes, auth, config)
 
     @routes.get("", **ruled(Rule.USER), responses=refusals(401, 422))
     async def list_resources(
@@ -42,8 +42,8 @@ def router(door: Door, config: GatewayConfig) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
         cursor: Cursor = None,
     ) -> ResourceList:
-        """This user's resources, newest first."""
-        caller = await door.user(request)
+        """List this user's resources, newest first."""
+        caller = await auth.user(request)
         page = await caller.memory.resources(limit=limit, cursor=cursor, **caller.where(app_id, project_id))
         return ResourceList(resources=[present.resource(each) for each in page.items], next_cursor=page.next_cursor)
 
@@ -51,8 +51,8 @@ def router(door: Door, config: GatewayConfig) -> APIRouter:
     async def get_resource(
         request: Request, resource_id: ResourceId, app_id: InApp = "default", project_id: InApp = "default"
     ) -> ResourceTold:
-        """What is known of a resource. The file itself is not kept: its text is in its chunks."""
-        caller = await door.user(request)
+        """Describe a resource. The file itself is not stored: its text is in its chunks."""
+        caller = await auth.user(request)
         return present.resource(await caller.memory.resource(resource_id, **caller.where(app_id, project_id)))
 
     @routes.delete("/{resource_id}", **ruled(Rule.USER), responses=refusals(401, 404, 422))
@@ -63,8 +63,8 @@ def router(door: Door, config: GatewayConfig) -> APIRouter:
         project_id: InApp = "default",
         idempotency_key: IdempotencyKey = None,
     ) -> Forgotten:
-        """Forget a resource with all its chunks."""
-        caller = await door.user(request)
+        """Forget a resource and all its chunks."""
+        caller = await auth.user(request)
         where = caller.where(app_id, project_id)
         return present.forgotten(
             await caller.memory.delete_resource(resource_id, idempotency_key=idempotency_key, **where)
@@ -73,48 +73,48 @@ def router(door: Door, config: GatewayConfig) -> APIRouter:
     return routes
 
 
-def _adding(routes: APIRouter, door: Door, config: GatewayConfig) -> None:
+def _adding(routes: APIRouter, auth: Door, config: GatewayConfig) -> None:
     @routes.post("", status_code=201, **ruled(Rule.USER), responses={**_REUSED, **refusals(400, 401, 413, 422)})
     async def add_resource(
         request: Request,
         response: Response,
-        given: Annotated[Upload, Form(media_type="multipart/form-data")],
+        body: Annotated[Upload, Form(media_type="multipart/form-data")],
         idempotency_key: IdempotencyKey = None,
     ) -> ResourceTold:
-        """Upload a document. Its text can be searched when this answers."""
-        caller = await door.user(request, given.user_id, given.user_key)
+        """Upload a document. Its text is searchable when this call returns."""
+        caller = await auth.user(request, body.user_id, body.user_key)
         if (sent := len((await request.form()).getlist("file"))) > 1:
             raise InvalidDocument(
-                "file", f"was sent {sent} times, and one would be kept; send each in a request of its own"
+                "file", f"was sent {sent} times, but only one is accepted; send each file in its own request"
             )
-        content = await given.file.read(config.max_upload_bytes + 1)
+        content = await body.file.read(config.max_upload_bytes + 1)
         if len(content) > config.max_upload_bytes:
             raise InvalidDocument("file", f"is larger than {config.max_upload_bytes:,} bytes; split it")
         with _called("file"):
             added = await caller.memory.add_resource(
                 content,
-                name=given.file.filename or "unnamed",
-                media_type=given.file.content_type,
+                name=body.file.filename or "unnamed",
+                media_type=body.file.content_type,
                 idempotency_key=idempotency_key,
-                **caller.where(given.app_id, given.project_id),
+                **caller.where(body.app_id, body.project_id),
             )
         response.status_code = 200 if added.reused else 201
         return present.resource(added.resource, reused=added.reused)
 
     @routes.post("/external", status_code=201, **ruled(Rule.USER), responses={**_REUSED, **refusals(401, 422)})
     async def add_external_resource(
-        request: Request, response: Response, given: ExternalResource, idempotency_key: IdempotencyKey = None
+        request: Request, response: Response, body: ExternalResource, idempotency_key: IdempotencyKey = None
     ) -> ResourceTold:
-        """Make something searchable that is kept elsewhere. Results name its address; it is never fetched."""
-        caller = await door.user(request, given.user_id, given.user_key)
+        """Make an external document searchable. Results contain its URI, which is never fetched."""
+        caller = await auth.user(request, body.user_id, body.user_key)
         with _called("text"):
             added = await caller.memory.add_resource(
-                given.text.encode("utf-8", "surrogatepass"),
-                name=given.name or given.uri[-256:],
-                media_type=given.media_type,
-                external_uri=given.uri,
+                body.text.encode("utf-8", "surrogatepass"),
+                name=body.name or body.uri[-256:],
+                media_type=body.media_type,
+                external_uri=body.uri,
                 idempotency_key=idempotency_key,
-                **caller.where(given.app_id, given.project_id),
+                **caller.where(body.app_id, body.project_id),
             )
         response.status_code = 200 if added.reused else 201
         return present.resource(added.resource, reused=added.reused)
@@ -122,7 +122,7 @@ def _adding(routes: APIRouter, door: Door, config: GatewayConfig) -> None:
 
 @contextmanager
 def _called(field: str) -> Iterator[None]:
-    """What is wrong with a document, under the name that the request has for it."""
+    """Report errors of a document under the request's field name."""
     try:
         yield
     except InvalidDocument as error:

@@ -1,7 +1,7 @@
-"""The metrics of a process that serves nothing else: a worker's, on a port of their own, for Prometheus.
+"""The HTTP endpoint for a worker's Prometheus metrics, on its own port.
 
-They are counted as `holdfast serve` counts them, and shown to whom it would show them: with an operator token only to
-its holder; without one on this machine alone, to whoever calls it by a name of this machine. They name companies.
+Metrics and access are the same as for `holdfast serve`: with an operator token, only its holder may read them; without
+one, only callers on this machine that use a name of this machine in the Host header. Metrics contain company names.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from holdfast.settings import Settings
 
 PATH = "/metrics"
 PORT_OPTION, HOST_OPTION = "--metrics-port", "--metrics-host"
-PATIENCE_SECONDS = 10.0  # with one who does not send, or does not read
+PATIENCE_SECONDS = 10.0  # timeout for reading the request and for writing the response
 MOST_AT_ONCE = 16
 _PLAIN = "text/plain; charset=utf-8"
 
@@ -34,19 +34,19 @@ Answer = tuple[int, str, bytes]
 
 
 def scraped_at(host: str, port: int, settings: Settings) -> GatewayConfig:
-    """Where it is to listen, and for whom; checked before a store is opened."""
+    """Validate the address and the token before a store is opened."""
     if not 1 <= port <= 65_535:
-        raise ConfigurationError(f"{PORT_OPTION}: there is no port {port}; choose one from 1 to 65535")
+        raise ConfigurationError(f"{PORT_OPTION}: {port} is not a port; choose one from 1 to 65535")
     if settings.operator_token is None and not is_loopback(host):
         raise ConfigurationError(
-            f"{HOST_OPTION}: {host:.80} can be reached from other machines, and metrics name companies: set"
-            " HOLDFAST_OPERATOR_TOKEN, which Prometheus then presents, or listen on 127.0.0.1"
+            f"{HOST_OPTION}: {host:.80} can be reached from other machines, and metrics contain company names: set"
+            " HOLDFAST_OPERATOR_TOKEN and have Prometheus send it, or listen on 127.0.0.1"
         )
     return GatewayConfig.from_settings(settings, host=host, port=port)
 
 
 class Scraping:
-    """`memory` is to be told what the engine does. It listens from the start, and answers once it is begun."""
+    """Serves metrics. The constructor binds the sockets; `begin` starts answering. The engine reports to `memory`."""
 
     def __init__(self, config: GatewayConfig) -> None:
         self.url = f"{config.url}{PATH}"
@@ -72,30 +72,32 @@ class Scraping:
         if (refused := self._refused(headers)) is not None:
             return refused
         if path.partition("?")[0] != PATH:
-            return _refusal(404, f"there is nothing here but {PATH}")
+            return _refusal(404, f"unknown path; only {PATH} is served here")
         return 200, CONTENT_TYPE_LATEST, generate_latest(self._registry)
 
     def _refused(self, headers: Mapping[str, str]) -> Answer | None:
         if self._token is not None:
-            scheme, _, given = headers.get("authorization", "").partition(" ")
-            if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self._token):
-                return _refusal(401, "present the operator token: Authorization: Bearer ...")
+            scheme, _, token = headers.get("authorization", "").partition(" ")
+            if scheme.lower() != "bearer" or not hmac.compare_digest(token.strip().encode(), self._token):
+                return _refusal(401, "send the operator token: Authorization: Bearer ...")
             return None
-        # Without a token the name keeps pages on the web out, and whoever is brought along by a proxy stays out.
+        # Without a token, the Host check blocks DNS rebinding, and requests through a proxy are refused.
         if any(name.decode() in headers for name in OF_PROXIES):
             return _refusal(403, "behind a proxy an operator token is needed; set HOLDFAST_OPERATOR_TOKEN")
         name = name_in(headers.get("host", "").encode())
         if name is None or not self._names.allow(name):
-            return _refusal(421, "it does not go by the name in the Host header; ask for localhost, or for its address")
+            return _refusal(
+                421, "the name in the Host header is not allowed; use localhost, or the address of this machine"
+            )
         return None
 
 
-def _refusal(status: int, told: str) -> Answer:
-    return status, _PLAIN, f"{told}\n".encode()
+def _refusal(status: int, detail: str) -> Answer:
+    return status, _PLAIN, f"{detail}\n".encode()
 
 
 class _Server(ThreadingHTTPServer):
-    """A thread for each that asks, and for not too many."""
+    """One thread per connection, at most `MOST_AT_ONCE`; more connections are closed at once."""
 
     daemon_threads = True
     block_on_close = False
@@ -122,7 +124,7 @@ class _Server(ThreadingHTTPServer):
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Whoever asked has gone, most likely; nothing of it is worth a traceback on stderr."""
+        """Print no traceback: most likely the client disconnected."""
 
 
 class _Exchange(BaseHTTPRequestHandler):
@@ -145,4 +147,4 @@ class _Exchange(BaseHTTPRequestHandler):
         return "holdfast"
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is not ours
-        """Stderr is for what the worker does."""
+        """Log nothing: stderr is for the worker's own messages."""

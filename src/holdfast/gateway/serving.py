@@ -1,6 +1,6 @@
-"""One process of the gateway: sockets, TLS, signals and logs. uvicorn serves; what it leaves open is closed here.
+"""One gateway process on uvicorn: sockets, TLS, signals and logs.
 
-It stops on SIGTERM and Ctrl-C: takes no more connections, finishes what it accepted within a bound, and returns.
+On SIGTERM and Ctrl-C it accepts no more connections, finishes running requests within a time limit, and returns.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Tell = Callable[[GatewayConfig], None]
 
 
 def run(coroutine: Coroutine[Any, Any, None]) -> None:
-    """On uvloop where there is one."""
+    """Run on uvloop if it is installed."""
     factory = None
     if importlib.util.find_spec("uvloop") is not None:
         import uvloop
@@ -44,15 +44,16 @@ def run(coroutine: Coroutine[Any, Any, None]) -> None:
 
 
 def listen(config: GatewayConfig, *, port_option: str = "--port") -> list[socket.socket]:
-    """Sockets bound to each address that the host means, before a store is opened for nobody."""
+    """Bind a socket to each address of the host, before a store is opened."""
     try:
         found = socket.getaddrinfo(config.host.strip("[]"), config.port, type=socket.SOCK_STREAM)
     except socket.gaierror as error:
-        raise ConfigurationError(f"{config.host} is no address of this machine: {error.strerror}") from None
+        raise ConfigurationError(f"{config.host} is not an address of this machine: {error.strerror}") from None
     addresses = list(dict.fromkeys((family, str(address[0])) for family, _, _, _, address in found))
     if config.operator_token is None and not all(is_loopback(address) for _, address in addresses):
         raise ConfigurationError(
-            f"{config.host} means more than this machine, so an operator token is needed: set HOLDFAST_OPERATOR_TOKEN"
+            f"{config.host} can be reached from other machines, so an operator token is needed: set"
+            " HOLDFAST_OPERATOR_TOKEN"
         )
     sockets: list[socket.socket] = []
     port = config.port
@@ -61,8 +62,8 @@ def listen(config: GatewayConfig, *, port_option: str = "--port") -> list[socket
             sockets.append(_bound(family, address, port))
             port = sockets[0].getsockname()[1]
     except OSError as error:
-        for opened in sockets:
-            opened.close()
+        for bound in sockets:
+            bound.close()
         raise ConfigurationError(
             f"cannot listen on {config.host}, port {config.port}: {error.strerror or error}; choose another with"
             f" {port_option}"
@@ -71,32 +72,32 @@ def listen(config: GatewayConfig, *, port_option: str = "--port") -> list[socket
 
 
 def _bound(family: int, address: str, port: int) -> socket.socket:
-    # Named as TCP: where there is no uvloop, small answers are sent at once only on sockets that say so.
-    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    # Without uvloop, asyncio sets TCP_NODELAY only on sockets whose protocol is TCP.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
-            # `::` is everything there is, of the old kind too; any other address is itself.
-            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0 if address == "::" else 1)
-        made.bind((address, port))
+            # `::` accepts IPv4 too; any other address accepts only itself.
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0 if address == "::" else 1)
+        listener.bind((address, port))
     except OSError:
-        made.close()
+        listener.close()
         raise
-    return made
+    return listener
 
 
 async def serve(
     app: ASGIApp, config: GatewayConfig, metrics: Metrics, sockets: Sequence[socket.socket], listening: Tell
 ) -> None:
-    """Serve until a signal says otherwise. `listening` is told where, once calls are answered."""
-    # What is there by now stays: looking through all of it for garbage would hold up requests for a tenth of a second.
+    """Serve until a signal arrives. Calls `listening` with the address once requests are accepted."""
+    # Freeze the objects loaded so far: collecting them would delay requests by a tenth of a second.
     gc.collect()
     gc.freeze()
     await Server(app, config, metrics, sockets, listening).serve(list(sockets))
 
 
 class Server(uvicorn.Server):
-    """uvicorn's, which ends by returning, whatever signal asked for it: whoever called has a store to close."""
+    """A uvicorn server that returns after a signal instead of re-raising it, so that the caller can close the store."""
 
     def __init__(
         self,
@@ -149,7 +150,7 @@ def _options(app: ASGIApp, config: GatewayConfig, metrics: Metrics) -> uvicorn.C
 
 
 def check_certificate(config: GatewayConfig) -> None:
-    """Say what is wrong with it by the option's name, and never ask for a password on the terminal."""
+    """Validate the certificate. Errors name the option; never prompts for a password."""
     if config.tls_cert is None or config.tls_key is None:
         return
     for option, path in (("--tls-cert", config.tls_cert), ("--tls-key", config.tls_key)):
@@ -160,22 +161,22 @@ def check_certificate(config: GatewayConfig) -> None:
     except (ssl.SSLError, OSError, ValueError) as error:
         reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or "not in PEM form"
         raise ConfigurationError(
-            f"--tls-cert, --tls-key: not a certificate and its own unencrypted key ({reason})"
+            f"--tls-cert, --tls-key: not a certificate and its unencrypted private key ({reason})"
         ) from None
 
 
 @contextlib.contextmanager
 def logging_as_json(stream: TextIO | None = None) -> Iterator[None]:
-    """While it serves, everything that is logged is a line of JSON, ours and uvicorn's.
+    """Write all log records, ours and uvicorn's, as lines of JSON.
 
-    Which thread and process wrote it is not in the line, and so is not asked for each.
+    The lines contain no thread and process, so logging does not collect them.
     """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines())
     levels = {"holdfast": logging.INFO, "uvicorn.error": logging.WARNING}
-    asked = {name: getattr(logging, name) for name in ("logThreads", "logProcesses", "logMultiprocessing")}
+    log_options = {name: getattr(logging, name) for name in ("logThreads", "logProcesses", "logMultiprocessing")}
     before = {}
-    for name in asked:
+    for name in log_options:
         setattr(logging, name, False)
     for name, level in levels.items():
         logger = logging.getLogger(name)
@@ -186,7 +187,7 @@ def logging_as_json(stream: TextIO | None = None) -> Iterator[None]:
     try:
         yield
     finally:
-        for name, value in asked.items():
+        for name, value in log_options.items():
             setattr(logging, name, value)
         for logger, (handlers, level, propagate) in before.items():
             logger.handlers[:] = handlers
@@ -195,13 +196,13 @@ def logging_as_json(stream: TextIO | None = None) -> Iterator[None]:
 
 
 def allow_many_files() -> None:
-    """Each connection is a file, and shells allow few: take as many as the system lets us."""
+    """Raise the limit of open files: each connection is one, and shells allow few."""
     if sys.platform == "win32":
         return
     import resource
 
-    with contextlib.suppress(ValueError, OSError):  # where that is not ours to say, what there is will do
+    with contextlib.suppress(ValueError, OSError):  # keep the current limit if we may not change it
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        wanted = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
-        if soft != resource.RLIM_INFINITY and soft < wanted:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        limit = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+        if soft != resource.RLIM_INFINITY and soft < limit:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))

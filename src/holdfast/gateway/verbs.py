@@ -1,7 +1,7 @@
-"""The library's verbs over HTTP: `POST /verbs/<action>`, its body the verb's fields, its answer the verb's result.
+"""The library's verbs over HTTP: `POST /verbs/<action>` with the verb's fields as body; the response is its result.
 
-`holdfast.open("http://…")` speaks to these. They take and give what `wire.py` says; who is calling, and how an error is
-told, is the app's to say. A body is read inside the gate, so that one which cannot be read leaves its audit row too.
+`holdfast.open("http://…")` calls these routes. `wire.py` defines the format; the app authenticates callers and formats
+errors. A body is decoded inside the gate, so that a body that cannot be decoded leaves an audit row too.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _REFERENCE = f"#/components/schemas/{_PREFIX}{{model}}"
 
 
 def router(perform: Perform, caller: Named, extra: Mapping[str, Any] | None = None) -> APIRouter:
-    """`perform` has the caller of a request perform a verb; `caller` says who that is. `extra` goes into OpenAPI."""
+    """Create the routes. `perform` runs a verb as the request's caller; `caller` returns it; `extra` is for OpenAPI."""
     routes = APIRouter(prefix="/verbs", tags=["verbs"], route_class=StrictRoute)
-    told = dict(extra or {})
+    extras = dict(extra or {})
 
-    @routes.get("", response_class=Response, openapi_extra=told, responses={200: _holding(_GREETING)})
+    @routes.get("", response_class=Response, openapi_extra=extras, responses={200: _holding(_GREETING)})
     async def verbs(request: Request) -> Response:
-        """Which Holdfast this is, whom the key belongs to, and what can be asked."""
+        """Return the server's version, the owner of the key, and the supported verbs."""
         greeting = Greeting(holdfast.__version__, await caller(request), tuple(VERBS))
         return Response(GREETING.encode(greeting), media_type=_JSON)
 
-    asked, answered, _ = definitions(_REFERENCE)
+    requests, responses_by_action, _ = definitions(_REFERENCE)
     for action, spoken in VERBS.items():
         routes.add_api_route(
             f"/{action}",
@@ -46,14 +46,14 @@ def router(perform: Perform, caller: Named, extra: Mapping[str, Any] | None = No
             summary=f"Perform {action}",
             description=(spoken.request_type.__doc__ or "").partition("\n\n")[0] if _documented(spoken) else "",
             response_class=Response,
-            responses={200: _holding(answered[action])},
-            openapi_extra={**told, "requestBody": {"required": True, **_holding(asked[action])}},
+            responses={200: _holding(responses_by_action[action])},
+            openapi_extra={**extras, "requestBody": {"required": True, **_holding(requests[action])}},
         )
     return routes
 
 
 def schemas() -> dict[str, Any]:
-    """What the routes refer to: to be put among the OpenAPI document's `components.schemas`."""
+    """The schemas that the routes refer to, for `components.schemas` of the OpenAPI document."""
     return {f"{_PREFIX}{name}": schema for name, schema in definitions(_REFERENCE)[2].items()}
 
 
@@ -69,7 +69,7 @@ def _endpoint(spoken: Spoken, perform: Perform) -> Callable[[Request], Awaitable
 
 
 def _documented(spoken: Spoken) -> bool:
-    """Whether its class says something itself: a dataclass that does not has its signature for a docstring."""
+    """True if the class has a docstring of its own: a dataclass without one gets its signature."""
     return not (spoken.request_type.__doc__ or "").startswith(f"{spoken.request_type.__name__}(")
 
 

@@ -1,4 +1,4 @@
-"""Which memory serves whom: bindings, what they are bound to, the providers that there are, and who changed what."""
+"""Calls on bindings: create and change them, set defaults and overrides, list providers and the change log."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ Hooks = Mapping[HookKind, bool] | Mapping[str, bool]
 
 class BindingCalls(Calls):
     async def providers(self) -> tuple[ProviderInfo, ...]:
-        """The memories that a binding can name, with what each can do and the schema of its configuration."""
+        """List the installed providers with their capabilities and configuration schemas."""
         return await self._perform(Action.READ_BINDINGS, lambda: ListProviders(self._company()))
 
     async def bindings(self) -> tuple[Binding, ...]:
-        """All bindings of the company, by key. One that never had any has `default`, which is `local`."""
+        """List the company's bindings by key. A company that never had any has `default`, bound to `local`."""
         return (await self._perform(Action.READ_BINDINGS, lambda: ListBindings(self._company()))).items
 
     async def binding(self, key: str) -> Binding:
-        """One binding by its key."""
+        """Get one binding by its key."""
         return await self._perform(Action.READ_BINDINGS, lambda: GetBinding(self._company(), key))
 
     async def create_binding(
@@ -52,7 +52,7 @@ class BindingCalls(Calls):
         enabled: bool = True,
         idempotency_key: str | None = None,
     ) -> Binding:
-        """Name a provider and its configuration. A secret is given as a reference: `env://NAME` or `file://PATH`."""
+        """Create a binding to a provider. Give a secret as a reference: `env://NAME` or `file://PATH`."""
 
         def make() -> CreateBinding:
             return CreateBinding(
@@ -71,7 +71,7 @@ class BindingCalls(Calls):
         expected_revision: int | None = None,
         idempotency_key: str | None = None,
     ) -> Binding:
-        """Change what is given. `config` replaces the whole configuration; `hooks` switches those that it names."""
+        """Update a binding. `config` replaces the whole configuration; `hooks` switches those that it names."""
 
         def make() -> UpdateBinding:
             return UpdateBinding(
@@ -87,35 +87,35 @@ class BindingCalls(Calls):
         return await self._perform(Action.MANAGE_BINDINGS, make)
 
     async def delete_binding(self, key: str, *, idempotency_key: str | None = None) -> None:
-        """Take a binding away, with what was bound to it. Its operations stay, and what it keeps outside does too."""
+        """Delete a binding and its targets. Its operations stay, and so does the data at an external provider."""
         await self._perform(Action.MANAGE_BINDINGS, lambda: DeleteBinding(self._company(), key, idempotency_key))
 
     async def targets(self) -> tuple[Target, ...]:
-        """What is bound to what: the company, then agents."""
+        """List the targets of all bindings: the company, then agents."""
         return await self._perform(Action.READ_BINDINGS, lambda: ListTargets(self._company()))
 
     async def set_default(self, key: str, *, idempotency_key: str | None = None) -> Target:
-        """Have this binding serve whoever has none of its own."""
+        """Make this binding the company's default, for every agent without an override."""
         return await self._bind(TargetKind.COMPANY, self.space, key, idempotency_key)
 
     async def clear_default(self, *, idempotency_key: str | None = None) -> bool:
-        """From then on whoever has no binding of its own has none; False if there was no default."""
+        """Remove the company's default; return False if there was none. Only overrides serve then."""
         return await self._unbind(TargetKind.COMPANY, self.space, idempotency_key)
 
     async def set_override(self, agent: str, key: str, *, idempotency_key: str | None = None) -> Target:
-        """Have this binding serve that agent."""
+        """Make this binding serve one agent."""
         return await self._bind(TargetKind.AGENT, agent, key, idempotency_key)
 
     async def clear_override(self, agent: str, *, idempotency_key: str | None = None) -> bool:
-        """Have that agent served by the company's default again; False if it was."""
+        """Return an agent to the company's default; return False if it had no override."""
         return await self._unbind(TargetKind.AGENT, agent, idempotency_key)
 
     async def resolve(self, key: str | None = None, **where: Unpack[Where]) -> Resolved:
-        """Which binding serves there, by what it was chosen, and what was looked at."""
+        """Resolve the binding that serves a scope, with the rule that chose it and the candidates checked."""
         return await self._perform(Action.RESOLVE_BINDING, lambda: ResolveBinding(self._scope(where), key))
 
     async def activity(self, *, cursor: str | None = None, limit: int = 50) -> ActivityPage:
-        """Who changed what, newest first."""
+        """List administrative changes and who made them, newest first."""
         return await self._perform(Action.READ_BINDINGS, lambda: ListActivity(self._company(), cursor, limit))
 
     async def _bind(self, kind: TargetKind, target: str, key: str, idempotency_key: str | None) -> Target:
@@ -131,7 +131,7 @@ class BindingCalls(Calls):
         )
 
 
-def _hooks(given: Hooks) -> dict[HookKind, bool]:
-    if not isinstance(given, Mapping):
-        raise InvalidInput("hooks", f"expected a dictionary of true or false, got {type(given).__name__}")
-    return {chosen(HookKind, name, "hooks"): wanted for name, wanted in given.items()}
+def _hooks(hooks: Hooks) -> dict[HookKind, bool]:
+    if not isinstance(hooks, Mapping):
+        raise InvalidInput("hooks", f"expected a dictionary of true or false, got {type(hooks).__name__}")
+    return {chosen(HookKind, name, "hooks"): enabled for name, enabled in hooks.items()}

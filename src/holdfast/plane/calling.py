@@ -1,4 +1,4 @@
-"""What every group of calls stands on: a service, who is calling, and in which company."""
+"""The base class of the control plane's call groups: a service, an actor and a company."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Calls:
-    """Whoever may speak for one alone need not say for whom: a user's calls are about that user, an agent's are its."""
+    """Calls of one actor in one company. A user's calls default to that user as subject, an agent's to that agent."""
 
     def __init__(self, service: Service, *, actor: Actor = LOCAL_OPERATOR, space: str = DEFAULT_SPACE) -> None:
         self._service = service
@@ -23,25 +23,25 @@ class Calls:
 
     @property
     def space(self) -> str:
-        """The company whose memory this is."""
+        """The company that calls work in."""
         return self._space
 
     @property
     def actor(self) -> Actor:
-        """In whose name everything is called."""
+        """The actor that makes every call."""
         return self._actor
 
     async def _perform(self, action: Action, make: Callable[[], Verb[T]]) -> T:
         return await self._service.perform(self._actor, action, make, space=self._space)
 
     def _scope(self, where: Mapping[str, Any]) -> Scope:
-        given = {name: value for name, value in where.items() if value is not None}
+        parts = {name: value for name, value in where.items() if value is not None}
         if self._actor.kind is ActorKind.AGENT:
-            given.setdefault("agent", self._actor.id)
+            parts.setdefault("agent", self._actor.id)
         elif self._actor.kind in (ActorKind.USER, ActorKind.DEVICE):
-            given.setdefault("subject", self._actor.id)
-        return scope_from(given, self._space)
+            parts.setdefault("subject", self._actor.id)
+        return scope_from(parts, self._space)
 
     def _company(self) -> Scope:
-        """For what concerns the company as a whole, whoever is calling."""
+        """Return the scope of the whole company, whoever is calling."""
         return Scope(self._space)

@@ -1,4 +1,4 @@
-"""What memory costs: metered calls, flat fees, and the prices that tokens are reckoned by."""
+"""Calls on costs: metered calls, flat fees, and token prices."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CostCalls(Calls):
     async def cost_summary(
         self, by: CostGroup | str = CostGroup.BINDING, *, since: Moment | None = None, until: Moment | None = None
     ) -> CostSummary:
-        """What metered calls cost, by binding, agent, provider, model or day; and flat fees, by provider."""
+        """Summarize metered calls by binding, agent, provider, model or day, and flat fees by provider."""
         return await self._perform(
             Action.READ_COSTS,
             lambda: SummarizeCosts(
@@ -41,7 +41,7 @@ class CostCalls(Calls):
         )
 
     async def cost_events(self, *, cursor: str | None = None, limit: int = DEFAULT_PAGE) -> CostEventPage:
-        """Every metered call, newest first, linked to its operation."""
+        """List metered calls, newest first, each with its operation id."""
         return await self._perform(Action.READ_COSTS, lambda: ListCostEvents(self._company(), cursor, limit))
 
     async def add_fee(
@@ -58,7 +58,7 @@ class CostCalls(Calls):
         estimated: bool = False,
         idempotency_key: str | None = None,
     ) -> FinanceEvent:
-        """Write down a flat fee or an invoice: what belongs to no single call. A credit is negative."""
+        """Record a flat fee or an invoice, which belongs to no single call. A credit is negative."""
 
         def make() -> AddFinanceEvent:
             return AddFinanceEvent(
@@ -78,11 +78,11 @@ class CostCalls(Calls):
         return await self._perform(Action.MANAGE_COSTS, make)
 
     async def finance_events(self, *, cursor: str | None = None, limit: int = DEFAULT_PAGE) -> FinanceEventPage:
-        """Flat fees and invoices, newest first."""
+        """List flat fees and invoices, newest first."""
         return await self._perform(Action.READ_COSTS, lambda: ListFinanceEvents(self._company(), cursor, limit))
 
     async def prices(self) -> tuple[Price, ...]:
-        """What a million tokens cost, by provider and model; `*` is any model of the provider."""
+        """List prices per million tokens, by provider and model; `*` is any model of the provider."""
         return await self._perform(Action.READ_COSTS, lambda: ListPrices(self._company()))
 
     async def set_price(
@@ -97,7 +97,7 @@ class CostCalls(Calls):
         embedding_micros: int = 0,
         idempotency_key: str | None = None,
     ) -> Price:
-        """What a million tokens of each kind cost from now on, in millionths of the currency's unit."""
+        """Set the price per million tokens of each kind for future calls, in millionths of the currency's unit."""
 
         def make() -> SetPrice:
             amounts = (input_micros, cached_input_micros, output_micros, embedding_micros)
@@ -106,5 +106,5 @@ class CostCalls(Calls):
         return await self._perform(Action.MANAGE_COSTS, make)
 
     async def remove_price(self, provider: str, model: str = ANY_MODEL, *, idempotency_key: str | None = None) -> None:
-        """Have no price for it any more. What was reckoned by it stays."""
+        """Delete a price. Past estimates stay."""
         await self._perform(Action.MANAGE_COSTS, lambda: RemovePrice(self._company(), provider, model, idempotency_key))

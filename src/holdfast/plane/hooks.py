@@ -1,4 +1,4 @@
-"""Hooks: telling memory that something happened, asking it before a run, and what became of each delivery."""
+"""Calls on hooks: emit events, hydrate runs, and manage deliveries."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class HookCalls(Calls):
         binding_key: str | None = None,
         **where: Unpack[Where],
     ) -> Emitted:
-        """Tell memory that something happened: whatever serves the scope captures it, if that hook is on there.
+        """Emit an event. The binding that serves the scope captures it if that hook is enabled there.
 
-        `hook_id` is the event's own: emitted again, it is delivered once. Another payload under it is a conflict.
+        `hook_id` is the event's own id: emitted again, it is delivered once. Another payload under it is a conflict.
         """
 
         def make() -> EmitHook:
@@ -58,7 +58,7 @@ class HookCalls(Calls):
         binding_key: str | None = None,
         **where: Unpack[Where],
     ) -> Hydrated:
-        """What a run should know, as a bounded text, within `budget_ms`; or none, and why. It never stops the run."""
+        """Return a bounded preamble for a run within `budget_ms`, or none with a reason. It never stops the run."""
 
         def make() -> Hydrate:
             scope = self._scope(where)
@@ -86,27 +86,27 @@ class HookCalls(Calls):
         cursor: str | None = None,
         limit: int = DEFAULT_PAGE,
     ) -> DeliveryPage:
-        """What became of hooks, newest first: each on its way to one place. `dead` ones wait for somebody."""
+        """List hook deliveries, newest first, one per destination. `dead` ones need `retry_delivery` or a drop."""
 
         def make() -> ListDeliveries:
-            wanted = DeliveryFilter(
+            criteria = DeliveryFilter(
                 status=None if status is None else chosen(DeliveryStatus, status, "status"),
                 kind=None if kind is None else chosen(HookKind, kind, "kind"),
                 to=to,
                 source_kind=None if source_kind is None else chosen(SourceKind, source_kind, "source_kind"),
             )
-            return ListDeliveries(self._company(), wanted, cursor, limit)
+            return ListDeliveries(self._company(), criteria, cursor, limit)
 
         return await self._perform(Action.READ_DELIVERIES, make)
 
     async def delivery(self, delivery_id: str) -> Delivery:
-        """One delivery by its id."""
+        """Get one delivery by its id."""
         return await self._perform(Action.READ_DELIVERIES, lambda: GetDelivery(self._company(), delivery_id))
 
     async def retry_delivery(self, delivery_id: str) -> Delivery:
-        """Try a dead one again."""
+        """Retry a dead delivery."""
         return await self._perform(Action.MANAGE_DELIVERIES, lambda: RetryDelivery(self._company(), delivery_id))
 
     async def drop_delivery(self, delivery_id: str) -> Delivery:
-        """Give up on one, with what it carries."""
+        """Drop a pending or dead delivery and delete its payload."""
         return await self._perform(Action.MANAGE_DELIVERIES, lambda: DropDelivery(self._company(), delivery_id))

@@ -1,4 +1,4 @@
-"""Background work, as it is seen from outside: one row per attempt."""
+"""Calls on background jobs, one row per attempt."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class JobCalls(Calls):
         limit: int = DEFAULT_PAGE,
         **where: Unpack[Where],
     ) -> ControlJobPage:
-        """Background work, one row per attempt, newest first. `stuck` is running without anybody at work on it."""
+        """List job attempts, newest first. The state `stuck` means running after its lease expired."""
 
         def make() -> ListControlJobs:
             scope, named = self._seen(where), self._scope(where)
-            wanted = JobFilter(
+            criteria = JobFilter(
                 state=None if state is None else chosen(JobState, state, "state"),
                 kinds=None if kinds is None else _kinds(kinds),
                 binding=binding_key,
@@ -43,28 +43,28 @@ class JobCalls(Calls):
                 until=moment_from(until, "until"),
                 **{name: getattr(named, name) for name in _FILTERS},
             )
-            return ListControlJobs(scope, wanted, cursor, limit)
+            return ListControlJobs(scope, criteria, cursor, limit)
 
         return await self._perform(Action.JOBS, make)
 
     async def job(self, job_id: str, **where: Unpack[Where]) -> ControlJob:
-        """One attempt by its id, with what caused it."""
+        """Get one job attempt by its id, with its cause."""
         return await self._perform(Action.JOBS, lambda: GetJob(self._seen(where), job_id))
 
     async def retry_job(self, job_id: str) -> ControlJob:
-        """A new attempt at what failed or was cancelled, due at once."""
+        """Queue a new attempt of a failed or cancelled job, due at once."""
         return await self._perform(Action.MANAGE_JOBS, lambda: RetryJob(self._company(), job_id))
 
     async def cancel_job(self, job_id: str) -> ControlJob:
-        """Whoever is at work on it commits nothing from then on."""
+        """Cancel a job; a running worker can no longer commit."""
         return await self._perform(Action.MANAGE_JOBS, lambda: CancelJob(self._company(), job_id))
 
     def _seen(self, where: Mapping[str, Any]) -> Scope:
-        """An operator looks over the whole company, whoever's the jobs are; everybody else at what is their own."""
+        """Return the scope to read: an operator sees the whole company's jobs, other actors only their own."""
         if self.actor.kind is not ActorKind.OPERATOR:
             return self._scope(where)
         return self._scope({name: value for name, value in where.items() if name not in _FILTERS})
 
 
-def _kinds(given: str | Iterable[str]) -> frozenset[JobKind]:
-    return frozenset(chosen(JobKind, each, "kinds") for each in several(given, "kinds"))
+def _kinds(kinds: str | Iterable[str]) -> frozenset[JobKind]:
+    return frozenset(chosen(JobKind, each, "kinds") for each in several(kinds, "kinds"))

@@ -1,4 +1,4 @@
-"""From a path or an address to a company's control plane: opened as a memory is, and by the same rules."""
+"""Opens a company's control plane on a store, by the same rules as a memory."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ PlaneOptions = Options
 
 
 async def opened(location: str | os.PathLike[str], options: PlaneOptions) -> dict[str, Any]:
-    """What a control plane is made of. A server's is behind its routes: a client for them there is not yet."""
+    """Open the store; return the constructor arguments of a control plane. There is no client for a server's yet."""
     if is_served(checked_location(location)):
         raise InvalidInput(
             "location",
-            "is a server's address; its control plane is under /companies/…/memory; or open the store itself",
+            "is the address of a server; call its routes under /companies/…/memory, or open the store itself",
         )
     service, actor, space = await Opening(location, options).store()
     return {"service": service, "actor": actor, "space": space}

@@ -1,4 +1,4 @@
-"""`AsyncControlPlane`, every call as a method, and `ControlPlane`, its blocking face. Nothing is written twice."""
+"""`AsyncControlPlane`, with every call as a method, and `ControlPlane`, its blocking facade."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from holdfast.portal import Face, blocking
 
 
 class AsyncControlPlane(BindingCalls, MemoryCalls, HookCalls, TrailCalls, JobCalls, CostCalls):
-    """A company's memory as it is looked after. Every call leaves one operation row, however it ends.
+    """The control plane of one company. Every call leaves one operation row, however it ends.
 
-    Where something belongs is given by keywords: agent, subject, project, issue, run, conversation, namespace.
+    Keywords set the scope: agent, subject, project, issue, run, conversation, namespace.
     """
 
     @classmethod
     async def open(
         cls, location: str | os.PathLike[str] = "memory.db", **options: Unpack[PlaneOptions]
     ) -> AsyncControlPlane:
-        """Open or create a store, as `holdfast.open_async` does, and look after the memory of one company in it.
+        """Open or create a store, as `holdfast.open_async` does, and return one company's control plane.
 
-        `space` is the company, `actor` who is calling. The rest is as for a memory: `embedder`, `settings`, `work`, …
+        `space` is the company, `actor` the caller. Other options are those of a memory: `embedder`, `settings`, `work`…
         """
         return cls(**await opened(location, options))
 
@@ -37,7 +37,7 @@ class AsyncControlPlane(BindingCalls, MemoryCalls, HookCalls, TrailCalls, JobCal
         return self._service.loopless
 
     async def close(self) -> None:
-        """Finish what was accepted, and let go of the store."""
+        """Finish accepted calls, and close the store."""
         await self._service.close()
 
     async def __aenter__(self) -> Self:
@@ -50,16 +50,16 @@ class AsyncControlPlane(BindingCalls, MemoryCalls, HookCalls, TrailCalls, JobCal
 
 
 class ControlPlane(Face[AsyncControlPlane]):
-    """A company's control plane, for code that is not asynchronous. `AsyncControlPlane` says what each method does."""
+    """The blocking control plane of one company. Methods are those of `AsyncControlPlane`."""
 
     @classmethod
     def open(cls, location: str | os.PathLike[str] = "memory.db", **options: Unpack[PlaneOptions]) -> ControlPlane:
-        """Open or create a store, and look after the memory of one company in it."""
+        """Open or create a store, and return one company's control plane."""
         return cls(lambda: AsyncControlPlane.open(location, **options))
 
     @property
     def space(self) -> str:
-        """The company whose memory this is."""
+        """The company that calls work in."""
         return self._behind.space
 
     providers = blocking(AsyncControlPlane.providers)
@@ -108,5 +108,5 @@ class ControlPlane(Face[AsyncControlPlane]):
     remove_price = blocking(AsyncControlPlane.remove_price)
 
     def close(self) -> None:
-        """Finish what was accepted, and let go of the store."""
+        """Finish accepted calls, and close the store."""
         self._end()

@@ -1,4 +1,4 @@
-"""Reading what callers of the control plane give: sources, payloads, records. What cannot be read is named."""
+"""Parses the control plane's arguments: sources, payloads, records. Errors name the field."""
 
 from __future__ import annotations
 
@@ -17,63 +17,63 @@ Payload = SourcePayload | Mapping[str, Any] | str
 Record = NewRecord | Mapping[str, Any] | str
 
 
-def source_from(given: Source | None, space: str) -> SourceRef | None:
-    """A `SourceRef`, its fields by name, or its kind alone."""
-    if given is None or isinstance(given, SourceRef):
-        return given
-    if isinstance(given, str):
-        given = {"kind": given}
-    named = _named(SourceRef, given, "source", without=("space",))
-    kind = chosen(SourceKind, _needed(named, "kind", "source"), "source.kind")
-    return SourceRef(**{**named, "kind": kind, "space": space})
+def source_from(value: Source | None, space: str) -> SourceRef | None:
+    """Parse a source: a `SourceRef`, its fields as a dictionary, or only its kind."""
+    if value is None or isinstance(value, SourceRef):
+        return value
+    if isinstance(value, str):
+        value = {"kind": value}
+    parts = _named(SourceRef, value, "source", without=("space",))
+    kind = chosen(SourceKind, _needed(parts, "kind", "source"), "source.kind")
+    return SourceRef(**{**parts, "kind": kind, "space": space})
 
 
-def needed_source(given: Source, space: str) -> SourceRef:
-    found = source_from(given, space)
+def needed_source(value: Source, space: str) -> SourceRef:
+    found = source_from(value, space)
     if found is None:
-        raise InvalidInput("source", "is missing; say where it comes from, such as manual_note")
+        raise InvalidInput("source", "is missing; give the kind of source, such as manual_note")
     return found
 
 
-def payload_from(given: Payload) -> SourcePayload:
-    """A `SourcePayload`, its fields by name, or its text alone."""
-    if isinstance(given, SourcePayload):
-        return given
-    if isinstance(given, str):
-        return SourcePayload(text=given)
-    return SourcePayload(**_named(SourcePayload, given, "payload"))
+def payload_from(value: Payload) -> SourcePayload:
+    """Parse a payload: a `SourcePayload`, its fields as a dictionary, or only its text."""
+    if isinstance(value, SourcePayload):
+        return value
+    if isinstance(value, str):
+        return SourcePayload(text=value)
+    return SourcePayload(**_named(SourcePayload, value, "payload"))
 
 
-def records_from(given: Record | Iterable[Record]) -> tuple[NewRecord, ...]:
-    if isinstance(given, str | Mapping | NewRecord):
-        given = (given,)
-    if not isinstance(given, Iterable):
-        raise InvalidInput("records", f"expected a text, a record or several, got {type(given).__name__}")
-    return tuple(_record(each, f"records[{index}]") for index, each in enumerate(given))
+def records_from(value: Record | Iterable[Record]) -> tuple[NewRecord, ...]:
+    if isinstance(value, str | Mapping | NewRecord):
+        value = (value,)
+    if not isinstance(value, Iterable):
+        raise InvalidInput("records", f"expected a text, a record or several, got {type(value).__name__}")
+    return tuple(_record(each, f"records[{index}]") for index, each in enumerate(value))
 
 
-def _record(given: Record, field: str) -> NewRecord:
-    if isinstance(given, NewRecord):
-        return given
-    if isinstance(given, str):
-        return NewRecord(given)
-    named = _named(NewRecord, given, field)
+def _record(value: Record, field: str) -> NewRecord:
+    if isinstance(value, NewRecord):
+        return value
+    if isinstance(value, str):
+        return NewRecord(value)
+    named = _named(NewRecord, value, field)
     _needed(named, "text", field)
     return NewRecord(**named)
 
 
-def _named(kind: type[T], given: object, field: str, without: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The fields of a dataclass of ours, out of a dictionary. A mistyped one must not be taken for one left out."""
-    if not isinstance(given, Mapping):
-        raise InvalidInput(field, f"expected a dictionary, got {type(given).__name__}")
+def _named(kind: type[T], mapping: object, field: str, without: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return a dataclass's fields from a dictionary. A mistyped name is refused, not ignored."""
+    if not isinstance(mapping, Mapping):
+        raise InvalidInput(field, f"expected a dictionary, got {type(mapping).__name__}")
     known = [each.name for each in fields(kind) if each.name not in without]  # type: ignore[arg-type]
-    for name in given:
+    for name in mapping:
         if name not in known:
             raise InvalidInput(field, f"has an unknown field {name!r:.60}; known are {', '.join(known)}")
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in mapping.items() if value is not None}
 
 
-def _needed(given: Mapping[str, Any], name: str, field: str) -> Any:
-    if name not in given:
+def _needed(values: Mapping[str, Any], name: str, field: str) -> Any:
+    if name not in values:
         raise InvalidInput(f"{field}.{name}", "is missing")
-    return given[name]
+    return values[name]

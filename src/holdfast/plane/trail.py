@@ -1,4 +1,4 @@
-"""What memory did: operations, and how well they went."""
+"""Calls on the operation log and its metrics."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class TrailCalls(Calls):
         cursor: str | None = None,
         limit: int = DEFAULT_PAGE,
     ) -> OperationPage:
-        """What was done, newest first. Each filter that is given must match; `until` is the first moment too late.
+        """List operations, newest first. Each given filter must match; `until` is exclusive.
 
-        `of_memory` leaves out administration: who looked at what, and who changed how it is run.
+        `of_memory` leaves out administrative reads and changes.
         """
 
         def make() -> ListOperations:
-            wanted = OperationFilter(
+            criteria = OperationFilter(
                 agent=agent,
                 project=project,
                 issue=issue,
@@ -56,16 +56,16 @@ class TrailCalls(Calls):
                 until=moment_from(until, "until"),
                 of_memory=of_memory,
             )
-            return ListOperations(self._company(), wanted, cursor, limit)
+            return ListOperations(self._company(), criteria, cursor, limit)
 
         return await self._perform(Action.READ_OPERATIONS, make)
 
     async def operation(self, operation_id: str) -> Operation:
-        """One operation by its id."""
+        """Get one operation by its id."""
         return await self._perform(Action.READ_OPERATIONS, lambda: GetOperation(self._company(), operation_id))
 
     async def metrics(self, *, since: Moment | None = None, until: Moment | None = None) -> MemoryMetrics:
-        """How well memory served the company in a time."""
+        """Summarize how well memory served the company in a period."""
         return await self._perform(
             Action.READ_OPERATIONS,
             lambda: GetMetrics(self._company(), moment_from(since, "since"), moment_from(until, "until")),

@@ -1,8 +1,8 @@
-"""What the core needs from outside: a store, an embedder, a clock, ids. And what edges need from the core: a service.
+"""Ports: what the core needs (a store, an embedder, a clock, ids), and the service that edges call.
 
-A store runs a piece of work inside one transaction, in a thread of its own choosing. A `Reader` and a `Transaction`
-are bound to the grant they were opened with: what the grant does not reach cannot be read, counted or written through
-them. All methods on them are plain calls; `read` and `write` are awaited.
+A store runs a function inside one transaction, in a thread of its choice. A `Reader` and a `Transaction` are bound to
+their grant: what the grant does not reach cannot be read, counted or written through them. Their methods are plain
+calls; `read` and `write` are awaited.
 """
 
 from holdfast.domain.forgetting import Doomed

@@ -1,8 +1,8 @@
-"""What a store keeps for the control plane.
+"""Store port of the control plane.
 
-All of it is of the grant's space, and only a grant over that whole space reaches it; but for bindings, targets and
-prices, which any grant in the space reads, for costs, which any adds (whoever's call it was), and for operations,
-deliveries and jobs, of which a narrower grant reaches its own, to read and to write.
+Everything belongs to the grant's space, and only a grant over the whole space reaches it. Exceptions: any grant in the
+space reads bindings, targets and prices, and adds costs; a narrower grant reads and writes its own operations,
+deliveries and jobs.
 """
 
 from __future__ import annotations
@@ -23,81 +23,81 @@ from holdfast.domain.scope import Scope
 
 class ControlReader(Protocol):
     def bindings(self, keys: Collection[str] | None = None) -> Sequence[Binding]:
-        """All, or those of these keys, in the order of their keys. A space that never had any has `first_binding`. Any
-        grant of it may ask."""
+        """Return all, or those of these keys, ordered by key. A space that never had any has `first_binding`. Any grant
+        of the space may read them."""
 
     def targets(self, of: Collection[str] | None = None) -> Sequence[Target]:
-        """All, or those of these companies and agents; the company's first. A space that never had any binding has its
-        company bound to the first. As `bindings`."""
+        """Return all, or those of these companies and agents; the company's first. In a space that never had any
+        binding, the company is bound to `first_binding`. Any grant of the space may read them."""
 
     def operation(self, operation_id: str) -> Operation | None: ...
 
     def operations_page(self, wanted: OperationFilter, before: str | None, limit: int) -> Sequence[Operation]:
-        """Newest first, with ids below `before`."""
+        """Return operations with ids below `before`, newest first."""
 
     def metrics(self, since: datetime | None, until: datetime | None) -> MemoryMetrics: ...
 
     def job(self, job_id: str) -> Job | None: ...
 
     def jobs_page(self, wanted: JobFilter, now: datetime, before: str | None, limit: int) -> Sequence[Job]:
-        """Newest first, with ids below `before`; `now` decides what is stuck."""
+        """Return jobs with ids below `before`, newest first; `now` decides which are stuck."""
 
     def delivering(self, delivery_id: str) -> Job | None:
-        """The attempt that is to deliver it, if one waits or is under way."""
+        """Return the queued or running job of a delivery, if any."""
 
     def tried_again(self, job_ids: Collection[str]) -> frozenset[str]:
-        """Those of these after which there was another attempt."""
+        """Return those of these jobs that have a later attempt."""
 
     def delivery(self, delivery_id: str) -> Delivery | None: ...
 
     def dead_deliveries(self, delivery_ids: Collection[str]) -> frozenset[str]:
-        """Those of these that are dead: nobody delivers them any more, unless somebody revives them."""
+        """Return those of these that are dead letters: not delivered unless revived."""
 
     def delivery_of(self, to: str, hook_id: str, scope: Scope) -> Delivery | None:
-        """The one that a hook of this id in this memory made, be it of another run or issue."""
+        """Return the delivery of this hook id in this memory, even of another run or issue."""
 
     def payload_of(self, delivery_id: str) -> SourcePayload | None:
-        """None if it was delivered, skipped, dropped, or is about something that was forgotten."""
+        """Return the payload; None if it was delivered, skipped or dropped, or its subject matter was forgotten."""
 
     def deliveries_page(self, wanted: DeliveryFilter, before: str | None, limit: int) -> Sequence[Delivery]:
-        """Newest first, with ids below `before`."""
+        """Return deliveries with ids below `before`, newest first."""
 
     def prices(self) -> Sequence[Price]:
-        """In the order of provider and model. Any grant of the space may ask."""
+        """Return prices ordered by provider and model. Any grant of the space may read them."""
 
     def cost_events_page(self, before: str | None, limit: int) -> Sequence[CostEvent]: ...
 
     def finance_events_page(self, before: str | None, limit: int) -> Sequence[FinanceEvent]: ...
 
     def cost_summary(self, group: CostGroup, since: datetime | None, until: datetime | None) -> Sequence[CostLine]:
-        """Of metered calls; dearest first, days in their order."""
+        """Sum metered calls by group: highest first, days in order."""
 
     def finance_summary(self, since: datetime | None, until: datetime | None) -> Sequence[CostLine]:
-        """Of flat fees, by provider."""
+        """Sum flat fees by provider."""
 
 
 class ControlTransaction(Protocol):
     def add_binding(self, binding: Binding) -> None:
-        """`BindingExists` if the company has one of that key. The first one of a space is written down beside it."""
+        """Add a binding; raises `BindingExists` if its key is taken. Also stores the space's implicit first binding."""
 
     def put_binding(self, binding: Binding) -> None:
-        """Replace the binding of that key: the first one of a space is written down by it.
+        """Replace the binding of that key; stores the implicit first binding of a space if it is that one.
 
-        `RevisionConflict` unless what is there is the revision before.
+        Raises `RevisionConflict` unless the stored one is the preceding revision (compare-and-set).
         """
 
     def remove_binding(self, key: str, at: datetime) -> None:
-        """With what was bound to it; `BindingNotFound` if there is none. Its operations stay, and the key is free."""
+        """Remove it with its targets; raises `BindingNotFound` if missing. Its operations stay, its key is free."""
 
     def set_target(self, target: Target) -> None: ...
 
     def clear_target(self, kind: TargetKind, target_id: str) -> bool: ...
 
     def settle(self, operation: Operation) -> None:
-        """Write down what came of an operation that was recorded as `unknown`; `RevisionConflict` if it is not."""
+        """Record the outcome of an operation whose outcome is `unknown`; raises `RevisionConflict` if it is not."""
 
     def add_delivery(self, new: NewDelivery) -> Delivery:
-        """Or the one that is there for this place and hook id; `DuplicateId` if that is out of the grant's reach."""
+        """Add it, or return the one of this destination and hook id; `DuplicateId` if the grant cannot reach that."""
 
     def end_delivery(
         self,
@@ -109,26 +109,26 @@ class ControlTransaction(Protocol):
         *,
         tried: bool,
     ) -> None:
-        """Its payload goes, unless it is dead: then somebody may want to try again. One that has ended stays so.
+        """End a delivery and delete its payload, unless it is dead: then it may be retried. An ended one stays so.
 
-        If an attempt was made that came to this, it was `tried`, and the attempt is counted.
+        With `tried`, an attempt led to this, and is counted.
         """
 
     def note_attempt(
         self, delivery_id: DeliveryId, at: datetime, reason: str | None, operation_id: OperationId | None
     ) -> None:
-        """An attempt that failed; there will be another."""
+        """Record a failed attempt that will be retried."""
 
     def resume_delivery(self, delivery_id: DeliveryId, new: NewDelivery) -> bool:
-        """One that was skipped goes the way of the new one, which is the same hook, wanted by now. It keeps its id and
-        when it was made. False if it is not skipped (somebody was faster), or carried something else.
+        """Resume a skipped delivery with the new one of the same hook, which is no longer skipped. It keeps its id and
+        creation time. False if it is not skipped (another caller was faster), or had another payload.
         """
 
     def revive_delivery(self, delivery_id: DeliveryId, at: datetime) -> bool:
-        """A dead one, pending again; False if it is not dead."""
+        """Make a dead one pending again; False if it is not dead."""
 
     def add_cost(self, event: CostEvent) -> None:
-        """By any grant of the event's space: what a call cost is written down with the call."""
+        """Add a cost, with any grant of the event's space: it commits together with its call."""
 
     def add_finance(self, event: FinanceEvent) -> None: ...
 
@@ -137,8 +137,8 @@ class ControlTransaction(Protocol):
     def remove_price(self, provider: str, model: str) -> bool: ...
 
     def retry_job(self, job_id: JobId, now: datetime) -> Job | None:
-        """A new attempt after one that failed or was cancelled, due at once; None if it did not end so, or was tried
-        again already."""
+        """Queue a new attempt, due now, after one that failed or was cancelled; None if it did not end so, or has been
+        retried."""
 
     def cancel_job(self, job_id: JobId, now: datetime) -> Job | None:
-        """From then on whoever is at work on it commits nothing. None if it had ended."""
+        """Cancel a job; a running worker can no longer commit. None if it had ended."""

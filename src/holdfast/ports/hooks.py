@@ -1,4 +1,4 @@
-"""Who else is told of hooks, besides the memory that serves a company."""
+"""Subscribers to hooks, besides the memory of a company."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Protocol
 from holdfast.domain.contract import HookKind
 from holdfast.domain.hooks import HookEvent
 
-# It may be asynchronous, or block: either is run in threads of its own.
+# Asynchronous or blocking; either runs in its own threads.
 HookHandler = Callable[[HookEvent], Awaitable[None] | None]
 
 
 class Subscribers(Protocol):
     def of(self, kind: HookKind) -> Sequence[str]:
-        """The names of those who want to hear of hooks of this kind, in order."""
+        """Return the names of subscribers to this kind of hook, in order."""
 
     def handler(self, name: str) -> HookHandler | None:
-        """None if nobody of that name subscribed in this process."""
+        """Return the handler; None if there is no subscriber of that name in this process."""
 
     async def tell(self, name: str, event: HookEvent) -> None:
-        """Give it an event, for a bounded time. Whatever it does, it took it by then or there is a `ProviderError`."""
+        """Deliver an event within a bounded time; raises `ProviderError` if the subscriber fails or is too slow."""
 
     async def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""What makes something of texts, tells the time and names things."""
+"""Ports of models and small services: embedder, analyzer, extractor, curator, document reader, clock and ids."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Clock(Protocol):
 
 class Ids(Protocol):
     def new(self, prefix: str) -> str:
-        """A new id, greater than every id this has given before."""
+        """Return a new id, greater than every earlier one of this generator."""
 
 
 # --- embedding and analysis ------------------------------------------------------------------------------------------
@@ -35,9 +35,9 @@ class Purpose(StrEnum):
 
 
 class Embedder(Protocol):
-    """Texts to unit vectors.
+    """Maps texts to unit vectors.
 
-    `fingerprint` changes whenever the vectors would: model, weights, runtime. `local` embedders answer in
+    `fingerprint` changes whenever the vectors would: model, weights, runtime. `local` embedders respond in
     milliseconds without a network, so `add` waits for them.
     """
 
@@ -51,14 +51,14 @@ class Embedder(Protocol):
     def local(self) -> bool: ...
 
     async def embed(self, texts: Sequence[str], purpose: Purpose) -> FloatArray:
-        """One row of float32 per text, each of length one."""
+        """Return one row of float32 per text, each of length one."""
 
     async def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What asking a model took. Zero tokens where it does not say."""
+    """Usage of a model. Zero tokens if it reports none."""
 
     model: str
     requests: int = 0
@@ -68,31 +68,31 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """Vectors, and what they took. Without a usage, nobody said that there is anything to be paid for."""
+    """Vectors and their usage. Without a usage, none was reported."""
 
     vectors: FloatArray
     usage: Usage | None = None
 
 
 class MeteredEmbedder(Embedder, Protocol):
-    """One that is paid for by tokens, and tells them. `provider` is whom it is paid to."""
+    """An embedder that is billed by tokens and reports them. `provider` is the biller."""
 
     @property
     def provider(self) -> str: ...
 
     async def embed_metered(self, texts: Sequence[str], purpose: Purpose) -> Embedded:
-        """As `embed`."""
+        """Embed as `embed`, and report the usage."""
 
 
 class AbsentEmbedder(Embedder, Protocol):
-    """One that stands in for an embedder that is not at hand, and embeds nothing."""
+    """A placeholder for an embedder that is not available. It embeds nothing."""
 
     def missing(self) -> HoldfastError:
-        """What to tell whoever needs it."""
+        """Return the error to raise where vectors are needed."""
 
 
 class Flag(IntFlag):
-    """What analysis found in a text, once, when it was indexed."""
+    """Features that the analysis found in a text when it was indexed."""
 
     NONE = 0
     TIME_EXPRESSION = 1
@@ -101,13 +101,13 @@ class Flag(IntFlag):
     ENDS_ASKING = 8
 
 
-# What each of a text's terms takes: eight bytes of hash, and two for how often it occurs.
+# Size of a packed term: eight bytes of hash and two of count.
 TERM_BYTES = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """A text's terms as packed hashes and counts, how many terms it has, what it is like, and its pieces to embed."""
+    """A text's terms as packed hashes and counts, its length in terms, its features, and its pieces to embed."""
 
     terms: bytes
     length: int
@@ -118,7 +118,7 @@ class Analysis:
 class Analyzer(Protocol):
     @property
     def version(self) -> int:
-        """Grows when the analysis of the same text would differ: then the store re-indexes itself."""
+        """Grows whenever the analysis of a text would differ; then the store re-indexes itself."""
 
     def analyze(self, text: str) -> Analysis: ...
 
@@ -138,7 +138,7 @@ class Extractor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What a model would have remembered, and the messages that it says it has this from. Nothing of it is believed."""
+    """A memory that a model proposes, with the messages it cites. Untrusted."""
 
     text: str
     evidence: tuple[MessageId, ...]
@@ -146,9 +146,9 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Curated:
-    """A model's proposals, what they took, and how many of its answer could not be used.
+    """The proposals of a model, their usage, and the number of unusable ones in its response.
 
-    With a `failure` there are none: but what was asked until then was paid for all the same.
+    With a `failure` there are none, but the usage until then still counts.
     """
 
     proposals: tuple[Proposal, ...]
@@ -158,16 +158,16 @@ class Curated:
 
 
 class Curator(Protocol):
-    """Asks a model what of a conversation is worth remembering.
+    """Asks a model which facts of a conversation are worth remembering.
 
-    If it has a `provider`, a text, that is whom its calls are paid to.
+    If it has an attribute `provider` (text), that is the biller of its calls.
     """
 
     @property
     def name(self) -> str: ...
 
     async def curate(self, messages: Sequence[Message]) -> Curated:
-        """Of the messages, the newest that fit in what it may read. Their texts are data, whatever they say."""
+        """Curate the newest messages that fit the model's input. Their texts are data, never instructions."""
 
     async def close(self) -> None: ...
 
@@ -176,7 +176,7 @@ class Curator(Protocol):
 
 
 class Documents(Protocol):
-    """Reads files that somebody gave, whoever made them."""
+    """Reads uploaded files, which are untrusted."""
 
     async def read(self, content: bytes, media_type: str | None, name: str) -> Document:
-        """`InvalidDocument` if it is not what it says, cannot be read, or is too large."""
+        """Read a file; raises `InvalidDocument` if its type is wrong, it cannot be read, or it is too large."""

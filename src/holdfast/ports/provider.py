@@ -1,4 +1,4 @@
-"""Providers of memory: what whoever wants to keep memory for Holdfast implements, and what the core does with it."""
+"""Ports of memory providers: the protocols that a provider implements, and those that run it."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ T = TypeVar("T")
 
 
 class Adapter(Protocol):
-    """A provider as one binding uses it: `capture`, `upsert_records`, `query`, `list`, `get` and `forget` always; the
-    rest if its capabilities say so. Whatever a scope names must hold for what is returned.
+    """A provider opened for one binding. Required: `capture`, `upsert_records`, `query`, `list`, `get` and `forget`;
+    its capabilities name the others. Returned records must match every part that is set in the scope.
     """
 
     @property
     def key(self) -> str:
-        """The provider's name, which its handles carry."""
+        """Name of the provider, which is in its handles."""
 
     @property
     def capabilities(self) -> Capabilities: ...
@@ -68,7 +68,7 @@ class ProfilingAdapter(Adapter, Protocol):
 
 
 class ExtractingAdapter(Adapter, Protocol):
-    """`list_extraction_jobs` with the capability `extraction_jobs`, the other with `extraction_retry`."""
+    """Capability `extraction_jobs` needs `list_extraction_jobs`, `extraction_retry` needs `retry_extraction_job`."""
 
     async def list_extraction_jobs(self, scope: Scope, cursor: str | None) -> JobPage: ...
 
@@ -80,25 +80,25 @@ class ExplainingAdapter(Adapter, Protocol):
 
 
 class Beneath(Protocol):
-    """The engine beneath the gate, for one call: the same grant, and no row of its own in the audit trail."""
+    """Nested calls of the local engine within one call: the same grant, and no audit row of their own."""
 
     @property
     def operation_id(self) -> OperationId:
-        """Of the call, for what goes back to it."""
+        """Id of the call's operation, to link to it."""
 
     @property
     def idempotency_key(self) -> str | None:
-        """Of the call: what it writes is to happen once under it."""
+        """Idempotency key of the call, for what it writes."""
 
     async def run(self, verb: Verb[T]) -> T:
-        """One verb of the runtime. If it writes, the call's operation commits with it; so only one may write."""
+        """Run one verb of the runtime. If it writes, the call's operation commits with it; so only one may write."""
 
 
 class Provider(Protocol):
-    """What stands behind an entry point `holdfast.providers`: makes adapters for bindings.
+    """The object behind an entry point of `holdfast.providers`: opens adapters for bindings.
 
-    `outside` says that it reaches beyond our own store: then its calls are bounded in time and run apart, and an intent
-    is on record before each.
+    `outside` if it uses anything beyond our own store: then its calls have a timeout, run in threads of their own, and
+    are recorded as `unknown` before they start.
     """
 
     @property
@@ -114,52 +114,52 @@ class Provider(Protocol):
     def outside(self) -> bool: ...
 
     def schema(self) -> Mapping[str, Any]:
-        """JSON Schema of its configuration. What has `"secret": true` takes a reference, never a secret: nothing else
-        is stored there, whatever `check` thinks of it.
+        """Return the JSON Schema of its configuration. A value marked `"secret": true` must be a reference: nothing
+        else is stored there, whatever `check` accepts.
         """
 
     def check(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The configuration, with defaults filled in; `InvalidConfiguration` naming the field if it cannot be used."""
+        """Return the configuration with defaults filled in; raises `InvalidConfiguration` that names a wrong field."""
 
     def open(self, config: Mapping[str, Any], secrets: Mapping[str, Secret], beneath: Beneath | None) -> Adapter:
-        """For a checked configuration. `secrets` holds those that it refers to, by path: `key`, or `server.key`.
+        """Open an adapter for a checked configuration. `secrets` holds its secrets by path: `key`, or `server.key`.
 
-        `beneath` is there for a provider that does not reach outside, and is good for one call.
+        `beneath` is set for a provider that is not `outside`, and valid for one call.
         """
 
 
 class Secrets(Protocol):
-    """The one place where references to secrets become secrets. Fails closed: `SecretUnavailable`."""
+    """Resolves references to secrets; the only place that does. Fails closed with `SecretUnavailable`."""
 
     def resolve(self, reference: str, field: str) -> Secret: ...
 
     def check(self, reference: str, field: str) -> None:
-        """`InvalidConfiguration` if it can never be resolved here, whatever is set or lies there. Nothing is read."""
+        """Raise `InvalidConfiguration` if the reference can never be resolved here. Reads nothing."""
 
 
 class Providers(Protocol):
-    """Those that are installed."""
+    """The installed providers."""
 
     def known(self) -> Sequence[Provider]:
-        """In the order of their names."""
+        """Return all providers, ordered by name."""
 
     def get(self, name: str) -> Provider:
-        """`UnknownProvider` if there is none."""
+        """Return the provider; raises `UnknownProvider` if there is none."""
 
     def check_secrets(self, provider: Provider, config: Mapping[str, Any]) -> None:
-        """`InvalidConfiguration` naming the field if a reference in it can never be resolved. Nothing is resolved."""
+        """Raise `InvalidConfiguration`, naming the field, if a reference can never be resolved. Resolves nothing."""
 
     def adapter(self, binding: Binding) -> Adapter:
-        """A new one for a binding whose provider reaches outside, with its secrets resolved. It may take its time."""
+        """Open an adapter for a binding whose provider is `outside`, with its secrets resolved. May be slow."""
 
 
 class Outsiders(Protocol):
-    """Runs adapters that reach outside, each in a thread of its own, so that none of them holds up anything else."""
+    """Bulkhead: runs adapters that are `outside`, each in its own thread, so that none blocks anything else."""
 
     async def ask(self, binding: Binding, work: Callable[[Adapter], Awaitable[T]], timeout_seconds: float) -> T:
-        """Have the binding's adapter do it. Whatever it does, an answer or a `ProviderError` is there in time.
+        """Run `work` with the binding's adapter; returns or raises `ProviderError` within the timeout.
 
-        It is opened once per revision of the binding, and kept open. What it answers is not looked at here.
+        The adapter is opened once per revision of the binding, and kept open. The response is not validated here.
         """
 
     async def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""What goes into a store, and what it hands to search."""
+"""Rows that are written to a store, and rows that it gives to search."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from holdfast.ports.models import Analysis
 
 R = TypeVar("R")
 
-# --- what stores hand to search ---------------------------------------------------------------------------------------
+# --- rows for search --------------------------------------------------------------------------------------------------
 
 
 class IndexRow(NamedTuple):
-    """One record as search sees it: no text, moments in microseconds. `number` is the store's own and never leaves."""
+    """One record as search sees it: no text, times in microseconds. `number` is internal to the store."""
 
     number: int
     kind: int  # 0 message, 1 memory
@@ -45,7 +45,7 @@ class IndexRow(NamedTuple):
 
 
 class VectorRow(NamedTuple):
-    """One piece of a record, embedded; float16, little-endian."""
+    """The vector of one piece of a record; float16, little-endian."""
 
     number: int
     piece: int
@@ -53,7 +53,7 @@ class VectorRow(NamedTuple):
 
 
 class Bulk(Sequence[R]):
-    """Rows as a database gave them: each gets its names when it is looked at. A first load looks at columns only."""
+    """A lazy sequence of database rows: each is converted when accessed. A first load reads columns only."""
 
     def __init__(self, named: Callable[[Iterable[Any]], R], plain: Sequence[tuple[Any, ...]]) -> None:
         self._named = named
@@ -84,13 +84,13 @@ class Bulk(Sequence[R]):
 
 
 def columns_of(rows: Sequence[IndexRow] | Sequence[VectorRow]) -> Iterable[Any]:
-    """The rows turned into columns. There must be one row at least."""
+    """Transpose rows to columns. There must be at least one row."""
     return zip(*(rows.plain if isinstance(rows, Bulk) else rows), strict=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """What changed in a partition after `since`: rows new or changed (with all their vectors), and numbers removed."""
+    """Changes of a partition: new or changed rows (with all their vectors), and removed numbers."""
 
     change: int
     rows: Sequence[IndexRow]
@@ -99,7 +99,7 @@ class Delta:
     scopes: dict[int, Scope]
 
 
-# --- what is written --------------------------------------------------------------------------------------------------
+# --- rows to write ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +114,12 @@ class NewMessage:
     metadata: Metadata
     analysis: Analysis
     vectors: Sequence[bytes] = ()
-    authority: Authority | None = None  # None: nobody said, which reads as legacy_transcript
+    authority: Authority | None = None  # None is read as legacy_transcript
 
 
 @dataclass(frozen=True, slots=True)
 class NewTurn:
-    """`external_id` is the id that a host gave the turn; where there is one, it is the turn's id to everybody."""
+    """A turn to write. `external_id` is the host's id of the turn; if set, it is the public id."""
 
     id: TurnId
     scope: Scope
@@ -136,8 +136,8 @@ class NewTurn:
 class NewRevision:
     """A new memory, or a further revision of one: then `supersedes` is the revision it replaces.
 
-    With `rests_as_before` it rests on all that the replaced revision rests on, also on what nobody is shown. With
-    `moved` its evidence was linked elsewhere: what is not here is left out, and what is not shown is linked as well.
+    With `rests_as_before` it has all evidence of the replaced revision, including hidden messages. With `moved` its
+    evidence comes from another store: messages missing here are left out, and hidden ones are linked as well.
     """
 
     id: MemoryId
@@ -163,9 +163,9 @@ class NewRevision:
 
 @dataclass(frozen=True, slots=True)
 class StoredMessages:
-    """Per given message, its id: an existing one's where it was there already, None where it was forgotten.
+    """The id of each message: an existing one's if it was stored before, None if it was forgotten.
 
-    `sequence` is the new turn's place in its conversation, from 1; None if nothing was new.
+    `sequence` is the new turn's position in its conversation, from 1; None if nothing was new.
     """
 
     ids: tuple[MessageId | None, ...]
@@ -175,7 +175,7 @@ class StoredMessages:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A stored answer to an idempotent call: the digest of the request, and JSON of ids and counts. Never text."""
+    """The stored response of an idempotent call: the digest of the request, and JSON of ids and counts. Never text."""
 
     digest: str
     body: str
@@ -183,7 +183,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Unindexed:
-    """A record that waits for its vectors or its analysis."""
+    """A record that waits for vectors or analysis."""
 
     number: int
     id: str
@@ -192,7 +192,7 @@ class Unindexed:
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """What indexing made of one record. `analysis` is None where only the vectors are new."""
+    """The index data of one record. `analysis` is None if only the vectors are new."""
 
     number: int
     vectors: Sequence[bytes]

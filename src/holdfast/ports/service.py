@@ -1,4 +1,4 @@
-"""What ranks, and what edges call."""
+"""Ports of the searcher, and of the service that edges call."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Searcher(Protocol):
-    """Ranks what a reader reaches, by a vector made beforehand; or made on the way, where that takes microseconds."""
+    """Ranks the records of a reader by a vector that was made beforehand, or on the way if that takes microseconds."""
 
     def text_to_embed(self, reader: Reader, scope: Scope, query: str, wanted: Wanted) -> str:
-        """What the query's vector is to be made of: the query without the names of the participants it can see.
+        """Return the text to embed: the query without the names of known participants.
 
-        Whom a query names is matched against who said something, not against texts that mention the name.
+        A name in a query is matched against speakers, not against texts that mention it.
         """
 
     def rank(
@@ -37,38 +37,38 @@ class Searcher(Protocol):
     ) -> Ranked: ...
 
     def browse(self, reader: Reader, scope: Scope, wanted: Wanted, order: Order) -> IntArray:
-        """The numbers of all that a search could find, oldest first. What ranks is left out of account."""
+        """Return the numbers of all records that a search could find, oldest first. Ranking options are ignored."""
 
 
 class Verb(Protocol[T_co]):
-    """One request, made by an edge and carried out behind the gate. Each is a frozen dataclass of the runtime's."""
+    """One request, made by an edge and run after authorization. Each is a frozen dataclass of the runtime."""
 
     @property
     def scope(self) -> Scope: ...
 
     def answers(self) -> T_co:
-        """Never called: it names the type of the verb's result."""
+        """Never called: it declares the type of the verb's result."""
 
 
 class Service(Protocol):
-    """What every edge calls.
+    """The service that every edge calls.
 
-    If it is `loopless`, calls that only read or write records need no event loop: without one they block their thread.
-    A store or an embedder says so of itself by an attribute of that name, if it is so.
+    If it is `sync_safe`, calls that only read or write records need no event loop: without one they block their thread.
+    A store or an embedder declares this by an attribute of the same name.
     """
 
     @property
     def loopless(self) -> bool: ...
 
     async def perform(self, actor: Actor, action: Action, make: Callable[[], Verb[T]], *, space: str) -> T:
-        """Make the request and carry it out. One that cannot even be made leaves its audit row too, in `space`."""
+        """Build the request and run it. A request that cannot be built leaves its audit row too, in `space`."""
 
     async def close(self) -> None: ...
 
 
 class Directory(Protocol):
-    """Who a key belongs to."""
+    """Looks up the owner of a key."""
 
     async def actor_of(self, key: str) -> Actor | None:
-        """A user, an agent or an operator of a space. None if nobody has this key, or it was revoked: the same work
-        whatever the outcome."""
+        """Return the user, agent or operator of a key; None if it is unknown or revoked. Does the same work in every
+        case."""

@@ -1,4 +1,4 @@
-"""Who hears of what has happened, once it is written down: whatever counts and measures."""
+"""Observer port for metrics: called after a commit."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from holdfast.domain.operations import Operation
 
 
 class Watcher(Protocol):
-    """Told after the commit, in the thread that called: it is quick, keeps nothing of what it is told, and does not
-    raise.
-    """
+    """Called after the commit, in the calling thread. It must be fast, keep nothing of its arguments, and not raise."""
 
     def operation(self, operation: Operation) -> None:
-        """A call has ended, however it did."""
+        """A call has ended, with any outcome."""
 
     def cost(self, events: Sequence[CostEvent]) -> None:
-        """These are in the ledger."""
+        """These cost events were stored."""
 
     def job_failed(self, job: Job, *, last: bool) -> None:
-        """An attempt at background work came to nothing; after the `last` there is no other."""
+        """An attempt of a job failed; after the `last` there is no other."""

@@ -1,8 +1,8 @@
-"""Providers of memory: our own, and what others need to write theirs.
+"""Memory providers: Holdfast's own, and the base classes for third-party ones.
 
-Whoever keeps memory for Holdfast implements `ports.provider.Adapter`, and a provider that opens one per binding:
-`ConfiguredProvider`, with a `Configuration` that says what a binding may tell it. `holdfast.testing.provider_contract`
-says whether it keeps its promises, and an entry point of the group `holdfast.providers` makes it known.
+A third-party provider implements `ports.provider.Adapter`, and a `ConfiguredProvider` that opens one adapter per
+binding; its `Configuration` is the schema of a binding's settings. `holdfast.testing.provider_contract` is the
+conformance suite, and an entry point of the group `holdfast.providers` registers it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Configuration", "ConfiguredProvider", "OutsideConfiguration", "Secre
 
 
 def __getattr__(name: str) -> Any:
-    """Imported when it is asked for: every memory has a registry, few have anything bound."""
+    """Import lazily: every memory has a registry, but few have external bindings."""
     if name in __all__:
         return getattr(import_module("holdfast.providers.configured"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

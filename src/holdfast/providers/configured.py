@@ -1,7 +1,7 @@
-"""What providers have in common: a configuration that a model checks, and secrets in it that are references.
+"""Base classes of providers: a configuration validated by a pydantic model, with secrets as references.
 
-A configuration is checked when a binding is made, so what is wrong is said by the path of its field and never by its
-value: somebody may have written a key where its reference belongs.
+A configuration is validated when a binding is created. Errors name the field's path and never its value, since someone
+may have written a key in place of its reference.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ def _reference(value: str) -> str:
 
 
 SecretReference = Annotated[str, AfterValidator(_reference), Field(json_schema_extra={MARK: True})]
-"""A property that holds `env://NAME` or `file://PATH`; the adapter is opened with the secret itself."""
+"""A field that holds `env://NAME` or `file://PATH`; the adapter is opened with the secret itself."""
 
 
 class Configuration(BaseModel):
-    """What a binding says to its provider. What a provider does not know is refused, and types are not guessed."""
+    """The schema of a binding's configuration. Unknown fields are refused, and types are not coerced."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
 
 
 class OutsideConfiguration(Configuration):
-    """The same for a provider that reaches outside: each call of it has a bound."""
+    """The configuration of an external provider, whose calls have a timeout."""
 
     timeout_seconds: Annotated[float, Field(ge=0.1, le=60)] = Field(
-        default=10.0, description="How long a call may take in all."
+        default=10.0, description="The timeout of a whole call, in seconds."
     )
 
 
@@ -47,7 +47,7 @@ C = TypeVar("C", bound=Configuration)
 
 
 class ConfiguredProvider(ABC, Generic[C]):
-    """Implements `ports.Provider` but for `opened`. Subclasses say what they are in class variables."""
+    """Implements `ports.Provider` except `opened`. Subclasses set the class variables."""
 
     key: ClassVar[str]
     description: ClassVar[str]
@@ -66,7 +66,7 @@ class ConfiguredProvider(ABC, Generic[C]):
 
     @abstractmethod
     def opened(self, config: C, secrets: Mapping[str, Secret], beneath: Beneath | None) -> Adapter:
-        """The adapter for a configuration. `secrets` holds those that it refers to, by path: `key`, `server.key`."""
+        """Return an adapter for a configuration. `secrets` are its resolved secrets by path: `key`, `server.key`."""
 
     def _read(self, config: Mapping[str, Any]) -> C:
         if not isinstance(config, Mapping):
@@ -75,12 +75,12 @@ class ConfiguredProvider(ABC, Generic[C]):
             return self.configuration.model_validate(dict(config))
         except ValidationError as error:
             first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-        # Raised apart from what was caught: that one may quote values.
+        # Raised outside the except block, because the original error may quote values.
         raise InvalidConfiguration(_path(first["loc"]), _problem(first["type"], first["msg"]))
 
 
 def _path(location: tuple[int | str, ...]) -> str:
-    """As `config.messages[1].text`. A name that no provider could have is cut: it may be a value."""
+    """Format a path as `config.messages[1].text`. Overlong names are cut, since they may be values."""
     found = "config"
     for part in location:
         found += f"[{part}]" if isinstance(part, int) else f".{part:.64}"
@@ -88,6 +88,6 @@ def _path(location: tuple[int | str, ...]) -> str:
 
 
 def _problem(kind: str, message: str) -> str:
-    known = {"extra_forbidden": "is not known to this provider; leave it out", "missing": "is needed"}
+    known = {"extra_forbidden": "is not known to this provider; leave it out", "missing": "is required"}
     plain = message.removeprefix("Value error, ")
     return known.get(kind) or f"{plain[:1].lower()}{plain[1:]}"

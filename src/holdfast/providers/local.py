@@ -1,8 +1,8 @@
-"""`local`: the engine itself, beneath the gate. What every space begins with.
+"""The provider `local`: Holdfast's own engine, called inside the gate. Every space starts with it.
 
-A capture is evidence in a conversation, from which facts are extracted in the background; a record is a memory. What a
-scope names is kept on every write. On a query only some of it filters (`filter_by`): a new run must find what older
-ones left. Everything runs in the call that asked for it, so its operation commits with what it wrote.
+A capture is evidence in a conversation, from which facts are extracted in the background; a record is a memory. Every
+write stores its whole scope. On a query only some parts filter (`filter_by`), so that a new run finds what older ones
+stored. Everything runs within the caller's operation, which commits together with its writes.
 """
 
 from __future__ import annotations
@@ -78,13 +78,13 @@ from holdfast.runtime.sources import (
 )
 
 Filter = Literal["project", "namespace", "session_key", "issue", "run"]
-# What the contract calls otherwise.
+# Parts with another name in the provider API.
 _PARTS: Mapping[Filter, str] = {"session_key": "conversation"}
 _ALL_OF_THEM: tuple[Filter, ...] = ("project", "namespace", "session_key", "issue", "run")
-# Where only some of what matches is wanted, this many are looked at for each.
+# With a metadata filter, fetch this many candidates per requested result.
 _LOOKED_AT_PER_PLACE = 20
 _LINE_CHARS = 160
-# The preamble has bounds of its own; a recall is not to be cut before it gets there.
+# Effectively unlimited: the preamble applies its own limit later.
 _ROOM_CHARS = 1_000_000
 _OUR_OWN_WORDS = frozenset({SourceKind.RUN, SourceKind.ACTIVITY})
 _FROM_OUTSIDE = frozenset({SourceKind.EXTERNAL_DOCUMENT})
@@ -94,13 +94,13 @@ class LocalConfiguration(Configuration):
     filter_by: tuple[Filter, ...] = Field(
         default=("namespace",),
         strict=False,
-        description="Which parts of a scope filter what a query finds. The space, subject and agent always do.",
+        description="The parts of a scope that filter query results. The space, subject and agent always do.",
     )
 
 
 class LocalProvider(ConfiguredProvider[LocalConfiguration]):
     key: ClassVar[str] = LOCAL
-    description: ClassVar[str] = "Holdfast's own engine, in the store that this control plane is kept in."
+    description: ClassVar[str] = "Holdfast's own engine, in the control plane's own store."
     outside: ClassVar[bool] = False
     capabilities: ClassVar[Capabilities] = Capabilities(
         profile=True,
@@ -115,12 +115,12 @@ class LocalProvider(ConfiguredProvider[LocalConfiguration]):
 
     def opened(self, config: LocalConfiguration, secrets: Mapping[str, Secret], beneath: Beneath | None) -> Adapter:
         if beneath is None:
-            raise ProviderMisconfigured(f"{LOCAL} works beneath a call, and was opened without one")
+            raise ProviderMisconfigured(f"{LOCAL} runs inside a call, and was opened without one")
         return LocalAdapter(config, beneath)
 
 
 class LocalAdapter:
-    """Implements `ports.Adapter`, and all that is gated by a capability, for one call."""
+    """Implements `ports.Adapter` with every optional capability, for one call."""
 
     key = LOCAL
     capabilities = LocalProvider.capabilities
@@ -167,9 +167,9 @@ class LocalAdapter:
         request: CaptureRequest | RecordWriteRequest, records: tuple[PutRecord, ...], cause: Cause
     ) -> PutRecords:
         source = request.source
-        # What was read in the company's own work is stated by whoever writes it down.
-        told = provenance(source) if source is not None and source.kind in _FROM_OUTSIDE else None
-        return PutRecords(request.scope, records, told, cause=cause)
+        # A source inside the company is the writer's own statement; only external documents get a provenance.
+        origin = provenance(source) if source is not None and source.kind in _FROM_OUTSIDE else None
+        return PutRecords(request.scope, records, origin, cause=cause)
 
     async def correct(self, handle: RecordHandle, text: str, scope: Scope, reason: str | None) -> CorrectResult:
         if not _is_ours(handle):
@@ -253,11 +253,11 @@ class LocalAdapter:
         return CaptureResult(jobs=(_job(await self._beneath.run(RetryExtraction(self._reading(scope), job_id))),))
 
     async def close(self) -> None:
-        """There is nothing to let go of: the engine is the service's own."""
+        """Do nothing: the service owns the engine."""
 
 
 def _is_ours(handle: RecordHandle) -> bool:
-    """Whether there could be such a record here at all."""
+    """True if the handle is well formed and of this provider."""
     record_id = handle.record_id
     if handle.provider_key != LOCAL or not isinstance(record_id, str) or not 0 < len(record_id) <= MAX_ID_CHARS:
         return False
@@ -269,14 +269,14 @@ def _handles(record_ids: Iterable[str]) -> tuple[RecordHandle, ...]:
 
 
 def _noted(request: CaptureRequest) -> dict[str, Any]:
-    noted = {**request.payload.metadata, **request.metadata}
+    metadata = {**request.payload.metadata, **request.metadata}
     if request.payload.mime_type is not None:
-        noted.setdefault("mime_type", request.payload.mime_type)
-    return noted
+        metadata.setdefault("mime_type", request.payload.mime_type)
+    return metadata
 
 
 def _draft(request: CaptureRequest, text: str, metadata: dict[str, str]) -> Draft:
-    """What a run or an activity says, its agent said; everything else somebody whom it may name as its author."""
+    """Build the message: a run's or activity's text is its agent's; any other is its author's, if it names one."""
     external_id = capture_id(request.source, request.idempotency_id, text)
     if request.source.kind in _OUR_OWN_WORDS:
         agent = (None if request.hook is None else request.hook.actor_agent_id) or request.scope.agent
@@ -288,7 +288,7 @@ def _draft(request: CaptureRequest, text: str, metadata: dict[str, str]) -> Draf
 
 
 def _for_its_work(request: CaptureRequest) -> SourceRef:
-    """The source as a job goes back to it. A conversation outlives runs and issues: its jobs find theirs only here."""
+    """Return the source for the job's cause, with run and issue, which the conversation's scope does not keep."""
     source, scope = request.source, request.scope
     return replace(source, issue_id=source.issue_id or scope.issue, run_id=source.run_id or scope.run)
 
@@ -305,7 +305,7 @@ def _captured(done: Kept, cause: Cause | None) -> CaptureResult:
 
 
 def _counts(record: Record) -> bool:
-    """Whether it is shown to whoever asks for it by its id: not what another took the place of, nor what is guarded."""
+    """True if `get` may return it: not superseded, not quarantined, not on a guarded plane."""
     if isinstance(record, Message):
         return record.superseded_at is None and record.status is Status.ACCEPTED and record.plane is None
     return record.status is Status.ACCEPTED and record.plane not in GUARDED_PLANES
@@ -315,7 +315,7 @@ def _snippet(record: Record | Hit, score: float | None = None) -> Snippet:
     noted = noted_in(record.metadata)
     source = noted.source
     if source is not None and source.space != record.scope.space:
-        source = None  # nothing here comes from another company, whoever says so
+        source = None  # a source in another company is forged
     return Snippet(
         handle=RecordHandle(LOCAL, record.id),
         text=record.text,
@@ -334,7 +334,7 @@ def _short(text: str) -> str:
 
 
 def _trace(found: Explanation) -> dict[str, Any]:
-    """Numbers and ids, no texts: what was found, a query says."""
+    """Return an explanation as numbers and ids; texts are left to `query`."""
     return {
         "query": dict(found.query),
         "embedder": found.embedder,

@@ -1,8 +1,8 @@
-"""Which providers of memory there are: our own, and those that are installed beside us.
+"""The registry of memory providers: the built-in ones, and those installed beside Holdfast.
 
-Others are found through entry points of the group `holdfast.providers`, each a provider or what makes one. They are
-loaded when they are first asked for. One that cannot be used is listed with what is wrong with it, and keeps nobody
-else from working. A name of ours cannot be taken.
+Installed providers are entry points of the group `holdfast.providers`: a provider, or a factory for one. They are
+loaded on first use. A broken one is listed with its problem and does not affect the others. Built-in names cannot be
+taken.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from holdfast.errors import HoldfastError, InvalidInput, ProviderMisconfigured, 
 from holdfast.ports.provider import Adapter, Provider, Secrets
 
 GROUP = "holdfast.providers"
-# By name, so that what speaks HTTP is loaded only where it is bound.
+# By name, so that the HTTP client is imported only if it is bound.
 BUILT_IN: Mapping[str, str] = {
     "gateway": "holdfast.providers.gateway:GatewayProvider",
     "local": "holdfast.providers.local:LocalProvider",
@@ -35,7 +35,7 @@ log = logging.getLogger("holdfast")
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A provider that is installed and cannot be used. `where` is what its entry point names."""
+    """An installed provider that cannot be used. `where` is its entry point's object reference."""
 
     name: str
     where: str
@@ -58,7 +58,7 @@ class ProviderRegistry:
             return [provider for name in sorted(self._names()) if (provider := self._load(name)) is not None]
 
     def broken(self) -> Sequence[Broken]:
-        """Those that are installed and cannot be used, in the order of their names."""
+        """List the installed providers that cannot be used, by name."""
         self.known()
         return [self._broken[each] for each in sorted(self._broken)]
 
@@ -72,26 +72,26 @@ class ProviderRegistry:
             names = ", ".join(sorted(self._names()))
         unusable = [each for each in self._broken.values() if each.name == name]
         if unusable:
-            raise UnknownProvider("provider", f"{name!r:.80} is installed and cannot be used: {unusable[0].problem}")
-        raise UnknownProvider("provider", f"there is no provider {name!r:.80}; there are {names}")
+            raise UnknownProvider("provider", f"{name!r:.80} is installed but cannot be used: {unusable[0].problem}")
+        raise UnknownProvider("provider", f"there is no provider {name!r:.80}; use one of {names}")
 
     def check_secrets(self, provider: Provider, config: Mapping[str, Any]) -> None:
-        for path, given in secrets_in(provider.schema(), config):
-            self._secrets.check(given, f"config.{path}")
+        for path, reference in secrets_in(provider.schema(), config):
+            self._secrets.check(reference, f"config.{path}")
 
     def adapter(self, binding: Binding) -> Adapter:
-        """A new one for a binding whose provider reaches outside, with its secrets resolved."""
+        """Open a new adapter for a binding to an external provider, with its secrets resolved."""
         provider = self.get(binding.provider)
         if not provider.outside:
-            raise ProviderMisconfigured(f"{binding.provider} does not reach outside: it works beneath a call")
+            raise ProviderMisconfigured(f"{binding.provider} is not an external provider: it runs inside a call")
         return provider.open(binding.config, self._resolved(provider, binding.config), None)
 
     def _resolved(self, provider: Provider, config: Mapping[str, Any]) -> dict[str, Secret]:
-        """By path. `SecretUnavailable` if what is stored is no reference, however it got there."""
+        """Resolve secrets by path; `SecretUnavailable` if a stored value is not a reference."""
         found = secrets_in(provider.schema(), config)
-        return {path: self._secrets.resolve(given, f"config.{path}") for path, given in found}
+        return {path: self._secrets.resolve(reference, f"config.{path}") for path, reference in found}
 
-    # --- what is installed ---
+    # --- installed providers ---
 
     def _names(self) -> set[str]:
         return {*BUILT_IN, *self._installed()}
@@ -108,7 +108,7 @@ class ProviderRegistry:
         return self._points
 
     def _load(self, name: str) -> Provider | None:
-        """The provider of that name, or None if it is unusable, which is noted."""
+        """Load a provider; if it is unusable, note the problem and return None."""
         if name in self._loaded:
             return self._loaded[name]
         point = self._installed().get(name)
@@ -119,7 +119,7 @@ class ProviderRegistry:
             self._loaded[name] = _usable(name, _at(where) if point is None else point.load())
         except HoldfastError as error:
             self._note(name, where, str(error)[:_MOST_TOLD_CHARS])
-        except Exception as error:  # noqa: BLE001 (somebody else's code: whatever it raises, it alone is unusable)
+        except Exception as error:  # noqa: BLE001 (third-party code: its failure must not affect other providers)
             self._note(name, where, f"{type(error).__name__} while it was loaded")
         return self._loaded.get(name)
 
@@ -130,10 +130,10 @@ class ProviderRegistry:
 
 def _problem_of(point: EntryPoint, taken: Mapping[str, EntryPoint]) -> str | None:
     if point.name in BUILT_IN:
-        # Ours may be registered as well, and is then what it is anyway.
-        return None if point.value == BUILT_IN[point.name] else "takes the name of a provider of Holdfast's own"
+        # A built-in provider may also be registered as an entry point.
+        return None if point.value == BUILT_IN[point.name] else "uses the name of a built-in provider"
     if point.name in taken:
-        return None if taken[point.name].value == point.value else "another one has the same name"
+        return None if taken[point.name].value == point.value else "another provider has the same name"
     try:
         checked_key(point.name, "name")
     except InvalidInput as error:
@@ -147,23 +147,23 @@ def _at(where: str) -> Any:
 
 
 def _usable(name: str, found: Any) -> Provider:
-    """A provider, from itself or from what makes one."""
-    made = found() if isinstance(found, type) or not hasattr(found, "open") else found
-    lacking = [method for method in _NEEDED if not callable(getattr(made, method, None))]
+    """Validate an entry point's provider, or what its factory returns."""
+    provider = found() if isinstance(found, type) or not hasattr(found, "open") else found
+    lacking = [method for method in _NEEDED if not callable(getattr(provider, method, None))]
     if lacking:
-        raise ProviderMisconfigured(f"is no provider: it has no {lacking[0]}")
-    if made.key != name:
-        raise ProviderMisconfigured(f"calls itself {made.key!r:.80}; its key and its entry point must have one name")
-    if not isinstance(made.capabilities, Capabilities) or not isinstance(made.outside, bool):
-        raise ProviderMisconfigured("does not say what it can do: capabilities and outside are needed")
-    if not isinstance(made.schema(), Mapping):
-        raise ProviderMisconfigured("has no schema of its configuration")
-    if not made.outside:
-        _refuse_foreign(made)
-    return cast(Provider, made)
+        raise ProviderMisconfigured(f"is not a provider: it has no {lacking[0]}")
+    if provider.key != name:
+        raise ProviderMisconfigured(f"has the key {provider.key!r:.80}; its key must be the name of its entry point")
+    if not isinstance(provider.capabilities, Capabilities) or not isinstance(provider.outside, bool):
+        raise ProviderMisconfigured("does not declare `capabilities` and `outside`; both are required")
+    if not isinstance(provider.schema(), Mapping):
+        raise ProviderMisconfigured("has no configuration schema")
+    if not provider.outside:
+        _refuse_foreign(provider)
+    return cast(Provider, provider)
 
 
-def _refuse_foreign(made: Any) -> None:
-    """Only ours runs beneath the gate: there a call could hold up everything, and reaches our own store."""
-    if not type(made).__module__.startswith("holdfast."):
-        raise ProviderMisconfigured("says that it does not reach outside; only Holdfast's own may run beneath the gate")
+def _refuse_foreign(provider: Any) -> None:
+    """Refuse third-party providers inside the gate: there they could block every call and reach our own store."""
+    if not type(provider).__module__.startswith("holdfast."):
+        raise ProviderMisconfigured("declares `outside = False`; only Holdfast's own providers may run inside a call")

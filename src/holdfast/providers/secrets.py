@@ -1,7 +1,7 @@
-"""The one place where a reference to a secret becomes the secret. Whatever is not plainly in order is refused.
+"""The only module that resolves references to secrets. It fails closed.
 
-`env://NAME` is a variable whose name begins as the settings allow; `file://PATH` a file in the folder of secrets. No
-error shows a value, nor a reference that might be one.
+`env://NAME` is an environment variable with the prefix from the settings; `file://PATH` is a file in the secrets
+folder. No error shows a value, nor a reference that might be one.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from holdfast.domain.secret import Secret
 from holdfast.errors import InvalidConfiguration, InvalidInput, SecretUnavailable
 
 MAX_SECRET_BYTES = 64 * 1024
-# The settings' own files lie in the same folder. What opens this service is not for anybody else's.
+# Holdfast's own settings files are in the same folder; bindings must not read the service's credentials.
 _OWN = "holdfast_"
-_NO_FOLDER = "no folder of secrets is configured; set HOLDFAST_SECRETS_DIR"
+_NO_FOLDER = "no secrets folder is configured; set HOLDFAST_SECRETS_DIR"
 
 
 class SecretResolver:
-    """Implements `ports.Secrets`. `variable` tells a variable of the environment, None if it is not set."""
+    """Implements `ports.Secrets`. `variable` reads an environment variable, None if it is not set."""
 
     def __init__(self, variable: Callable[[str], str | None], prefix: str, folder: Path | None) -> None:
         self._variable = variable
@@ -31,7 +31,7 @@ class SecretResolver:
 
     def resolve(self, reference: str, field: str) -> Secret:
         if not is_reference(reference):
-            raise SecretUnavailable(f"{field}: is no reference to a secret; write it as {ENV}NAME or {FILE}PATH")
+            raise SecretUnavailable(f"{field}: is not a reference to a secret; write it as {ENV}NAME or {FILE}PATH")
         if reference.startswith(ENV):
             found = self._of_environment(reference.removeprefix(ENV), field)
         else:
@@ -39,12 +39,12 @@ class SecretResolver:
         try:
             return Secret(found, field)
         except InvalidInput as error:
-            problem = f"{field}: what it refers to cannot be used: {error.problem}"
-        # Raised apart from what was caught: nothing of the secret is left in the chain.
+            problem = f"{field}: the secret that it refers to is unusable: {error.problem}"
+        # Raised outside the except block, so that nothing of the secret is chained.
         raise SecretUnavailable(problem)
 
     def check(self, reference: str, field: str) -> None:
-        """By its form alone: a variable that is not set yet, or a file that is not there yet, may come."""
+        """Check only the reference's form: the variable or file may be created later."""
         if not is_reference(reference):
             problem: str | None = NO_REFERENCE
         elif reference.startswith(ENV):
@@ -58,7 +58,7 @@ class SecretResolver:
         if self._prefix and name.startswith(self._prefix) and name != self._prefix:
             return None
         prefix = f"{self._prefix!r:.80} (HOLDFAST_SECRET_ENV_PREFIX)"
-        return f"only variables whose names begin with {prefix} may be referred to"
+        return f"may only refer to variables whose names begin with {prefix}"
 
     def _never_of_file(self, path: str) -> str | None:
         if self._folder is None:
@@ -67,11 +67,11 @@ class SecretResolver:
             folder = self._folder.resolve()
             found = (folder / path).resolve()
         except (OSError, ValueError, RuntimeError):
-            return "the file that it refers to has no name that could be"
+            return "the file that it refers to has an invalid path"
         if found == folder or not found.is_relative_to(folder):
-            return "the file that it refers to lies outside HOLDFAST_SECRETS_DIR"
+            return "the file that it refers to is outside HOLDFAST_SECRETS_DIR"
         if self._is_own(found) or self._is_own(folder / path):
-            return "the file that it refers to holds a setting of Holdfast's own, which nobody else is given"
+            return "the file that it refers to holds one of Holdfast's own settings, which bindings may not read"
         return None
 
     def _of_environment(self, name: str, field: str) -> str:
@@ -87,20 +87,20 @@ class SecretResolver:
             raise SecretUnavailable(f"{field}: {_NO_FOLDER}")
         try:
             folder = self._folder.resolve(strict=True)
-            # However it is written, and whatever links lead there.
+            # Compared after resolving `..` and symbolic links.
             found = (folder / path).resolve(strict=True)
             if not found.is_relative_to(folder):
-                problem = "lies outside HOLDFAST_SECRETS_DIR"
+                problem = "is outside HOLDFAST_SECRETS_DIR"
             elif self._is_own(found) or self._is_own(folder / path):
-                problem = "holds a setting of Holdfast's own, which nobody else is given"
+                problem = "holds one of Holdfast's own settings, which bindings may not read"
             else:
                 return _content(found)
         except UnicodeDecodeError:
-            problem = "is no text"
+            problem = "is not UTF-8 text"
         except _Unfit as unfit:
             problem = str(unfit)
         except (OSError, ValueError, RuntimeError):
-            problem = "is not there, or cannot be read"
+            problem = "does not exist or cannot be read"
         raise SecretUnavailable(f"{field}: the file that it refers to {problem}")
 
     def _is_own(self, path: Path) -> bool:
@@ -109,18 +109,18 @@ class SecretResolver:
 
 
 class _Unfit(Exception):
-    """A file that holds no secret."""
+    """The file cannot hold a secret."""
 
 
 def _content(path: Path) -> str:
-    """What the file holds, without the line end after it. A pipe would never end, and is not opened."""
+    """Read the file without its trailing line end. Pipes are refused, since reading one may never end."""
     if not stat.S_ISREG(path.stat().st_mode):
-        raise _Unfit("is no plain file")
+        raise _Unfit("is not a regular file")
     with open(path, "rb", opener=_unblocked) as file:
-        held: bytes = file.read(MAX_SECRET_BYTES + 1)
-    if len(held) > MAX_SECRET_BYTES:
+        content: bytes = file.read(MAX_SECRET_BYTES + 1)
+    if len(content) > MAX_SECRET_BYTES:
         raise _Unfit(f"is larger than {MAX_SECRET_BYTES // 1024} KiB")
-    found = held.decode("utf-8").rstrip("\r\n")
+    found = content.decode("utf-8").rstrip("\r\n")
     if not found:
         raise _Unfit("is empty")
     return found

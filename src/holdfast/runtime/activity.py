@@ -1,4 +1,4 @@
-"""Who changed what in how a company's memory is looked after: events, in the commit of the change that they are of."""
+"""Activity events: who changed which setting of a company's memory. Each is written in the commit of its change."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from holdfast.runtime.requests import Core
 def activity(
     core: Core, grant: Grant, kind: EventKind, key: str | None, details: Mapping[str, str | int | None] | None = None
 ) -> Event:
-    """An event to be appended. `key` is what was changed; `details` are names and counts, never values or texts.
+    """Build an event to append. `key` names what was changed; `details` are names and counts, never values or texts.
 
-    It is of whatever memory the change was made in: a grant for one agent's or subject's writes nowhere else.
+    Its scope is the memory that was changed: a grant for one agent or subject can write nowhere else.
     """
     about = {"actor": str(grant.actor), **(details or {})}
     event_id = EventId(core.ids.new(ids.EVENT))

@@ -1,4 +1,4 @@
-"""`add`: messages into a conversation. Durable and searchable on return."""
+"""`add`: append messages to a conversation. Durable and searchable on return."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ class _Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Add(Write[_Prepared, Added]):
-    """Retries are safe with an idempotency key, with message ids, or with given timestamps and equal content."""
+    """Add messages to a conversation. Retries are safe with an idempotency key, with message ids, or with explicit
+    timestamps and equal content."""
 
     action: ClassVar[Action] = Action.ADD
     scope: Scope
@@ -44,7 +45,7 @@ class Add(Write[_Prepared, Added]):
         if self.scope.conversation is None:
             raise InvalidInput("conversation", "is needed to add messages")
         if not self.drafts:
-            raise InvalidInput("messages", "there are none; give at least one")
+            raise InvalidInput("messages", "is empty; give at least one message")
         check_source(self.source)
 
     async def prepare(self, core: Core, grant: Grant) -> _Prepared:
@@ -69,11 +70,11 @@ class Add(Write[_Prepared, Added]):
         return _Prepared(core, turn)
 
     def _sender(self, draft: Draft) -> str | None:
-        """Who speaks as the user, unnamed, is the subject."""
+        """A user message without a sender is from the subject."""
         return draft.sender or (self.scope.subject if draft.role is Role.USER else None)
 
     def digest(self) -> str:
-        # As it was made before every write had one: older stores keep answers under it.
+        # Keep this form: older stores hold answers under it.
         return digest_of(
             self.scope.given(),
             self.source,
@@ -87,7 +88,7 @@ class Add(Write[_Prepared, Added]):
         return self.added(transaction, prepared)
 
     def added(self, transaction: Transaction, prepared: _Prepared, cause: Cause | None = None) -> Added:
-        """`cause` is what the work goes back to that is still to be done."""
+        """Store the messages. `cause` is the origin of the jobs that are queued for them."""
         core, turn = prepared.core, prepared.turn
         stored = transaction.add_turn(turn, core.embedder.fingerprint, core.analyzer.version)
         return Added(

@@ -1,4 +1,4 @@
-"""`browse`: memories and messages in an order of time, any page of them, and how many there are."""
+"""`browse`: list memories and messages in time order, by offset, with the total count."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ MAX_OFFSET = 10**12
 
 @dataclass(frozen=True, slots=True)
 class Browse(Read[Core, Browsed]):
-    """Of `wanted`, what filters counts, and nothing that ranks.
+    """List records in time order. Only the filters of `wanted` apply, not its ranking options.
 
-    Pages are not held still: what comes meanwhile moves them. `list` with its cursor misses nothing.
+    Pages shift when records are added meanwhile. `list` with its cursor misses nothing.
     """
 
     action: ClassVar[Action] = Action.BROWSE
@@ -45,9 +45,9 @@ class Browse(Read[Core, Browsed]):
     def apply(self, reader: Reader, prepared: Core) -> Browsed:
         numbers = prepared.searcher.browse(reader, self.scope, self.wanted, self.order)
         ordered = numbers if self.ascending else numbers[::-1]
-        wanted = [int(number) for number in ordered[self.offset : self.offset + self.limit]]
-        records = reader.fetch(wanted)
-        return Browsed(tuple(records[number] for number in wanted if number in records), len(numbers))
+        page = [int(number) for number in ordered[self.offset : self.offset + self.limit]]
+        records = reader.fetch(page)
+        return Browsed(tuple(records[number] for number in page if number in records), len(numbers))
 
     def touched(self, result: Browsed) -> int:
         return len(result.items)

@@ -1,4 +1,4 @@
-"""One call while it is under way: its operation row, and, for a composed one, the steps that it is made of."""
+"""One running call: its operation row and, for a composite request, its steps."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ R = TypeVar("R")
 S = TypeVar("S", bound=Reader)
 T = TypeVar("T")
 
-# The caller's doing, not ours.
+# Errors caused by the caller: recorded as refused, not failed.
 _REFUSALS = (AccessDenied, InvalidInput, NotFound, Conflict)
-# How many of the records that a call named its row names.
+# Maximum number of record ids in an operation row.
 NAMED = 20
-# Somebody did not want to wait any longer. A call without an event loop is interrupted in its own thread.
+# The caller stopped waiting. A call without an event loop is interrupted in its own thread.
 CUT_OFF = (asyncio.CancelledError, KeyboardInterrupt)
 
 
-# When so much is supposed, it is forgotten, and learned again.
+# Maximum size of the cache of optimistic reads; it is cleared when full.
 _MOST_SUPPOSED = 4_096
 
 
 class Outdated(Exception):
-    """What a call supposed is so no longer. Nothing was done; the call begins anew."""
+    """A cached read was stale. Nothing was changed; the call restarts."""
 
 
 @dataclass(slots=True)
@@ -60,18 +60,18 @@ class _Supposed:
 
 
 class Written(Enum):
-    """How much of a call's row is in the store."""
+    """The state of a call's row in the store."""
 
     NOTHING = "nothing"
-    PERHAPS = "perhaps"  # cut off while the intent was being written; nobody was asked
-    INTENT = "intent"  # as `unknown`, and somebody outside was asked
-    ANSWERED = "answered"  # still so, but they have answered
+    PERHAPS = "perhaps"  # cancelled while the intent was being written; the provider was not called
+    INTENT = "intent"  # stored as `unknown`; the external provider was called
+    ANSWERED = "answered"  # still stored as `unknown`, but the provider has answered
     WHOLE = "whole"
 
 
 @dataclass(slots=True)
 class Entry:
-    """The operation row of one call, while it is under way."""
+    """The operation row of one running call."""
 
     id: OperationId
     actor: Actor
@@ -79,15 +79,15 @@ class Entry:
     scope: Scope
     started_at: datetime
     started: float
-    done_by: OperationId  # which call did it: this one, or the first with its idempotency key
+    done_by: OperationId  # the call that did the work: this one, or the first with its idempotency key
     attribution: Attribution | None = None
-    touched: int | None = None  # if it is known before the answer is made
+    touched: int | None = None  # if it is known before the result is built
     written: Written = Written.NOTHING
-    asked: bool = False  # whether somebody outside was
-    failure: BaseException | None = None  # if it failed, and its caller has an answer all the same
-    told: Operation | None = None  # the row, as it was last made
-    took: tuple[Usage, ...] = ()  # of somebody who is paid for it, on the way to what it read; also if it began anew
-    costs: tuple[CostEvent, ...] = ()  # what it wrote into the ledger
+    asked: bool = False  # True once an external provider was called
+    failure: BaseException | None = None  # set if it failed but its caller still gets a result
+    told: Operation | None = None  # the row, as last built
+    took: tuple[Usage, ...] = ()  # metered usage of its reads, including those before a restart
+    costs: tuple[CostEvent, ...] = ()  # the cost events it wrote
 
     def row(self, outcome: Outcome, touched: int = 0, error: BaseException | None = None) -> Operation:
         self.told = Operation(
@@ -105,14 +105,14 @@ class Entry:
         return self.told
 
     def end(self) -> Operation:
-        """How a call ended that has an answer: well, unless somebody said that it failed."""
+        """The final row of a call with a result: succeeded, unless `failure` is set."""
         return self.row(Outcome.SUCCEEDED, self.touched or 0) if self.failure is None else self.ended(self.failure)
 
     def begin_anew(self, attribution: Attribution | None) -> None:
         self.attribution, self.touched, self.failure, self.costs = attribution, None, None, ()
 
     def left(self, error: BaseException) -> Operation:
-        """Nobody waited for what came of it, and somebody may have done it."""
+        """The row of a cancelled call that an external provider may have carried out."""
         return self.row(Outcome.UNKNOWN, error=error)
 
     def ended(self, error: BaseException) -> Operation:
@@ -120,10 +120,10 @@ class Entry:
 
 
 class Call:
-    """One composed call while it is under way: the only hands that its verb has. Implements `ports.provider.Beneath`.
+    """One running composite call: its verb's only access to the store. Implements `ports.provider.NestedCall`.
 
-    Whatever changes something commits together with the call's row, so only one step may. One that `trusts` begins
-    with what calls before it found.
+    A change commits together with the call's row, so only one step may write. With `trusts`, optimistic reads use
+    results cached by earlier calls.
     """
 
     def __init__(self, core: Core, verb: Composed[Any], entry: Entry, grant: Grant, trusts: bool = True) -> None:
@@ -147,59 +147,59 @@ class Call:
         return self._entry.attribution or Attribution()
 
     def attribute(self, **changes: Any) -> None:
-        """Have the row say this too, also if the call fails. A transaction may run twice: what is said replaces."""
+        """Set fields of the row's attribution, also if the call fails. Replaces values: a transaction may run twice."""
         self._entry.attribution = replace(self.attribution, **changes)
 
     def charge(self, costs: tuple[CostEvent, ...]) -> None:
-        """Say what this call wrote into the ledger, in the transaction that does: what is said replaces."""
+        """Set the cost events this call writes, inside the transaction that writes them. Replaces earlier ones."""
         self._entry.costs = costs
         self.attribute(cost_events=tuple(event.id for event in costs))
 
     def touch(self, records: int) -> None:
-        """Say how many records were touched, before the answer is made."""
+        """Set the number of touched records before the result is built."""
         self._entry.touched = records
 
     def fail(self, error: BaseException) -> None:
-        """Have the row say that the call failed, though whoever made it gets an answer."""
+        """Record the call as failed although its caller gets a result."""
         self._entry.failure = error
 
     def asked(self) -> None:
-        """Say that somebody outside is asked now."""
+        """Note that an external provider is being called."""
         self._entry.asked = True
 
     async def supposing(self, key: Hashable, look: Callable[[Reader], T]) -> T:
-        """What `look` finds in the store: supposed to be what it found the last time, which spares a read.
+        """Optimistic read: return the last result of `look` for this key, without reading the store.
 
-        The next step looks in its own transaction, before anything else. If it is not so, the call begins anew.
+        The next step verifies it first, in its own transaction. If it is stale, the call restarts.
         """
-        supposed = self._core.supposed
-        if self._trusts and key in supposed:
-            found: T = supposed[key]
+        cache = self._core.supposed
+        if self._trusts and key in cache:
+            found: T = cache[key]
             self._supposed = _Supposed(look, found)
             return found
         found = await self.read(look)
-        if len(supposed) >= _MOST_SUPPOSED:
-            supposed.clear()
-        supposed[key] = found
+        if len(cache) >= _MOST_SUPPOSED:
+            cache.clear()
+        cache[key] = found
         return found
 
     async def prove(self) -> None:
-        """`Outdated` if something was supposed, no step has looked, and it is not so."""
+        """Verify an optimistic read that no step has verified yet; raise `StaleRead` if it is stale."""
         if self._supposed is not None and not self._supposed.held:
             await self.read(lambda reader: None)
 
     async def _step(
         self, kind: Callable[[Grant, Callable[[S], T]], Awaitable[T]], grant: Grant, work: Callable[[S], T]
     ) -> T:
-        """A transaction of the store, which first sees whether what is supposed is so."""
+        """Run a store transaction that first verifies the pending optimistic read."""
         if (supposed := self._supposed) is None:
             return await kind(grant, work)
 
-        def proven(transaction: S) -> T:
+        def verify_then_work(transaction: S) -> T:
             supposed.check(transaction)
             return work(transaction)
 
-        result = await kind(grant, proven)
+        result = await kind(grant, verify_then_work)
         self._supposed = None
         return result
 
@@ -207,9 +207,9 @@ class Call:
         return await self._step(self._core.store.read, self.grant, work)
 
     async def write(self, work: Callable[[Transaction], T]) -> T:
-        """Change something; the call's row commits with it."""
+        """Run a write; the call's row commits with it."""
 
-        def whole(transaction: Transaction) -> T:
+        def write_with_row(transaction: Transaction) -> T:
             reach("write.before")
             result = work(transaction)
             transaction.record(self._entry.row(Outcome.SUCCEEDED, self._entry.touched or 0))
@@ -217,22 +217,22 @@ class Call:
             return result
 
         self._begin()
-        result = await self._step(self._core.store.write, self.grant, whole)
+        result = await self._step(self._core.store.write, self.grant, write_with_row)
         self._entry.written = Written.WHOLE
         return result
 
     async def run(self, verb: Verb[T], also: Callable[[Transaction, T], None] | None = None) -> T:
-        """A verb of the runtime, beneath the gate: allowed what this call is, reaching what the verb itself would.
+        """Run a verb of the runtime nested in this call: with this call's permission, in the verb's own reach.
 
-        If it writes, the row commits with it, and so does what `also` does: also if the verb had been done before.
+        If it writes, the row and the effects of `also` commit with it, also if the verb is a replay.
         """
         if not isinstance(verb, Request) or isinstance(verb, Composed):
-            raise TypeError(f"{type(verb).__name__} does not run beneath another call")
+            raise TypeError(f"{type(verb).__name__} cannot run nested in another call")
         outer, inner = self.grant.scope, verb.scope
         if (inner.space, inner.subject, inner.agent) != (outer.space, outer.subject, outer.agent):
-            raise TypeError(f"{type(verb).__name__} is about another memory than the call that it runs beneath")
+            raise TypeError(f"{type(verb).__name__} addresses a different memory than the call it is nested in")
         if isinstance(verb, Write) and only_reads(self.grant.action):
-            raise TypeError(f"{type(verb).__name__} writes, beneath a call that only reads")
+            raise TypeError(f"{type(verb).__name__} writes, but is nested in a read-only call")
         grant = authorize(self.grant.actor, self.grant.action, inner, beneath=verb.action)
         prepared = await verb.prepare(self._core, grant)
         if isinstance(verb, Write):
@@ -243,7 +243,7 @@ class Call:
         return await verb.finish(self._core, result, self._entry.done_by)  # type: ignore[no-any-return]
 
     def beneath(self, also: Callable[[Transaction, Any], None]) -> Beneath:
-        """The same, for a step that is run by somebody else: whatever it writes, `also` is done with it."""
+        """This call as a nested call for an adapter; `also` runs in the commit of whatever it writes."""
         return _Also(self, also)
 
     async def outside(
@@ -252,24 +252,24 @@ class Call:
         settle: Callable[[Transaction, T], None] | None = None,
         also: Callable[[Transaction], None] | None = None,
     ) -> T:
-        """Ask somebody outside, with the intent on record first; then `settle`, and what came of it, in one commit.
+        """Call an external provider: commit the intent first; afterwards commit `settle` and the outcome together.
 
-        `also` is done with it too, and if the call had been made before.
+        `also` runs in that commit too, and also if the call is a replay.
         """
         self._begin()
         try:
-            known = await self._step(self._core.store.write, self.grant, lambda each: self._intend(each, also))
+            replay_state = await self._step(self._core.store.write, self.grant, lambda each: self._intend(each, also))
         except CUT_OFF:
             self._entry.written = Written.PERHAPS
             raise
-        if known is not None:
+        if replay_state is not None:
             self._entry.written = Written.WHOLE
-            return self._verb.replayed(known)  # type: ignore[no-any-return]
+            return self._verb.replayed(replay_state)  # type: ignore[no-any-return]
         self._entry.written = Written.INTENT
         reach("outside.before")
         result = await work()
         reach("outside.after")
-        # From here on the call was made, whatever becomes of its row.
+        # From here on the external call has happened, even if its row cannot be written.
         self._entry.written = Written.ANSWERED
         await self._core.store.write(self.grant, lambda transaction: self._settle(transaction, result, settle, also))
         self._entry.written = Written.WHOLE
@@ -277,7 +277,7 @@ class Call:
 
     def _begin(self) -> None:
         if self._entry.written is not Written.NOTHING:
-            raise TypeError(f"{type(self._verb).__name__} changes something in more than one step")
+            raise TypeError(f"{type(self._verb).__name__} writes in more than one step; only one step may write")
 
     async def _written(
         self, grant: Grant, verb: Write[P, T], prepared: P, also: Callable[[Transaction, T], None] | None
@@ -286,7 +286,7 @@ class Call:
         digest = None
         if (key := self._verb.idempotency_key) is not None and _may_be_keyed(verb):
             verb = replace(verb, idempotency_key=key)  # type: ignore[type-var]
-            # The key is the call's: another call is told from it by all that it asked for, as it is outside.
+            # The key is the outer call's, so its digest covers the whole outer request, as for external steps.
             digest = self._verb.digest()
         check_key(verb.idempotency_key)
         if digest is None and verb.idempotency_key is not None:
@@ -298,18 +298,18 @@ class Call:
         return result
 
     def _intend(self, transaction: Transaction, also: Callable[[Transaction], None] | None) -> dict[str, Any] | None:
-        """Record the intent; or, if the call had been made before, what was kept of it."""
+        """Record the intent and return None; if the call is a replay, return its stored replay state."""
         key, scope = self._verb.idempotency_key, self._verb.scope
-        known = None if key is None else transaction.answer(scope.partition, answer_key(scope, key))
-        if key is None or known is None:
+        stored = None if key is None else transaction.answer(scope.partition, answer_key(scope, key))
+        if key is None or stored is None:
             transaction.record(self._entry.row(Outcome.UNKNOWN))
             return None
-        kept = _kept_of(known, self._verb.digest(), key, self._entry)
+        replay_state = _kept_of(stored, self._verb.digest(), key, self._entry)
         self.attribute(asked=False)
         if also is not None:
             also(transaction)
         transaction.record(self._entry.row(Outcome.SUCCEEDED))
-        return kept
+        return replay_state
 
     def _settle(
         self,
@@ -331,12 +331,12 @@ class Call:
 
 
 def _may_be_keyed(verb: Write[Any, Any]) -> bool:
-    """Whether a verb can take the key of the call above it; one that cannot minds repeats by itself."""
+    """True if the verb can take the outer call's key; a verb that cannot handles repeats itself."""
     return verb.idempotency_key is None and any(each.name == "idempotency_key" for each in fields(verb))  # type: ignore[arg-type]
 
 
 class _Also:
-    """Runs beneath a call, and does something besides in the commit of what is written."""
+    """A nested call that also runs an extra effect in the commit of each write."""
 
     def __init__(self, call: Call, also: Callable[[Transaction, Any], None]) -> None:
         self._call = call
@@ -364,8 +364,8 @@ def applied(
 ) -> R:
     reach("write.before")
     result, touched = _result(verb, transaction, prepared, entry, digest)
-    if entry.attribution is not None and (named := verb.named(result)):
-        entry.attribution = replace(entry.attribution, handles=tuple(named[:NAMED]))
+    if entry.attribution is not None and (record_ids := verb.named(result)):
+        entry.attribution = replace(entry.attribution, handles=tuple(record_ids[:NAMED]))
     if also is not None:
         also(transaction, result)
     transaction.record(entry.row(Outcome.SUCCEEDED, touched))
@@ -376,42 +376,42 @@ def applied(
 def _result(
     verb: Write[P, R], transaction: Transaction, prepared: P, entry: Entry, digest: str | None
 ) -> tuple[R, int]:
-    """What the verb answers, and how many records it touched: none, if it had been done before."""
+    """Return the verb's result and the number of touched records: 0 for a replay."""
     if verb.idempotency_key is None or digest is None:
         result = verb.apply(transaction, prepared)
         return result, verb.touched(result)
     partition, key = verb.scope.partition, answer_key(verb.scope, verb.idempotency_key)
-    known = transaction.answer(partition, key)
-    if known is None:
+    stored = transaction.answer(partition, key)
+    if stored is None:
         result = verb.apply(transaction, prepared)
         body = json.dumps({"operation_id": entry.id, **verb.kept(result)})
         answer = Answer(sealed(digest, verb.idempotency_key), body)
         transaction.keep_answer(partition, key, answer, entry.started_at)
         entry.done_by = entry.id
         return result, verb.touched(result)
-    kept = _kept_of(known, digest, verb.idempotency_key, entry)
+    replay_state = _kept_of(stored, digest, verb.idempotency_key, entry)
     if entry.attribution is not None:
         entry.attribution = replace(entry.attribution, asked=False)
-    return verb.replayed(transaction, kept), 0
+    return verb.replayed(transaction, replay_state), 0
 
 
-def _kept_of(known: Answer, digest: str, key: str, entry: Entry) -> dict[str, Any]:
-    if not is_of(known, digest, key):
+def _kept_of(stored: Answer, digest: str, key: str, entry: Entry) -> dict[str, Any]:
+    if not is_of(stored, digest, key):
         raise IdempotencyConflict("idempotency_key: was used for another call; use a new key for each new call")
-    kept: dict[str, Any] = json.loads(known.body)
-    entry.done_by = kept.get("operation_id", entry.id)
-    return kept
+    replay_state: dict[str, Any] = json.loads(stored.body)
+    entry.done_by = replay_state.get("operation_id", entry.id)
+    return replay_state
 
 
 def seen(verb: Request[P, R], reader: Reader, prepared: P) -> R:
     if not isinstance(verb, Read):
-        raise TypeError(f"{type(verb).__name__} neither reads nor writes")
+        raise TypeError(f"{type(verb).__name__} is neither a Read nor a Write")
     result: R = verb.apply(reader, prepared)
     return result
 
 
 def charging(core: Core, entry: Entry, touched: int) -> Callable[[Transaction], None]:
-    """What writes the row of a read together with what it took of somebody who is paid for it."""
+    """Make the write that stores the row of a read together with its cost events."""
     before = entry.attribution or Attribution()
     usage = (*before.usage, *entry.took)
 

@@ -1,4 +1,4 @@
-"""What a call took becomes cost events, in the commit in which the call is settled: both are there, or neither."""
+"""Turn the metered usage of a call into cost events, in the commit that settles the call."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from holdfast.runtime.requests import Core
 
 
 class Ledger(Protocol):
-    """What is needed of a transaction."""
+    """The part of a transaction that charging needs."""
 
     def prices(self) -> Sequence[Price]: ...
 
@@ -29,7 +29,7 @@ class Ledger(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Priced:
-    """A ledger by prices that were read beforehand: for a transaction that is of no one company."""
+    """A ledger with prices that were read beforehand: for a transaction that belongs to no single company."""
 
     transaction: Transaction
     known: tuple[Price, ...]
@@ -50,17 +50,17 @@ def charged(
     usage: Iterable[Usage],
     at: datetime,
 ) -> tuple[CostEvent, ...]:
-    """One event for each entry that is to be in the ledger by itself. Their ids are for the operation's row.
+    """Write one cost event for each billed entry. Their ids go into the operation's row.
 
-    `usage` is what `checked_usage` made of what was reported, `scope` the call's own, `at` when it ended.
+    `usage` is validated (`checked_usage`), `scope` is the call's own, `at` is the time it ended.
     """
     metered = [entry for entry in usage if billed(entry)]
-    # Most calls cost nothing, and then nobody asks for prices.
+    # Most calls cost nothing: read prices only if they are needed.
     prices = by_model(transaction.prices()) if any(entry.cost_cents is None for entry in metered) else {}
-    made = tuple(_event(core, operation_id, binding, scope, entry, prices, at) for entry in metered)
-    for event in made:
+    events = tuple(_event(core, operation_id, binding, scope, entry, prices, at) for entry in metered)
+    for event in events:
         transaction.add_cost(event)
-    return made
+    return events
 
 
 def _event(
@@ -78,22 +78,22 @@ def _event(
 
 
 def embedding(provider: str, took: models.Usage) -> tuple[Usage, ...]:
-    """What an embedder says that it took, as what a call took."""
-    told = Usage(
+    """Convert an embedder's reported usage to a call's usage."""
+    usage = Usage(
         provider,
         model=took.model,
         billing_type=BillingType.METERED_API,
         embedding_tokens=took.input_tokens,
         details={"requests": took.requests},
     )
-    return checked_usage((told,), provider)
+    return checked_usage((usage,), provider)
 
 
 Effect = Callable[[Transaction], None]
 
 
 async def paid(core: Core, grant: Grant, took: tuple[Usage, ...], effect: Effect, job: Job | None = None) -> Effect:
-    """The same effect; if something was paid for on the way to it, with that in the ledger, in the same commit."""
+    """Return the effect; if it was preceded by metered usage, its cost events are written in the same commit."""
     if not took:
         return effect
     prices = tuple(await core.store.read(grant, lambda reader: reader.prices()))
@@ -103,7 +103,7 @@ async def paid(core: Core, grant: Grant, took: tuple[Usage, ...], effect: Effect
 
 @dataclass(slots=True)
 class _Paid:
-    """An effect, and what it took, put down to the call that it goes back to. Done again, it says it again."""
+    """An effect with its metered usage, charged to the call that caused it. If run again, it replaces `costs`."""
 
     core: Core
     scope: Scope
@@ -121,7 +121,7 @@ class _Paid:
 
 
 def tell_costs(core: Core, effect: Effect) -> None:
-    """Have whoever watches know what an effect wrote into the ledger, now that it is there."""
+    """Report an effect's cost events to the watcher, after the commit."""
     costs: Sequence[CostEvent] = getattr(effect, "costs", ())
     if core.watcher is not None and costs:
         core.watcher.cost(tuple(costs))

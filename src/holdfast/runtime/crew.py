@@ -1,4 +1,4 @@
-"""The workers of one process: several jobs at once, woken, drained and stopped together."""
+"""The worker pool of one process: runs several jobs concurrently; woken, drained and stopped together."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.runtime.worker import Handlers, Worker
 
 
 class Crew:
-    """`jobs` is how many are worked on at once."""
+    """A pool of workers. `jobs` is the number of jobs that run concurrently."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class Crew:
         kinds: frozenset[JobKind] | None = None,
     ) -> None:
         self._core = core
-        # What nobody has queued need be looked for by one of them.
+        # One worker is enough to look for work that is not queued.
         self._workers = [Worker(core, handlers, lease=lease, kinds=kinds, looks=number == 0) for number in range(jobs)]
 
     @property
@@ -34,12 +34,12 @@ class Crew:
 
     @property
     def failures(self) -> int:
-        """How many attempts failed."""
+        """The number of failed attempts."""
         return sum(worker.failures for worker in self._workers)
 
     @property
     def ended_badly(self) -> Counter[tuple[str, JobKind]]:
-        """How many of those were the last, and are not tried again, by space and kind."""
+        """The number of jobs that failed for good, by space and kind."""
         return sum((worker.ended_badly for worker in self._workers), Counter())
 
     def wake(self) -> None:
@@ -51,11 +51,11 @@ class Crew:
             worker.stop()
 
     async def run(self) -> None:
-        """Work until stopped; cancelled, all of them are."""
+        """Work until stopped. Cancelling this cancels all workers."""
         await asyncio.gather(*(worker.run() for worker in self._workers))
 
     async def drain(self) -> int:
-        """Do what is due, also what nobody has queued yet because it was not looked for; how many jobs that were."""
+        """Run all due jobs, including index builds that were not queued yet. Return the number of jobs."""
         done = await self._drained()
         if JobKind.NEAREST in self.kinds and await nearest.queue_due(self._core):
             done += await self._drained()
@@ -65,5 +65,5 @@ class Crew:
         return sum(await asyncio.gather(*(worker.drain() for worker in self._workers)))
 
     async def release(self) -> None:
-        """What they were at when they were cancelled goes back at once."""
+        """Return the jobs of cancelled workers to the queue at once."""
         await asyncio.gather(*(worker.release() for worker in self._workers))

@@ -1,4 +1,4 @@
-"""Where a list goes on. A cursor belongs to one query, and says nothing but where the last page ended."""
+"""Cursors for keyset pagination. A cursor belongs to one query and holds only the position where a page ended."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ N = TypeVar("N", bound=_Named)
 
 
 class Paged:
-    """What every verb has that reads a list page by page. One more is read than is shown: it tells whether to go on."""
+    """Mixin of verbs that return pages. They read one row more than the limit to see if there is a next page."""
 
     __slots__ = ()
     cursor: str | None
     limit: int
 
     def _query(self) -> str:
-        """Tells this list from another: a cursor goes on with the same one only."""
+        """Identifies the query: a cursor is only valid for the same one."""
         raise NotImplementedError
 
     def _check_page(self, most: int) -> None:
@@ -37,12 +37,12 @@ class Paged:
         self._before()
 
     def _before(self) -> str | None:
-        """Where the page before ended; None on the first."""
+        """The position where the previous page ended; None for the first page."""
         return None if self.cursor is None else place_of(self.cursor, self._query())
 
-    def _page(self, found: Sequence[N]) -> tuple[tuple[N, ...], str | None]:
-        items = tuple(found[: self.limit])
-        more = len(found) > self.limit
+    def _page(self, rows: Sequence[N]) -> tuple[tuple[N, ...], str | None]:
+        items = tuple(rows[: self.limit])
+        more = len(rows) > self.limit
         return items, cursor_after(self._query(), items[-1].id) if more else None
 
 
@@ -52,13 +52,13 @@ def cursor_after(query: str, last: str) -> str:
 
 
 def place_of(cursor: str, query: str) -> str:
-    """The last item of the page before, or `InvalidCursor`."""
+    """Decode a cursor to the last item of the previous page, or raise `InvalidCursor`."""
     try:
         padded = cursor + "=" * (-len(cursor) % 4)
-        of, last = json.loads(base64.b64decode(padded.encode("ascii"), altchars=b"-_", validate=True))
+        cursor_query, last = json.loads(base64.b64decode(padded.encode("ascii"), altchars=b"-_", validate=True))
         place = checked_text(last, "cursor")
     except (ValueError, TypeError, AttributeError, binascii.Error, RecursionError, InvalidText):
         raise InvalidCursor("cursor", "is malformed; pass on the `next_cursor` of a page unchanged") from None
-    if of != query:
+    if cursor_query != query:
         raise InvalidCursor("cursor", "belongs to another query; start that one from its first page")
     return place

@@ -1,4 +1,4 @@
-"""From sealed messages to memories: what an extractor proposes becomes a memory, a revision of one, or nothing new."""
+"""Extract memories from sealed messages: each candidate becomes a memory, a revision of one, or nothing new."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class _Indexed:
 
 
 async def extracted(core: Core, job: Job) -> Callable[[Transaction], None]:
-    """The effect of an extraction job. Done twice, it writes nothing twice: a slot that says the same stays."""
+    """Return the effect of an extraction job. It is idempotent: a slot with the same text is not rewritten."""
     grant = authorize(SYSTEM, Action.WORK, job.scope)
     messages = await core.store.read(grant, lambda reader: _messages(reader, job.record_ids))
     candidates = await core.extractor.extract(messages, job.scope.subject)
-    # Here nobody waits for an answer, so a remote embedder is waited for.
+    # No caller waits for this job, so it can wait for a remote embedder.
     analyses = await indexing.analyzed(core, [candidate.text for candidate in candidates])
     vectors = await indexing.embedded(core, analyses)
     proposed = [
@@ -47,7 +47,7 @@ async def extracted(core: Core, job: Job) -> Callable[[Transaction], None]:
 
 
 def lasting(scope: Scope) -> Scope:
-    """What was learned outlives the conversation and the run it was learned in."""
+    """The scope without conversation and run: a learned memory outlives both."""
     return Scope(
         space=scope.space,
         app=scope.app,
@@ -65,12 +65,12 @@ def _messages(reader: Reader, message_ids: tuple[str, ...]) -> list[Message]:
 
 
 def _is_ground(message: Message) -> bool:
-    """Whether it may be learned from: not what was corrected or put away since, nor what is private."""
+    """True if the message may be learned from: accepted, not superseded, and not on a private plane."""
     return message.superseded_at is None and message.status is Status.ACCEPTED and message.plane is None
 
 
 def takes_over(candidate: Candidate, old: Memory) -> bool:
-    """Whether what is said now replaces what fills its slot. Old news does not, nor does the end of something else."""
+    """True if the candidate replaces the memory in its slot. An older fact does not, nor the end of another fact."""
     if candidate.former is not None:
         return candidate.former in old.text
     since, until_now = candidate.validity.since, old.validity.since
@@ -79,13 +79,13 @@ def takes_over(candidate: Candidate, old: Memory) -> bool:
 
 def _accept(core: Core, transaction: Transaction, scope: Scope, proposal: _Indexed) -> None:
     candidate = proposal.candidate
-    # Forgotten or put away since it was read: what rested on it is not learned.
+    # Some evidence was forgotten or put away since it was read: do not learn from it.
     if len(_messages(transaction, candidate.evidence)) < len(candidate.evidence):
         return
     slot = f"{core.extractor.name}/{candidate.key}"
     old = transaction.in_slot(scope, slot)
     if isinstance(old, Memory) and old.text == candidate.text:
-        # Said again: it rests on both, and stays if one of them is forgotten.
+        # Repeated: it now has both as evidence, and stays if one of them is forgotten.
         transaction.add_evidence(old.id, candidate.evidence)
         return
     if old is not None and not (isinstance(old, Memory) and takes_over(candidate, old)):

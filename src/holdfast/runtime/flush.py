@@ -1,4 +1,4 @@
-"""`flush`: wait for the vectors, seal what was said since the last time, and queue its extraction."""
+"""`flush`: wait for vectors, seal the messages added since the last flush, and queue their extraction."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MESSAGES_PER_JOB = 200
 def sealed(
     verb: Write[Any, Any], transaction: Transaction, core: Core, thread: Scope, cause: Cause | None = None
 ) -> tuple[int, tuple[JobId, ...]]:
-    """Seal a conversation within the transaction of a verb: how many messages, and the extraction queued for them."""
+    """Seal a conversation in a verb's transaction. Return the number of messages and the queued extraction jobs."""
     unsealed = transaction.unsealed(thread)
     transaction.seal(thread)
     return len(unsealed), tuple(
@@ -42,8 +42,8 @@ class Flush(Write[Core, Flushed]):
 
     def __post_init__(self) -> None:
         if self.scope.conversation is None:
-            raise InvalidInput("conversation", "say which conversation to flush")
-        # It is sealed whole, whatever run asks for it.
+            raise InvalidInput("conversation", "name the conversation to flush")
+        # The whole conversation is sealed, also if the scope names a run.
         object.__setattr__(self, "scope", self.scope.thread)
 
     async def prepare(self, core: Core, grant: Grant) -> Core:

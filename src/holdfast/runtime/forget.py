@@ -1,4 +1,4 @@
-"""`forget`: first a preview of what it will touch, then a tombstone and a receipt that a search proves."""
+"""`forget`: a preview of the affected records, then tombstones and a receipt that a search can verify."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from holdfast.runtime.revisions import check_revision, checked_revision
 
 _SHOWN_IDS = 100
 log = logging.getLogger("holdfast")
-_NOT_YET = OperationId("")  # the gate tells it, after the commit
+_NOT_YET = OperationId("")  # set by the gate after the commit
 
 
 async def _held_by_others(core: Core, grant: Grant) -> tuple[Partition, ...]:
-    """Who has a conversation of the name that is to be forgotten, where nobody was named and none is nobody's.
+    """The owners of conversations with this name, if the scope names no owner and no unowned one exists.
 
-    Only for an actor who reaches them; for any other there are none.
+    Empty for an actor that cannot read them.
     """
     if grant.scope.conversation is None or grant.scope.partition.kind is not PartitionKind.SHARED:
         return ()
     wide = authorize(grant.actor, grant.action, grant.scope, beneath=Action.LIST)
     if wide.partitions is not None:
         return ()
-    nobodys = await core.store.read(grant, _holding)
-    return () if nobodys else await core.store.read(wide, _holding)
+    unowned = await core.store.read(grant, _holding)
+    return () if unowned else await core.store.read(wide, _holding)
 
 
 def _holding(reader: Reader) -> tuple[Partition, ...]:
@@ -53,18 +53,20 @@ def _doomed(reader: Reader, scope: Scope, target: ForgetTarget, others: tuple[Pa
 
 
 def _whose(scope: Scope, others: tuple[Partition, ...]) -> InvalidScope:
-    """A conversation belongs to one subject, one agent, or nobody: a name alone never means all that are called so."""
-    named = f"conversation {scope.conversation!r:.80}"
+    """The error for a conversation name without its owner: a name alone never selects several conversations."""
+    name = f"conversation {scope.conversation!r:.80}"
     if len(others) == 1:
         kind, owner = others[0].kind, others[0].owner
-        return InvalidScope(kind, f"{named} is of one {kind}, {owner!r:.80}: name it; nothing was forgotten")
+        return InvalidScope(kind, f"{name} belongs to one {kind}, {owner!r:.80}: name it; nothing was forgotten")
     kinds = Counter(each.kind for each in others)
     whose = " and ".join(f"{count:,} {kind}{'s' * (count > 1)}" for kind, count in sorted(kinds.items(), reverse=True))
-    return InvalidScope("subject", f"{named} is of {whose}: name the one that is meant; nothing was forgotten")
+    return InvalidScope("subject", f"{name} belongs to {whose}: name one of them; nothing was forgotten")
 
 
 @dataclass(frozen=True, slots=True)
 class PreviewForget(Read[tuple[Partition, ...], ForgetPreview]):
+    """Count the records a forget would remove, and return a token for it."""
+
     action: ClassVar[Action] = Action.FORGET_PREVIEW
     scope: Scope
     target: ForgetTarget
@@ -94,8 +96,8 @@ class PreviewForget(Read[tuple[Partition, ...], ForgetPreview]):
 
 @dataclass(frozen=True, slots=True)
 class Forget(Write[tuple[Core, tuple[Partition, ...]], ForgetReceipt]):
-    """With a preview's token, it happens only if it would still touch the same; with `expected_revision`, only to a
-    record that is still at that one."""
+    """Forget records. With a preview's token, only if the affected records are still the same; with
+    `expected_revision`, only if the record is still at that revision."""
 
     action: ClassVar[Action] = Action.FORGET
     scope: Scope
@@ -109,7 +111,7 @@ class Forget(Write[tuple[Core, tuple[Partition, ...]], ForgetReceipt]):
             checked_id(self.token, "token")
         checked_revision(self.expected_revision)
         if self.expected_revision is not None and len(self.target.ids) != 1:
-            raise InvalidInput("expected_revision", "is of one record; give its id, and no other")
+            raise InvalidInput("expected_revision", "applies to one record; give exactly one id")
 
     async def prepare(self, core: Core, grant: Grant) -> tuple[Core, tuple[Partition, ...]]:
         return core, await _held_by_others(core, grant)
@@ -118,10 +120,10 @@ class Forget(Write[tuple[Core, tuple[Partition, ...]], ForgetReceipt]):
         core, others = prepared
         found = _doomed(transaction, self.scope, self.target, others)
         if self.token not in (None, found.fingerprint):
-            raise PreviewOutdated("what this would forget has changed since the preview; look at a new preview first")
+            raise PreviewOutdated("the affected records changed since the preview; look at a new preview first")
         for record_id in self.target.ids if self.expected_revision is not None else ():
-            if (there := transaction.find(record_id)) is not None:
-                check_revision(there[1], self.expected_revision)
+            if (current := transaction.find(record_id)) is not None:
+                check_revision(current[1], self.expected_revision)
         return forgotten(self, transaction, core, found)
 
     def kept(self, result: ForgetReceipt) -> dict[str, Any]:
@@ -138,12 +140,12 @@ class Forget(Write[tuple[Core, tuple[Partition, ...]], ForgetReceipt]):
 
 
 def forgotten(verb: Write[Any, Any], transaction: Transaction, core: Core, found: Doomed) -> ForgetReceipt:
-    """Take it away, within the transaction of a verb that forgets."""
+    """Delete the planned records in the transaction of a verb that forgets."""
     now = core.clock.now()
     reach("forget.before")
     tombstones, remaining = transaction.forget(found, now)
     reach("forget.after")
-    # Queued with the deletion, so that a crash before the bytes are gone does not keep them.
+    # Queued in the same commit as the deletion, so that the bytes are removed even after a crash.
     verb.enqueue(transaction, core, NewJob(JobKind.SCRUB, Scope(space=EVERYWHERE)))
     return ForgetReceipt(
         operation_id=_NOT_YET,
@@ -163,17 +165,17 @@ async def scrubbed(core: Core, receipt: ForgetReceipt, operation_id: OperationId
 
 
 async def cut_bytes(core: Core) -> bool:
-    """After the commit: see to the bytes, if nobody is in the way. Whether they are gone."""
+    """After the commit: remove the deleted bytes from disk, unless a reader blocks it. Return whether they are gone."""
     core.wake()
     try:
         reach("scrub.before")
-        done = await core.store.scrub()
+        scrubbed_now = await core.store.scrub()
         reach("scrub.after")
     except StoreError as error:
-        # It is deleted all the same; the queued job sees to the bytes.
-        log.warning("the deleted bytes are still in the log: %s", error)
+        # The records are deleted; the queued job will remove the bytes.
+        log.warning("the deleted bytes are still in the write-ahead log: %s", error)
         return False
-    return done
+    return scrubbed_now
 
 
 _COUNTED = ("messages", "memories", "revisions", "tombstones", "remaining", "resources")
@@ -184,7 +186,7 @@ def kept_receipt(receipt: ForgetReceipt) -> dict[str, Any]:
 
 
 def receipt_again(kept: dict[str, Any]) -> ForgetReceipt:
-    """Whether the bytes are gone is looked at anew."""
+    """Rebuild a receipt from its replay state; `scrubbed` is determined again."""
     return ForgetReceipt(
         operation_id=_NOT_YET,
         scrubbed=False,

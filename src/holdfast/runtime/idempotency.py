@@ -1,4 +1,4 @@
-"""Calls that may be made again: how one is told from another, and what its answer is kept under."""
+"""Idempotency keys: request digests, and the key under which an answer is stored."""
 
 from __future__ import annotations
 
@@ -22,50 +22,50 @@ def check_key(key: str | None) -> None:
 
 
 def digest_of(*parts: object) -> str:
-    """A digest that tells one request from another."""
+    """Digest the parts of a request, to distinguish it from others."""
     return hashlib.sha256(json.dumps(parts, ensure_ascii=True, default=_plain, sort_keys=True).encode()).hexdigest()
 
 
 def _plain(value: object) -> object:
-    """What JSON has no form for. A file may be large, so its digest stands in for it."""
+    """Convert a value that JSON cannot represent. A file may be large, so its digest is used."""
     if isinstance(value, bytes):
         return hashlib.sha256(value).hexdigest()
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, frozenset):
         return sorted(value)
-    # Of the others, as a text: a stored digest was made so.
+    # Keep `str` for all other types: stored digests were made with it.
     return str(value)
 
 
 def digest_of_fields(request: Any) -> str:
-    """Of a request's action, and of all that it asks for but the key itself."""
+    """Digest a request's action and all its fields except the idempotency key."""
     return digest_of(request.action, *_fields(request))
 
 
 def _fields(value: Any) -> list[object]:
     return [
-        [each.name, _fields(given) if is_dataclass(given) else given]
+        [each.name, _fields(field_value) if is_dataclass(field_value) else field_value]
         for each in fields(value)
         if each.name != "idempotency_key"
-        for given in (getattr(value, each.name),)
+        for field_value in (getattr(value, each.name),)
     ]
 
 
 def sealed(digest: str, key: str) -> str:
-    """The digest as it is kept: under the caller's key, which is not.
+    """HMAC the digest with the caller's key, which is not stored.
 
-    A digest alone would tell whoever reads the file whether a guess at a text is right, also after the text was
-    forgotten. Under a key that nobody can guess it tells nothing.
+    With a plain digest, a reader of the file could confirm a guessed text, even after the text was forgotten. With an
+    unguessable key it reveals nothing.
     """
     return hmac.digest(key.encode(), digest.encode(), "sha256").hex()
 
 
 def is_of(known: Answer, digest: str, key: str) -> bool:
-    """Whether this is what the answer was given to. Answers of older versions hold the digest itself."""
+    """True if the stored answer belongs to this request. Answers of older versions hold the plain digest."""
     return known.digest in (sealed(digest, key), digest)
 
 
 def answer_key(scope: Scope, idempotency_key: str) -> str:
-    """What an answer is kept under: apps, projects and namespaces of one partition do not meet in each other's keys."""
+    """The key of a stored answer. It separates the apps, projects and namespaces of one partition."""
     return digest_of(scope.app, scope.project, scope.namespace, idempotency_key)

@@ -1,4 +1,4 @@
-"""From texts to what search needs of them: analysis always, vectors where the embedder is at hand."""
+"""Index texts for search: analyze them always, embed them at once if the embedder is local."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BATCH = 256
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A text's analysis, and the vectors of its pieces as they are stored."""
+    """A text's analysis, and the vectors of its pieces in stored form."""
 
     analysis: Analysis
     vectors: tuple[bytes, ...]
@@ -37,14 +37,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Made(Generic[T]):
-    """What an embedder made, and what it took of somebody who is paid for it."""
+    """An embedder's result, and its metered usage."""
 
     result: T
     took: tuple[Usage, ...] = ()
 
 
 async def entries(core: Core, texts: Sequence[str]) -> list[Entry]:
-    """One entry per text. A remote embedder is not waited for: then the vectors are made by a job."""
+    """Return one entry per text. With a remote embedder the vectors are left to a job."""
     analyses = await analyzed(core, texts)
     if not core.embedder.local:
         return [Entry(analysis, ()) for analysis in analyses]
@@ -68,12 +68,12 @@ async def embedded(core: Core, analyses: Sequence[Analysis]) -> Made[list[tuple[
 
 
 async def vectors_of(core: Core, texts: Sequence[str], purpose: Purpose) -> Made[FloatArray]:
-    """The texts embedded. What an embedder of somebody else's answers is not believed unseen."""
+    """Embed the texts. Validates the shape and values, because an embedder may be third-party code."""
     vectors, took = await _told(core.embedder, texts, purpose)
-    wanted = (len(texts), core.embedder.dimensions)
-    if getattr(vectors, "shape", None) != wanted or not np.isfinite(vectors).all():
+    shape = (len(texts), core.embedder.dimensions)
+    if getattr(vectors, "shape", None) != shape or not np.isfinite(vectors).all():
         raise EmbedderMisconfigured(
-            f"{core.embedder.fingerprint:.80} must answer {wanted[0]} rows of {wanted[1]} finite numbers, and did not"
+            f"{core.embedder.fingerprint:.80} must return {shape[0]} rows of {shape[1]} finite numbers, and did not"
         )
     return Made(vectors, took)
 
@@ -82,28 +82,28 @@ async def _told(embedder: Embedder, texts: Sequence[str], purpose: Purpose) -> t
     if not hasattr(embedder, "embed_metered"):
         return await embedder.embed(texts, purpose), ()
     metered = cast(MeteredEmbedder, embedder)
-    told = await metered.embed_metered(texts, purpose)
-    return told.vectors, () if told.usage is None else embedding(metered.provider, told.usage)
+    response = await metered.embed_metered(texts, purpose)
+    return response.vectors, () if response.usage is None else embedding(metered.provider, response.usage)
 
 
 def stored_vectors(vectors: FloatArray) -> list[bytes]:
-    """Half precision, little-endian: half the bytes, and the ranking does not notice."""
+    """Encode as half precision, little-endian: half the bytes, without an effect on ranking."""
     return [row.tobytes() for row in vectors.astype("<f2")]
 
 
 async def catch_up(core: Core, waiting: Sequence[Unindexed]) -> Made[list[Indexed]]:
-    """What indexing makes of records that wait for it."""
+    """Analyze and embed records that wait for indexing."""
     analyses = await analyzed(core, [record.text for record in waiting])
     vectors = await embedded(core, analyses)
-    found = [
+    indexed = [
         Indexed(record.number, made, analysis)
         for record, made, analysis in zip(waiting, vectors.result, analyses, strict=True)
     ]
-    return Made(found, vectors.took)
+    return Made(indexed, vectors.took)
 
 
 async def index_waiting(core: Core, grant: Grant) -> int:
-    """Index everything in the grant's scope that waits for it, a batch per transaction; how many there were."""
+    """Index all waiting records in the grant's scope, one batch per transaction. Return their number."""
     done = after = 0
     fingerprint, version = core.embedder.fingerprint, core.analyzer.version
 

@@ -31,6 +31,8 @@ class _Immediate:
 
 @dataclass(frozen=True, slots=True)
 class Get(_Immediate, Read[None, Record]):
+    """One memory or message by its id, now or `as_of` a time."""
+
     action: ClassVar[Action] = Action.GET
     scope: Scope
     record_id: str
@@ -52,7 +54,7 @@ class Get(_Immediate, Read[None, Record]):
 
 @dataclass(frozen=True, slots=True)
 class History(_Immediate, Read[None, tuple[Record, ...]]):
-    """Every revision of a memory, oldest first; before them, the message in whose place it stands."""
+    """Every revision of a memory, oldest first, preceded by the message it replaced."""
 
     action: ClassVar[Action] = Action.HISTORY
     scope: Scope
@@ -73,7 +75,7 @@ class History(_Immediate, Read[None, tuple[Record, ...]]):
 
 @dataclass(frozen=True, slots=True)
 class List(_Immediate, Read[None, Page]):
-    """Newest first. A cursor belongs to one scope and filter, and says nothing about anybody else's records."""
+    """Records, newest first. A cursor belongs to one scope and filter, and reveals nothing about other records."""
 
     action: ClassVar[Action] = Action.LIST
     scope: Scope
@@ -88,20 +90,20 @@ class List(_Immediate, Read[None, Page]):
             place_of(self.cursor, self.query_digest())
 
     def apply(self, reader: Reader, prepared: None) -> Page:
-        wanted = self.wanted
-        if wanted.planes is None:
-            wanted = replace(wanted, planes=OPEN_PLANES)
+        record_filter = self.wanted
+        if record_filter.planes is None:
+            record_filter = replace(record_filter, planes=OPEN_PLANES)
         before = None if self.cursor is None else place_of(self.cursor, self.query_digest())
-        found = reader.page(wanted, before, self.limit + 1)
-        items = tuple(found[: self.limit])
-        more = len(found) > self.limit
+        rows = reader.page(record_filter, before, self.limit + 1)
+        items = tuple(rows[: self.limit])
+        more = len(rows) > self.limit
         return Page(items, cursor_after(self.query_digest(), items[-1].id.partition("_")[2]) if more else None)
 
     def touched(self, result: Page) -> int:
         return len(result.items)
 
     def query_digest(self) -> str:
-        """What its cursors belong to."""
+        """Identifies the query that a cursor belongs to."""
         return digest_of(self.scope.given(), _shallow(self.wanted) | {"planes": sorted(self.wanted.planes or ())})[:16]
 
 

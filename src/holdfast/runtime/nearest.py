@@ -1,4 +1,4 @@
-"""Approximate indexes of large partitions: seeing which are due, and building one."""
+"""Approximate nearest-neighbour indexes of large partitions: find the due ones and build them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from holdfast.runtime.perform import Core
 
 
 async def queue_due(core: Core) -> int:
-    """Queue the building of every index that is missing or lags far behind; how many there are."""
+    """Queue a build for every index that is missing or far behind. Return their number."""
     least = core.approximate_from
     if not least or core.store.exact_because is not None:
         return 0
@@ -40,7 +40,7 @@ def _scope_of(partition: Partition) -> Scope:
 
 
 async def built(core: Core, job: Job, reached: Callable[[int, int], None]) -> Callable[[Transaction], None]:
-    """The index of the job's partition; what is returned makes it the valid one."""
+    """Build the index of the job's partition. The returned effect publishes it."""
     stopped = threading.Event()
     whole = 0
 
@@ -55,7 +55,7 @@ async def built(core: Core, job: Job, reached: Callable[[int, int], None]) -> Ca
             job.scope.partition, core.embedder.fingerprint, core.clock.now(), go_on
         )
     finally:
-        # Whoever waits for this may have been cancelled: then nobody wants the rest of it.
+        # If the caller was cancelled, stop the build.
         stopped.set()
     return partial(_end, core, job, publish, whole)
 
@@ -66,6 +66,6 @@ def _end(
     if publish is not None:
         publish(transaction)
         transaction.extend(job, core.clock.now(), LEASE, total, total)
-        # What it replaces is removed, and what was forgotten meanwhile is blank in it.
+        # The scrub removes the replaced index, and blanks records in the new one that were forgotten meanwhile.
         scrub = NewJob(JobKind.SCRUB, Scope(space=EVERYWHERE))
         transaction.enqueue(JobId(core.ids.new(ids.JOB)), scrub, core.clock.now())

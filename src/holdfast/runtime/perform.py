@@ -1,15 +1,14 @@
-"""The gate: the only way in.
+"""The gate: every request to the runtime passes through `perform`.
 
 Every verb is a frozen request with `prepare` (may be slow; holds no transaction) and `apply` (short; one transaction).
-The gate authorizes, prepares, applies, and leaves exactly one operation row: in the same commit for what changes
-something; soon after for a read. A refusal or failure changed nothing, so its row is written alone. Nothing else
-writes operations.
+The gate authorizes, prepares, applies, and writes exactly one operation row: in the same commit for a write; soon
+after for a read. A refusal or failure changed nothing, so its row is written alone. Nothing else writes operations.
 
-A write with an idempotency key happens once: made again, it answers from what was kept of the first answer.
+A write with an idempotency key is applied once: a repeated call is answered from the stored replay state.
 
-A third kind of request is composed of steps: it asks what serves the caller, and then our own store or somebody
-outside (`Composed`, `Call`). It leaves one row all the same. Before somebody outside is asked, the row is committed as
-`unknown`: if nobody lives to write down what came of it, that is what it says.
+A composite request runs several steps: it resolves the binding, then uses our own store or an external provider
+(`CompositeRequest`, `Call`). It also writes one row. Before an external provider is called, the row is committed as
+`unknown`: if the process dies before it records the outcome, the row stays `unknown`.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ log = logging.getLogger("holdfast")
 async def perform(core: Core, actor: Actor, action: Action, make: Callable[[], Request[Any, R]], *, space: str) -> R:
     """Make, authorize, prepare, apply and audit one verb.
 
-    What cannot even be made is audited in the actor's space, and so is what is about a space that is not its own.
+    A request that fails validation, or that addresses a foreign space, is audited in the actor's own space.
     """
     scope = _whole(actor.space or space)
     operation_id = OperationId(core.ids.new(ids.OPERATION))
@@ -60,7 +59,7 @@ async def _performed(core: Core, entry: Entry, make: Callable[[], Request[Any, R
     try:
         verb = make()
         if within_walls(entry.actor, verb.scope):
-            # Whoever knocks at another company's door leaves the trace in its own: nobody writes into another's trail.
+            # Otherwise the row stays in the actor's own space: no company can write into another's audit trail.
             entry.scope, entry.attribution = verb.scope, verb.attribution()
         if isinstance(verb, Write | Composed):
             check_key(verb.idempotency_key)
@@ -69,7 +68,7 @@ async def _performed(core: Core, entry: Entry, make: Callable[[], Request[Any, R
             return await _carried_out(core, grant, verb, entry)
         prepared = await verb.prepare(core, grant)
         if isinstance(verb, Write):
-            # Of a call without a key nobody asks for the digest.
+            # The digest is only needed with a key.
             digest = None if verb.idempotency_key is None else verb.digest()
             result = await core.store.write(
                 grant, lambda transaction: applied(verb, transaction, prepared, entry, digest)
@@ -85,12 +84,12 @@ async def _performed(core: Core, entry: Entry, make: Callable[[], Request[Any, R
 
 
 def _watched(watcher: Watcher, entry: Entry) -> None:
-    """Say how a call ended. What was answered outside and could not be kept is in the trail as `unknown`."""
+    """Report the outcome of a call. If an external call was answered but not stored, its row stays `unknown`."""
     if entry.told is None:
         return
-    kept = entry.written is not Written.ANSWERED
-    watcher.operation(entry.told if kept else replace(entry.told, outcome=Outcome.UNKNOWN))
-    if kept and entry.costs:
+    stored = entry.written is not Written.ANSWERED
+    watcher.operation(entry.told if stored else replace(entry.told, outcome=Outcome.UNKNOWN))
+    if stored and entry.costs:
         watcher.cost(entry.costs)
 
 
@@ -109,7 +108,7 @@ async def _carried_out(core: Core, grant: Grant, verb: Composed[R], entry: Entry
 
 
 async def _attempted(core: Core, verb: Composed[R], call: Call) -> R:
-    """Also what goes wrong may do so because of something that is so no longer."""
+    """Run the request, then verify its optimistic reads, also on failure: a stale read may have caused it."""
     try:
         result = await verb.carry_out(core, call)
     except Outdated:
@@ -123,7 +122,7 @@ async def _attempted(core: Core, verb: Composed[R], call: Call) -> R:
 
 
 async def _told(core: Core, entry: Entry, error: BaseException) -> None:
-    """Write down how a call ended. What was answered outside and could not be kept stays `unknown`: it is."""
+    """Record how a call failed. If an external call was answered but not stored, its row stays `unknown`."""
     if entry.written is Written.NOTHING:
         await core.store.audit(entry.ended(error))
     elif entry.written in (Written.INTENT, Written.PERHAPS):
@@ -131,10 +130,10 @@ async def _told(core: Core, entry: Entry, error: BaseException) -> None:
         try:
             await core.store.write(authorize(entry.actor, entry.action, entry.scope), lambda t: t.settle(row))
         except RevisionConflict:
-            # The intent never came to be written, or the call had been made before; a row that is there stands.
+            # The intent was never written, or the call was a replay; an existing row is kept.
             await core.store.audit(row)
-        except StoreError as trouble:
-            log.warning("operation %s stays unknown: its end could not be written (%s)", entry.id, trouble.code)
+        except StoreError as store_error:
+            log.warning("operation %s stays unknown: its outcome could not be written (%s)", entry.id, store_error.code)
 
 
 @lru_cache(maxsize=1_024)
@@ -150,7 +149,7 @@ async def _read(core: Core, grant: Grant, verb: Request[P, R], prepared: P, entr
 
 
 async def _recorded(core: Core, grant: Grant, entry: Entry, touched: int) -> None:
-    """The row of what changed nothing: soon after; or, if somebody is paid for it, at once with what it cost."""
+    """Write the row of a call that changed nothing: soon after it; if it was metered, at once with its costs."""
     if not entry.took or entry.scope.space == EVERYWHERE:
         await core.store.audit(entry.row(Outcome.SUCCEEDED, touched))
         return

@@ -1,4 +1,4 @@
-"""`recall`: search with policy, ready for a model. Data, never instruction: one labelled message."""
+"""`recall`: search with policy for a model's context. Returns one message that is labelled as data, not instruction."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from holdfast.ports import Reader, Wanted
 from holdfast.runtime.perform import Core, Read
 from holdfast.runtime.search import MAX_TOP_K, Asked, Asking, asked, check_query, hits
 
-# One provenance (a resource, a webhook, an import) may fill at most this share of what a model is shown.
+# Maximum share of the results that may come from one source (a resource, a webhook, an import).
 MAX_SOURCE_SHARE = 0.5
 _CANDIDATES_PER_PLACE = 4
 _MAX_BUDGET_CHARS = 10_000_000
@@ -24,6 +24,8 @@ _MAX_BUDGET_CHARS = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class RecallMemory(Asking, Read[Asked, Recall]):
+    """Search, choose by policy, and render the hits as one message within `budget_chars`."""
+
     action: ClassVar[Action] = Action.RECALL
     scope: Scope
     query: str
@@ -38,29 +40,29 @@ class RecallMemory(Asking, Read[Asked, Recall]):
         return await asked(core, grant, self.query, self.wanted)
 
     def apply(self, reader: Reader, prepared: Asked) -> Recall:
-        many = min(self.wanted.top_k * _CANDIDATES_PER_PLACE, MAX_TOP_K)
-        # Whatever was asked, what is in quarantine is never recalled.
-        # And a model is told what is true at the moment it asks about, unless it asks for another.
+        candidates = min(self.wanted.top_k * _CANDIDATES_PER_PLACE, MAX_TOP_K)
+        # Quarantined records are never recalled, whatever the options say.
+        # Only facts valid at the time of the query are recalled, unless it names another time.
         valid_at = self.wanted.valid_at or self.wanted.as_of or prepared.now
-        wanted = replace(self.wanted, top_k=many, quarantined=False, valid_at=valid_at)
-        ranked = prepared.core.searcher.rank(reader, self.scope, self.query, prepared.vector, wanted)
+        options = replace(self.wanted, top_k=candidates, quarantined=False, valid_at=valid_at)
+        ranked = prepared.core.searcher.rank(reader, self.scope, self.query, prepared.vector, options)
         chosen, omitted = choose(hits(reader, ranked.best), self.wanted.top_k)
-        kept, message = reference_message(chosen, self.budget_chars)
-        if len(kept) < len(chosen):
-            omitted["budget"] = len(chosen) - len(kept)
-        return Recall(tuple(kept), message, omitted)
+        shown, message = reference_message(chosen, self.budget_chars)
+        if len(shown) < len(chosen):
+            omitted["budget"] = len(chosen) - len(shown)
+        return Recall(tuple(shown), message, omitted)
 
     def touched(self, result: Recall) -> int:
         return len(result.hits)
 
 
 def choose(ranked: Sequence[Hit], places: int) -> tuple[list[Hit], dict[str, int]]:
-    """Fill the places by score; within them, memories first, then the evidence that no memory already carries."""
+    """Choose the best hits by score; order memories first, then messages that are evidence of no chosen memory."""
     covered: set[str] = set()
     while True:
         chosen, omitted = _fill(ranked, places, covered)
         carried = {link.message_id for hit in chosen if hit.kind is HitKind.MEMORY for link in hit.evidence}
-        # A message that leaves makes room, perhaps for a memory that carries another: until nothing is said twice.
+        # Removing a message makes room, perhaps for a memory whose evidence is also chosen: repeat until stable.
         if carried <= covered:
             chosen.sort(key=lambda hit: hit.kind is not HitKind.MEMORY)
             return chosen, dict(omitted)

@@ -1,4 +1,4 @@
-"""`remember` and `correct`: explicit memories, and what supersedes them."""
+"""`remember` and `correct`: write explicit memories and supersede them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TICK = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A text, indexed; who writes it, and when."""
+    """An indexed text with its author and time."""
 
     core: Core
     entry: indexing.Entry
@@ -55,13 +55,13 @@ async def all_ready(core: Core, grant: Grant, texts: Sequence[str]) -> list[Read
 
 
 class _Indexing(Write[Ready, Remembered]):
-    """What the two have in common: vectors that a remote embedder still owes are made by a job."""
+    """Common base of both verbs: with a remote embedder, a job makes the vectors."""
 
     __slots__ = ()
 
-    def _index_later(self, transaction: Transaction, made: Ready, scope: Scope, memory_id: str) -> None:
-        if not made.core.embedder.local:
-            self.enqueue(transaction, made.core, NewJob(JobKind.INDEX, scope, (memory_id,)))
+    def _index_later(self, transaction: Transaction, prepared: Ready, scope: Scope, memory_id: str) -> None:
+        if not prepared.core.embedder.local:
+            self.enqueue(transaction, prepared.core, NewJob(JobKind.INDEX, scope, (memory_id,)))
 
     async def finish(self, core: Core, result: Remembered, operation_id: OperationId) -> Remembered:
         if not core.embedder.local:
@@ -74,6 +74,8 @@ class _Indexing(Write[Ready, Remembered]):
 
 @dataclass(frozen=True, slots=True)
 class Remember(_Indexing):
+    """Write one explicit memory."""
+
     action: ClassVar[Action] = Action.REMEMBER
     scope: Scope
     text: str
@@ -109,7 +111,7 @@ class Remember(_Indexing):
             scope=self.scope,
             plane=self.plane,
             text=self.text,
-            # What comes from outside is not what the writer itself states.
+            # Text from an external source is not the author's own statement.
             trust=prepared.trust if self.source is None else Trust.LOW,
             status=Status.QUARANTINED if self.quarantined else Status.ACCEPTED,
             validity=self.validity,
@@ -124,24 +126,24 @@ class Remember(_Indexing):
         )
 
     def digest(self) -> str:
-        # As it was made before every write had one: older stores keep answers under it.
+        # Keep this form: older stores hold answers under it.
         metadata = dict(self.metadata)
-        what = (self.text, self.plane, self.evidence, self.validity, self.source, metadata, self.quarantined)
-        return digest_of(self.scope.given(), *what)
+        parts = (self.text, self.plane, self.evidence, self.validity, self.source, metadata, self.quarantined)
+        return digest_of(self.scope.given(), *parts)
 
     def kept(self, result: Remembered) -> dict[str, Any]:
         return {"memory_id": result.memory.id}
 
     def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Remembered:
-        """The memory as it is now."""
+        """Return the memory as it is now."""
         return Remembered(_made(transaction, kept["memory_id"])[-1], replayed=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Correct(_Indexing):
-    """Supersede a memory: the new revision counts from now on, the old stays readable with `as_of`.
+    """Supersede a memory: the new revision is current, the old one stays readable with `as_of`.
 
-    What was said stays as it was said: in the place of a message, a memory that rests on it counts from now on.
+    A message itself is not changed: a new memory with the message as evidence supersedes it.
     """
 
     action: ClassVar[Action] = Action.CORRECT
@@ -187,7 +189,7 @@ class Correct(_Indexing):
                 author=prepared.author,
                 reason=self.reason,
                 evidence=self.evidence or (),
-                # Also on what was masked or deleted since, which whoever corrects it is not shown.
+                # Keep all evidence, also masked or deleted messages that the author of a correction cannot see.
                 rests_as_before=self.evidence is None,
                 metadata=old.metadata,
                 analysis=prepared.entry.analysis,
@@ -196,31 +198,31 @@ class Correct(_Indexing):
             ),
         )
 
-    def _overridden(self, transaction: Transaction, prepared: Ready, said: Message) -> Remembered:
-        check_revision(said, self.expected_revision)
-        if said.superseded_at is not None:
-            raise RevisionConflict(f"{said.id} was corrected before; correct the memory that took its place")
-        made = NewRevision(
+    def _overridden(self, transaction: Transaction, prepared: Ready, message: Message) -> Remembered:
+        check_revision(message, self.expected_revision)
+        if message.superseded_at is not None:
+            raise RevisionConflict(f"{message.id} was already corrected; correct the memory that replaced it")
+        revision = NewRevision(
             id=MemoryId(prepared.core.ids.new(ids.MEMORY)),
-            scope=said.scope,
-            # What was said on private ground is not set right in the open.
-            plane=said.plane or Plane.LONG_TERM,
+            scope=message.scope,
+            # A correction of a private message stays on its private plane.
+            plane=message.plane or Plane.LONG_TERM,
             text=self.text,
             trust=prepared.trust,
             status=Status.ACCEPTED,
             validity=self.validity or ALWAYS,
-            recorded_at=later(prepared.now, said),
+            recorded_at=later(prepared.now, message),
             source=None,
             author=prepared.author,
             reason=self.reason,
-            evidence=(said.id, *(self.evidence or ())),
-            # What was noted with the words goes when they do: it has no second place.
+            evidence=(message.id, *(self.evidence or ())),
+            # The message's metadata is not copied: it must disappear when the message is forgotten.
             metadata={},
             analysis=prepared.entry.analysis,
             vectors=prepared.entry.vectors,
         )
-        transaction.supersede(said.id, made.recorded_at)
-        return self._written(transaction, prepared, made)
+        transaction.supersede(message.id, revision.recorded_at)
+        return self._written(transaction, prepared, revision)
 
     def _written(self, transaction: Transaction, prepared: Ready, revision: NewRevision) -> Remembered:
         core = prepared.core
@@ -232,11 +234,11 @@ class Correct(_Indexing):
         return {"memory_id": result.memory.id, "revision": result.memory.revision}
 
     def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Remembered:
-        """The revision that was made, if it is still there."""
+        """Return the revision the first call made, if it still exists."""
         for memory in _made(transaction, kept["memory_id"]):
             if memory.revision == kept["revision"]:
                 return Remembered(memory, replayed=True)
-        raise NotFound("the revision that this idempotency_key made was forgotten since")
+        raise NotFound("the revision that this idempotency_key made has been forgotten")
 
 
 def check_evidence(evidence: tuple[MessageId, ...]) -> None:
@@ -247,7 +249,7 @@ def check_evidence(evidence: tuple[MessageId, ...]) -> None:
 
 
 def later(now: datetime, old: Record) -> datetime:
-    """Clocks lie: a revision is always later than the one it replaces."""
+    """Return a time after the replaced revision, also if the clock went backwards."""
     return max(now, old.recorded_at + _TICK)
 
 
@@ -259,8 +261,8 @@ def current(transaction: Transaction, memory_id: str) -> Memory:
 
 
 def _made(transaction: Transaction, memory_id: str) -> list[Memory]:
-    """All revisions of what an earlier call made."""
+    """Load all revisions of the memory that an earlier call made."""
     found = [memory for memory in transaction.revisions(memory_id) if isinstance(memory, Memory)]
     if not found:
-        raise NotFound("the memory that this idempotency_key made was forgotten since")
+        raise NotFound("the memory that this idempotency_key made has been forgotten")
     return found

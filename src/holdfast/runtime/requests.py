@@ -1,6 +1,6 @@
-"""What every verb is: a frozen request with a scope that reads, writes, or is composed of steps. The gate is `perform`.
+"""Base classes of all verbs: a verb is a frozen request with a scope that reads, writes, or runs several steps.
 
-`Core` is what they have to work with.
+`perform` is the gate that runs them. `Core` holds their dependencies.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """Everything the verbs need from outside. `wake` tells the worker that there is something to do; `drain` has it do
-    what is due, and waits. Partitions of `approximate_from` records and more get an approximate index; 0 is never.
-    Without a `curator` no model is asked, and `maintain` is refused. `providers` are the memories that bindings can
-    name, and `outsiders` runs those of them that reach beyond the store. `subscribers` hear of hooks besides, and a
-    `watcher` of what was done. `supposed` is what calls found the last time (`Call.supposing`).
+    """The dependencies of the verbs. `wake` signals the worker that a job is queued; `drain` runs all due jobs and
+    waits for them. Partitions of `approximate_from` records or more get an approximate index; 0 disables it.
+    Without a `curator` no model is called, and `maintain` is refused. Bindings name `providers`; `outsiders` runs
+    the external ones. `subscribers` also receive hooks; a `watcher` observes finished operations. `supposed` caches
+    the results of optimistic reads (`Call.read_optimistic`).
     """
 
     store: Store
@@ -71,33 +71,33 @@ class Core:
 
 
 class Request(ABC, Generic[P, R]):
-    """What every verb has. Subclasses are frozen dataclasses with a `scope`."""
+    """The interface of every verb. Subclasses are frozen dataclasses with a `scope`."""
 
     action: ClassVar[Action]
     scope: Scope
 
     @abstractmethod
     async def prepare(self, core: Core, grant: Grant) -> P:
-        """Whatever is slow. No transaction is open; what is read here may have changed by the time of `apply`."""
+        """Do the slow work. No transaction is open: data read here may have changed when `apply` runs."""
 
     def took(self, prepared: P) -> tuple[Usage, ...]:
-        """What preparing it took of somebody who is paid for it. Only a read waits for such a one."""
+        """Metered usage during `prepare`. Only reads wait for a metered service."""
         return ()
 
     async def finish(self, core: Core, result: R, operation_id: OperationId) -> R:
-        """What can only be done after the commit, knowing the call's operation row."""
+        """Run after the commit, with the id of the call's operation row."""
         return result
 
     def touched(self, result: R) -> int:
-        """How many records were written, returned or removed."""
+        """The number of records written, returned or removed."""
         return 0
 
     def attribution(self) -> Attribution | None:
-        """What its row says of it besides who, what and where."""
+        """Further fields of the operation row, besides actor, action and scope."""
         return None
 
     def named(self, result: R) -> Sequence[str]:
-        """The ids of the records that it wrote, for the trail of whoever had it run beneath another call."""
+        """The ids of the records it wrote, for the operation row of the outer call if it ran nested."""
         return ()
 
     def answers(self) -> R:
@@ -110,7 +110,7 @@ class Read(Request[P, R]):
 
 
 class Write(Request[P, R]):
-    """With an `idempotency_key`, where a verb has one, it happens once."""
+    """A request that changes the store. With an `idempotency_key`, where a verb has one, it is applied once."""
 
     idempotency_key: str | None = None
 
@@ -118,27 +118,27 @@ class Write(Request[P, R]):
     def apply(self, transaction: Transaction, prepared: P) -> R: ...
 
     def digest(self) -> str:
-        """Tells this request from another with the same key."""
+        """Distinguishes this request from another with the same key."""
         return digest_of_fields(self)
 
     def kept(self, result: R) -> dict[str, Any]:
-        """What may be kept of the answer, as JSON: ids, counts, moments. Never a text, never a key."""
-        raise NotImplementedError(f"{type(self).__name__} cannot be made again")
+        """The part of the result to store for replay, as JSON: ids, counts, times. Never text, never a key."""
+        raise NotImplementedError(f"{type(self).__name__} has no replay; it takes no idempotency key")
 
     def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> R:
-        """The answer again, from what was kept of it."""
-        raise NotImplementedError(f"{type(self).__name__} cannot be made again")
+        """Rebuild the result from the stored replay state."""
+        raise NotImplementedError(f"{type(self).__name__} has no replay; it takes no idempotency key")
 
     def enqueue(self, transaction: Transaction, core: Core, job: NewJob) -> JobId:
-        """Queue work that this write causes; it exists if and only if the write does."""
+        """Queue a job that this write causes, in the same commit."""
         return transaction.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
 
 
 class Composed(Request[None, R]):
-    """A request of several steps, of which at most one changes something: in our store, or outside.
+    """A request of several steps, at most one of which changes something: in our store or in an external service.
 
-    Its answer is made of what the steps gave. With an `idempotency_key`, a step outside happens once; one in our own
-    store takes the key into its verb.
+    Its result is built from the steps' results. With an `idempotency_key`, an external step runs once; a step in our
+    own store passes the key to its verb.
     """
 
     idempotency_key: str | None = None
@@ -153,9 +153,9 @@ class Composed(Request[None, R]):
         return digest_of_fields(self)
 
     def kept(self, outcome: Any) -> dict[str, Any]:
-        """What may be kept of what a step outside gave: ids, counts, moments."""
-        raise NotImplementedError(f"{type(self).__name__} cannot be made again")
+        """The part of an external step's result to store for replay: ids, counts, times."""
+        raise NotImplementedError(f"{type(self).__name__} has no replay; it takes no idempotency key")
 
     def replayed(self, kept: dict[str, Any]) -> Any:
-        """What the step outside gave, from what was kept of it."""
-        raise NotImplementedError(f"{type(self).__name__} cannot be made again")
+        """Rebuild the external step's result from the stored replay state."""
+        raise NotImplementedError(f"{type(self).__name__} has no replay; it takes no idempotency key")

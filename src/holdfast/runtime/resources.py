@@ -1,4 +1,4 @@
-"""`add_resource` and its kin: a document becomes memories, one per chunk, that know what they came from."""
+"""The resource verbs: a document is stored as memories, one per chunk, with the document as their source."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NOTHING = Doomed(
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """What was read of the document, and its chunks as search needs them; None if the same file was there already."""
+    """The parsed document and its indexed chunks; `document` is None if the same file is stored already."""
 
     core: Core
     sha256: str
@@ -48,10 +48,10 @@ class _Ready:
 
 @dataclass(frozen=True, slots=True)
 class AddResource(Write[_Ready, ResourceAdded]):
-    """Read a file and keep what it says.
+    """Read a file and store its text.
 
-    The same file from the same address is kept once in a scope. If chunks of it were forgotten since, what is left goes
-    and it is kept anew: what is told to be there can be found.
+    The same file from the same address is stored once in a scope. If some of its chunks were forgotten since, the rest
+    is removed and the file is stored again, so that all of it can be found.
     """
 
     action: ClassVar[Action] = Action.ADD_RESOURCE
@@ -78,19 +78,19 @@ class AddResource(Write[_Ready, ResourceAdded]):
             return _Ready(core, sha256, author, now, None)
         document = await core.documents.read(self.content, self.media_type, self.name)
         if not document.chunks:
-            raise InvalidDocument("content", "holds no text that could be found; there is nothing to keep")
+            raise InvalidDocument("content", "contains no text; there is nothing to store")
         entries = await indexing.entries(core, document.chunks)
         return _Ready(core, sha256, author, now, document, tuple(entries))
 
     def apply(self, transaction: Transaction, prepared: _Ready) -> ResourceAdded:
-        there = self._there(transaction, prepared.sha256)
-        if there is not None and self._whole(transaction, there):
-            return ResourceAdded(there, reused=True)
+        stored = self._there(transaction, prepared.sha256)
+        if stored is not None and self._whole(transaction, stored):
+            return ResourceAdded(stored, reused=True)
         core, document = prepared.core, prepared.document
         if document is None:
-            raise Conflict("content: the same file was forgotten in this very moment; add it again")
-        if there is not None:
-            self._clear(transaction, core, there)
+            raise Conflict("content: the same file was forgotten at the same time; add it again")
+        if stored is not None:
+            self._clear(transaction, core, stored)
         resource = self._resource(prepared, document)
         chunks = [
             self._chunk(resource, prepared, number, text, entry)
@@ -98,22 +98,22 @@ class AddResource(Write[_Ready, ResourceAdded]):
         ]
         transaction.add_resource(resource, chunks, core.embedder.fingerprint, core.analyzer.version)
         if not core.embedder.local:
-            made = [chunk.id for chunk in chunks]
-            for start in range(0, len(made), _CHUNKS_PER_JOB):
-                some = tuple(made[start : start + _CHUNKS_PER_JOB])
-                self.enqueue(transaction, core, NewJob(JobKind.INDEX, self.scope, some))
+            chunk_ids = [chunk.id for chunk in chunks]
+            for start in range(0, len(chunk_ids), _CHUNKS_PER_JOB):
+                batch = tuple(chunk_ids[start : start + _CHUNKS_PER_JOB])
+                self.enqueue(transaction, core, NewJob(JobKind.INDEX, self.scope, batch))
         return ResourceAdded(resource)
 
     def _there(self, reader: Reader, sha256: str) -> Resource | None:
         return reader.resource_of(self.scope, sha256, self.external_uri)
 
-    def _whole(self, reader: Reader, there: Resource | None) -> bool:
-        return there is not None and len(reader.chunks_of(there)) >= there.chunks
+    def _whole(self, reader: Reader, stored: Resource | None) -> bool:
+        return stored is not None and len(reader.chunks_of(stored)) >= stored.chunks
 
-    def _clear(self, transaction: Transaction, core: Core, there: Resource) -> None:
-        """Make room for the same file: what is left of it would be there twice."""
-        left = replace(_NOTHING, memory_ids=tuple(transaction.chunks_of(there)), resource_ids=(there.id,))
-        transaction.forget(left, core.clock.now())
+    def _clear(self, transaction: Transaction, core: Core, stored: Resource) -> None:
+        """Remove the remaining chunks of the same file, so that none is stored twice."""
+        remaining = replace(_NOTHING, memory_ids=tuple(transaction.chunks_of(stored)), resource_ids=(stored.id,))
+        transaction.forget(remaining, core.clock.now())
         self.enqueue(transaction, core, NewJob(JobKind.SCRUB, Scope(space=EVERYWHERE)))
 
     def _resource(self, prepared: _Ready, document: Document) -> Resource:
@@ -139,7 +139,7 @@ class AddResource(Write[_Ready, ResourceAdded]):
             scope=self.scope,
             plane=Plane.RESOURCE,
             text=text,
-            trust=Trust.LOW,  # whoever gave it did not write it
+            trust=Trust.LOW,  # the caller is not the author
             status=Status.ACCEPTED,
             validity=ALWAYS,
             recorded_at=resource.recorded_at,
@@ -163,7 +163,7 @@ class AddResource(Write[_Ready, ResourceAdded]):
     def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> ResourceAdded:
         found = transaction.resource(kept["resource_id"])
         if found is None:
-            raise NotFound("the resource that this idempotency_key made was forgotten since")
+            raise NotFound("the resource that this idempotency_key made has been forgotten")
         return ResourceAdded(found, kept["reused"])
 
     async def finish(self, core: Core, result: ResourceAdded, operation_id: OperationId) -> ResourceAdded:
@@ -177,6 +177,8 @@ class AddResource(Write[_Ready, ResourceAdded]):
 
 @dataclass(frozen=True, slots=True)
 class GetResource(Read[None, Resource]):
+    """One resource by its id."""
+
     action: ClassVar[Action] = Action.GET_RESOURCE
     scope: Scope
     resource_id: str
@@ -196,7 +198,7 @@ class GetResource(Read[None, Resource]):
 
 @dataclass(frozen=True, slots=True)
 class ListResources(Paged, Read[None, ResourcePage]):
-    """Newest first."""
+    """Resources, newest first."""
 
     action: ClassVar[Action] = Action.LIST_RESOURCES
     scope: Scope

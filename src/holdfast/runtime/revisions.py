@@ -1,4 +1,4 @@
-"""Writes that are meant for one revision: somebody read it, decided, and must not undo what came in between."""
+"""Compare-and-set on revisions: a write based on an outdated revision is refused."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ def checked_revision(expected: int | None) -> None:
 
 
 def check_revision(found: Record, expected: int | None) -> None:
-    """Refuse what was decided about another revision. Without one, any will do."""
+    """Refuse a write that expects another revision. None accepts any revision."""
     if expected not in (None, found.revision):
-        raise RevisionConflict(
-            f"{found.id} is at revision {found.revision}, not {expected}; read it again and decide anew"
-        )
+        raise RevisionConflict(f"{found.id} is at revision {found.revision}, not {expected}; read it again, then retry")

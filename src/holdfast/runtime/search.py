@@ -1,4 +1,4 @@
-"""`search`: what matches, memories and evidence, with scores. And `explain`: the same, taken apart."""
+"""`search`: rank memories and messages for a query. `explain`: the same, with the scores broken down."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _NOTHING_MATCHES = {
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A query, ready to be ranked. Without a vector it is ranked by words alone.
+    """A query that is ready to be ranked. Without a vector it is ranked by words alone.
 
-    `stunted` if that was not asked for: the embedder did not answer. `took` is what it took of one that is paid for.
+    `stunted` means this was not requested: the embedder was unavailable. `took` is the embedder's metered usage.
     """
 
     core: Core
@@ -50,7 +50,7 @@ class Asked:
 
 
 class Asking:
-    """For reads that embed a query first."""
+    """Mixin of reads that embed a query first."""
 
     __slots__ = ()
 
@@ -62,27 +62,27 @@ async def asked(core: Core, grant: Grant, query: str, wanted: Wanted) -> Asked:
     if wanted.method is Method.KEYWORD:
         return Asked(core, None, core.clock.now())
     if getattr(core.embedder, "loopless", False):
-        # Sooner made than waited for: in the thread that ranks.
+        # A fast local embedder: embed in the thread that ranks.
         return Asked(core, partial(_vector_at_once, core), core.clock.now())
-    meant = await core.store.read(grant, lambda reader: core.searcher.text_to_embed(reader, grant.scope, query, wanted))
+    text = await core.store.read(grant, lambda reader: core.searcher.text_to_embed(reader, grant.scope, query, wanted))
     try:
-        made = await indexing.vectors_of(core, [meant], Purpose.QUERY)
+        made = await indexing.vectors_of(core, [text], Purpose.QUERY)
     except EmbedderUnavailable as error:
         if wanted.method is Method.VECTOR or wanted.radius is not None:
-            # Nothing else can stand for what was asked.
+            # These options need a vector; there is no fallback.
             raise
-        # Search goes on without the model: by words, and `explain` says so.
+        # Fall back to words only; `explain` reports it.
         log.warning("searching by words only: %s", error)
         return Asked(core, None, core.clock.now(), stunted=True)
     return Asked(core, indexing.query_vector(made.result), core.clock.now(), took=made.took)
 
 
-def _vector_at_once(core: Core, meant: str) -> FloatArray:
-    return indexing.query_vector(over_in_one_step(indexing.vectors_of(core, [meant], Purpose.QUERY)).result)
+def _vector_at_once(core: Core, text: str) -> FloatArray:
+    return indexing.query_vector(over_in_one_step(indexing.vectors_of(core, [text], Purpose.QUERY)).result)
 
 
 def check_query(query: str, wanted: Wanted, places: str = "top_k") -> None:
-    """`places` is what the verb calls the number of results."""
+    """Validate a query. `places` is the verb's name for the number of results."""
     checked_text(query, "query", max_chars=MAX_QUERY_CHARS)
     check_wanted(wanted, places)
 
@@ -100,13 +100,13 @@ def check_wanted(wanted: Wanted, places: str = "top_k") -> None:
 
 def _check_radius(radius: float, method: Method) -> None:
     if not 0 <= checked_real(radius, "radius") <= 1:
-        raise InvalidInput("radius", f"is a similarity from 0 to 1, not {radius!r:.40}")
+        raise InvalidInput("radius", f"must be a similarity from 0 to 1, not {radius!r:.40}")
     if method is Method.KEYWORD:
-        raise InvalidInput("radius", "is a similarity of meaning, which the method keyword does not look at")
+        raise InvalidInput("radius", "needs vectors, which the method keyword does not use; choose another method")
 
 
 def check_names(**given: str | None) -> None:
-    """What records are filtered by. A name that nobody has finds nothing, so none is too long."""
+    """Validate names to filter by. There is no length limit: an unknown name just finds nothing."""
     for field_name, value in given.items():
         if value is not None:
             checked_text(value, field_name)
@@ -114,6 +114,8 @@ def check_names(**given: str | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Search(Asking, Read[Asked, tuple[Hit, ...]]):
+    """Rank the records of a scope for a query."""
+
     action: ClassVar[Action] = Action.SEARCH
     scope: Scope
     query: str
@@ -135,7 +137,7 @@ class Search(Asking, Read[Asked, tuple[Hit, ...]]):
 
 @dataclass(frozen=True, slots=True)
 class Explain(Asking, Read[Asked, Explanation]):
-    """With `record_id`: also why that memory or message did not come."""
+    """Search with the scores explained. With `record_id`, also why that memory or message is not among the hits."""
 
     action: ClassVar[Action] = Action.EXPLAIN
     scope: Scope
@@ -170,7 +172,7 @@ class Explain(Asking, Read[Asked, Explanation]):
         )
 
     def _ways(self, ranked: Ranked, core: Core) -> tuple[Way, ...]:
-        """With the reason where the store itself is why a large partition was searched exactly."""
+        """Add the store's reason if the store caused an exact search of a large partition."""
         because = core.store.exact_because
         return tuple(replace(way, reason=because) if way.reason and because else way for way in ranked.ways)
 
@@ -190,15 +192,15 @@ class Explain(Asking, Read[Asked, Explanation]):
         if any(scored.number == hit.number for hit in ranked.best):
             return None
         cutoff = ranked.best[-1].score if ranked.best else None
-        least = self.wanted.min_score
-        if least is not None and scored.score < least:
-            reason = f"its score is below the least that was asked for, {least}"
+        min_score = self.wanted.min_score
+        if min_score is not None and scored.score < min_score:
+            reason = f"its score is below the requested minimum, {min_score}"
         elif ranked.why_absent is not None:
             reason = ranked.why_absent
         elif rank > self.wanted.top_k:
-            reason = f"its rank is {rank} of {ranked.candidates}; only the best {self.wanted.top_k} were asked for"
+            reason = f"its rank is {rank} of {ranked.candidates}; only the best {self.wanted.top_k} were requested"
         elif any(way.approximate for way in ranked.ways):
-            reason = f"an exact search would have put it at rank {rank}, and the approximate one missed it"
+            reason = f"an exact search would have ranked it {rank}; the approximate search missed it"
         else:
             reason = _NOTHING_MATCHES[self.wanted.method]
         return Absence(self.record_id, reason, rank, scored.score, cutoff, components(scored))

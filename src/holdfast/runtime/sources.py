@@ -1,7 +1,7 @@
-"""What the control plane's own provider does in the engine: each is one verb, and each write one commit.
+"""The engine's verbs for the control plane's own provider, `local`. Each write is one commit.
 
-A capture is a message, sealed at once, with its extraction queued; a record is a memory. Both can be made again without
-being there twice. Forgetting takes those that are there and names those that are not.
+A capture is a message, sealed at once, with its extraction queued; a record is a memory. Both are idempotent.
+Forgetting removes the existing records and lists the missing ones.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.perform import Core, Read, Write
 from holdfast.runtime.remember import Ready, Remember, all_ready, later
 
-# How many records one page looks at, where few of them have what is asked for.
+# Maximum number of records one page scans when few of them match.
 _MOST_LOOKED_AT = 4_000
 _STEP = 200
 _MOST_OF_A_PROFILE = 200
@@ -43,7 +43,7 @@ _MOST_OF_A_PROFILE = 200
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a capture or an upsert left: the records, whether or not they were there before, and the work queued."""
+    """The result of a capture or upsert: the records, whether new or existing, and the queued jobs."""
 
     record_ids: tuple[str, ...]
     written: int
@@ -53,7 +53,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """What was forgotten, and what was not there, or out of reach."""
+    """The ids that were forgotten, and those that were missing or out of reach."""
 
     forgotten: tuple[str, ...]
     missing: tuple[str, ...]
@@ -88,7 +88,7 @@ class _Keeping(Write[Any, Kept]):
 
 @dataclass(frozen=True, slots=True)
 class KeepResidue(_Keeping):
-    """A message into a conversation, sealed in the same commit. One that was forgotten is not brought back."""
+    """Add a message to a conversation and seal it in the same commit. A forgotten message is not brought back."""
 
     action: ClassVar[Action] = Action.CAPTURE
     scope: Scope
@@ -114,13 +114,13 @@ class KeepResidue(_Keeping):
         except DuplicateId:
             if self.idempotency_key is None:
                 raise
-            # What it is known by is made of the key: no message of that id was ever given.
+            # The message id is derived from the key, so the caller never named a message of that id.
             raise IdempotencyConflict(_USED) from None
         jobs = added.jobs
         if added.stored:
             jobs = (*jobs, *sealed(self, transaction, core, self.scope.thread, self.cause)[1])
-        known = tuple(str(found) for found in added.message_ids if found is not None)
-        return Kept(known, added.stored, core.clock.now(), jobs)
+        message_ids = tuple(str(found) for found in added.message_ids if found is not None)
+        return Kept(message_ids, added.stored, core.clock.now(), jobs)
 
     def digest(self) -> str:
         return digest_of(self.action, self.scope.given(), self.source, str(self.draft))
@@ -129,15 +129,15 @@ class KeepResidue(_Keeping):
         return _kept(result)
 
     def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Kept:
-        """Whatever became of it since; what it set off was set off the first time."""
+        """Return the first result, whatever happened to the message since; its jobs were queued the first time."""
         return _replayed(kept)
 
 
 @dataclass(frozen=True, slots=True)
 class PutRecord:
-    """A memory to be written. With a `slot` it takes the place of what fills that in exactly its scope.
+    """A memory to write. With a `slot` it replaces the memory in that slot of exactly its scope.
 
-    One that is written `once` takes nobody's place: what fills its slot must be the same.
+    With `once` it replaces nothing: a memory already in its slot must be the same.
     """
 
     text: str
@@ -148,7 +148,7 @@ class PutRecord:
 
 @dataclass(frozen=True, slots=True)
 class PutRecords(_Keeping):
-    """Memories, all of them in one commit or none."""
+    """Write several memories in one commit: all or none."""
 
     action: ClassVar[Action] = Action.RECORD_UPSERT
     scope: Scope
@@ -159,7 +159,7 @@ class PutRecords(_Keeping):
 
     def __post_init__(self) -> None:
         if not self.records:
-            raise InvalidInput("records", "there are none; give at least one")
+            raise InvalidInput("records", "is empty; give at least one record")
         for index, record in enumerate(self.records):
             try:
                 self._remember(record)
@@ -174,12 +174,12 @@ class PutRecords(_Keeping):
 
     def apply(self, transaction: Transaction, prepared: list[Ready]) -> Kept:
         core = prepared[0].core
-        put = [self._put(transaction, each, made) for each, made in zip(self.records, prepared, strict=True)]
-        new = tuple(dict.fromkeys(memory_id for memory_id, written in put if written))
+        results = [self._put(transaction, each, ready) for each, ready in zip(self.records, prepared, strict=True)]
+        new = tuple(dict.fromkeys(memory_id for memory_id, written in results if written))
         jobs: tuple[JobId, ...] = ()
         if new and not core.embedder.local:
             jobs = (self.enqueue(transaction, core, NewJob(JobKind.INDEX, self.scope, new, self.cause)),)
-        return Kept(tuple(memory_id for memory_id, _ in put), len(new), prepared[0].now, jobs)
+        return Kept(tuple(memory_id for memory_id, _ in results), len(new), prepared[0].now, jobs)
 
     def digest(self) -> str:
         records = [[each.text, dict(each.metadata), each.slot, each.once] for each in self.records]
@@ -189,20 +189,20 @@ class PutRecords(_Keeping):
         return _kept(result)
 
     def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Kept:
-        """Whatever became of them since: what was written later stays, and what was forgotten stays forgotten."""
+        """Return the first result. Later writes stay, and forgotten records stay forgotten."""
         return _replayed(kept)
 
-    def _put(self, transaction: Transaction, record: PutRecord, made: Ready) -> tuple[str, bool]:
-        """The memory's id, and whether anything was written."""
+    def _put(self, transaction: Transaction, record: PutRecord, prepared: Ready) -> tuple[str, bool]:
+        """Return the memory's id, and whether anything was written."""
         old = None if record.slot is None else transaction.in_slot(self.scope, record.slot)
-        revision = self._remember(record).revision(MemoryId(made.core.ids.new(ids.MEMORY)), made)
+        revision = self._remember(record).revision(MemoryId(prepared.core.ids.new(ids.MEMORY)), prepared)
         if isinstance(old, Memory):
             if old.text == record.text and dict(old.metadata) == dict(record.metadata):
                 return old.id, False
             if record.once:
                 raise IdempotencyConflict(_USED)
             revision = _in_place_of(old, revision)
-        core = made.core
+        core = prepared.core
         transaction.add_revision(replace(revision, slot=record.slot), core.embedder.fingerprint, core.analyzer.version)
         return revision.id, True
 
@@ -214,7 +214,7 @@ def _in_place_of(old: Memory, new: NewRevision) -> NewRevision:
 
 @dataclass(frozen=True, slots=True)
 class ForgetRecords(Write[Core, Released]):
-    """Forget several records by their ids; those that are not there are no reason to keep the others."""
+    """Forget several records by id. Missing ids do not prevent the others from being forgotten."""
 
     action: ClassVar[Action] = Action.FORGET
     scope: Scope
@@ -229,9 +229,9 @@ class ForgetRecords(Write[Core, Released]):
 
     def apply(self, transaction: Transaction, prepared: Core) -> Released:
         found = transaction.doomed(ForgetTarget(ids=self.record_ids))
-        there = {*found.message_ids, *found.memory_ids}
-        gone = tuple(each for each in self.record_ids if each in there)
-        missing = tuple(each for each in self.record_ids if each not in there)
+        found_ids = {*found.message_ids, *found.memory_ids}
+        gone = tuple(each for each in self.record_ids if each in found_ids)
+        missing = tuple(each for each in self.record_ids if each not in found_ids)
         if not gone:
             return Released((), missing)
         return Released(gone, missing, forgotten(self, transaction, prepared, found))
@@ -256,9 +256,9 @@ class ForgetRecords(Write[Core, Released]):
 
 @dataclass(frozen=True, slots=True)
 class PageRecords(Paged, Read[None, Page]):
-    """Records that count, newest first, with these entries in what is noted of them.
+    """Accepted records, newest first, whose capture metadata matches `noted`.
 
-    Where few have them, a page may hold less than was asked for, and still not be the last.
+    If few match, a page may hold fewer than `limit` records and still not be the last.
     """
 
     action: ClassVar[Action] = Action.LIST
@@ -306,7 +306,7 @@ def _place(record: Record) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReadProfile(Read[Core, tuple[Memory, ...]]):
-    """What is known for good about whom the scope is of: memories that count and are true now, the surest first."""
+    """The profile of the scope's owner: accepted long-term memories that are valid now, most trusted first."""
 
     action: ClassVar[Action] = Action.PROFILE
     scope: Scope
@@ -315,13 +315,13 @@ class ReadProfile(Read[Core, tuple[Memory, ...]]):
         return core
 
     def apply(self, reader: Reader, prepared: Core) -> tuple[Memory, ...]:
-        wanted = ListFilter(
+        record_filter = ListFilter(
             kind=HitKind.MEMORY,
             planes=frozenset({Plane.LONG_TERM, Plane.SHARED_FACT}),
             status=Status.ACCEPTED,
             valid_at=prepared.clock.now(),
         )
-        found = [each for each in reader.page(wanted, None, _MOST_OF_A_PROFILE) if isinstance(each, Memory)]
+        found = [each for each in reader.page(record_filter, None, _MOST_OF_A_PROFILE) if isinstance(each, Memory)]
         return tuple(sorted(found, key=lambda each: -each.trust))
 
     def touched(self, result: tuple[Memory, ...]) -> int:
@@ -333,7 +333,7 @@ class ReadProfile(Read[Core, tuple[Memory, ...]]):
 
 @dataclass(frozen=True, slots=True)
 class PageJobs(Paged, Read[Core, JobPage]):
-    """Attempts at learning something from what was captured in the scope, newest first."""
+    """Extraction and maintenance jobs of the scope, newest first."""
 
     action: ClassVar[Action] = Action.JOBS
     scope: Scope
@@ -347,8 +347,8 @@ class PageJobs(Paged, Read[Core, JobPage]):
         return core
 
     def apply(self, reader: Reader, prepared: Core) -> JobPage:
-        wanted = JobFilter(kinds=_LEARNING)
-        return JobPage(*self._page(reader.jobs_page(wanted, prepared.clock.now(), self._before(), self.limit + 1)))
+        job_filter = JobFilter(kinds=_LEARNING)
+        return JobPage(*self._page(reader.jobs_page(job_filter, prepared.clock.now(), self._before(), self.limit + 1)))
 
     def _query(self) -> str:
         return digest_of("jobs", self.scope.given())[:16]
@@ -359,7 +359,7 @@ class PageJobs(Paged, Read[Core, JobPage]):
 
 @dataclass(frozen=True, slots=True)
 class RetryExtraction(Write[tuple[Core, Grant], Job]):
-    """A new attempt at what failed or was cancelled, due at once."""
+    """Retry a failed or cancelled job now."""
 
     action: ClassVar[Action] = Action.MANAGE_JOBS
     scope: Scope
@@ -376,11 +376,11 @@ class RetryExtraction(Write[tuple[Core, Grant], Job]):
         found = transaction.job(self.job_id)
         if found is None or found.kind not in _LEARNING:
             raise NotFound(f"there is no extraction job {self.job_id!r:.80} in this scope")
-        again = transaction.retry_job(found.id, core.clock.now())
-        if again is None:
-            raise Conflict(f"{found.id} is {found.status}; only one that failed or was cancelled is tried again, once")
-        transaction.append_event(activity(core, grant, EventKind.JOB_RETRIED, again.id, {"kind": again.kind}))
-        return again
+        retried = transaction.retry_job(found.id, core.clock.now())
+        if retried is None:
+            raise Conflict(f"{found.id} is {found.status}; only a failed or cancelled job can be retried, once")
+        transaction.append_event(activity(core, grant, EventKind.JOB_RETRIED, retried.id, {"kind": retried.kind}))
+        return retried
 
     async def finish(self, core: Core, result: Job, operation_id: OperationId) -> Job:
         core.wake()

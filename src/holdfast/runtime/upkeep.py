@@ -1,4 +1,4 @@
-"""`stats`, `verify`, `rebuild` and `drain`: looking after a store."""
+"""`stats`, `verify`, `rebuild` and `drain`: maintenance of a store."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ class _WithCore:
 
 @dataclass(frozen=True, slots=True)
 class GetStats(_WithCore, Read[Core, Stats]):
+    """Counts of the records and jobs of a scope."""
+
     action: ClassVar[Action] = Action.STATS
     scope: Scope
 
@@ -35,7 +37,7 @@ class GetStats(_WithCore, Read[Core, Stats]):
 
 @dataclass(frozen=True, slots=True)
 class ListJobs(_WithCore, Read[Core, tuple[Job, ...]]):
-    """Background work, newest first: one row per attempt, with how far it has come."""
+    """Background jobs, newest first: one row per attempt, with its progress."""
 
     action: ClassVar[Action] = Action.JOBS
     scope: Scope
@@ -54,7 +56,7 @@ class ListJobs(_WithCore, Read[Core, tuple[Job, ...]]):
 
 @dataclass(frozen=True, slots=True)
 class Verify(_WithCore, Read[Core, Verification]):
-    """Of the whole store: the file, and what its tables promise each other."""
+    """Check the integrity of the whole store: the file, and the consistency of its tables."""
 
     action: ClassVar[Action] = Action.VERIFY
     scope: Scope
@@ -66,13 +68,13 @@ class Verify(_WithCore, Read[Core, Verification]):
 
 @dataclass(frozen=True, slots=True)
 class Rebuild(Write[Core, Rebuilt]):
-    """Make every index anew from the texts. Search goes on with the old ones meanwhile."""
+    """Rebuild every index from the texts. Search uses the old ones meanwhile."""
 
     action: ClassVar[Action] = Action.REBUILD
     scope: Scope
 
     async def prepare(self, core: Core, grant: Grant) -> Core:
-        # Nothing is to wait for an embedder that nobody named.
+        # Without a configured embedder the rebuild would wait forever.
         if hasattr(core.embedder, "missing"):
             raise cast(AbsentEmbedder, core.embedder).missing()
         return core
@@ -95,7 +97,7 @@ class Rebuild(Write[Core, Rebuilt]):
 
 @dataclass(frozen=True, slots=True)
 class Drain(Read[int, int]):
-    """Do the background work that is due now; how many jobs that were."""
+    """Run the background jobs that are due now. Returns their number."""
 
     action: ClassVar[Action] = Action.WORK
     scope: Scope

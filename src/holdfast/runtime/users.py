@@ -1,6 +1,6 @@
-"""`create_user`, `revoke_user`, `list_users`: who may come in from outside: users, agents and operators of a space.
+"""`create_user`, `revoke_user`, `list_users`: manage the users, agents and operators of a space and their keys.
 
-A key is told once, and never kept.
+A key is returned once; only its digest is stored.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MAX_KEY_CHARS = 256
 
 
 def _check_space(scope: Scope) -> None:
-    """Users belong to a space, and to no part of it."""
+    """Require a scope that is a whole space: users belong to no part of it."""
     if scope.space == EVERYWHERE:
         raise InvalidInput("space", "a user belongs to one space; name it")
     if narrower := [name for name in scope.given() if name != "space"]:
@@ -53,10 +53,10 @@ class _New:
 
 @dataclass(frozen=True, slots=True)
 class CreateUser(Write[_New, Issued]):
-    """A new user, agent or operator of a space; or a new key for one that is there.
+    """Create a user, agent or operator of a space, or issue a new key for an existing one.
 
-    Whoever holds its current key needs none; `rotate` gives one, and the role and subjects that come with it. With
-    `must_exist` nobody new is made. What was revoked comes back by `rotate` alone.
+    A caller that presents the current key gets no new one. `rotate` issues a new key and sets role and subjects. With
+    `must_exist` no user is created. Only `rotate` reinstates a revoked user.
     """
 
     action: ClassVar[Action] = Action.CREATE_USER
@@ -110,14 +110,14 @@ class CreateUser(Write[_New, Issued]):
         return self.role if self.role is not None or self.kind is ActorKind.USER else ROLES[self.kind][0]
 
     def _holds(self, digest: bytes) -> bool:
-        """Whether the key that was given is the user's: compared in the same time however much of it is right."""
+        """True if the presented key is the user's. Compares in constant time."""
         return self.presented_key is not None and hmac.compare_digest(key_digest(self.presented_key), digest)
 
     def kept(self, result: Issued) -> dict[str, Any]:
         return {"created": result.created, "rotated": result.rotated}
 
     def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Issued:
-        """The user as it is now. The key was told once."""
+        """Return the user as it is now, without the key: that is returned only once."""
         return Issued(_known(transaction, self.kind, self.user_id), None, kept["created"], kept["rotated"])
 
     def touched(self, result: Issued) -> int:
@@ -126,7 +126,7 @@ class CreateUser(Write[_New, Issued]):
 
 @dataclass(frozen=True, slots=True)
 class RevokeUser(Write[datetime, User]):
-    """From now on its key is nobody's. What the user said stays until it is forgotten."""
+    """Revoke a user's key. The user's messages stay until they are forgotten."""
 
     action: ClassVar[Action] = Action.REVOKE_USER
     scope: Scope
@@ -165,7 +165,7 @@ class RevokeUser(Write[datetime, User]):
 
 @dataclass(frozen=True, slots=True)
 class ListUsers(Paged, Read[None, UserPage]):
-    """Of one kind, in the order of their ids; the revoked too."""
+    """Users of one kind, ordered by id, including revoked ones."""
 
     action: ClassVar[Action] = Action.LIST_USERS
     scope: Scope
@@ -207,12 +207,12 @@ def _nobody(kind: ActorKind, user_id: str) -> NotFound:
 
 def _there(kind: ActorKind, user_id: str) -> str:
     article = "a" if kind is ActorKind.USER else "an"
-    told = (
+    message = (
         f"there is {article} {kind} {user_id!r:.80} already; give its current key, or have an operator make a new one:"
     )
     if kind is ActorKind.USER:
-        return f"{told} `holdfast user rotate`, or POST /users with the operator's token"
-    return f"{told} `holdfast credential rotate`"
+        return f"{message} `holdfast user rotate`, or POST /users with the operator's token"
+    return f"{message} `holdfast credential rotate`"
 
 
 def _group(kind: ActorKind) -> str:

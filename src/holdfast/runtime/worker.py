@@ -1,10 +1,10 @@
-"""The worker: claims jobs, does them, and commits their effects together with their end.
+"""The worker: claims jobs, runs them, and commits their effects together with their completion.
 
-A job is held by a lease that heartbeats extend. Its token fences it: whoever lost the lease, or whose job was
-cancelled, commits nothing. A failed attempt is queued again, later each time; after the last it stays failed, and
+A job is held by a lease that heartbeats extend. Its fencing token stops a worker that lost the lease, or whose job was
+cancelled, from committing. A failed attempt is retried with growing delay; after the last, the job stays failed and
 visible.
 
-What is done is up to a handler for each kind of job: the engine's own, and those that are given from outside.
+Each kind of job has a handler: the engine's own, or one passed in.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Effect = Callable[[Transaction], None]
 
 
 class AttemptFailed(Exception):
-    """What a handler raises to say more of a failure than its error. If it is `final`, no other attempt follows."""
+    """Raised by a handler to add details to an error. If it is `final`, the job is not retried."""
 
     def __init__(self, error: HoldfastError, about: object = None, *, final: bool = False) -> None:
         super().__init__(str(error))
@@ -62,7 +62,7 @@ class AttemptFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """How an attempt came to nothing. Without a code, one worker after the other was lost over it."""
+    """The failure of an attempt. `code` is None if the job's workers died repeatedly."""
 
     code: str | None
     about: object
@@ -71,16 +71,16 @@ class Failure:
 
 
 def _nothing(transaction: Transaction, job: Job, failure: Failure) -> None:
-    """Most kinds have nothing to say about a failure that their job does not."""
+    """The default: write nothing, because the job row says enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """How jobs of one kind are done: slow work first, then an effect that commits with the job's end. One that wrote
-    something into the ledger says so by its `costs`.
+    """Runs jobs of one kind: slow work first, then an effect that commits with the job's completion. An effect that
+    writes cost events lists them in its `costs`.
 
-    Without an effect, the work has ended the job itself. `failed` writes what is to be on record of a failure, in the
-    commit that ends the attempt.
+    If `do` returns no effect, it has completed the job itself. `failed` records a failure in the commit that ends the
+    attempt.
     """
 
     do: Callable[[Core, Job], Awaitable[Effect | None]]
@@ -91,14 +91,14 @@ Handlers = Mapping[JobKind, Handler]
 
 
 def index_identity(core: Core) -> str:
-    """What the indexes of a store were made by."""
+    """The embedder and analyzer version that a store's indexes are built with."""
     return f"{core.embedder.fingerprint}/{core.analyzer.version}"
 
 
 class Worker:
-    """One job at a time. Many may run, in one process and in many, on one store.
+    """Runs one job at a time. Many workers, in one or more processes, may share a store.
 
-    With `kinds` it leaves all others alone. One that `looks` also looks for work that nobody has queued.
+    With `kinds` it claims only those. With `looks` it also looks for work that is not queued.
     """
 
     def __init__(
@@ -117,29 +117,29 @@ class Worker:
         self._at_work = asyncio.Lock()
         self._current: Job | None = None
         self._claiming = False
-        self._ending = False  # whether the current job's effect is on its way into the store
+        self._ending = False  # True while the current job's effect is being committed
         self._stopping = asyncio.Event()
         self._look_at = 0.0
-        self._reached = (0, 0)  # how far the current job has come, of how much
+        self._reached = (0, 0)  # progress of the current job: done, total
         self.failures = 0
         self.ended_badly: Counter[tuple[str, JobKind]] = Counter()  # failed for good, by space and kind
-        known = {**self._own(), **(handlers or {})}
-        self._handlers = {kind: each for kind, each in known.items() if kinds is None or kind in kinds}
+        all_handlers = {**self._own(), **(handlers or {})}
+        self._handlers = {kind: each for kind, each in all_handlers.items() if kinds is None or kind in kinds}
 
     def _own(self) -> dict[JobKind, Handler]:
-        found: dict[JobKind, Callable[[Core, Job], Awaitable[Effect | None]]] = {
+        own: dict[JobKind, Callable[[Core, Job], Awaitable[Effect | None]]] = {
             JobKind.INDEX: _index,
             JobKind.REEMBED: self._reembed,
             JobKind.EXTRACT: extracted,
             JobKind.SCRUB: _scrub,
             JobKind.NEAREST: self._nearest,
         }
-        if self._core.curator is not None:  # else it is left to a worker that has one
-            # All that governs turns comes with it: only whoever has a model needs that.
+        if self._core.curator is not None:  # otherwise left to a worker that has one
+            # Imported here because it loads the transcript modules, which only a curator needs.
             from holdfast.runtime.governed.learning import maintained
 
-            found[JobKind.MAINTAIN] = maintained
-        return {kind: Handler(do) for kind, do in found.items()}
+            own[JobKind.MAINTAIN] = maintained
+        return {kind: Handler(do) for kind, do in own.items()}
 
     @property
     def kinds(self) -> frozenset[JobKind]:
@@ -149,8 +149,8 @@ class Worker:
         self._wake.set()
 
     def stop(self) -> None:
-        """Take on nothing more: `run` returns when the current job has ended. Whoever cannot wait for that cancels it,
-        and then calls `release`.
+        """Claim no more jobs; `run` returns when the current one has ended. To stop sooner, cancel `run`, then call
+        `release`.
         """
         self._stopping.set()
         self._wake.set()
@@ -168,17 +168,17 @@ class Worker:
             except StoreClosed:
                 return
             except HoldfastError as error:
-                log.warning("the worker rests after %s: %s", error.code, error)
+                log.warning("the worker pauses after %s: %s", error.code, error)
             if self._stopping.is_set():
                 return
-            # Not `wait_for`: before Python 3.12 it swallows a cancellation that comes together with the event.
+            # Not `wait_for`: before Python 3.12 it swallows a cancellation that arrives together with the event.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(POLL_SECONDS):
                     await self._wake.wait()
 
     async def _look_for_unindexed(self) -> None:
-        """Another process with another embedder or version may have added records since the indexes were complete."""
-        with contextlib.suppress(StoreError):  # it is looked for again at the next start
+        """Queue indexing of records that a process with another embedder or version may have added."""
+        with contextlib.suppress(StoreError):  # the next start tries again
             if await self._next_batch(0, 1):
                 job_id = JobId(self._core.ids.new(ids.JOB))
                 job = NewJob(JobKind.REEMBED, Scope(space=EVERYWHERE))
@@ -186,7 +186,7 @@ class Worker:
                 await self._core.store.write(storewide(), lambda transaction: transaction.enqueue(job_id, job, now))
 
     async def _look_for_large(self) -> None:
-        """Now and then: it takes longer the more there is, and never more than a hundredth of the time."""
+        """Queue due index builds, now and then. The check grows with the store; limit it to 1% of the time."""
         if time.monotonic() < self._look_at:
             return
         started = time.monotonic()
@@ -195,7 +195,7 @@ class Worker:
         self._look_at = now + max(LOOK_SECONDS, 100 * (now - started))
 
     async def drain(self) -> int:
-        """Do what is due, after whatever this worker is at already; how many jobs that were."""
+        """Run all due jobs, after the current one. Return their number."""
         done = 0
         async with self._at_work:
             while not self._stopping.is_set() and (job := await self._claim()) is not None:
@@ -204,13 +204,13 @@ class Worker:
         return done
 
     async def _claim(self) -> Job | None:
-        # Looking costs no write: an idle worker leaves the store alone.
+        # Check with a read first, so that an idle worker causes no writes.
         now, kinds = self._core.clock.now(), self.kinds
         if not await self._core.store.read(storewide(), lambda reader: reader.due(now, kinds)):
             return None
 
         def take(transaction: Transaction) -> Job | None:
-            # Noted here, not after the answer: who is cancelled in between must still give it back.
+            # Set here, not after the commit: if cancelled in between, the job must still be released.
             reach("job.claim.before")
             self._current = transaction.claim(kinds, now, self._lease)
             reach("job.claim.after")
@@ -222,10 +222,10 @@ class Worker:
         return claimed
 
     async def release(self) -> None:
-        """Give back what this worker was at when it was stopped, so that nobody has to wait for its lease."""
+        """Release the job of a stopped worker, so that its lease need not expire first."""
 
         def give_back(transaction: Transaction) -> None:
-            # Read here, after a claim that was under way: nobody awaits its answer any more.
+            # Read here, after a claim in progress: its result is no longer awaited.
             if self._current is not None:
                 transaction.release(self._current)
 
@@ -241,7 +241,7 @@ class Worker:
         self._current = None
 
     async def _attempt(self, job: Job) -> None:
-        """Do it, while its heart beats. Who finds by that that the job is somebody else's stops working on it."""
+        """Run the job with a heartbeat. If the heartbeat finds the lease lost, the work is cancelled."""
         work = asyncio.create_task(self._carried_out(job))
         heart = asyncio.create_task(self._heartbeat(job, work))
         started = time.monotonic()
@@ -250,10 +250,10 @@ class Worker:
         finally:
             heart.cancel()
             work.cancel()
-            # Gathered, not awaited: their cancellation must not be taken for ours, nor ours for theirs.
+            # Gathered, not awaited: do not confuse their cancellation with ours.
             await asyncio.gather(heart, work, return_exceptions=True)
         if work.cancelled():
-            log.warning("job %s of kind %s was given up: it is somebody else's now, or cancelled", job.id, job.kind)
+            log.warning("job %s of kind %s was abandoned: its lease was lost or it was cancelled", job.id, job.kind)
             return
         error = work.exception()
         if error is None:
@@ -261,8 +261,8 @@ class Worker:
         elif isinstance(error, LeaseLost):
             log.warning("%s", error)
         elif isinstance(error, AttemptFailed):
-            told = f"{error.error.code}: {error.error}"
-            await self._failed(job, error.error.code, told, error.about, last=error.final)
+            message = f"{error.error.code}: {error.error}"
+            await self._failed(job, error.error.code, message, error.about, last=error.final)
         elif isinstance(error, HoldfastError):
             await self._failed(job, error.code, f"{error.code}: {error}")
         elif isinstance(error, Exception):
@@ -314,7 +314,7 @@ class Worker:
             try:
                 await self._progress(job, *self._reached)
             except LeaseLost:
-                # If the effect is on its way, the store decides; and it may be there already.
+                # If the effect is being committed, the store decides; it may be committed already.
                 if not self._ending:
                     work.cancel()
                 return
@@ -330,18 +330,18 @@ class Worker:
         self._reached = (done, total)
         await self._core.store.write(storewide(), extend)
 
-    # --- the engine's own kinds, as far as they tell how far they have come ---
+    # --- the engine's own kinds that report progress ---
 
     async def _reembed(self, core: Core, job: Job) -> Effect:
-        """Batch by batch, each committed with its progress: whoever takes over goes on where this one stopped."""
+        """Index in batches, each committed with its progress, so that another worker can resume."""
         fingerprint, version = core.embedder.fingerprint, core.analyzer.version
         counts = await core.store.read(storewide(), lambda reader: reader.counts(fingerprint, version))
         waiting = counts["pending_vectors"]
-        # What others have done of it counts as done.
+        # Records indexed by others count as done.
         total = max(counts["messages"] + counts["memories"], waiting)
         done, after = total - waiting, 0
         while batch := await self._next_batch(after):
-            # Of every company at once: what it takes is nobody's call, and in nobody's ledger.
+            # This spans all companies, so its usage is charged to none.
             made = (await indexing.catch_up(core, batch)).result
             done, after = done + len(batch), batch[-1].number
             effect = partial(indexing.put, made, fingerprint, version)
@@ -361,7 +361,7 @@ class Worker:
         return await nearest.built(core, job, self._note_reached)
 
     def _note_reached(self, done: int, total: int) -> None:
-        """The next heartbeat says so."""
+        """Set the progress for the next heartbeat to report."""
         self._reached = (done, total)
 
 
@@ -375,7 +375,7 @@ async def _index(core: Core, job: Job) -> Effect:
 
 async def _scrub(core: Core, job: Job) -> Effect:
     if not await core.store.scrub():
-        raise HoldfastError("a reader keeps the log in use; the deleted bytes are still in it")
+        raise HoldfastError("a reader keeps the write-ahead log in use; the deleted bytes are still in it")
     return lambda transaction: None
 
 

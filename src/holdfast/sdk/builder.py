@@ -1,4 +1,4 @@
-"""How a runtime is opened: step by step, each step a new builder, so that one can be kept and opened again."""
+"""The runtime's builder. It is immutable: each step returns a new builder, so one can be reused."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """A model that speaks OpenAI's protocol. What is not given here, the settings say."""
+    """A model with an OpenAI-compatible API. Missing values come from the settings."""
 
     name: str
     url: str | None = None
@@ -30,7 +30,7 @@ class ModelChoice:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that a runtime is opened with. Nothing of it is checked before it is opened."""
+    """The options of a runtime. They are validated when it is opened."""
 
     profile: str = DEFAULT_PROFILE
     location: str | os.PathLike[str] = "memory.db"
@@ -52,7 +52,7 @@ class Plan:
 
 
 class MemoryRuntimeBuilder(Generic[R]):
-    """Each method gives a new builder; `open` opens the runtime."""
+    """Each method returns a new builder; `open` opens the runtime."""
 
     def __init__(self, opening: Callable[[Plan], R], plan: Plan | None = None) -> None:
         self._opening = opening
@@ -62,11 +62,11 @@ class MemoryRuntimeBuilder(Generic[R]):
         return type(self)(self._opening, plan)
 
     def profile(self, name: str) -> Self:
-        """How much the memory may take, and what it goes without; see `holdfast platform profiles`."""
+        """Set the profile: its budgets and disabled capabilities; see `holdfast platform profiles`."""
         return self._with(replace(self._plan, profile=name))
 
     def store(self, location: str | os.PathLike[str], *, backend: Backend | str | None = None) -> Self:
-        """A path, ":memory:" or a "postgresql://" URL. `backend` says what the host takes a path for, if it matters."""
+        """Set the store: a path, ":memory:" or a "postgresql://" URL. `backend` overrides a path's default, SQLite."""
         return self._with(replace(self._plan, location=location, backend=backend))
 
     def identity(
@@ -79,44 +79,44 @@ class MemoryRuntimeBuilder(Generic[R]):
         project: str | None = None,
         namespace: str | None = None,
     ) -> Self:
-        """Whose memory it is. What came through a gateway is kept by app and project, "default" if none was named."""
-        whose = MemoryIdentity(space, subject_id, agent_id, app, project, namespace)
-        return self._with(replace(self._plan, identity=whose))
+        """Set the owner of the memory. Records added through a gateway have app and project "default" if unnamed."""
+        owner = MemoryIdentity(space, subject_id, agent_id, app, project, namespace)
+        return self._with(replace(self._plan, identity=owner))
 
     def actor(self, actor: Actor) -> Self:
-        """Who is calling; by default the operator of this machine."""
+        """Set the calling actor; by default the operator of this machine."""
         return self._with(replace(self._plan, actor=actor))
 
     def model(self, name: str, *, url: str | None = None, key: str | None = None) -> Self:
-        """The model that maintains memory: any server that speaks OpenAI's chat completions."""
-        given = None if key is None else Secret(key, "key")
-        return self._with(replace(self._plan, model=ModelChoice(name, url, given)))
+        """Set the model that maintains memory: any server with OpenAI-compatible chat completions."""
+        secret = None if key is None else Secret(key, "key")
+        return self._with(replace(self._plan, model=ModelChoice(name, url, secret)))
 
     def privacy(
         self, *, prompt_projection: bool = True, private_plane_projection: bool = False, export_import: bool = True
     ) -> Self:
-        """What may leave memory. Without a call of this, the standard policy holds."""
+        """Set what may leave memory. By default the standard policy applies."""
         policy = Privacy(prompt_projection, private_plane_projection, export_import)
         return self._with(replace(self._plan, privacy=policy))
 
     def switch_off(self, *capabilities: str) -> Self:
-        """Go without these, by name."""
+        """Disable capabilities by name."""
         return self._with(replace(self._plan, switched_off=self._plan.switched_off | frozenset(capabilities)))
 
     def forbid(self, *capabilities: str) -> Self:
-        """Refuse these, by name: nobody who calls this runtime may."""
+        """Forbid capabilities by name, to every caller of this runtime."""
         return self._with(replace(self._plan, forbidden=self._plan.forbidden | frozenset(capabilities)))
 
     def embedder(self, embedder: Embedder | str) -> Self:
-        """As in `holdfast.open`: static, onnx:<directory>, openai:<model>, or one of your own."""
+        """Set the embedder, as in `holdfast.open`: static, onnx:<directory>, openai:<model>, or one of your own."""
         return self._with(replace(self._plan, embedder=embedder))
 
     def settings(self, settings: Settings) -> Self:
-        """In place of the environment."""
+        """Use these settings instead of the environment."""
         return self._with(replace(self._plan, settings=settings))
 
     def clock(self, clock: Clock, new_ids: Ids | None = None) -> Self:
-        """Another clock, and other ids: for tests."""
+        """Set the clock and the id generator, for tests."""
         return self._with(replace(self._plan, clock=clock, new_ids=new_ids))
 
     def without_worker(self) -> Self:
@@ -124,5 +124,5 @@ class MemoryRuntimeBuilder(Generic[R]):
         return self._with(replace(self._plan, work=False))
 
     def open(self) -> R:
-        """Open or create the store, check its manifest, and begin."""
+        """Open or create the store, check its manifest, and start."""
         return self._opening(self._plan)

@@ -36,18 +36,18 @@ from holdfast.sdk.operations import Operations
 
 class ExchangeOperations(Operations):
     async def export(self, request: MemoryExportRequest | None = None) -> MemoryExportReport:
-        """A continuity snapshot of a conversation: what is known of its owner, and where it stopped."""
-        asked = MemoryExportRequest() if request is None else request
+        """Export a continuity snapshot of a conversation: its owner's memories and its last turns."""
+        options = MemoryExportRequest() if request is None else request
 
         def make(governance: Governance) -> ExportContinuity:
-            checked_kind(asked, MemoryExportRequest)
-            named = None if asked.chat_id is None else MemoryScope(chat_id=asked.chat_id)
-            return ExportContinuity(governance, asked, self._where(asked.scope or named))
+            checked_kind(options, MemoryExportRequest)
+            chat = None if options.chat_id is None else MemoryScope(chat_id=options.chat_id)
+            return ExportContinuity(governance, options, self._where(options.scope or chat))
 
         return await self._perform(Action.EXPORT, "export", make)
 
     async def import_(self, request: MemoryImportRequest) -> MemoryImportReport:
-        """Take a continuity snapshot in: whole or not at all, and once however often it is given."""
+        """Import a continuity snapshot, all or nothing. Repeats of the same snapshot change nothing."""
         return await self._perform(
             Action.IMPORT,
             "import",
@@ -57,29 +57,29 @@ class ExchangeOperations(Operations):
     async def export_space(
         self, request: MemorySpaceExportRequest | None = None, *, tell: Tell = nobody
     ) -> MemorySpaceExportReport:
-        """Everything the space holds, as a file that proves itself. `tell` hears of records done, and of all."""
-        asked = MemorySpaceExportRequest() if request is None else request
+        """Export all records of the space as a file with checksums. `tell` receives progress: done, total."""
+        options = MemorySpaceExportRequest() if request is None else request
         with contextlib.ExitStack() as stack:
 
             def make(governance: Governance) -> ExportSpace:
-                checked_kind(asked, MemorySpaceExportRequest)
-                # Behind the gate: a path that cannot be written leaves its row.
-                out = stack.enter_context(_output(asked.path, governance.budget.snapshot_bytes))
+                checked_kind(options, MemorySpaceExportRequest)
+                # Inside the gate, so that an unwritable path is audited.
+                out = stack.enter_context(_output(options.path, governance.budget.snapshot_bytes))
                 outs.append(out)
-                return ExportSpace(governance, asked.include_private, out.write, asked.mode_input, tell)
+                return ExportSpace(governance, options.include_private, out.write, options.mode_input, tell)
 
             outs: list[_Output] = []
             try:
                 report = await self._perform(Action.EXPORT_SPACE, "export_space", make)
             except BaseException:
-                # The store's thread may still be at it.
+                # The store's thread may still be writing.
                 for out in outs:
                     out.stopped = True
                 raise
             return outs[0].kept(report)
 
     async def import_space(self, request: MemorySpaceImportRequest, *, tell: Tell = nobody) -> MemorySpaceImportReport:
-        """Take a space in from a file that is whole. Made again, it goes on where it stopped."""
+        """Import a space from a complete file. A repeated import continues where it stopped."""
         return await self._perform(
             Action.IMPORT_SPACE,
             "import_space",
@@ -90,7 +90,7 @@ class ExchangeOperations(Operations):
 
 
 class _Output:
-    """Where an export is written: beside its file until it is whole, or in memory up to a bound."""
+    """The output of an export: a temporary file that is renamed when complete, or a bounded buffer in memory."""
 
     def __init__(self, stream: BinaryIO, path: Path | None, most: int | None, beside: Path | None = None) -> None:
         self.stopped = False
@@ -109,7 +109,7 @@ class _Output:
         self._stream.write(line)
 
     def kept(self, report: MemorySpaceExportReport) -> MemorySpaceExportReport:
-        """The report with what was written; only now is there a file of that name."""
+        """Publish the output under its name, and return the report with its content or path."""
         if not report.accepted:
             return report
         if self._path is None or self._beside is None:
@@ -129,7 +129,7 @@ def _output(path: str | PathLike[str] | None, most: int) -> Iterator[_Output]:
     target = _path(path)
     try:
         _check_replaceable(target)
-        # Readable by nobody else: it may hold what is private.
+        # Readable by its owner only, because it may hold private content.
         handle, beside = tempfile.mkstemp(dir=target.resolve().parent, prefix=f".{target.name:.100}.")
     except OSError as error:
         problem = error.strerror
@@ -142,17 +142,17 @@ def _output(path: str | PathLike[str] | None, most: int) -> Iterator[_Output]:
 
 
 def _check_replaceable(target: Path) -> None:
-    """Only an earlier export is replaced: a store or a device that was named by mistake would be lost."""
+    """Refuse to replace anything but an earlier export, such as a store or device named by mistake."""
     if target.is_dir():
         raise InvalidInput("path", f"{target} is a directory; name a file in it")
     if not target.exists():
         return
     if not target.is_file():
-        raise InvalidInput("path", f"{target} is no file that can be replaced; name a new one")
-    with target.open("rb") as there:
-        first = there.readline(MAX_HEADER_BYTES)
+        raise InvalidInput("path", f"{target} is not a regular file; name a new one")
+    with target.open("rb") as stream:
+        first = stream.readline(MAX_HEADER_BYTES)
     if first and not is_header(first):
-        raise InvalidInput("path", f"{target} is there already, and is no exported space; name another")
+        raise InvalidInput("path", f"{target} exists and is not an exported space; name another file")
 
 
 def _lines(given: object, most: int) -> Callable[[], Iterator[bytes]]:
@@ -169,7 +169,7 @@ def _lines(given: object, most: int) -> Callable[[], Iterator[bytes]]:
     source = _path(request.path)
     try:
         if source.exists() and not source.is_file():
-            raise InvalidInput("path", f"{source} is no file; a space is read twice, so save it in one first")
+            raise InvalidInput("path", f"{source} is not a regular file; it is read twice, so save it to a file first")
         source.open("rb").close()
     except OSError as error:
         raise InvalidInput("path", f"{source} cannot be read: {error.strerror}") from None
@@ -186,7 +186,7 @@ def _split(stream: BinaryIO) -> Iterator[bytes]:
         yield line
 
 
-def _path(given: object) -> Path:
-    if not isinstance(given, str | PathLike) or not str(given).strip() or "\x00" in str(given):
+def _path(path: object) -> Path:
+    if not isinstance(path, str | PathLike) or not str(path).strip() or "\x00" in str(path):
         raise InvalidInput("path", "must be the path of a file")
-    return Path(given)
+    return Path(path)

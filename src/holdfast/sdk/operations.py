@@ -1,4 +1,4 @@
-"""What every group of the runtime's operations stands on: the way to the gate, and the conversation last committed."""
+"""Base of the runtime's operation groups: access to the gate, and the conversation committed last."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Operations:
-    """One runtime: a service, who is calling it, and what it was opened with."""
+    """One runtime: a service, its calling actor, and its governance."""
 
     def __init__(self, service: Service, actor: Actor, governance: Governance) -> None:
         self._service = service
@@ -24,17 +24,17 @@ class Operations:
         self._last: MemoryScope | None = None
 
     async def _perform(self, action: Action, capability: str, make: Callable[[Governance], Verb[T]]) -> T:
-        """Through the gate, if the runtime has this capability. What cannot be made is refused there, with its row."""
+        """Perform a verb if the runtime has this capability. An invalid request is refused and audited by the gate."""
 
-        def checked() -> Verb[T]:
+        def make_if_allowed() -> Verb[T]:
             self._governance.require(capability)
             return make(self._governance)
 
-        return await self._service.perform(self._actor, action, checked, space=self._governance.identity.space)
+        return await self._service.perform(self._actor, action, make_if_allowed, space=self._governance.identity.space)
 
     def _where(self, given: MemoryScope | None) -> MemoryScope:
-        """The conversation that is meant: the one given, else the one committed last. Called behind the gate."""
+        """The given conversation, else the one committed last. Called inside the gate."""
         found = given or self._last
         if found is None:
-            raise InvalidInput("scope", "is not given, and nothing was committed yet; say which conversation is meant")
+            raise InvalidInput("scope", "is missing, and nothing was committed yet; name the conversation")
         return found

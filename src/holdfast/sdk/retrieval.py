@@ -19,19 +19,19 @@ from holdfast.sdk.operations import Operations
 
 class RetrievalOperations(Operations):
     async def recall(self, request: MemoryRecallRequest) -> MemoryRecallReport:
-        """Memories for a query, and what was said about it in the conversation at hand."""
+        """Recall memories for a query, and matching messages of the current conversation."""
         return await self._perform(
             Action.RECALL, "recall", lambda governance: RecallForHost(governance, request, self._last)
         )
 
     async def project(self, request: MemoryProjectionRequest) -> MemoryProjectionReport:
-        """A bounded block of memory for a model, with the account of what is in it and what is not."""
+        """Build a bounded block of memory for a model, with an audit of what is included and what is not."""
         return await self._perform(
             Action.PROJECT, "project", lambda governance: Project(governance, request, self._last)
         )
 
     async def inspect(self, request: MemoryInspectionRequest) -> MemoryInspectionReport:
-        """How this memory is: what would be recalled, what there is and waits, what was deferred, what it can do."""
+        """Report the state of this memory: recall for a query, counts, pending work, deferred items, capabilities."""
         return await self._perform(
             Action.INSPECT, "inspect", lambda governance: Inspect(governance, request, self._last)
         )

@@ -1,4 +1,4 @@
-"""`MemoryRuntime`: the one owner of a memory, for hosts. Asynchronous, and a blocking face over the same methods."""
+"""`MemoryRuntime`: a host's runtime that owns one memory. Asynchronous, with a blocking facade."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from holdfast.settings import read_settings
 
 
 class AsyncMemoryRuntime(TranscriptOperations, RetrievalOperations, WritingOperations, ExchangeOperations):
-    """Every operation takes a request and answers a report, and leaves one operation row, however it ends."""
+    """Every operation takes a request, returns a report, and writes one operation row, also if it fails."""
 
     _closed = False
 
@@ -40,11 +40,11 @@ class AsyncMemoryRuntime(TranscriptOperations, RetrievalOperations, WritingOpera
         return self._service.loopless
 
     async def capabilities(self) -> Catalogue:
-        """What this runtime can do, and what keeps it from the rest."""
+        """List what this runtime can do, and why the rest is unavailable."""
         return await self._perform(Action.CAPABILITIES, "capabilities", ShowCapabilities)
 
     async def close(self, request: MemoryCloseRequest | None = None) -> MemoryCloseReport:
-        """Note the end, then close the store. Every later call is `StoreClosed`."""
+        """Record the end, then close the store. Every later call raises `StoreClosed`."""
         self._closed = True
         try:
             return await super().close(request)
@@ -62,7 +62,7 @@ class AsyncMemoryRuntime(TranscriptOperations, RetrievalOperations, WritingOpera
 
 
 class RuntimeOpening:
-    """What an asynchronous builder's `open` gives: await it, or enter it with `async with`."""
+    """The result of an asynchronous builder's `open`: await it, or use it with `async with`."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -75,14 +75,14 @@ class RuntimeOpening:
             raise InvalidInput(
                 "store", "is a server's address; a runtime opens a store: a path, :memory: or PostgreSQL"
             )
-        # What could never be used is refused before anything is opened.
+        # Refuse an unauthorized actor before anything is opened.
         authorize(plan.actor, Action.CAPABILITIES, plan.identity.scope)
         profile = profile_of(plan.profile)
         backend = checked_backend(profile, backend_of(location, plan.backend))
         settings = plan.settings or read_settings()
-        chosen = plan.model
-        named = (None, None, None) if chosen is None else (chosen.name, chosen.url, chosen.key)
-        curator = curator_of(settings, *named, max_chars=profile.budget.maintenance_chars)
+        model = plan.model
+        model_options = (None, None, None) if model is None else (model.name, model.url, model.key)
+        curator = curator_of(settings, *model_options, max_chars=profile.budget.maintenance_chars)
         governance = Governance(
             plan.identity, profile, catalogue(profile, plan.circumstances(model=curator is not None))
         )
@@ -119,7 +119,7 @@ class RuntimeOpening:
 
 
 class MemoryRuntime(Face[AsyncMemoryRuntime]):
-    """One runtime, for code that is not asynchronous. See `AsyncMemoryRuntime` for what each method does."""
+    """The blocking facade of a runtime. See `AsyncMemoryRuntime` for its methods."""
 
     @classmethod
     def builder(cls) -> MemoryRuntimeBuilder[MemoryRuntime]:
@@ -146,6 +146,6 @@ class MemoryRuntime(Face[AsyncMemoryRuntime]):
     import_space = blocking(AsyncMemoryRuntime.import_space)
 
     def close(self, request: MemoryCloseRequest | None = None) -> MemoryCloseReport | None:
-        """Note the end, then close the store. None if it was closed before."""
+        """Record the end, then close the store. Returns None if it was already closed."""
         report: MemoryCloseReport | None = self._end(request)
         return report

@@ -1,4 +1,4 @@
-"""Transcripts as the runtime offers them: committing, finalizing, replaying, their life, repair and export."""
+"""Transcript operations of a `MemoryRuntime`: commit, finalize, replay, lifecycle, repair and export."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ _EXPORT, _REPAIR, _LEDGER = MemoryTranscriptExportRequest(), MemoryTranscriptRep
 
 
 class TranscriptOperations(Operations):
-    """Operations that name no conversation mean the one that was committed last."""
+    """Operations on transcripts. Without a conversation they use the one committed last."""
 
     async def commit_transcript(self, request: MemoryTranscriptCommitRequest) -> MemoryTranscriptCommitReport:
-        """Commit one turn as it is. The same turn id again changes nothing; with other content it is a `Conflict`."""
+        """Commit one turn verbatim. Repeating a turn id changes nothing; with other content it raises `Conflict`."""
         report = await self._perform(
             Action.COMMIT_TRANSCRIPT,
             "commit_transcript",
@@ -58,7 +58,7 @@ class TranscriptOperations(Operations):
         mode_input: ModeInput = AT_LEISURE,
         pressure: str = Pressure.NORMAL,
     ) -> FinalizeReport:
-        """Commit what is new of a delivered turn, and queue learning from it in the same commit."""
+        """Commit the new part of a delivered turn, and queue learning from it in the same commit."""
         report = await self._perform(
             Action.FINALIZE_TURN,
             "finalize_turn_and_maintain",
@@ -74,7 +74,7 @@ class TranscriptOperations(Operations):
         return report
 
     async def replay_transcript(self, request: MemoryTranscriptReplayRequest) -> MemoryTranscriptReplayReport:
-        """A page of a conversation in one view."""
+        """Return a page of a conversation in one view."""
         return await self._perform(
             Action.REPLAY_TRANSCRIPT,
             "replay_transcript",
@@ -84,7 +84,7 @@ class TranscriptOperations(Operations):
         )
 
     async def export_transcript(self, request: MemoryTranscriptExportRequest = _EXPORT) -> MemoryTranscriptExportReport:
-        """A page of a conversation as it may leave, with citations."""
+        """Return a page of a conversation for export, with citations."""
         return await self._perform(
             Action.EXPORT_TRANSCRIPT,
             "export_transcript",
@@ -108,7 +108,7 @@ class TranscriptOperations(Operations):
         )
 
     async def repair_transcript(self, request: MemoryTranscriptRepairRequest = _REPAIR) -> MemoryTranscriptRepairReport:
-        """Look for what is broken between a conversation and what rests on it."""
+        """Report broken links between a conversation and its derived memories."""
         return await self._perform(
             Action.REPAIR_TRANSCRIPT,
             "repair_transcript",
@@ -118,7 +118,7 @@ class TranscriptOperations(Operations):
         )
 
     async def replay(self, request: MemoryReplayRequest = _LEDGER) -> MemoryReplayReport:
-        """The ledger of a chat's last turns, without a word of what was said."""
+        """List a chat's last turns as a ledger, without their texts."""
         return await self._perform(
             Action.REPLAY,
             "replay",

@@ -1,4 +1,4 @@
-"""Writing memory, having it maintained, recovering and closing it."""
+"""Write, maintain, recover and close operations of a `MemoryRuntime`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from holdfast.sdk.operations import Operations
 
 class WritingOperations(Operations):
     async def write(self, request: MemoryWriteRequest) -> MemoryWriteReport:
-        """Have candidates governed: each is accepted, deferred or rejected, with a reason."""
+        """Judge candidates: each is accepted, deferred or rejected, with a reason."""
         return await self._perform(
             Action.WRITE,
             "write",
@@ -31,31 +31,33 @@ class WritingOperations(Operations):
         )
 
     async def maintain(self, request: MemoryMaintainRequest | None = None) -> MemoryMaintainReport:
-        """Have a model learn from a committed turn. Without a model the report says so; nothing is raised."""
-        asked = MemoryMaintainRequest() if request is None else request
+        """Let a model learn from a committed turn. Without a model the report says so; nothing is raised."""
+        options = MemoryMaintainRequest() if request is None else request
 
         def make() -> Maintain:
-            # That it is not configured is told in the report.
+            # The report itself says if it is not configured.
             if self._governance.catalogue["maintain"].reason is not Gate.CONFIGURED:
                 self._governance.require("maintain")
-            return Maintain.of(self._governance, asked, self._where(checked_kind(asked, MemoryMaintainRequest).scope))
+            return Maintain.of(
+                self._governance, options, self._where(checked_kind(options, MemoryMaintainRequest).scope)
+            )
 
         return await self._service.perform(self._actor, Action.MAINTAIN, make, space=self._governance.identity.space)
 
     async def recover(self, request: MemoryRecoverRequest | None = None) -> MemoryRecoverReport:
-        """Finish the background work that is due, also what a process that was lost left behind."""
-        asked = MemoryRecoverRequest() if request is None else request
+        """Finish the due background jobs, including those of lost processes."""
+        options = MemoryRecoverRequest() if request is None else request
         return await self._perform(
             Action.RECOVER,
             "recover",
-            lambda governance: Recover.of(governance, checked_kind(asked, MemoryRecoverRequest)),
+            lambda governance: Recover.of(governance, checked_kind(options, MemoryRecoverRequest)),
         )
 
     async def close(self, request: MemoryCloseRequest | None = None) -> MemoryCloseReport:
-        """Note the end, then close the store. Every later call is `StoreClosed`."""
-        asked = MemoryCloseRequest() if request is None else request
+        """Record the end, then close the store. Every later call raises `StoreClosed`."""
+        options = MemoryCloseRequest() if request is None else request
         report = await self._perform(
-            Action.CLOSE, "close", lambda governance: Close.of(governance, checked_kind(asked, MemoryCloseRequest))
+            Action.CLOSE, "close", lambda governance: Close.of(governance, checked_kind(options, MemoryCloseRequest))
         )
         await self._service.close()
         return report

@@ -1,9 +1,9 @@
-"""What a text is made of, for search: terms, flags, and the pieces that are embedded.
+"""Text analysis for search: terms, flags, and the pieces to embed.
 
-Terms follow the word, never the language of the text around it, so that a query and a record always agree: words are
-folded (case, compatibility forms, Latin accents) and stemmed by the rules of their script's most common language;
-scripts without spaces become single characters and pairs; names of code give the whole and its parts. Takes any
-Unicode, in time linear in its length.
+Terms depend on the word, never on the language of the text around it, so that a query and a record always agree: words
+are folded (case, compatibility forms, Latin accents) and stemmed by the rules of their script's most common language;
+scripts without spaces become single characters and bigrams; code identifiers give the whole and its parts. Accepts any
+Unicode, in linear time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MARKS = (
 _LETTER = rf"[\w{_MARKS}]"
 _ASCII_WORD = re.compile(r"\w+(?:[.']\w+)*", re.ASCII)
 _WORD = re.compile(rf"{_LETTER}+(?:[.'’]{_LETTER}+)*")
-# Han, kana, Hangul, Thai, Lao, Myanmar, Khmer: no spaces between words, or words too long to match as they are.
+# Han, kana, Hangul, Thai, Lao, Myanmar, Khmer: no spaces between words, or words too long to match as a whole.
 _SPACELESS_CLASS = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 )
@@ -60,7 +60,7 @@ _EXCLAMATION_WORDS = 4
 
 @lru_cache(maxsize=_CACHED_WORDS)
 def term_hash(term: str) -> int:
-    """The stable 64-bit number that a term is stored as."""
+    """The stable 64-bit hash under which a term is stored."""
     return int.from_bytes(blake2b(term.encode(), digest_size=8).digest(), "little")
 
 
@@ -70,7 +70,7 @@ class TextAnalyzer:
     def __init__(self) -> None:
         self._english = Stemmer.Stemmer("english")
         self._russian = Stemmer.Stemmer("russian")
-        # A stemmer works on the word inside itself: a second thread would stem half of one word and half of another.
+        # A stemmer has internal state: two threads would mix their words.
         self._stemming = threading.Lock()
         self._known: dict[str, tuple[int, ...]] = {}
 
@@ -89,18 +89,18 @@ class TextAnalyzer:
         return Analysis(pack_terms(counts), sum(counts.values()), flags, pieces)
 
     def terms_of(self, word: str) -> tuple[int, ...]:
-        """The terms that one word gives; several for a name of code or a script without spaces."""
-        known = self._known.get(word)
-        if known is None:
-            known = tuple(term_hash(term) for term in self._split(word))
+        """The terms of one word; several for a code identifier or a script without spaces."""
+        terms = self._known.get(word)
+        if terms is None:
+            terms = tuple(term_hash(term) for term in self._split(word))
             if len(self._known) >= _CACHED_WORDS:
                 self._known.clear()
             if len(word) <= MAX_WORD_CHARS:
-                self._known[word] = known
-        return known
+                self._known[word] = terms
+        return terms
 
     def sought_terms_of(self, word: str) -> tuple[int, ...]:
-        """The same for a word of a query: pairs of characters say enough, where there are any."""
+        """The terms of a query word: in scripts without spaces only bigrams, if there are any."""
         if word.isascii() or not _SPACELESS.search(word):
             return self.terms_of(word)
         terms = []
@@ -122,7 +122,7 @@ class TextAnalyzer:
             yield from self._parts(word)
 
     def _parts(self, word: str) -> Iterator[str]:
-        """Of `os.path`, `snake_case`, `camelCase` or `Anna's`: the whole, if it is a name, and its parts."""
+        """Split `os.path`, `snake_case`, `camelCase` or `Anna's`: the whole, if it is an identifier, and its parts."""
         if _APOSTROPHE.search(word):
             for part in _without_clitics(_APOSTROPHE.split(word)):
                 yield from self._split(part)
@@ -149,14 +149,14 @@ class TextAnalyzer:
 
 
 def split_words(text: str) -> list[str]:
-    """The words as they are written, in order."""
+    """Split into words as written, in order."""
     if text.isascii():
         return _ASCII_WORD.findall(text)
     return _WORD.findall(unicodedata.normalize("NFKC", text))
 
 
 def is_spaceless(text: str) -> bool:
-    """Whether it is written, for the most part, in a script without spaces between words."""
+    """True if most letters belong to a script without spaces between words."""
     return not text.isascii() and 2 * len(_SPACELESS.findall(text)) > sum(map(str.isalpha, text))
 
 
@@ -165,11 +165,11 @@ def _pairs(run: str) -> Iterator[str]:
 
 
 def _without_clitics(parts: list[str]) -> list[str]:
-    """`Anna's` is about Anna, `l'homme` about the man; `O'Brien` keeps both parts."""
-    kept = [part for part in parts[:-1] if part and part.casefold() not in CLITICS_BEFORE]
-    if parts[-1] and (not kept or parts[-1].casefold() not in CLITICS_AFTER):
-        kept.append(parts[-1])
-    return kept
+    """Drop clitics: `Anna's` becomes Anna, `l'homme` homme; `O'Brien` keeps both parts."""
+    left = [part for part in parts[:-1] if part and part.casefold() not in CLITICS_BEFORE]
+    if parts[-1] and (not left or parts[-1].casefold() not in CLITICS_AFTER):
+        left.append(parts[-1])
+    return left
 
 
 def _flags(text: str, words: Iterable[str]) -> Flag:
@@ -190,7 +190,7 @@ def _flags(text: str, words: Iterable[str]) -> Flag:
 
 
 def _only_asks(text: str) -> bool:
-    """Whether there is nothing but questions, and perhaps an exclamation ("Wow, great!")."""
+    """True if the text contains only questions, and perhaps an exclamation ("Wow, great!")."""
     start, stated = 0, 0
     for end in _SENTENCE_END.finditer(text):
         if end.group()[0] not in _QUESTION_MARKS:
@@ -204,7 +204,7 @@ def _weight_of(sentence: str) -> int:
 
 
 def cut(text: str) -> Iterator[str]:
-    """Pieces of at most `PIECE_CHARS`, cut where a line or sentence ends if one does, else where a word does."""
+    """Split into pieces of at most `PIECE_CHARS`, at the end of a line or sentence if possible, else of a word."""
     start, last = 0, 0
     for end in (*(match.end() for match in _BOUNDARY.finditer(text)), len(text)):
         while end - start > PIECE_CHARS:

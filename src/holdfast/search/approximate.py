@@ -1,13 +1,13 @@
-"""Searching a large partition without looking at every vector.
+"""Approximate search of a large partition, without reading every vector.
 
-Words and hints are computed for every row, as ever: they cost little. Vectors are looked at for a pool of rows alone:
-the nearest that the index finds with their neighbours, those that words and hints promise most of, and the nearest of
-what was written since the index was built. The best of the pool are then measured in full, with their windows. Whatever
-an exact search would put first is, with few exceptions, among these.
+Word scores and hints are cheap and are computed for every row. Vectors are read only for a pool of rows: the nearest
+that the index finds, with their neighbours; those with the best word and hint scores; and the nearest among rows newer
+than the index. The best of the pool are then scored exactly, with their windows. With few exceptions, they include the
+top results of an exact search.
 
-The values are those of the exact search, but for what only the whole could tell. The least values, by which parts are
-scaled, are those of the farthest rows that the index finds; what is nearest in a conversation of which only some rows
-were looked at is taken to be what is usual in a sample.
+Values equal those of the exact search, except two that need all rows. The minima, by which parts are scaled, are those
+of the farthest rows that the index finds. The nearest value of a conversation of which only some rows were read is at
+least the usual one of a sample.
 """
 
 from __future__ import annotations
@@ -39,29 +39,28 @@ from holdfast.search.vectors import Vectors, block_vectors, cosines_of, selected
 from holdfast.search.view import PartitionView
 
 _SESSION_AT = PARTS.index(Part.SESSION_VECTOR)
-# For ten results of fifty thousand rows: how many rows words and hints may bring into the pool, how many of it are
-# measured in full, and how many of the nearest there must be of a kind that words and hints favour.
+# For ten results of fifty thousand rows: the rows that words and hints bring into the pool, the rows that are scored
+# exactly, and the minimum of nearest rows among equal best scores of words and hints.
 _PROMISING, _SHORTLIST, _OF_A_KIND = 200, 120, 30
-_MORE = 4  # times as many are taken where they promise the same
+_MORE = 4  # factor for rows with equal scores
 _RESULTS, _ROWS = 10, 50_000
 _STRIDE, _DEEPEST = 16, 8_000
-# Where filters leave so few candidates, or so small a share, every vector of theirs is looked at.
+# If filters leave at most this number or share of candidates, all their vectors are read.
 _FEW, _SHARE = 4_000, 20
-# For the least and the greatest values: so many rows, and conversations with about so many rows.
+# For the minima and maxima: the number of rows, and the approximate rows of sampled conversations.
 _FARTHEST, _FAR_DEPTH, _SAMPLE, _GREATEST = 24, 300, 1_000, 3 * LEADERS
-# What is nearest in a conversation, usually and at least, if nothing stands for more than was looked at.
+# Mean and minimum of the nearest values of conversations if there is nothing to estimate.
 _NOTHING_TO_GUESS = (-1.0, 2.0)
-# The usual cosine between neighbours: only for an estimate of which windows are worth measuring.
+# Typical cosine between neighbours; only used to choose the windows to score exactly.
 _LIKENESS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one partition brings to a search: rows of its view, and a row of raw values per part.
+    """The candidates of one partition: rows of its view, and a row of raw values per part.
 
-    `low` and `high` are the bounds of each part over all `candidates`, also over those that were not looked at;
-    `embedded` are the rows that have a vector to compare, and `apart` says how far each has nothing to do with its
-    neighbours.
+    `low` and `high` are the bounds of each part over all `candidates`, including those that were not read; `embedded`
+    marks rows with a comparable vector; `apart` is each row's dissimilarity to its neighbours.
     """
 
     rows: IntArray
@@ -86,7 +85,7 @@ def exact(seen: Seen, wanted: IntArray, query: Understood, vector: FloatArray | 
 
 
 class Pool:
-    """One approximate search in one partition, for so many results."""
+    """One approximate search in one partition, for a number of results."""
 
     def __init__(
         self, seen: Seen, wanted: IntArray, query: Understood, vector: FloatArray, nearest: Nearest, results: int
@@ -95,10 +94,10 @@ class Pool:
         self._wanted = wanted
         self._vector = vector
         self._nearest = nearest
-        # The more there is, the more comes between: but far less than in proportion.
+        # A larger partition needs a larger pool, but far less than in proportion.
         self._growth = max(seen.view.size / _ROWS, 1.0) ** (1 / 3)
         self._times = max(results / _RESULTS, 1.0) * self._growth
-        # First of all: a server looks for them while words and hints are computed here.
+        # Asked first: a server searches while words and hints are computed here.
         self._farthest = nearest.ask(-vector, _FARTHEST, int(_FAR_DEPTH * self._growth))
         self._values = signals(seen, query, None)
         self._size = seen.view.size
@@ -106,7 +105,7 @@ class Pool:
         self._among[wanted] = True
 
     def found(self, weigh: Callable[[float], FloatArray], also: IntArray) -> Found:
-        """`weigh` gives the weights for the best match of words. The rows `also` are looked at in any case."""
+        """Select and score candidates. `weigh` maps the best word score to weights. `also` are always included."""
         best_words = float(self._values[WORDS_AT].max())
         weights = weigh(best_words)
         low, high = self._bounds()
@@ -119,17 +118,17 @@ class Pool:
         near, edges = self._visible(nearest()), self._visible(self._farthest())
         edges = edges[self._among[edges]]
         pool = self._wanted if few else self._pool(promising, near[self._among[near]])
-        # What is near and not wanted still tells what its conversation holds.
+        # Near rows that are not candidates still count for their conversation.
         looked = _Looked(self._seen, self._nearest, self._vector, self._rows(pool, near, edges, also))
         rows = pool
         if not few:
             rough = looked.roughly(pool, usual)
             estimate = promise[pool] + _estimate(rough, weights[MEANING_AT])
             greatest = [pool[_largest(values, _GREATEST)] for values in rough]
-            # Who leads by meaning or by words alone is upheld, whatever else speaks for it.
+            # The leaders by meaning alone and by words alone must be scored: their context scores are floored later.
             best = pool[_largest(estimate, int(_SHORTLIST * self._times))]
             rows = self._rows(best, greatest[0], self._leading_by_words(), also)
-            # The greatest values, by which parts are scaled, may be those of rows that nothing else speaks for.
+            # The maxima, by which parts are scaled, may belong to rows with otherwise low scores.
             edges = self._rows(edges, *greatest)
         looked.look_around(self._rows(rows, edges))
         raw = self._values[:, rows]
@@ -141,7 +140,7 @@ class Pool:
         return Found(rows, raw, low, high, len(self._wanted), best_words, looked.embedded(rows), apart_here)
 
     def _rows(self, *some: IntArray) -> IntArray:
-        """All of them, each once, in order."""
+        """The union of rows, in order."""
         chosen = np.zeros(self._size, bool)
         for rows in some:
             chosen[rows] = True
@@ -152,7 +151,7 @@ class Pool:
         return values.min(axis=1), values.max(axis=1)
 
     def _promise(self, weights: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Per row, what words and hints add to its score, up to a constant."""
+        """Per row, the share of words and hints in its score, up to a constant."""
         spread = high - low
         scale = np.divide(weights, spread, out=np.zeros_like(spread), where=spread > 1e-9)
         used = np.flatnonzero(scale)
@@ -160,7 +159,7 @@ class Pool:
         return promise
 
     def _promising(self, promise: FloatArray) -> tuple[IntArray, int]:
-        """The rows that words and hints promise most of, and how many of the nearest are to be looked at with them."""
+        """The rows with the best scores of words and hints, and the number of nearest rows to read with them."""
         best, kind = _most_promising(promise[self._wanted], int(_PROMISING * self._times))
         depth = NEAREST_DEPTH * self._times * self._size / len(self._wanted)
         if kind:
@@ -179,12 +178,12 @@ class Pool:
         return self._rows(promising, near, around[self._among[around]], self._tail(len(near)))
 
     def _visible(self, numbers: IntArray) -> IntArray:
-        """Their rows; not all of them need to be wanted."""
+        """The visible rows of these records; they need not be candidates."""
         rows = self._seen.view.rows_of(numbers)
         return rows[self._seen.visible[rows]]
 
     def _tail(self, most: int) -> IntArray:
-        """The nearest of what the index does not hold."""
+        """The nearest rows that the index does not contain."""
         vectors = self._seen.view.vectors
         there = self._among & (vectors.whole >= 0)
         rows = np.flatnonzero(there)
@@ -194,7 +193,7 @@ class Pool:
         return rows[_largest(own[rows], most)]
 
     def _sessions(self) -> tuple[float, float]:
-        """What is nearest in a conversation: usually, and in the farthest one."""
+        """The best cosine of a conversation: its mean and its minimum over conversations, from a sample."""
         if not self._seen.sight.session_count:
             return _NOTHING_TO_GUESS
         view = self._seen.view
@@ -205,7 +204,7 @@ class Pool:
         return sample.sessions(self._seen, self._vector)
 
     def _mean(self) -> FloatArray:
-        """Of the sample's vectors, as an exact search has it."""
+        """The mean of the sample's vectors, as in an exact search."""
         view, sight = self._seen.view, self._seen.sight
         mean: FloatArray | None = view.samples.get(sight)
         if mean is None:
@@ -215,16 +214,16 @@ class Pool:
 
 
 def _largest(values: FloatArray, most: int) -> IntArray:
-    """The places of the largest, in no order."""
+    """Indices of the largest values, unordered."""
     return np.arange(len(values)) if len(values) <= most else np.argpartition(values, len(values) - most)[-most:]
 
 
 def _most_promising(promise: FloatArray, most: int) -> tuple[IntArray, int]:
-    """About as many rows as are wanted; and if very many more promise as much as the last of them, how many do.
+    """About `most` best rows; and the number of rows at least as good as the last, if they are very many, else 0.
 
-    Then it is the vectors that tell those apart, and enough of the nearest must be of that kind.
+    Then only vectors distinguish those rows, so enough of the nearest must be among them.
     """
-    # Found by a part of them: to select among very many equal values takes long.
+    # The threshold comes from a subset: selecting among very many equal values is slow.
     some = np.sort(promise[::_STRIDE])
     least = some[-min(most // _STRIDE, len(some))]
     best = np.flatnonzero(promise >= least)
@@ -234,7 +233,7 @@ def _most_promising(promise: FloatArray, most: int) -> tuple[IntArray, int]:
 
 
 def _estimate(meaning: FloatArray, weights: FloatArray) -> FloatArray:
-    """About what meaning adds to a score, up to a constant."""
+    """Estimate the share of meaning in a score, up to a constant."""
     spread = np.ptp(meaning, axis=1)
     scale = np.divide(weights, spread, out=np.zeros_like(spread), where=spread > 1e-9)
     estimate: FloatArray = np.einsum("i,ij->j", scale, meaning)
@@ -243,7 +242,7 @@ def _estimate(meaning: FloatArray, weights: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """Some conversations of a view with all their rows, in their order, and the vectors."""
+    """A random sample of a view's conversations: all their rows, grouped by conversation, and the vectors."""
 
     rows: IntArray
     first: IntArray
@@ -270,25 +269,25 @@ class _Sample:
         best = best[best > -1]
         if len(best) < 2:
             return _NOTHING_TO_GUESS
-        # Of all conversations, the farthest lies farther out than that of a sample: about half as far as it would if
-        # they were spread like a bell.
+        # The minimum over all conversations is below that of the sample: by about half of what a normal distribution
+        # predicts.
         further = _far_out(seen.sight.session_count) - _far_out(len(best))
         return float(best.mean()), float(best.min() - best.std() * max(further, 0) / 2)
 
 
 def _far_out(count: int) -> float:
-    """By how many standard deviations the least of so many usually lies below their mean."""
+    """Expected distance of the minimum of `count` normal values below their mean, in standard deviations."""
     return NormalDist().inv_cdf(1 - 0.56 / max(count, 2))
 
 
 class _Looked:
-    """Rows whose vectors were looked at: whole texts, and their cosines with the query."""
+    """Rows whose vectors were read: vectors of whole texts, and their cosines with the query."""
 
     def __init__(self, seen: Seen, nearest: Nearest, query: FloatArray, rows: IntArray) -> None:
         self._seen = seen
         self._nearest = nearest
         self._query = query
-        # The last place stands for a row that was not looked at.
+        # The last place is for rows that were not read.
         self._place = np.full(seen.view.size + 1, -1, np.int64)
         self._vectors = np.zeros((1, len(query)), np.float32)
         self._whole = self._own = np.zeros(1, np.float32)
@@ -297,7 +296,7 @@ class _Looked:
         self.look_at(rows)
 
     def look_at(self, rows: IntArray) -> None:
-        """Also at these, as far as that was not done before."""
+        """Read the vectors of these rows, unless already read."""
         rows = rows[self._place[rows] < 0]
         known = len(self._whole) - 1
         self._place[rows] = known + np.arange(len(rows))
@@ -317,7 +316,7 @@ class _Looked:
         self._there = np.concatenate((self._there[:-1], there, self._there[-1:]))
 
     def _read(self, rows: IntArray) -> Iterator[tuple[IntArray, Vectors]]:
-        """The vectors of rows that are here, and of those that the index holds, with their places among the rows."""
+        """Vectors from the view, then from the index, each with their positions in `rows`."""
         view = self._seen.view
         here = view.vectors.whole[rows] >= 0
         if here.any():
@@ -329,13 +328,13 @@ class _Looked:
                 yield np.flatnonzero(~here), some
 
     def look_around(self, rows: IntArray) -> None:
-        """Also at those before and after these."""
+        """Read the vectors of these rows and of their neighbours."""
         links = self._seen.links
         around = np.unique(np.concatenate((rows, links.previous[rows], links.following[rows])))
         self.look_at(around[around >= 0])
 
     def roughly(self, rows: IntArray, usual: float) -> FloatArray:
-        """About what `measured` would say, from what was looked at so far."""
+        """Estimate the exact values from the vectors read so far."""
         links, at = self._seen.links, self._place[rows]
         before, after = self._place[links.previous[rows]], self._place[links.following[rows]]
         own = self._own[at]
@@ -345,7 +344,7 @@ class _Looked:
         return np.stack((own, windows, self._in_session(rows, at, usual)))
 
     def measured(self, rows: IntArray, usual: float) -> FloatArray:
-        """Of each row: its own text, its window, and what is nearest in its conversation, at least what is usual."""
+        """Per row, the cosines of its text, of its window, and of the nearest in its conversation, at least `usual`."""
         links, at = self._seen.links, self._place[rows]
         before, after = self._place[links.previous[rows]], self._place[links.following[rows]]
         own, previous, following = (self._vectors[places] for places in (at, before, after))
@@ -355,12 +354,12 @@ class _Looked:
         return np.stack((self._own[at], windows * self._there[at], self._in_session(rows, at, usual)))
 
     def mean(self) -> FloatArray:
-        """Of all vectors that were looked at."""
+        """The mean of all vectors that were read."""
         mean: FloatArray = self._vectors[self._there].mean(axis=0) if self._there.any() else self._vectors[-1]
         return mean
 
     def apart(self, rows: IntArray, mean: FloatArray) -> FloatArray:
-        """How far each row has nothing to do with its neighbours."""
+        """Each row's dissimilarity to its neighbours."""
         links, at = self._seen.links, self._place[rows]
         before, after = self._place[links.previous[rows]], self._place[links.following[rows]]
         own, previous, following = (self._vectors[places] for places in (at, before, after))

@@ -1,4 +1,4 @@
-"""All that a search could find, in an order of time instead of by rank."""
+"""Lists all candidates of a search by time instead of by rank."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.search.seen import Seen, rows_wanted
 
 
 def browsed(parts: Iterable[Seen], wanted: Wanted, order: Order) -> IntArray:
-    """The records' numbers, oldest first; those of one moment in the order in which they were stored."""
+    """Record numbers, oldest first; records of the same time in the order in which they were stored."""
     numbers, moments = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for seen in parts:
         rows, columns = rows_wanted(seen, wanted), seen.view.columns

@@ -1,9 +1,8 @@
-"""The views that are kept between searches: the newest of each partition, the least used dropped first.
+"""LRU cache of partition views between searches.
 
-What a caller gets is exactly what its reader sees: never rows that were committed after the reader's snapshot. Several
-threads may ask at once; a partition is refreshed by one of them at a time, and the views before it, which share most of
-its memory, are kept for readers whose snapshot is a little older. A view larger than the whole cache is used and not
-kept.
+Snapshot isolation: a caller gets exactly what its reader sees, never rows committed after the reader's snapshot.
+Thread-safe; one thread at a time refreshes a partition. Its previous views, which share most of the memory, are cached
+for readers with slightly older snapshots. A view larger than the whole cache is used but not cached.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from holdfast.search.vectors import outgrown
 from holdfast.search.view import PartitionView
 
 Key = tuple[Partition, str]
-# How many views of a partition are kept, the newest first.
+# Cached views per partition, the newest first.
 _RECENT = 3
-# What a view is said to lean on if its index holds every vector, whenever it was written.
+# The `covered` value of a view whose index always contains every vector.
 _ALWAYS = 2**62
 
 
@@ -33,9 +32,9 @@ class _Slot:
         return next((view for view in self.views if (view.change, view.covered) == (change, covered)), None)
 
     def put(self, view: PartitionView) -> None:
-        # Views that lean on another index share no vectors with this one.
-        kept = [older for older in self.views if older.covered == view.covered]
-        self.views = (view, *kept[: _RECENT - 1])
+        # Views based on another index share no vectors with this one.
+        older_views = [each for each in self.views if each.covered == view.covered]
+        self.views = (view, *older_views[: _RECENT - 1])
 
 
 class ViewCache:
@@ -47,13 +46,13 @@ class ViewCache:
 
     @property
     def bytes(self) -> int:
-        """What the kept views hold; never more than was allowed, but for the moment of a refresh."""
+        """Bytes of the cached views; above the limit only briefly, during a refresh."""
         return self._held
 
     def view(
         self, reader: Reader, partition: Partition, embedder: str, nearest: Nearest | None = None
     ) -> PartitionView:
-        """The partition as this reader sees it, with the vectors of that embedder that `nearest` does not hold."""
+        """The partition as this reader sees it, with the embedder's vectors that `nearest` does not contain."""
         change = reader.change_of(partition)
         covered = _covered(nearest)
         key = (partition, embedder)
@@ -70,12 +69,12 @@ class ViewCache:
                     slot.put(view)
                     self._count(key, slot, view)
         if view is None:
-            # Somebody with a newer snapshot refreshed it: its rows are not all ours to see.
+            # A reader with a newer snapshot refreshed it: this reader must not see all of its rows.
             return _extended(PartitionView.empty(covered), reader, partition, embedder)
         return view
 
     def known_size(self, partition: Partition, embedder: str) -> int | None:
-        """How many rows the newest view of the partition has; None if there is none."""
+        """Number of rows of the partition's newest view; None if none is cached."""
         with self._lock:
             slot = self._slots.get((partition, embedder))
         return slot.views[0].size if slot is not None and slot.views else None
@@ -97,7 +96,7 @@ class ViewCache:
                 self._held -= slot.counted
 
     def _count(self, key: Key, slot: _Slot, view: PartitionView) -> None:
-        """Note the new size, and drop what was not used for longest until all fits; this one last."""
+        """Record the new size, and evict the least recently used until all fits; this one last."""
         with self._lock:
             if self._slots.get(key) is not slot:
                 return
@@ -116,7 +115,7 @@ def _covered(nearest: Nearest | None) -> int:
 
 
 def _start(slot: _Slot, covered: int) -> PartitionView:
-    """What the next view grows from. One that leans on an index cannot become one that has every vector itself."""
+    """The view to extend. A view based on an index cannot become one that contains every vector."""
     if not slot.views or covered < slot.views[0].covered:
         return PartitionView.empty(covered)
     newest = slot.views[0]

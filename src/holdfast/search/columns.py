@@ -1,6 +1,6 @@
-"""The columns of a partition's records in memory, and the values behind their codes.
+"""The columns of a partition's records in memory, and the dictionaries of their codes.
 
-Columns grow at their end and are shared by the views of a partition, of which each sees its own length.
+Columns are append-only and shared by the views of a partition; each view sees its own length.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ MESSAGE = 0
 
 
 class Growing:
-    """An array that grows at its end. Who holds its first n rows never sees what came later."""
+    """An append-only array. A holder of its first n rows never sees later rows."""
 
     def __init__(self, data: NDArray[np.generic], used: int) -> None:
         self._data = data
         self._used = used
 
     def appended(self, seen: int, values: NDArray[np.generic]) -> tuple[Growing, NDArray[np.generic]]:
-        """The first `seen` rows followed by `values`, in place if nobody else has appended after them."""
+        """Append `values` after the first `seen` rows; in place if nothing else was appended there."""
         size = seen + len(values)
         if seen == self._used and size <= len(self._data) and self._data.dtype == values.dtype:
             self._data[seen:size] = values
             self._used = size
             return self, self._data[:size]
         if seen == 0:
-            return Growing(values, size), values  # a first load is exact, and taken as it is
-        # A growing one gets room for as much again, up to a quarter of what is there.
+            return Growing(values, size), values  # a first load has the exact size and is used without a copy
+        # Reserve a quarter more, at least 64 rows.
         data = np.empty((size + max(64, size // 4), *values.shape[1:]), values.dtype)
         data[:seen] = self._data[:seen]
         data[seen:size] = values
@@ -54,7 +54,7 @@ class Growing:
 
 
 class Recent(Generic[K, V]):
-    """The last few things that were worked out, by what they depend on. Several threads may use it."""
+    """A small thread-safe LRU cache."""
 
     def __init__(self, room: int = 2) -> None:
         self._room = room
@@ -65,7 +65,7 @@ class Recent(Generic[K, V]):
         with self._lock:
             value = self._kept.pop(key, None)
             if value is not None:
-                self._kept[key] = value  # the newest comes last
+                self._kept[key] = value  # the most recently used comes last
             return value
 
     def put(self, key: K, value: V) -> None:
@@ -77,7 +77,7 @@ class Recent(Generic[K, V]):
 
 
 class Codes:
-    """Values to small numbers, in the order of their first use. Only ever grows; -1 stands for None."""
+    """Maps values to codes in the order of first use. Append-only; None is -1."""
 
     def __init__(self) -> None:
         self._codes: dict[object, int] = {None: -1}
@@ -92,13 +92,13 @@ class Codes:
         return np.fromiter((codes[value] for value in values), np.int32, len(values))
 
     def find(self, value: str) -> int:
-        """Its code, or -2, which no row has."""
+        """The value's code, or -2, which no row has."""
         return self._codes.get(value, -2)
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """One value per row. Moments that are not given are ALWAYS (since) or NEVER (until)."""
+    """One value per row. Missing times are ALWAYS (start) or NEVER (end)."""
 
     number: IntArray
     kind: NDArray[np.int8]
@@ -131,7 +131,7 @@ COLUMN_NAMES = tuple(field.name for field in fields(Columns))
 
 
 class Names:
-    """The values behind the codes of a partition's columns. Shared by its views, and only ever grows."""
+    """The dictionaries of a partition's encoded columns. Append-only, shared by its views."""
 
     def __init__(self) -> None:
         self.planes, self.statuses, self.senders, self.roles, self.sources = (Codes() for _ in range(5))
@@ -148,7 +148,7 @@ class Names:
         return np.fromiter((self._scope_codes[scope_id] for scope_id in ids), np.int32, len(ids))
 
     def covered_by(self, scope: Scope) -> BoolArray:
-        """Per code of a scope, whether the given one covers it. Scopes only come to it: what is known is kept."""
+        """Per scope code, True if `scope` covers it. Cached and extended: scopes are append-only."""
         known = self._covered.get(scope)
         if known is None or len(known) < len(self.scopes):
             done = 0 if known is None else len(known)
@@ -166,7 +166,7 @@ class Names:
         return len(self._conversation_codes) - 1
 
     def columns(self, values: IndexRow, scopes: Mapping[int, Scope]) -> Columns:
-        """Of rows whose columns stand in the places of their values."""
+        """Encode rows. `values` has a whole column in place of each value."""
         return Columns(
             number=np.array(values.number, np.int64),
             kind=np.array(values.kind, np.int8),
@@ -190,5 +190,5 @@ class Names:
 
 
 def _moments(values: object, missing: int) -> IntArray:
-    given: Sequence[int | None] = values  # type: ignore[assignment]
-    return np.fromiter((missing if value is None else value for value in given), np.int64, len(given))
+    moments: Sequence[int | None] = values  # type: ignore[assignment]
+    return np.fromiter((missing if value is None else value for value in moments), np.int64, len(moments))

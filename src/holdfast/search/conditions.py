@@ -1,4 +1,4 @@
-"""A condition as a mask over the rows of a view."""
+"""Evaluates a condition to a mask over the rows of a view."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _ORDER: dict[Op, Callable[[IntArray, int], BoolArray]] = {
 
 
 def met(view: PartitionView, condition: Condition) -> BoolArray:
-    """The rows that meet it."""
+    """The mask of rows that meet the condition."""
     return _Masks(view).of(condition)
 
 
 class _Masks:
-    """Each mask is a new array, which whoever asked for it may write to."""
+    """Each mask is a new array that the caller may modify."""
 
     def __init__(self, view: PartitionView) -> None:
         self._view = view
@@ -55,7 +55,7 @@ class _Masks:
                 return ~among if op is Op.NE else among
 
     def _among(self, compare: Compare) -> BoolArray:
-        """The rows whose value is one of those."""
+        """The rows whose value is one of `compare.values`."""
         columns, names = self._view.columns, self._view.names
         if compare.field in _SCOPE_FIELDS:
             return self._scoped(compare)
@@ -73,8 +73,8 @@ class _Masks:
         chosen = np.zeros(len(self._view.names.scopes), bool)
         for value in compare.values:
             chosen[codes.get(str(value), [])] = True
-        found: BoolArray = chosen[self._view.columns.scope]
-        return found
+        mask: BoolArray = chosen[self._view.columns.scope]
+        return mask
 
     def _for_model(self, condition: ForModel) -> BoolArray:
         columns, names = self._view.columns, self._view.names
@@ -83,16 +83,16 @@ class _Masks:
         lasting = np.fromiter(map(condition.is_lasting, scopes), bool, len(scopes))
         private = np.isin(columns.plane, [names.planes.find(plane) for plane in GUARDED_PLANES])
         said = columns.kind == MESSAGE
-        found: BoolArray = np.where(said, at_hand[columns.scope] & ~private, (at_hand | lasting)[columns.scope])
-        return found
+        mask: BoolArray = np.where(said, at_hand[columns.scope] & ~private, (at_hand | lasting)[columns.scope])
+        return mask
 
     def _scope_codes(self, field: Field) -> dict[str | None, list[int]]:
-        """By its value in that field, the codes of the scopes that have it."""
+        """The codes of scopes, by their value in that field."""
         if field not in self._scopes:
-            found: dict[str | None, list[int]] = defaultdict(list)
+            codes: dict[str | None, list[int]] = defaultdict(list)
             for code, scope in enumerate(self._view.names.scopes):
-                found[getattr(scope, field)].append(code)
-            self._scopes[field] = found
+                codes[getattr(scope, field)].append(code)
+            self._scopes[field] = codes
         return self._scopes[field]
 
 

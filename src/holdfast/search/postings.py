@@ -1,6 +1,6 @@
-"""The words of records as search holds them: the bytes that a record is stored with, and postings made of them.
+"""The inverted index in memory: packed terms as stored with a record, and postings built from them.
 
-Postings grow by segments and are never changed; those of rows that died are left out when a view is made anew.
+Postings grow by immutable segments; postings of dead rows are dropped when a view is rebuilt.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ SmallArray = NDArray[np.int32]
 
 MAX_COUNT = 65_535
 _HASH_BYTES = 8
-# Segments of postings are merged while the older is less than this many times the newer: few to look through, and
-# each entry is moved only a few times in its life.
+# Segments are merged while the older is less than this many times larger than the newer: a lookup reads few segments,
+# and each entry is moved only a few times.
 _MERGE_RATIO = 4
 
 
 def pack_terms(counts: Mapping[int, int]) -> bytes:
-    """Term hashes (u64, little-endian), then their counts (u16), as they are stored with a record."""
+    """Pack term hashes (u64, little-endian), then their counts (u16), for storage with a record."""
     size = len(counts)
     capped = [count if count < MAX_COUNT else MAX_COUNT for count in counts.values()]
     return struct.pack(f"<{size}Q{size}H", *counts.keys(), *capped)
@@ -40,7 +40,7 @@ def unpack_terms(packed: bytes) -> dict[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Postings sorted by hash: those of `hashes[i]` lie from `starts[i]` to `starts[i + 1]`."""
+    """Postings sorted by hash: those of `hashes[i]` are at `starts[i]` to `starts[i + 1]`."""
 
     hashes: HashArray
     starts: IntArray
@@ -49,7 +49,7 @@ class Segment:
 
     @classmethod
     def of(cls, hashes: HashArray, records: SmallArray, counts: NDArray[np.uint16]) -> Segment:
-        # The common terms come again and again, and what is joined is sorted already: this kind makes use of both.
+        # A stable sort is fast here: common terms repeat, and merged segments are already sorted.
         order = np.argsort(hashes, kind="stable")
         return cls._sorted(hashes[order], records[order], counts[order])
 
@@ -61,7 +61,7 @@ class Segment:
         return cls(hashes[first], starts, records, counts)
 
     def kept(self, moved: SmallArray) -> Segment:
-        """Only the records that `moved` gives a place, at that place."""
+        """Renumber records by `moved`; drop those that it maps to -1."""
         records = moved[self.records]
         keep = records >= 0
         return self._sorted(self._each()[keep], records[keep], self.counts[keep])
@@ -83,13 +83,13 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """Which records hold a term, and how often: a few sorted segments, the oldest and largest first."""
+    """Maps a term to its records and counts: a few sorted segments, the oldest and largest first."""
 
     segments: tuple[Segment, ...] = ()
 
     def added(self, segment: Segment) -> Postings:
         if not len(segment.records):
-            return self  # of texts without a word: nothing would ever be merged with it
+            return self  # from texts without words; an empty segment would never be merged
         segments = list(self.segments)
         while segments and len(segments[-1].records) < _MERGE_RATIO * len(segment.records):
             segment = segments.pop().joined(segment)
@@ -99,12 +99,12 @@ class Postings:
         return Postings(tuple(segment.kept(moved) for segment in self.segments))
 
     def lookup(self, term: int) -> tuple[IntArray, IntArray]:
-        """The records that hold a term, and their counts."""
+        """The records that contain a term, and their counts."""
         _, records, counts = self.lookup_all(np.array([term], np.uint64))
         return records.astype(np.int64), counts.astype(np.int64)
 
     def lookup_all(self, terms: HashArray) -> tuple[IntArray, SmallArray, NDArray[np.uint16]]:
-        """Of several terms at once: the place of the term in `terms`, record and count of each posting."""
+        """Look up several terms: the term's index in `terms`, the record and the count of each posting."""
         which: list[int] = []
         sizes: list[int] = []
         records: list[SmallArray] = []
@@ -128,7 +128,7 @@ class Postings:
 
 
 def segment_of(terms: Sequence[bytes], base: int) -> Segment:
-    """The postings of new rows with these terms, of which the first gets the place `base`."""
+    """The postings of new rows with these packed terms; the first row gets the number `base`."""
     sizes = [len(packed) // TERM_BYTES for packed in terms]
     both = list(zip(terms, sizes, strict=True))
     hashes = b"".join([packed[: size * _HASH_BYTES] for packed, size in both])

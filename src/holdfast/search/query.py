@@ -1,7 +1,7 @@
-"""How a query is read: its terms, whom it names, whether it asks for a time, and the dates it gives.
+"""Query parser: terms, named participants, whether the query asks for a time, and the dates in it.
 
-Read against the participants of the records that the search can see. Everything found here is a hint that moves
-records of equal standing; a query in a language without such hints is read as its words alone.
+Participants are those of the visible records. All of these are hints that reorder records of similar score; a query in
+a language without such hints is parsed into words only.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _LAST_DAY = datetime(9999, 12, 31, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A date as a query gives it: parts that it leaves open match any."""
+    """A date in a query. Missing parts match any value."""
 
     year: int | None = None
     month: int | None = None
     day: int | None = None
 
     def spans(self, years: Iterable[int]) -> list[tuple[int, int]]:
-        """From and up to, in microseconds, within those years if it names none itself."""
+        """Start and end in microseconds; for each of `years` if the date has no year."""
         found = []
         for year in [self.year] if self.year else years:
             start = _start(year, self.month or 1, self.day or 1)
@@ -75,7 +75,7 @@ def _end(year: int, month: int | None, day: int | None) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class Understood:
-    """A query, read. `terms` are without the names of participants, which `senders` stand for."""
+    """A parsed query. `terms` exclude the names of participants, which are in `senders`."""
 
     terms: tuple[int, ...]
     senders: frozenset[str]
@@ -86,7 +86,7 @@ class Understood:
     periods: tuple[Period, ...]
 
     def described(self) -> dict[str, str]:
-        """For an explanation."""
+        """Describe the query for an explanation."""
         found = {"terms": str(len(self.terms))}
         if self.senders:
             found["names"] = ", ".join(sorted(self.senders))
@@ -99,7 +99,7 @@ class Understood:
         return found
 
 
-# A query of which nothing was read.
+# An empty parsed query.
 UNREAD = Understood((), frozenset(), (), False, False, False, ())
 
 
@@ -131,7 +131,7 @@ def _folded(word: str) -> str:
 
 
 def _telling(words: list[str]) -> list[str]:
-    """Without the stop words of the language that the query is in, if that is clear and anything is left."""
+    """Drop the stop words of the query's language, if it is recognized and any words remain."""
     lowered = [word.casefold() for word in words]
     hits = {language: sum(word in stops for word in lowered) for language, stops in STOP_WORDS.items()}
     language = max(hits, key=lambda name: hits[name])
@@ -154,32 +154,32 @@ def _in_first_person(query: str, words: list[str]) -> bool:
 
 
 def named(words: Sequence[str], participants: Sequence[str]) -> tuple[frozenset[str], frozenset[str]]:
-    """The participants that the words name, and the words that do so.
+    """The participants that the words name, and the words that name them.
 
-    A participant is named by the whole name, or by its first word if no other participant shares it. Of one
-    participant alone nothing is to be told apart, so nobody is named.
+    A participant is named by the whole name, or by its first word if no other participant shares it. With fewer than
+    two participants there is nothing to distinguish, so none is named.
     """
     people = {name: _name_words(name) for name in participants}
     people = {name: parts for name, parts in people.items() if parts}
     if len(people) < 2:
         return frozenset(), frozenset()
     plain = [_folded(word) for word in words]
-    spoken = set(plain)
+    folded_words = set(plain)
     first = _first_names(people)
     senders: set[str] = set()
     used: set[str] = set()
     for name, parts in people.items():
-        if parts[0] not in spoken:
+        if parts[0] not in folded_words:
             continue
-        meant = first[parts[0]] == 1 or _in_sequence(parts, plain)
-        if meant and _looks_like_a_name(parts[0], words, plain):
+        matches = first[parts[0]] == 1 or _in_sequence(parts, plain)
+        if matches and _looks_like_a_name(parts[0], words, plain):
             senders.add(name)
-            used.update(part for part in parts if part in spoken)
+            used.update(part for part in parts if part in folded_words)
     return frozenset(senders), frozenset(used)
 
 
 def without_names(query: str, participants: Sequence[str]) -> str:
-    """The query without the words that name participants; as it is, if nothing else would be left."""
+    """Remove the words that name participants; return the query unchanged if nothing else would be left."""
     _, names = named(split_words(query), participants)
     if not names:
         return query
@@ -208,7 +208,7 @@ def _in_sequence(parts: tuple[str, ...], words: list[str]) -> bool:
 
 
 def _looks_like_a_name(name: str, words: Sequence[str], plain: list[str]) -> bool:
-    """A name that is a common word too ("Will", "May") must be written as a name."""
+    """True unless the name is also a common word ("Will", "May") and is not capitalized."""
     if not any(name in stops for stops in STOP_WORDS.values()) and name not in MONTHS:
         return True
     return any(low == name and word[:1].isupper() for word, low in list(zip(words, plain, strict=True))[1:])
@@ -218,7 +218,7 @@ def _looks_like_a_name(name: str, words: Sequence[str], plain: list[str]) -> boo
 
 
 def periods_in(query: str) -> list[Period]:
-    """The dates, months and years that a query gives, as it gives them."""
+    """Parse the dates, months and years in a query."""
     found = [_checked(*match.groups()) for match in _ISO_DATE.finditer(query)]
     rest = _ISO_DATE.sub(" ", query)
     if not rest.isascii():
@@ -236,7 +236,7 @@ def _checked(year: str | None, month: str, day: str | None) -> Period | None:
 
 
 def _written(tokens: list[str]) -> list[Period]:
-    """Dates with a month's name: `7 May 2023`, `May 7th, 2023`, `May 2023`, `May`; and years alone."""
+    """Parse dates with a month's name: `7 May 2023`, `May 7th, 2023`, `May 2023`, `May`; and years alone."""
     found: list[Period] = []
     taken: set[int] = set()
     for at, token in enumerate(tokens):
@@ -265,7 +265,7 @@ def _written(tokens: list[str]) -> list[Period]:
 
 
 def _near(tokens: list[str], at: int) -> list[int]:
-    """Where a month's day may stand: just before it, perhaps with an ordinal's ending or "of", or just after it."""
+    """Positions of a possible day: directly before the month, perhaps with an ordinal ending or "of", or after it."""
     before = [near for near in (at - 1, at - 2, at - 3) if near >= 0]
     reachable = []
     for near in before:

@@ -1,7 +1,7 @@
-"""Ranks what a reader reaches: the whole search, from partitions to an explained order.
+"""Search and ranking over all partitions of a reader, with explanations.
 
-For each partition: the view, the rows that the scope, the time and the quarantine let a search see, and raw values
-from those rows' own statistics. Then, over the wanted rows of all partitions together: normalized, weighed, ordered.
+Per partition: the view, the rows visible by scope, time and quarantine, and raw values from the statistics of those
+rows. Then, over the candidates of all partitions together: normalize, weigh and sort.
 """
 
 from __future__ import annotations
@@ -48,23 +48,23 @@ from holdfast.search.seen import Seen, filters, in_scope, in_time, quarantined, 
 from holdfast.search.view import PartitionView
 from holdfast.search.words import ROLE_NAMES
 
-# Exact, unless the settings say otherwise.
+# 0: exact search, unless the settings say otherwise.
 APPROXIMATE_FROM = 0
-# An explanation compares an approximate search with the exact one up to so many records.
+# Up to this number of records, an explanation compares the approximate search with the exact one.
 _MOST_COMPARED = 250_000
-# The share of a score that all candidates have in common, beside the parts of `ranking.Part`.
+# The share of a score that is common to all candidates, besides the parts of `ranking.Part`.
 BASE = "base"
-# What has none of these does not match at all, whatever else speaks for it.
+# A row without any of these parts does not match, whatever its other parts.
 _MATCHING = [PARTS.index(part) for part in (Part.VECTOR, Part.WORDS, Part.WINDOW_WORDS, Part.SPEAKER, Part.DATE)]
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidates:
-    """The rows of all partitions that were looked at: their numbers, and a row of raw values per part.
+    """The scored rows of all partitions: their record numbers, and a row of raw values per part.
 
-    `low` and `high` are the bounds of each part over all `count` candidates, and `best_words` is how well words match
-    the best row that the search sees, wanted or not. `embedded` are those that have a vector to compare, and `apart`
-    says how far each has nothing to do with its neighbours.
+    `low` and `high` are the bounds of each part over all `count` candidates; `best_words` is the best word score of any
+    visible row, candidate or not. `embedded` marks rows with a comparable vector; `apart` is each row's dissimilarity
+    to its neighbours.
     """
 
     numbers: IntArray
@@ -79,7 +79,7 @@ class _Candidates:
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """What makes up the candidates' scores, by which key they are ordered, and which of them match at all."""
+    """The candidates' scores and their parts, the sort keys, and which candidates match at all."""
 
     even: FloatArray
     weights: FloatArray
@@ -91,7 +91,7 @@ class _Judged:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A partition that a search reaches, and its approximate index, if it is to be used."""
+    """A partition to search, and its approximate index, if one is used."""
 
     partition: Partition
     view: PartitionView
@@ -110,8 +110,8 @@ class PartitionSearcher:
     ) -> None:
         """`embedder` is the fingerprint of the embedder whose vectors are compared.
 
-        Partitions of `approximate_from` records and more are searched by way of an approximate index where there is
-        one; 0 searches all exactly.
+        Partitions with at least `approximate_from` records are searched with an approximate index, if there is one;
+        0 searches all exactly.
         """
         self._analyzer = TextAnalyzer()
         self._embedder = embedder
@@ -190,7 +190,7 @@ class PartitionSearcher:
         return _ranked(found, weigh(found.best_words), lead, wanted, described, target, absent)
 
     def _understood(self, query: str, participants: list[str], method: Method) -> Understood:
-        """By words alone, a name is a word; by meaning alone, nothing is read."""
+        """Parse the query for the method: KEYWORD treats names as words, VECTOR parses nothing."""
         if method is Method.VECTOR:
             return UNREAD
         if method is Method.KEYWORD:
@@ -230,7 +230,7 @@ class PartitionSearcher:
         return size is None or size >= self._approximate_from
 
     def _in_full(self, place: _Place, reader: Reader) -> _Place:
-        """The same with every vector, for once: to compare with."""
+        """Reload the partition with every vector, for an exact comparison."""
         if place.nearest is None:
             return place
         delta = reader.delta(place.partition, 0, self._embedder)
@@ -242,7 +242,7 @@ class PartitionSearcher:
         name = f"{kind} {owner}" if owner else str(kind)
         if place.nearest is None:
             large = self._approximate_from and records >= self._approximate_from
-            return Way(name, records, False, "there is no approximate index of it that can be used" if large else None)
+            return Way(name, records, False, "no usable approximate index" if large else None)
         state = place.nearest.state
         unindexed = int(np.count_nonzero(place.view.alive & (place.view.vectors.whole >= 0)))
         return Way(name, records, True, None, state.records, unindexed, state.recall, state.built_at)
@@ -277,7 +277,7 @@ def _together(parts: list[tuple[Seen, Found]]) -> _Candidates:
 
 
 def _of_method(weights: FloatArray, method: Method) -> FloatArray:
-    """Those that count in such a search."""
+    """The weights that the method uses."""
     if method is Method.HYBRID:
         return weights
     counting = np.zeros_like(weights)
@@ -289,7 +289,7 @@ def _of_method(weights: FloatArray, method: Method) -> FloatArray:
 
 
 def _compared(ranked: Ranked, full: Ranked) -> Ranked:
-    """With what the exact search says of it: its recall, and the place of the record that was asked about."""
+    """Add the recall against the exact search, and the target's exact rank."""
     best = {scored.number for scored in full.best}
     recall = sum(scored.number in best for scored in ranked.best) / len(best) if best else 1.0
     return replace(ranked, recall=recall, target=full.target or ranked.target)
@@ -322,13 +322,13 @@ def _ranked(
             parts[BASE] = (1.0, 1.0, judged.base)
         return Scored(int(found.numbers[at]), float(judged.scores[at]), parts)
 
-    place = None
+    target_place = None
     if target is not None and absent is None:
         at = int(np.flatnonzero(found.numbers == target)[0])
-        place = (rank_of(at, keys, found.numbers), scored(at))
+        target_place = (rank_of(at, keys, found.numbers), scored(at))
         if wanted.radius is not None and not within[at]:
-            absent = f"its meaning is not within the radius that was asked for, {wanted.radius}"
-    return Ranked([scored(at) for at in best.tolist()], found.count, described, place, absent)
+            absent = f"its similarity is below the requested radius, {wanted.radius}"
+    return Ranked([scored(at) for at in best.tolist()], found.count, described, target_place, absent)
 
 
 def _weighed(found: _Candidates, weights: FloatArray, lead: float, method: Method) -> _Judged:
@@ -338,14 +338,14 @@ def _weighed(found: _Candidates, weights: FloatArray, lead: float, method: Metho
     if lead:
         uphold(even, weights, lead, found.apart)
     result = combined(found.raw, even, weights)
-    # What only stands beside a word does not hold it.
+    # A row next to one with the word does not contain the word itself.
     needed = [WORDS_AT] if method is Method.KEYWORD else _MATCHING
     matching = (found.raw[needed] != 0).any(axis=0)
     return _Judged(even, result.weights, result.base, result.scores, result.scores, matching)
 
 
 def _by_similarity(found: _Candidates, weights: FloatArray) -> _Judged:
-    """The score is the cosine itself, 0 where it is negative; those, too, come in the order of their cosines."""
+    """The score is the cosine, 0 if negative; negative ones are still sorted by cosine."""
     cosines = found.raw[VECTOR_AT]
     even = np.zeros_like(found.raw)
     even[VECTOR_AT] = np.clip(cosines, 0, 1)
@@ -353,7 +353,7 @@ def _by_similarity(found: _Candidates, weights: FloatArray) -> _Judged:
     return _Judged(even, weights, None, even[VECTOR_AT], keys, found.embedded)
 
 
-# --- what a search sees ---------------------------------------------------------------------------------------------
+# --- visible rows ---------------------------------------------------------------------------------------------------
 
 
 def _seen(places: list[_Place], scope: Scope, wanted: Wanted) -> list[tuple[_Place, Seen]]:
@@ -362,18 +362,18 @@ def _seen(places: list[_Place], scope: Scope, wanted: Wanted) -> list[tuple[_Pla
 
 
 def _meant(places: list[_Place], scope: Scope, query: str, wanted: Wanted) -> str:
-    """The query without the names of those it can see; by meaning alone, nothing else stands for the names."""
+    """The query text to embed, without participants' names; VECTOR keeps them, because nothing else represents them."""
     if wanted.method is Method.VECTOR:
         return query
     return without_names(query, _participants(_seen(places, scope, wanted)))
 
 
 def _participants(seen: list[tuple[_Place, Seen]]) -> list[str]:
-    """Who said what is visible."""
+    """The senders of the visible rows."""
     return list(dict.fromkeys(name for _, part in seen for name in part.sight.participants))
 
 
-# --- why something did not come -------------------------------------------------------------------------------------
+# --- reasons for absence --------------------------------------------------------------------------------------------
 
 
 def _why_absent(places: list[_Place], scope: Scope, wanted: Wanted, target: int) -> str:

@@ -1,7 +1,7 @@
-"""What a search can see of a partition: the rows, who said them, and the statistics that hold for exactly those rows.
+"""Visibility: the rows of a partition that a search may see, their senders, and statistics over exactly those rows.
 
-All of it depends on the view, the scope, the time and the condition alone, not on the query: it is worked out once and
-kept with the view, for the next search of the same scope.
+All of it depends on the view, the scope, the time and the condition, not on the query: it is computed once and cached
+with the view, for the next search of the same scope.
 """
 
 from __future__ import annotations
@@ -26,18 +26,17 @@ from holdfast.search.postings import SmallArray
 from holdfast.search.vectors import cosines_of
 from holdfast.search.view import Links, PartitionView
 
-# About so many rows say what any two have in common.
+# Approximate number of sampled rows, which estimate the similarity of any two.
 _SAMPLE = 1_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sight:
-    """What holds for the visible rows of one view, whatever is asked. It does not hold the view, which keeps it.
+    """Query-independent statistics of the visible rows of one view. Holds no reference to the view, which caches it.
 
-    `lengths` has one value per row, 0 where it is not visible, and one more for the neighbour that is not there. In
-    `sessions`, what is outside any conversation has one number more than there are. `span` is when the first and the
-    last of it was said. `apart` says of each row how far it has nothing to do with its neighbours,
-    and `sample` are rows that say what any two have in common.
+    `lengths` has one value per row, 0 for invisible rows, and one extra 0 for a missing neighbour. In `sessions`, rows
+    outside any conversation get the number after the last conversation. `span` is the first and last time of saying.
+    `apart` is each row's dissimilarity to its neighbours; `sample` are rows that estimate the similarity of any two.
     """
 
     visible: BoolArray
@@ -60,7 +59,7 @@ class Sight:
 
 
 class Seen(NamedTuple):
-    """A partition's view, and what a search can see of it."""
+    """A partition's view, and the part of it that a search may see."""
 
     view: PartitionView
     sight: Sight
@@ -75,7 +74,7 @@ class Seen(NamedTuple):
 
 
 def seen_of(view: PartitionView, scope: Scope, wanted: Wanted) -> Seen | None:
-    """The rows that may be searched at all, and that statistics and windows are made of; None if there is none."""
+    """The visible rows, from which statistics and windows are computed; None if there are none."""
     key = (scope, wanted.as_of, wanted.quarantined, _guarded(wanted), _mark(wanted.condition))
     sight = view.sights.get(key)
     if sight is None:
@@ -88,7 +87,7 @@ def seen_of(view: PartitionView, scope: Scope, wanted: Wanted) -> Seen | None:
 
 
 def _mark(condition: Condition | None) -> bytes | None:
-    """What tells one condition from another, in few bytes: with all its values it may be large, and is kept."""
+    """A short cache key for a condition, which itself may be large."""
     return None if condition is None else sha256(repr(condition).encode()).digest()
 
 
@@ -128,13 +127,13 @@ def _sight(view: PartitionView, visible: BoolArray) -> Sight:
 
 
 def _sample(view: PartitionView, visible: BoolArray, links: Links) -> IntArray:
-    """Some of those that have neighbours, in the order of the records: the same ones, however the view grew."""
+    """Sample rows with neighbours, ordered by record number: the same rows, however the view grew."""
     rows = np.flatnonzero(visible & ((links.previous >= 0) | (links.following >= 0)))
     return rows[np.argsort(view.columns.number[rows], kind="stable")][:: len(rows) // _SAMPLE + 1]
 
 
 def _apart(view: PartitionView, visible: BoolArray, links: Links, sample: IntArray) -> FloatArray:
-    """Per row, how far it has nothing to do with its neighbours; 0 where that cannot be told."""
+    """Per row, its dissimilarity to its neighbours; 0 if unknown."""
     vectors, size = view.vectors, view.size
     some = vectors.whole[sample]
     some = some[some >= 0]
@@ -165,7 +164,7 @@ def _visible(view: PartitionView, scope: Scope, wanted: Wanted) -> BoolArray:
 
 
 def _guarded(wanted: Wanted) -> frozenset[Plane]:
-    """The planes of which nothing is seen: neither found, nor counted, nor anybody's neighbour."""
+    """The hidden planes: their rows are not found, not counted, and are no neighbours."""
     return GUARDED_PLANES - (wanted.planes or frozenset())
 
 
@@ -177,8 +176,8 @@ def in_time(view: PartitionView, wanted: Wanted) -> BoolArray:
 
 
 def in_scope(view: PartitionView, scope: Scope) -> BoolArray:
-    found: BoolArray = view.names.covered_by(scope)[view.columns.scope]
-    return found
+    mask: BoolArray = view.names.covered_by(scope)[view.columns.scope]
+    return mask
 
 
 def quarantined(view: PartitionView) -> BoolArray:
@@ -186,30 +185,30 @@ def quarantined(view: PartitionView) -> BoolArray:
 
 
 def filters(view: PartitionView, wanted: Wanted) -> dict[str, BoolArray]:
-    """By its name, each filter that the search sets, and the rows that pass it."""
+    """The mask of passing rows for each filter of the search, by filter name."""
     columns, names = view.columns, view.names
     message = columns.kind == MESSAGE
-    found: dict[str, BoolArray] = {}
+    masks: dict[str, BoolArray] = {}
     if wanted.kind is not None:
-        found["kind"] = message if wanted.kind is HitKind.MESSAGE else ~message
+        masks["kind"] = message if wanted.kind is HitKind.MESSAGE else ~message
     planes = [names.planes.find(plane) for plane in wanted.planes or OPEN_PLANES]
-    # Messages are on none, but for those that rest on something private.
+    # Messages have no plane, except those derived from private records.
     if len(names.planes.values):
-        found["planes"] = (columns.plane < 0) | np.isin(columns.plane, planes)
+        masks["planes"] = (columns.plane < 0) | np.isin(columns.plane, planes)
     if wanted.sender is not None:
-        found["sender"] = columns.sender == names.senders.find(wanted.sender)
+        masks["sender"] = columns.sender == names.senders.find(wanted.sender)
     if wanted.role is not None:
-        found["role"] = columns.role == names.roles.find(wanted.role)
+        masks["role"] = columns.role == names.roles.find(wanted.role)
     if wanted.source is not None:
-        found["source"] = columns.source == names.sources.find(wanted.source)
+        masks["source"] = columns.source == names.sources.find(wanted.source)
     if wanted.said_from is not None:
-        found["said_from"] = columns.said_at >= to_micros(wanted.said_from)
+        masks["said_from"] = columns.said_at >= to_micros(wanted.said_from)
     if wanted.said_to is not None:
-        found["said_to"] = columns.said_at < to_micros(wanted.said_to)
+        masks["said_to"] = columns.said_at < to_micros(wanted.said_to)
     if wanted.valid_at is not None:
         moment = to_micros(wanted.valid_at)
-        found["valid_at"] = (columns.valid_from <= moment) & (moment < columns.valid_to)
-    return found
+        masks["valid_at"] = (columns.valid_from <= moment) & (moment < columns.valid_to)
+    return masks
 
 
 def rows_wanted(seen: Seen, wanted: Wanted) -> IntArray:

@@ -1,8 +1,7 @@
-"""What one partition's records have to say to a query: a row of raw values per part of the ranking.
+"""Ranking signals: raw values of one partition's rows for a query, one row per part of the ranking.
 
-Everything is computed over the visible rows alone, their number, frequencies and lengths included, so that nothing
-outside a search's scope can move a score. Rows that are not messages have no neighbours and no session: they are
-their own window.
+Computed over the visible rows only, including counts, frequencies and lengths, so that nothing outside a search's scope
+can change a score. Rows that are not messages have no neighbours and no session: they are their own window.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ from holdfast.search.query import Period, Understood
 from holdfast.search.seen import Seen
 from holdfast.search.vectors import cosines_of
 
-# Terms times candidate rows that are worked on at once.
+# Terms times candidate rows that are processed at once.
 _CELLS = 4_000_000
 _YEARS = 100
 _MICROS_PER_YEAR = 31_556_952_000_000
 
 
 def signals(seen: Seen, query: Understood, vector: FloatArray | None) -> FloatArray:
-    """A row per part in the order of `PARTS`, a column per row of the view."""
+    """Raw values: a row per part in the order of `PARTS`, a column per row of the view."""
     found = np.zeros((len(PARTS), seen.view.size), np.float32)
     parts: dict[Part, NDArray[np.float32]] = {part: found[at] for at, part in enumerate(PARTS)}
     if vector is not None and seen.view.vectors.rows.shape[1:] == vector.shape:
@@ -58,7 +57,7 @@ def signals(seen: Seen, query: Understood, vector: FloatArray | None) -> FloatAr
 
 
 def _fill_meaning(parts: dict[Part, FloatArray], seen: Seen, query: FloatArray) -> None:
-    """Cosines of each row's text, of its window, and of what is nearest in its conversation."""
+    """Fill in the cosines of each row's text, of its window, and of the nearest row in its conversation."""
     vectors, size = seen.view.vectors, seen.view.size
     there = seen.visible & (vectors.whole >= 0)
     whole = np.zeros(size + 1, np.float32)
@@ -145,7 +144,7 @@ class _Words:
         return saturated(bm25(joined, idf, sight.window_lengths[columns], sight.mean_window_length))
 
     def _of_sessions(self, own: FloatArray) -> FloatArray:
-        """A row outside any conversation, or of the only one, has its own words instead."""
+        """Scores of each row's session. Rows outside any conversation, or of the only one, get their own score."""
         scores = self.session_scores()
         if scores is None:
             return own
@@ -154,7 +153,7 @@ class _Words:
         return np.where(seen.view.columns.conversation < 0, own, in_sessions)
 
     def session_scores(self) -> FloatArray | None:
-        """Of each conversation as a whole; None where there are not two."""
+        """BM25 of each conversation as a whole; None for fewer than two."""
         sight, sessions = self._seen.sight, self._seen.view.names.conversations
         if sight.session_count < 2:
             return None
@@ -169,18 +168,18 @@ class _Words:
 
 
 def _speaker(seen: Seen, query: Understood) -> BoolArray:
-    """Said by whom the query names; or, where nobody said it, holding the name."""
+    """Rows said by a sender that the query names; for rows without a sender, rows that contain the name."""
     view = seen.view
-    meant = np.zeros(len(view.names.senders.values) + 1, bool)
-    meant[[code for name in query.senders if (code := view.names.senders.find(name)) >= 0]] = True
-    said: BoolArray = meant[view.columns.sender]
+    named = np.zeros(len(view.names.senders.values) + 1, bool)
+    named[[code for name in query.senders if (code := view.names.senders.find(name)) >= 0]] = True
+    mask: BoolArray = named[view.columns.sender]
     _, rows, _ = view.postings.lookup_all(np.array(query.name_terms, np.uint64))
-    said[rows] |= view.columns.sender[rows] < 0
-    return said
+    mask[rows] |= view.columns.sender[rows] < 0
+    return mask
 
 
 def _stating(flags: NDArray[np.int32]) -> FloatArray:
-    """1 for a statement, less for one that ends in a question, 0 for a mere question."""
+    """1 for a statement, 0.5 for one that ends in a question, 0 for a mere question."""
     asking = (flags & Flag.ENDS_ASKING) > 0
     only = (flags & Flag.QUESTION_ONLY) > 0
     return (1 - 0.5 * asking - 0.5 * only).astype(np.float32)
@@ -190,8 +189,8 @@ def _dated(seen: Seen, periods: tuple[Period, ...]) -> BoolArray:
     said_at = seen.view.columns.said_at
     first, last = (int(1970 + edge // _MICROS_PER_YEAR) for edge in seen.sight.span)
     years = range(max(first, last - _YEARS), last + 2)
-    found = np.zeros(len(said_at), bool)
+    mask = np.zeros(len(said_at), bool)
     for period in periods:
         for start, end in period.spans(years):
-            found |= (said_at >= start) & (said_at < end)
-    return found
+            mask |= (said_at >= start) & (said_at < end)
+    return mask

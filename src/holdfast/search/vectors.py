@@ -1,4 +1,4 @@
-"""The vectors of records in memory: a row per piece of a text, and how the rows of one record belong together."""
+"""Vectors of records in memory: a row per piece of a text, and the mapping from records to rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Vectors:
     """Unit vectors, a row per piece of a text; a text of several pieces has one more row, for the whole.
 
     `whole[i]` is the row of record i's whole text, -1 if it has none. `many` are the records with several pieces,
-    whose pieces lie in the rows from `first` to, not including, `last`.
+    whose rows are from `first` up to `last`, exclusive.
     """
 
     rows: FloatArray
@@ -38,19 +38,19 @@ NO_VECTORS = Vectors(
 
 
 def _unit(rows: FloatArray) -> FloatArray:
-    """The rows themselves, changed."""
+    """Normalize the rows in place."""
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
     with np.errstate(invalid="ignore"):
         rows /= np.maximum(lengths, np.float32(1e-12))
-    # Damaged bytes may read as no number: like nothing, rather than a score that no other can be compared with.
+    # Damaged bytes may read as NaN or infinity: use zeros instead, because such scores cannot be compared.
     rows[~np.isfinite(lengths[:, 0])] = 0
     return rows
 
 
 def read_vectors(given: Sequence[VectorRow], numbers: IntArray) -> Vectors:
-    """The vectors of records with these numbers, in this order."""
-    # A model that was exchanged under its old name leaves vectors of another length, and so may damage. Of several only
-    # the usual one is compared, the newest of those that are as usual; whoever has another is found by words alone.
+    """Read the vectors of records with these numbers, in this order."""
+    # A model replaced under the same name, or damage, leaves vectors of different lengths. Only the most common length
+    # is compared, the newest on a tie; records with another length are found by words only.
     number, piece, vector = columns_of(given) if given else ((), (), ())
     if (usual := _usual_length(vector)) is None:
         return replace(NO_VECTORS, whole=np.full(len(numbers), -1, np.int64))
@@ -71,12 +71,12 @@ def _usual_length(vectors: Sequence[bytes]) -> int | None:
 
 
 def outgrown(vectors: Vectors, given: Sequence[VectorRow]) -> bool:
-    """Whether some of these cannot be put beside those that are there: then it is to be seen anew which are usual."""
+    """True if some new vectors have another length: then the view must be rebuilt to choose the most common one."""
     return len(vectors.rows) > 0 and any(len(row.vector) != 2 * vectors.rows.shape[1] for row in given)
 
 
 def block_vectors(block: VectorBlock, numbers: IntArray) -> Vectors:
-    """The same of vectors that an index handed out; none of other records may be among them."""
+    """Convert vectors from an index, which must all belong to these records."""
     owner = _places(block.numbers, numbers)
     rows = block.rows
     if np.any(np.diff(owner) < 0):
@@ -92,7 +92,7 @@ def _places(wanted: IntArray, numbers: IntArray) -> IntArray:
 
 
 def _arranged(rows: HalfArray, owner: IntArray, size: int) -> Vectors:
-    """Rows whose owners ascend, as the vectors of `size` records."""
+    """Build the vectors of `size` records from rows sorted by owner."""
     whole = np.full(size, -1, np.int64)
     unit = _unit(rows.astype(np.float32))
     first = np.flatnonzero(np.diff(owner, prepend=-1))
@@ -109,7 +109,7 @@ def _arranged(rows: HalfArray, owner: IntArray, size: int) -> Vectors:
 
 
 def selected(vectors: Vectors, records: IntArray) -> Vectors:
-    """Those of some records, all of which have vectors, in this order."""
+    """Select the vectors of these records, in this order. All must have vectors."""
     at = np.searchsorted(vectors.many, records) if len(vectors.many) else np.zeros(len(records), np.int64)
     several = np.zeros(len(records), bool)
     if len(vectors.many):
@@ -123,11 +123,11 @@ def selected(vectors: Vectors, records: IntArray) -> Vectors:
 
 
 def cosines_of(vectors: Vectors, query: FloatArray, there: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """Per record, the cosines of its whole text and of the text as it counts: half the whole, half its best piece.
+    """Per record, the cosine of its whole text, and its score: the mean of the whole and its best piece.
 
     Both are 0 for records that are not `there`.
     """
-    # einsum, not matmul: a row's product must not depend on where in the matrix the row lies.
+    # einsum, not matmul: a row's product must not depend on its position in the matrix.
     products = np.einsum("ij,j->i", vectors.rows, query)
     whole = np.where(there, products[vectors.whole], 0) if len(products) else np.zeros(len(there), np.float32)
     own = whole.copy()

@@ -1,9 +1,9 @@
-"""A partition as search holds it in memory: columns, postings and vectors, and how it grows.
+"""The in-memory view of a partition for search: columns, postings and vectors, and how it is extended.
 
-A `PartitionView` is immutable to those who read it. `extended` makes the next view from what changed; the two share
-their big buffers, of which each sees its own length. A record that changed gets a new row and its old row is dead;
-what was removed is really gone from the next view, not only hidden. A view that grew ranks exactly like one that was
-built at once: nothing in it depends on the order of rows.
+A `PartitionView` is immutable for readers. A delta gives the next view; both share their large buffers, and each
+sees its own length. A changed record gets a new row, and its old row is dead; removed records are erased from the next
+view, not only hidden. A view that was extended ranks exactly like one built at once: nothing in it depends on the order
+of rows.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from holdfast.search.columns import COLUMN_NAMES, MESSAGE, Columns, Growing, Nam
 from holdfast.search.postings import Postings, SmallArray, segment_of
 from holdfast.search.vectors import NO_VECTORS, Vectors, products_of, read_vectors
 
-# What is said after a longer pause than this does not belong to what was said before it.
+# Messages with a longer pause between them are no neighbours.
 PAUSE_MICROS = 3_600_000_000
-# What a view costs besides its numbers: arrays, lists and dictionaries, each with a head of its own.
+# Overhead of a view's Python objects: arrays, lists and dictionaries.
 _OBJECT_BYTES = 12_000
-# What is kept about the visible rows of a view, for two scopes.
+# Bytes per row of the cached visibility data, for two scopes.
 _SIGHT_BYTES = 2 * 16
-# Dead rows are dropped when they are both many and a good part of the view.
+# Dead rows are dropped when they exceed both this number and this share of the view.
 _DEAD_ROWS, _DEAD_SHARE = 256, 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Per row, its neighbours in its conversation with no pause between (-1: none), and the products of their vectors.
+    """Per row, its neighbours in the conversation without a long pause (-1: none), and dot products of their vectors.
 
-    A product is 0 where one of the two has no vector.
+    A product is 0 if one of the two has no vector.
     """
 
     previous: SmallArray
@@ -59,7 +59,7 @@ class Links:
 
 
 class PartitionView:
-    """One partition at one change. Read its columns; never write to them."""
+    """One partition at one change number. Its columns are read-only."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class PartitionView:
         covered: int = 0,
     ) -> None:
         self.change = change
-        # Up to this change the vectors are not here, but in the store's approximate index.
+        # Vectors up to this change are in the store's approximate index, not here.
         self.covered = covered
         self.names = names
         self.columns = columns
@@ -82,7 +82,7 @@ class PartitionView:
         self.vectors = vectors
         self.links = links
         self.postings = postings
-        # What searches worked out about this view, for the next one of the same scope (`seen.Sight`).
+        # Cached visibility data for the next search of the same scope.
         self.sights: Recent[object, Any] = Recent()
         self.samples: Recent[object, Any] = Recent()
         self._buffers = buffers
@@ -96,7 +96,7 @@ class PartitionView:
 
     @property
     def size(self) -> int:
-        """Rows, dead ones included."""
+        """Number of rows, including dead ones."""
         return len(self.alive)
 
     @cached_property
@@ -105,7 +105,7 @@ class PartitionView:
         return sum(parts) + self.alive.nbytes + self.size * _SIGHT_BYTES + _OBJECT_BYTES
 
     def links_among(self, visible: BoolArray) -> Links:
-        """Neighbours as they are when only those rows are there: what lies between them does not part them."""
+        """Neighbours among the visible rows only: hidden rows between two of them are skipped."""
         previous, following = self.links.previous, self.links.following
         hidden = np.append(~visible, False)
         if not np.any(visible & (hidden[previous] | hidden[following])):
@@ -120,7 +120,7 @@ class PartitionView:
         return links
 
     def rows_of(self, numbers: IntArray) -> IntArray:
-        """The living rows of those records, in this order; numbers that are not here are left out."""
+        """The live rows of these records, in this order; unknown numbers are skipped."""
         known, rows = self._by_number
         if not len(known):
             return np.empty(0, np.int64)
@@ -136,7 +136,7 @@ class PartitionView:
         return numbers[order], rows[order]
 
     def extended(self, delta: Delta) -> PartitionView:
-        """The view after `delta`: its rows added or replaced, what it removes gone."""
+        """Create the next view: apply the delta's new, changed and removed records."""
         removed = self._living(np.array(delta.removed, np.int64))
         view = self._without(removed) if len(removed) else self
         if delta.rows:
@@ -160,7 +160,7 @@ class PartitionView:
         )
 
     def leaning_on(self, covered: int) -> PartitionView:
-        """The view without its vectors, which an index holds up to that change. What came later is to be read again."""
+        """Copy without vectors, for an index that contains them up to that change. Later changes must be read again."""
         buffers = {name: buffer for name, buffer in self._buffers.items() if name != "vectors"}
         vectors = replace(NO_VECTORS, whole=np.full(self.size, -1, np.int64))
         links = Links.none(self.size)
@@ -171,13 +171,13 @@ class PartitionView:
         )
 
     def _living(self, numbers: IntArray) -> IntArray:
-        """The living rows of those records."""
+        """The live rows of these records."""
         if not len(numbers) or not self.size or numbers.min() > self.columns.number.max():
             return np.empty(0, np.int64)
         return np.flatnonzero(self.alive & np.isin(self.columns.number, numbers))
 
     def _grown(self, delta: Delta) -> PartitionView:
-        given: Any = IndexRow(*columns_of(delta.rows))  # a column in the place of each value
+        given: Any = IndexRow(*columns_of(delta.rows))  # a whole column in place of each value
         fresh = self.names.columns(given, delta.scopes)
         size, seen = self.size + len(fresh.number), self.size
         alive = np.ones(size, bool)
@@ -213,7 +213,7 @@ class PartitionView:
         )
 
     def _without(self, removed: IntArray) -> PartitionView:
-        """A view in buffers of its own, without dead rows and those given."""
+        """Copy into new buffers, without dead rows and the removed ones."""
         keep = self.alive.copy()
         keep[removed] = False
         rows = np.flatnonzero(keep)
@@ -247,7 +247,7 @@ class PartitionView:
 
 
 def _relinked(old: Links, columns: Columns, alive: BoolArray, vectors: Vectors, new: IntArray) -> Links:
-    """Neighbours after the rows `new` came or died; only their conversations are walked."""
+    """Update the neighbours after the rows `new` were added or died; only their conversations are visited."""
     seen = len(old.previous)
     links = Links.none(len(alive))
     for name in ("previous", "following", "to_following", "across"):
@@ -271,7 +271,7 @@ def _relinked(old: Links, columns: Columns, alive: BoolArray, vectors: Vectors, 
 
 
 def _next_visible(towards: SmallArray, hidden: BoolArray) -> SmallArray:
-    """Per row, the first visible one in that direction; steps double, so that a long hidden stretch is soon crossed."""
+    """Per row, the first visible one in that direction. Step sizes double, so long hidden runs are skipped fast."""
     found = towards
     while (hops := np.flatnonzero(hidden[found])).size:
         found = found.copy()

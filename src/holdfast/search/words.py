@@ -1,7 +1,6 @@
-"""The words of several languages that analysis and the understanding of queries look for.
+"""Word lists of several languages for text analysis and query parsing.
 
-Data only. What is missing here makes a text count as having no such word: a language that is not listed loses a
-nuance, never a match.
+Data only. A language that is not listed loses a nuance of ranking, never a match.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ def _cased(words: frozenset[str]) -> frozenset[str]:
     return words | {word.capitalize() for word in words}
 
 
-# "may", "march", "sun" and the like are left out: they are other words far more often.
+# Without "may", "march", "sun" and the like, which are usually other words.
 TIME_WORDS = _cased(
     _words(
         """
@@ -105,7 +104,7 @@ STOP_WORDS = {
     ),
 }
 
-# By month; each list holds the forms that stand in running text.
+# By month: the forms used in running text.
 MONTHS: dict[str, int] = {
     name: number
     for number, names in enumerate(
@@ -127,7 +126,7 @@ MONTHS: dict[str, int] = {
     )
     for name in names.split()
 }
-# Months that are other words too: they count only beside a number, or capitalized within a sentence.
+# Months that are also other words: they count only next to a number, or capitalized within a sentence.
 DOUBTFUL_MONTHS = frozenset(
     {"may", "march", "mar", "mars", "mai", "mayo", "mei", "april", "june", "august", "jan", "sep", "мае"}
 )
@@ -139,5 +138,5 @@ FIRST_PERSON = _words(
     """
 )
 
-# Who talks to nobody in particular: senders of these names are roles, not people that a query could name.
+# Senders with these names are roles, not people that a query could name.
 ROLE_NAMES = _words("user assistant system tool bot ai human agent model customer client me you function unknown")

@@ -1,4 +1,4 @@
-"""Audit rows of reads and refusals, waiting for the next commit: bounded in number and in time."""
+"""Buffer of audit rows (reads and refusals) until the next commit; bounded in size and in time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_AUDITS = 20_000
 
 
 class AuditBuffer:
-    """Filled by callers of many threads, emptied by one."""
+    """Thread-safe buffer: many threads add, one thread drains."""
 
     def __init__(self, place: str, wait_seconds: float) -> None:
         self._place = place
@@ -31,7 +31,7 @@ class AuditBuffer:
         return len(self._waiting) >= MAX_AUDITS
 
     def add(self, operation: Operation) -> bool:
-        """Whether whoever empties it should look: it is the first, or there is no room for more."""
+        """Append a row; return True if the draining thread must wake: first row, or buffer full."""
         with self._lock:
             self._waiting.append(operation)
             if self.full:
@@ -43,13 +43,13 @@ class AuditBuffer:
             return list(self._waiting)
 
     def written(self, count: int) -> None:
-        """The first of them are committed."""
+        """Drop the first `count` rows, which are now committed."""
         with self._lock:
             for _ in range(count):
                 self._waiting.popleft()
             self._room.set()
 
     def wait_for_room(self) -> None:
-        """What cannot be audited is not answered: so many rows wait only while the store cannot be written at all."""
+        """Wait for room, since a call that cannot be audited gets no answer. `StoreBusy` if nothing can be written."""
         if not self._room.wait(self._wait_seconds):
-            raise StoreBusy(f"{self._place} takes no audit rows; see what keeps it from being written, and try again")
+            raise StoreBusy(f"{self._place} cannot record audit rows; find out why it cannot be written, and try again")

@@ -1,8 +1,8 @@
-"""Moving a whole store into another, of whichever engine: table by table, in chunks, resumable, and proven at the end.
+"""Copy a whole store into another, of any engine: table by table, in chunks, resumable, and verified at the end.
 
-A chunk is committed together with a note of how far the copy has come, so a copy that was killed goes on exactly where
-it stopped. Until the last commit the target says of itself that it is unfinished, and cannot be opened. The proof is a
-count and a sum per table: of what was read from the source, and of what can be read from the target.
+Each chunk is committed together with a note of the progress, so a killed copy resumes exactly where it stopped. Until
+the last commit the target is marked unfinished and cannot be opened. Verification compares a row count and a checksum
+per table: of the rows read from the source, and of the rows that can be read from the target.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MODULUS = 1 << 128
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table, its columns, and how many of the first of them are its key, by which it is read in order."""
+    """A table and its columns. The first `keys` columns are its key, which gives the read order."""
 
     name: str
     columns: tuple[str, ...]
@@ -34,7 +34,7 @@ class Table:
         return row[: self.keys]
 
 
-# What a store consists of; those that others refer to come first.
+# All tables of a store; referenced tables come first.
 TABLES = (
     Table("meta", ("key", "value")),
     Table("embedders", ("id", "fingerprint")),
@@ -162,46 +162,46 @@ TABLES = (
     ),
 )  # fmt: skip
 RECORDS = "records"
-# Made anew where it is needed.
+# Not copied: rebuilt on demand.
 DERIVED: frozenset[str] = frozenset({"nearest"})
 
 
 class Source(Protocol):
-    """A store to be read as it is at one moment, however long that takes."""
+    """A store to be read from one snapshot, however long that takes."""
 
     @property
     def location(self) -> str: ...
 
     def state(self) -> str:
-        """Differs whenever something in the store has changed."""
+        """Return a fingerprint that differs after every change to the store."""
 
     def count(self, table: Table) -> int: ...
 
     def rows(self, table: Table, after: Key | None, limit: int) -> list[Row]:
-        """In the order of the table's key."""
+        """Return the rows after a key, in key order."""
 
 
 class Target(Source, Protocol):
-    """A store to be filled."""
+    """A store that a copy fills."""
 
     def occupied(self) -> bool: ...
 
     def note(self) -> str | None:
-        """What `put` noted last; None if no copy is under way."""
+        """Return the last note; None if no copy is in progress."""
 
     def put(self, table: Table, rows: Sequence[Row], before: str, note: str) -> None:
-        """Add the rows and replace the note, in one commit; `CopyRefused` if the note is not what it was before."""
+        """Insert the rows and replace the note, in one commit; `CopyRefused` if the note is no longer `before`."""
 
     def clear(self, note: str) -> None:
-        """Remove whatever there is, leave no byte of it behind, and keep the note."""
+        """Delete everything, leave no byte of it behind, and store the note."""
 
     def complete(self, before: str) -> None:
-        """Remove the note, if it is still that one, and so make it a store. New records get new numbers."""
+        """Remove the note, if it is still `before`: the store is usable then. New records get new numbers."""
 
 
 @dataclass(slots=True)
 class Sum:
-    """How many rows, and the sum of their digests: the same for the same rows, in whatever order."""
+    """Row count and sum of row digests; independent of the row order."""
 
     count: int = 0
     total: int = 0
@@ -229,7 +229,7 @@ def _encoded(value: object) -> bytes:
 
 
 def _noted(value: Any) -> Any:
-    """A key that is bytes has another form in JSON."""
+    """Encode keys of bytes as hex for JSON."""
     return {"hex": bytes(value).hex()} if isinstance(value, bytes | memoryview) else value
 
 
@@ -239,7 +239,7 @@ def _as_it_was(value: Any) -> Any:
 
 @dataclass(slots=True)
 class Progress:
-    """How far a copy has come: the table that it is in, the last key of it, and what was read of each so far."""
+    """Progress of a copy: the current table, its last key, and a checksum per table of the rows read."""
 
     state: str
     table: str = TABLES[0].name
@@ -247,16 +247,16 @@ class Progress:
     read: dict[str, Sum] = field(default_factory=dict)
 
     def to_json(self) -> str:
-        sums = {name: [found.count, f"{found.total:032x}"] for name, found in self.read.items()}
+        sums = {name: [checksum.count, f"{checksum.total:032x}"] for name, checksum in self.read.items()}
         after = None if self.after is None else [_noted(value) for value in self.after]
         return json.dumps({"state": self.state, "table": self.table, "after": after, "read": sums})
 
     @classmethod
     def from_json(cls, text: str) -> Progress:
-        noted = json.loads(text)
-        read = {name: Sum(count, int(total, 16)) for name, (count, total) in noted["read"].items()}
-        after = None if noted["after"] is None else [_as_it_was(value) for value in noted["after"]]
-        return cls(noted["state"], noted["table"], after, read)
+        fields = json.loads(text)
+        read = {name: Sum(count, int(total, 16)) for name, (count, total) in fields["read"].items()}
+        after = None if fields["after"] is None else [_as_it_was(value) for value in fields["after"]]
+        return cls(fields["state"], fields["table"], after, read)
 
     @property
     def records(self) -> int:
@@ -264,7 +264,7 @@ class Progress:
 
     @property
     def rows(self) -> int:
-        return sum(found.count for found in self.read.values())
+        return sum(checksum.count for checksum in self.read.values())
 
 
 def copy(
@@ -274,7 +274,7 @@ def copy(
     replace: bool = False,
     tell: Callable[[int, int], None] = lambda done, total: None,
 ) -> Copied:
-    """Bring the target to hold exactly what the source holds. `tell` hears of rows done, and of all."""
+    """Make the target hold exactly what the source holds. `tell` is called with rows done and rows in total."""
     progress, resumed = _begin(source, target, replace)
     total = sum(source.count(table) for table in TABLES)
     tell(progress.rows, total)
@@ -297,38 +297,36 @@ def _begin(source: Source, target: Target, replace: bool) -> tuple[Progress, boo
         if progress.state == state:
             return progress, True
         raise CopyRefused(
-            f"{source.location} has changed since the copy to {target.location} began; copy it anew with --replace,"
-            " while nothing writes to it"
+            f"{source.location} changed after the copy to {target.location} began; stop all writers, and copy again"
+            " with --replace"
         )
     if target.occupied() and not replace:
-        raise CopyRefused(
-            f"{target.location} holds memories already; name an empty store, or let --replace remove what it holds"
-        )
+        raise CopyRefused(f"{target.location} is not empty; name an empty store, or delete its contents with --replace")
     fresh = Progress(state)
     target.clear(fresh.to_json())
     return fresh, False
 
 
 def _chunks(source: Source, table: Table, progress: Progress) -> Iterator[list[Row]]:
-    """The rest of a table. Progress is moved on before a chunk is given, so that the two are kept together."""
+    """Yield the rest of a table. Progress advances before a chunk is yielded, so that both are committed together."""
     if progress.table != table.name:
         progress.table, progress.after = table.name, None
-    found = progress.read.setdefault(table.name, Sum())
+    checksum = progress.read.setdefault(table.name, Sum())
     while rows := source.rows(table, progress.after, CHUNK):
-        found.add(rows)
+        checksum.add(rows)
         progress.after = list(table.key_of(rows[-1]))
         yield rows
 
 
 def _prove(read: dict[str, Sum], target: Target) -> None:
     for table in TABLES:
-        there, after = Sum(), None
+        stored, after = Sum(), None
         while rows := target.rows(table, after, CHUNK):
-            there.add(rows)
+            stored.add(rows)
             after = table.key_of(rows[-1])
         copied = read.get(table.name, Sum())
-        if there != copied:
+        if stored != copied:
             raise StoreCorrupt(
-                f"{target.location} does not hold what was copied: of {table.name}, {copied.count:,} rows were read and"
-                f" {there.count:,} are there, or their content differs; copy anew with --replace"
+                f"{target.location} differs from what was copied: {copied.count:,} rows of {table.name} were read and"
+                f" {stored.count:,} are stored, or their content differs; copy again with --replace"
             )

@@ -1,4 +1,4 @@
-"""What waits for a thread that writes: requests, errands, and audit rows with a deadline."""
+"""The queue of a writer thread: requests, errands, and audit rows with a deadline."""
 
 from __future__ import annotations
 
@@ -11,28 +11,27 @@ from holdfast.stores.pending import Pending
 
 Request = TypeVar("Request", bound=Pending)
 
-# How often others are let in for nothing before a batch is closed.
+# Number of times to yield to other threads before a batch is closed.
 _WAITS = 2
 
 
 class Errand:
-    """Something to do between two commits."""
+    """A task to run between two commits."""
 
 
 class _Wake:
-    """Makes the thread look at its deadline."""
+    """Makes the thread check its deadline."""
 
 
 class _Stop:
-    """Makes the thread finish what is queued, and end."""
+    """Makes the thread finish the queue, and end."""
 
 
 class Inbox(Generic[Request]):
-    """Filled by callers of many threads, emptied by one. `most` is how many requests are taken at once. `settle` may be
-    called by whoever has written audit rows.
+    """A queue that many threads fill and one drains, at most `most` requests at a time.
 
-    Those who were answered together are about to ask again, one after the other. Before a batch is closed that holds
-    fewer than the last, they are let in: else the first would have a commit for itself, while all others wait for it.
+    Callers of one batch usually submit again, one after the other. A batch that is smaller than the last waits briefly
+    for them, so they share the next commit: else the first would get its own, while all others wait for it.
     """
 
     def __init__(self, audits: AuditBuffer | None, most: int) -> None:
@@ -56,7 +55,7 @@ class Inbox(Generic[Request]):
         self._queue.put(_Stop())
 
     def gather(self) -> tuple[list[Request], list[Errand], bool]:
-        """What is queued now, and whether to stop after it; waits for the first."""
+        """Wait for the first item; return the queued requests and errands, and whether to stop after them."""
         batch: list[Request] = []
         errands: list[Errand] = []
         item = self._next()
@@ -83,18 +82,18 @@ class Inbox(Generic[Request]):
         except queue.Empty:
             return None
 
-    def _another(self, there: int) -> Request | Errand | _Wake | _Stop | None:
+    def _another(self, batched: int) -> Request | Errand | _Wake | _Stop | None:
         for _ in range(_WAITS):
-            if there >= self._last or not self._queue.empty():
+            if batched >= self._last or not self._queue.empty():
                 break
-            time.sleep(0)  # no time passes: other threads get the interpreter's lock
+            time.sleep(0)  # does not wait, but lets other threads take the GIL
         try:
             return self._queue.get_nowait()
         except queue.Empty:
             return None
 
     def audits_due(self, stopping: bool) -> bool:
-        """Whether audit rows must be written now, with no request to ride along with."""
+        """Return whether audit rows must be written now, with no request to share the commit."""
         if not self._audits:
             self._due = None
             return False
@@ -102,5 +101,5 @@ class Inbox(Generic[Request]):
         return stopping or self._audits.full or (due is not None and time.monotonic() >= due)
 
     def settle(self) -> None:
-        """An attempt to write them was made: their time begins anew."""
+        """Reset the deadline of audit rows, after an attempt to write them."""
         self._due = None

@@ -1,6 +1,6 @@
-"""How a caller waits for the writer: a coroutine on its event loop, a thread without one on a lock.
+"""A caller's wait for the writer: a coroutine waits on its event loop, a thread without one on a lock.
 
-All that a commit answers on one loop is told in one wake-up of it, however many wait there.
+A commit wakes each event loop once, however many callers wait there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from holdfast.loops import running
 
 
 class Pending:
-    """An answer that is still to come. It is made and awaited in the thread that wants it, and given in another."""
+    """A future result. Created and awaited in the caller's thread, completed in another."""
 
     __slots__ = ("_answered", "_future", "_given_up", "_loop", "error", "outcome")
 
@@ -42,29 +42,29 @@ class Pending:
         try:
             raise error
         finally:
-            del error  # else it would hold this frame, and this frame it
+            del error  # else error and frame would refer to each other
 
     def _wait(self, answered: threading.Lock) -> None:
         try:
             answered.acquire()
         except BaseException:
-            # Whoever pressed Ctrl-C does not want it any more.
+            # Ctrl-C: the caller has given up.
             self._given_up = True
             raise
 
     @property
     def blocking(self) -> bool:
-        """Whether a thread waits that could as well do it itself."""
+        """True if a thread waits, which could do the work itself."""
         return self._loop is None
 
     @property
     def unwanted(self) -> bool:
-        """Whether nobody waits any more: then it need not be begun."""
+        """True if the caller has given up: then the work need not begin."""
         return self._given_up or (self._future is not None and self._future.cancelled())
 
     @staticmethod
     def tell(answered: Iterable[Pending]) -> None:
-        """Let everybody go on whose outcome or error is there now."""
+        """Wake the callers of these requests, whose outcome or error is set."""
         loops: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
         for pending in answered:
             if pending._loop is not None and pending._future is not None:
@@ -75,7 +75,7 @@ class Pending:
             try:
                 loop.call_soon_threadsafe(_resolve, futures)
             except RuntimeError:
-                # A loop that was closed has nobody left who waits.
+                # No caller waits on a closed loop.
                 if not loop.is_closed():
                     raise
 

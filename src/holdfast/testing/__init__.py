@@ -1,4 +1,4 @@
-"""For those who build on Holdfast: conformance suites for their own stores, and stand-ins for tests.
+"""For developers who build on Holdfast: conformance suites for stores and providers, and test fakes.
 
 `holdfast.testing.store_contract` needs pytest, and is imported by its own name.
 """

@@ -1,4 +1,4 @@
-"""Small stand-ins for what a memory gets from outside: a clock that moves when told, and ids that can be foreseen."""
+"""Deterministic fakes: a clock that moves only when stepped, and sequential ids."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ START = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 
 
 class FixedClock:
-    """Implements `ports.Clock`: stands still until it is moved, forwards or backwards."""
+    """Implements `ports.Clock`: stands still until it is moved, forward or backward."""
 
     def __init__(self, at: datetime = START) -> None:
         self._now = at
@@ -19,7 +19,7 @@ class FixedClock:
         return self._now
 
     def step(self, by: timedelta | float = 1.0) -> datetime:
-        """Move by a duration, or by seconds; the new moment."""
+        """Move by a duration or by seconds, and return the new time."""
         self._now += by if isinstance(by, timedelta) else timedelta(seconds=by)
         return self._now
 

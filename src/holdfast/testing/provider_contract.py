@@ -1,4 +1,4 @@
-"""What every provider of memory promises, as tests.
+"""The conformance suite of memory providers.
 
 Subclass `ProviderContract` and define a fixture `adapters` that gives a factory: an asynchronous callable that opens
 the adapter under test. Called again, it opens another one on the same memory.
@@ -11,9 +11,9 @@ the adapter under test. Called again, it opens another one on the same memory.
 
             return opened
 
-A provider whose writes take a while to be found says so in `visible_within_seconds`; then the tests wait for them that
-long, and no longer. Each test works in a company of its own, so that the memory need not be empty. Nothing here knows
-how a provider works inside, and none of it may be skipped: what a provider cannot do, its capabilities say.
+If a provider's writes are visible only after a delay, set `visible_within_seconds`; the tests wait at most that long.
+Each test works in a company of its own, so that the memory need not be empty. The tests use only the provider API, and
+none may be skipped: a provider declares what it can do in its capabilities.
 """
 
 from __future__ import annotations
@@ -39,6 +39,6 @@ class ProviderContract(
     GatedContract,
     ConductContract,
 ):
-    """What every provider promises. Subclass it and supply an `adapters` fixture: a factory of adapters."""
+    """The promises of every provider. Subclass it and supply an `adapters` fixture: a factory of adapters."""
 
     visible_within_seconds: ClassVar[float] = 0.0

@@ -1,8 +1,8 @@
-"""What every store promises, as tests.
+"""The conformance suite of stores.
 
 Subclass `StoreContract` and define a fixture `store` that gives a factory of the store under test: an asynchronous
-callable that opens it, empty at first. A store that outlives its closing subclasses `DurableStoreContract`; then the
-factory, called again, opens the same store.
+callable that opens it, empty at first. For a persistent store, subclass `DurableStoreContract`; then the factory,
+called again, opens the same store.
 
     class TestMyStore(DurableStoreContract):
         @pytest.fixture
@@ -12,7 +12,7 @@ factory, called again, opens the same store.
 
             return opened
 
-Nothing here knows how a store works inside. What a test needs to see, it sees through the port.
+The tests use only the port, never a store's internals.
 """
 
 from __future__ import annotations
@@ -75,11 +75,11 @@ class StoreContract(
     ControlTrailContract,
     ControlJobContract,
 ):
-    """What every store promises. Subclass it and supply a `store` fixture: a factory of fresh stores."""
+    """The promises of every store. Subclass it and supply a `store` fixture: a factory of fresh stores."""
 
 
 class DurableStoreContract(StoreContract):
-    """For stores that outlive their closing: the `store` factory opens the same one again."""
+    """For persistent stores: the `store` factory opens the same one again."""
 
     def test_what_was_written_is_there_after_reopening(self, store: StoreFactory) -> None:
         async def whole() -> None:

@@ -35,7 +35,7 @@ def test_what_nobody_may_do_is_said_in_words(acme: Company) -> None:
 
 def test_a_change_of_nothing_names_no_field_that_is_in_the_address(acme: Company) -> None:
     problem = acme.operator.patch("/bindings/default", 422)
-    assert problem["detail"] == "changes: nothing is to be changed; give config, hooks or enabled"
+    assert problem["detail"] == "changes: there is nothing to change; give config, hooks or enabled"
 
 
 def test_a_key_is_rotated_without_a_body(acme: Company) -> None:

@@ -91,7 +91,7 @@ def test_two_tools_that_answer_the_same_are_two_messages_and_a_retry_is_none() -
 def test_a_message_that_says_nothing_is_passed_over_and_a_batch_of_them_refused() -> None:
     empty = item(role="tool", sender_id="t", content="", tool_call_id="c1")
     assert [draft.text for draft in drafts_of([item(content="said"), empty], "ana")] == ["said"]
-    with pytest.raises(InvalidInput, match="says anything"):
+    with pytest.raises(InvalidInput, match="all messages are empty"):
         drafts_of([empty], "ana")
 
 

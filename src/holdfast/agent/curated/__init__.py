@@ -1,4 +1,4 @@
-"""Curated memory: two small files that the agent keeps for itself, and that go into its prompt as they are."""
+"""Curated memory: two small files that the agent maintains, and that go into its prompt verbatim."""
 
 from holdfast.agent.curated.entries import Action, Change, Target
 from holdfast.agent.curated.files import MemoryStore

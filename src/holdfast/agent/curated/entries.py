@@ -1,7 +1,7 @@
-"""Curated entries as values: how a file's text holds them, how one is addressed, what a change makes of them.
+"""Curated entries as values: how a file holds them, how one is addressed, and how a change applies to them.
 
-An entry is text without blank edges. In a file, a line that is nothing but `§` stands between two of them, so no entry
-has such a line. Nothing here touches a disk.
+An entry is text without blank edges. In a file, a line that is only `§` separates two entries, so no entry has such a
+line. Nothing here touches a disk.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from holdfast.errors import InvalidInput, InvalidText
 
 DELIMITER = "\n§\n"
 PREVIEW_CHARS = 80
-# How much of what stands before and after the border between entries is looked at as one text, and how much at a time.
+# Characters on each side of a border between entries that are scanned as one text, and characters per scan.
 _BORDER_CHARS = 1_000
 _LOOK_CHARS = 30_000
-# As people write it by hand: with blanks around the mark, and with the line ends of any system.
+# Allows for hand edits: blanks around the mark, and any line ends.
 _BETWEEN = re.compile(r"^[ \t]*§[ \t]*$", re.MULTILINE)
 
 Entries = tuple[str, ...]
 
 
 class Target(StrEnum):
-    """Which file: what the agent notes for itself, or who the user is."""
+    """The file: the agent's own notes, or facts about the user."""
 
     MEMORY = "memory"
     USER = "user"
@@ -45,7 +45,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change of one file: `add` takes a content, `remove` an old text, `replace` both."""
+    """One change to one file: `add` takes `content`, `remove` takes `old_text`, `replace` takes both."""
 
     action: Action
     target: Target
@@ -54,10 +54,10 @@ class Change:
 
     def __post_init__(self) -> None:
         adds, finds = self.action is not Action.REMOVE, self.action is not Action.ADD
-        for name, wanted in (("content", adds), ("old_text", finds)):
-            if wanted and not (getattr(self, name) or "").strip():
+        for name, needed in (("content", adds), ("old_text", finds)):
+            if needed and not (getattr(self, name) or "").strip():
                 raise InvalidInput(name, f"is missing; {self.action} needs it")
-            if not wanted and getattr(self, name):
+            if not needed and getattr(self, name):
                 raise InvalidInput(name, f"is of no use to {self.action}; leave it out")
         if self.content:
             object.__setattr__(self, "content", checked_entry(self.content))
@@ -66,18 +66,18 @@ class Change:
 
 
 def parsed(text: str) -> Entries:
-    """The entries of a file's text, in order."""
-    # No other blanks are cut off: one that only `strip` knows may be all that keeps a `§` from being a mark.
+    """Split a file's text into its entries, in order."""
+    # Strips only these blanks: another kind may be all that keeps a `§` line from being a separator.
     return tuple(entry for piece in _BETWEEN.split(_unix_lines(text)) if (entry := piece.strip(" \t\n")))
 
 
 def joined(entries: Sequence[str]) -> str:
-    """What the limits are measured by, and what a file holds, but for its last line's end."""
+    """Join entries as a file holds them, without its last line end. Limits count this text."""
     return DELIMITER.join(entries)
 
 
 def checked_entry(text: str) -> str:
-    """The entry that this text makes, or `InvalidText`."""
+    """Validate and normalize an entry; raises `InvalidText`."""
     entry = _unix_lines(checked_text(text, "content", max_chars=MAX_SCANNED_CHARS)).strip()
     if _BETWEEN.search(entry):
         raise InvalidText("content", "has a line that is only '§', which divides entries; add them one by one")
@@ -92,7 +92,7 @@ def usage(entries: Sequence[str], limit: int) -> str:
 
 
 def shown(entries: Sequence[str]) -> Entries:
-    """The entries as a model may see them: of one that holds a threat, why and which, and nothing of its text."""
+    """Return the entries as a model may see them. A blocked one shows its reason and number, nothing of its text."""
     alone = {at: f"it {why}" for at, entry in enumerate(entries) if (why := threat_in(entry))}
     reasons = alone | {at: f"after the entries before it, it {why}" for at, why in _completing(entries).items()}
     return tuple(
@@ -101,29 +101,29 @@ def shown(entries: Sequence[str]) -> Entries:
 
 
 def made_together(before: Sequence[str], after: Sequence[str]) -> str:
-    """Why entries that are harmless one by one are none together, if that is so only now; else nothing."""
+    """Return why entries that are harmless alone form a threat together, if they did not before; else empty."""
     found = _completing(after)
     return next(iter(found.values())) if len(found) > len(_completing(before)) else ""
 
 
 def _completing(entries: Sequence[str]) -> dict[int, str]:
-    """Of the entries that are harmless alone, those that make an attack of what stands before them, and which."""
+    """Find entries, harmless alone, that form an attack with the text before them: index and reason."""
     clear = {at: entry for at, entry in enumerate(entries) if not threat_in(entry)}
-    whole = "\n".join(clear.values())
-    starts = range(0, len(whole), _LOOK_CHARS - 2 * _BORDER_CHARS)
-    if len(clear) < 2 or not any(threat_in(whole[start : start + _LOOK_CHARS]) for start in starts):
+    text = "\n".join(clear.values())
+    starts = range(0, len(text), _LOOK_CHARS - 2 * _BORDER_CHARS)
+    if len(clear) < 2 or not any(threat_in(text[start : start + _LOOK_CHARS]) for start in starts):
         return {}
-    found, seen = {}, ""
+    found, preceding = {}, ""
     for at, entry in clear.items():
-        if seen and (why := threat_in(f"{seen[-_BORDER_CHARS:]}\n{entry[:_BORDER_CHARS]}")):
+        if preceding and (why := threat_in(f"{preceding[-_BORDER_CHARS:]}\n{entry[:_BORDER_CHARS]}")):
             found[at] = why
         else:
-            seen = f"{seen[-_BORDER_CHARS:]}\n{entry}".strip()
+            preceding = f"{preceding[-_BORDER_CHARS:]}\n{entry}".strip()
     return found
 
 
 def applied(entries: Entries, change: Change) -> tuple[Entries, str]:
-    """The entries after the change, and what it did. `InvalidInput` says why it cannot be."""
+    """Apply a change; return the new entries and what it did. `InvalidInput` says why it is impossible."""
     if change.action is Action.ADD:
         content = str(change.content)
         if content in entries:
@@ -136,7 +136,7 @@ def applied(entries: Entries, change: Change) -> tuple[Entries, str]:
 
 
 def _found(entries: Entries, change: Change) -> int:
-    """The one entry that shows the old text. What is blocked is found by what is shown in its place."""
+    """Find the one entry that shows the old text. A blocked entry is found by the text shown in its place."""
     old = str(change.old_text)
     views = shown(entries)
     matching = [at for at, view in enumerate(views) if old in view]

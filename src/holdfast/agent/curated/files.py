@@ -1,13 +1,13 @@
-"""The two files of curated memory on disk: locked, reloaded, validated, and replaced whole.
+"""The two files of curated memory on disk: locked, re-read, validated, and replaced as a whole.
 
-One lock (`.lock`) guards both files, over all processes. Under it a change reads what is there now, and whatever is
-written is written beside, synced, and renamed over the file, so that a reader sees the old text or the new one and a
-crash leaves one of them. A change of both files is first written down whole (`.pending.json`): from then on it will
-be done, if not by this process, then by the next one that takes the lock.
+One lock (`.lock`) guards both files across processes. Under it, a change reads the current files; a new text is written
+to a temporary file, synced, and renamed over the old one, so that a reader sees the old text or the new one and a crash
+leaves one of them. A change of both files is first written to a write-ahead log (`.pending.json`): from then on it will
+be completed, by this process or by the next one that takes the lock.
 
-People may edit the files by hand. What cannot be understood is never overwritten (`_problem`); a copy of it is kept
-once, so that whoever repairs it can go back. Links are refused: a folder that came from elsewhere must not be able to
-put any other file of this machine into a prompt.
+People may edit the files by hand. A file that cannot be understood is never overwritten (`_problem`); one copy of it is
+kept, so that a repair can be undone. Links are refused: a folder that came from elsewhere must not be able to put any
+other file of this machine into a prompt.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ _CONFLICT = re.compile(r"^(?:<{7}|={7}|>{7})(?: |$)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What one file holds, or the problem for which it can be neither used nor written."""
+    """The entries of one file, or the problem that prevents its use and any write to it."""
 
     target: Target
     limit: int
     entries: Entries = ()
     problem: str = ""
     digest: str = field(default="", repr=False, compare=False)
-    """Of the bytes that this was read from."""
+    """SHA-256 of the bytes that this was read from."""
 
     @property
     def usage(self) -> str:
@@ -69,12 +69,12 @@ class Held:
 
     @property
     def excess(self) -> int:
-        """By how many characters it is over its limit."""
+        """The number of characters over the limit."""
         return max(0, len(joined(self.entries)) - self.limit)
 
 
 class MemoryStore:
-    """`MEMORY.md` and `USER.md` in one folder, which is made when something is first kept."""
+    """`MEMORY.md` and `USER.md` in one folder, which the first change creates."""
 
     def __init__(
         self,
@@ -95,17 +95,17 @@ class MemoryStore:
         return self._folder
 
     def read(self) -> Mapping[Target, Held]:
-        """Both files, as one change left them. Where there is no lock to be had, each file as it is."""
+        """Read both files in a state that one change left. If the lock cannot be taken, each file as it is."""
         if not self._folder.is_dir():
             return {target: Held(target, limit) for target, limit in self._limits.items()}
         with contextlib.ExitStack() as stack:
-            # Not to be able to write, or to wait for whoever does, is no reason not to read.
+            # Missing write access, or a lock that is held too long, must not prevent reading.
             with contextlib.suppress(OSError, StoreError):
                 stack.enter_context(self._locked(min(self._lock_seconds, READ_SECONDS)))
             return {target: self._held(target) for target in Target}
 
     def change(self, changes: Sequence[Change]) -> tuple[Mapping[Target, Held], tuple[str, ...]]:
-        """Do all of them, or none and say why; what the files hold then, and what each change did."""
+        """Apply all changes, or none and raise why. Return the resulting files, and what each change did."""
         with _translated():
             _make(self._folder)
             with self._locked(self._lock_seconds):
@@ -167,14 +167,14 @@ class MemoryStore:
         )
 
     def _current(self, name: str) -> bytes:
-        """A file's bytes as they are or, after a crash, will be."""
+        """Return a file's bytes, with a pending change from a crash applied."""
         raw, change = self._raw(name), _noted(self._raw(_PENDING)).get(name)
         return change["text"].encode() if change and change["was"] == _digest(raw) else raw
 
     def _raw(self, name: str) -> bytes:
-        """A file's bytes; none if it is not there. Anything but a plain file of a fair size is an `OSError`."""
+        """Return a file's bytes, empty if it is missing. `OSError` if it is no regular file, or is too large."""
         try:
-            # A pipe would keep whoever opens it waiting.
+            # Non-blocking: opening a pipe would wait.
             descriptor = os.open(self._folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:
             return b""
@@ -187,14 +187,14 @@ class MemoryStore:
         return raw
 
     def _keep_copy(self, target: Target) -> str:
-        """The name of a copy of what is there now, made unless there is one; nothing if it cannot be read."""
+        """Copy the current file, unless a copy exists. Return the copy's name, empty if the file cannot be read."""
         try:
             raw = self._raw(target.file)
         except OSError:
             return ""
         digest = _digest(raw)[:8]
-        if kept := sorted(self._folder.glob(f"{target.file}.bak.*.{digest}")):
-            return kept[0].name
+        if copies := sorted(self._folder.glob(f"{target.file}.bak.*.{digest}")):
+            return copies[0].name
         name = f"{target.file}.bak.{datetime.now(UTC):%Y%m%dT%H%M%SZ}.{digest}"
         self._put(name, raw)
         return name
@@ -213,15 +213,15 @@ class MemoryStore:
             os.close(descriptor)
 
     def _write(self, texts: Mapping[Target, str], was: Mapping[Target, str]) -> None:
-        """`was` are the digests of what was read: whoever edits by hand takes no lock, and loses nothing by it."""
+        """`was` has the digests of what was read: a hand edit takes no lock, and must not be lost."""
         if len(texts) < 2:
             for target, text in texts.items():
                 self._put(target.file, text.encode(), was[target])
             return
         for target in texts:
             self._check(target.file, was[target])
-        noted = {target.file: {"was": was[target], "text": text} for target, text in texts.items()}
-        self._put(_PENDING, json.dumps(noted).encode())
+        pending = {target.file: {"was": was[target], "text": text} for target, text in texts.items()}
+        self._put(_PENDING, json.dumps(pending).encode())
         try:
             self._finish_pending()
             edited = [target.file for target, text in texts.items() if self._raw(target.file) != text.encode()]
@@ -231,13 +231,13 @@ class MemoryStore:
             raise OutcomeUnknown(f"{' and '.join(edited)} was edited by hand just now and keeps the edit; look again")
 
     def _finish_pending(self) -> None:
-        """Do what was written down to be done. A file that was edited by hand since keeps the edit."""
+        """Complete the pending change. A file that was edited by hand since keeps the edit."""
         for name, change in _noted(self._raw(_PENDING)).items():
             if _digest(self._raw(name)) == change["was"]:
                 self._put(name, change["text"].encode())
         with contextlib.suppress(FileNotFoundError):
             (self._folder / _PENDING).unlink()
-            # Were it to come back after a power cut, it might undo what was acknowledged since.
+            # If it came back after a power cut, it could undo later, acknowledged changes.
             _sync(self._folder)
 
     def _check(self, name: str, was: str) -> None:
@@ -245,9 +245,9 @@ class MemoryStore:
             raise StoreBusy(f"{name} was edited by hand just now. Nothing was written; try again")
 
     def _put(self, name: str, content: bytes, was: str | None = None) -> None:
-        """Replace a file by this content, durably, or leave it as it is; also if it is not what it was."""
+        """Replace a file's content durably, or leave it as it is. Refuses if its digest is no longer `was`."""
         path, beside = self._folder / name, self._folder / _BESIDE
-        # Only who holds the lock is here: one that is there already is what a crash has left.
+        # The lock is held, so an existing temporary file is left over from a crash.
         beside.unlink(missing_ok=True)
         try:
             mode = stat.S_IMODE(path.lstat().st_mode)
@@ -259,7 +259,7 @@ class MemoryStore:
                 file.flush()
                 os.fchmod(file.fileno(), mode)
                 os.fsync(file.fileno())
-            # Syncing takes long; what is left is the moment between these two lines.
+            # Checked after the slow sync, so that only the moment before the rename is unguarded.
             if was is not None:
                 self._check(name, was)
             os.replace(beside, path)
@@ -273,7 +273,7 @@ class MemoryStore:
 
 
 def _make(folder: Path) -> None:
-    """The folder and those above it, as durable as what will be in it."""
+    """Create the folder and its parents, as durably as the files in it."""
     if not folder.is_dir():
         _make(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -289,7 +289,7 @@ def _sync(folder: Path) -> None:
 
 
 def _problem(text: str, entries: Entries, limit: int) -> str:
-    """Why a text is not one that entries were written down in, so that writing them again might destroy something."""
+    """Return why a text is not a plain list of entries, so that rewriting it might destroy something; else empty."""
     if found := _UNTEXTUAL.search(text):
         return f"it holds a control character in line {text.count(chr(10), 0, found.start()) + 1:,}"
     if found := _CONFLICT.search(text):
@@ -320,18 +320,18 @@ def _wait_for(descriptor: int, seconds: float) -> None:
                 raise StoreBusy(
                     f"another process has held curated memory for {seconds:g} seconds. Nothing was written; try again"
                 ) from None
-        time.sleep(random.uniform(0.0005, 0.005))  # noqa: S311 - spreads the waiters, guards nothing
+        time.sleep(random.uniform(0.0005, 0.005))  # noqa: S311 - jitter, not a secret
 
 
 def _noted(raw: bytes) -> dict[str, dict[str, str]]:
-    """A change of both files that was written down: per file, the digest of what it is for, and the text to come."""
+    """Decode the pending change of both files: per file, the digest that it applies to, and the new text."""
     if not raw:
         return {}
     try:
         found = {target.file: json.loads(raw)[target.file] for target in Target}
         return {name: {"was": str(change["was"]), "text": str(change["text"])} for name, change in found.items()}
     except (ValueError, KeyError, TypeError):
-        return {}  # it was renamed to its place whole, so this is nothing that was ever promised
+        return {}  # the log is renamed into place whole, so this one was never acknowledged
 
 
 def _digest(raw: bytes) -> str:
@@ -340,13 +340,13 @@ def _digest(raw: bytes) -> str:
 
 def _unknown(error: OSError) -> OutcomeUnknown:
     return OutcomeUnknown(
-        f"the disk failed ({error.strerror}), and whether the change is kept is not known; look again"
+        f"the disk failed ({error.strerror}), and it is not known whether the change was saved; look again"
     )
 
 
 @contextlib.contextmanager
 def _translated() -> Iterator[None]:
-    """Errors of the disk as ours."""
+    """Translate disk errors to store errors."""
     try:
         yield
     except OSError as error:

@@ -1,9 +1,10 @@
-"""What threats look like, as data: phrases of several languages, and shapes of lines and markup.
+"""Threat patterns as data: phrases of several languages, and shapes of lines and markup.
 
 A phrase is matched twice: against the text's words, each followed by one blank, and against its letters without
-anything between them, which finds words that were pulled apart or pushed together. So a phrase says every blank, and
-what repeats in it is bounded. A shape is matched against the text with its lines and marks. All is in lower case and
-without accents, as `threats.folded` leaves a text (it folds the patterns too: no `\\S`, which would become `\\s`).
+anything between them, which finds words that were pulled apart or pushed together. So a phrase contains every blank,
+and its repetitions are bounded. A shape is matched against the text with its lines and punctuation. All patterns are in
+lower case and without accents, like the folded text they match (`threats.py` folds them too: no `\\S`, which would
+become `\\s`).
 """
 
 from __future__ import annotations
@@ -178,7 +179,7 @@ PHRASES: dict[str, tuple[str, ...]] = {
     ),
 }
 
-# Without blanks between words: these are searched in the letters alone.
+# Without blanks between words: matched against the letters alone.
 UNSPACED: dict[str, tuple[str, ...]] = {
     OVERRIDES: (
         r"(?:忽略|无视|無視|忘记|忘記|不要理会|不要遵守|抛开|忽視|忽视)(?:掉|你|您|的|请|以及){0,3}"
@@ -218,7 +219,7 @@ _NETWORK = (
 
 SHAPES: dict[str, tuple[str, ...]] = {
     POSES: (
-        # A line that speaks for somebody. `user:` and `tool:` begin too many honest notes.
+        # A line that speaks for another role. `user:` and `tool:` begin too many honest notes.
         r"^[\s>*#_`\"'(\[{~-]{0,20}(?:system|assistant|human|systeme|sistema|система|النظام|系统|系統|システム|시스템)"
         r"(?: (?:message|prompt|note|instructions?|override|update|notice))?[\])}*_`\"'>]{0,6}\s{0,6}:",
         r"^[\s>*#_-]{0,20}(?:new|updated|real) (?:system )?(?:instructions?|directives?|orders?|prompt)\s{0,4}:",
@@ -265,5 +266,5 @@ SHAPES: dict[str, tuple[str, ...]] = {
     ),
 }
 
-# In capitals, in the midst of a line, it is no "operating system: Debian" any more.
+# In capitals, in the middle of a line: this cannot be "operating system: Debian".
 LOUD = r"\bSYSTEM\s{0,4}:"

@@ -1,4 +1,4 @@
-"""Curated memory for the agent: a frozen snapshot for each run, and answers to what the model changes meanwhile."""
+"""Curated memory for the agent: a frozen snapshot for each run, and JSON answers to the model's changes."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _TITLES = {Target.USER: "About the user", Target.MEMORY: "Notes"}
 
 @dataclass(frozen=True, slots=True)
 class MemorySnapshot:
-    """Both files as they were at one moment. What is blocked shows why, and never its text."""
+    """Both files at one moment. A blocked entry shows the reason, never its text."""
 
     memory: Entries = ()
     user: Entries = ()
     problems: tuple[str, ...] = ()
     block: str = ""
-    """What goes into the system prompt; nothing if there is nothing."""
+    """Text for the system prompt; empty if there is none."""
 
 
 class MemoryService:
-    """What the loop and the `memory` tool use. Files are read and written off the event loop."""
+    """Used by the loop and the `memory` tool. Files are read and written off the event loop."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
@@ -43,7 +43,7 @@ class MemoryService:
         return await aside(lambda: _snapshot(self._store.read()))
 
     async def apply(self, changes: Sequence[Change]) -> dict[str, Any]:
-        """Do all of them or none; the answer is JSON, and says why if it was none."""
+        """Apply all changes or none. The answer is JSON, and says why if none was applied."""
         targets = [target for target in Target if any(each.target is target for each in changes)]
         try:
             held, done = await aside(lambda: self._store.change(changes))
@@ -54,13 +54,13 @@ class MemoryService:
         return {"success": True, "message": message, **_state(held, targets)}
 
     async def refused(self, error: str, targets: Sequence[Target]) -> dict[str, Any]:
-        """The answer to what could not be done, with what there is."""
+        """Build the answer to a refused change, with the current entries."""
         held = await aside(self._store.read)
         return {"success": False, "error": error, **_state(held, targets)}
 
 
 def _state(held: Mapping[Target, Held], targets: Sequence[Target]) -> dict[str, Any]:
-    """What the files hold, as an answer tells it: of one file flat, of both by name."""
+    """Describe the files for an answer: one file flat, both by name."""
     each = {str(target): (list(shown(held[target].entries)), held[target].usage) for target in targets}
     if len(each) == 1:
         [(name, (entries, used))] = each.items()
@@ -86,14 +86,14 @@ def _snapshot(held: Mapping[Target, Held]) -> MemorySnapshot:
 
 
 def _fitting(held: Held) -> Entries:
-    """As many entries as the limit allows: a file that grew by hand does not grow the prompt."""
-    kept, used = 0, -len(DELIMITER)
+    """Return as many entries as the limit allows: a file that grew by hand must not grow the prompt."""
+    count, used = 0, -len(DELIMITER)
     for entry in held.entries:
         used += len(DELIMITER) + len(entry)
         if used > held.limit:
             break
-        kept += 1
-    return shown(held.entries[:kept])
+        count += 1
+    return shown(held.entries[:count])
 
 
 def _problem(held: Held, view: Entries) -> str:
@@ -106,5 +106,5 @@ def _problem(held: Held, view: Entries) -> str:
 
 
 def _bullet(entry: str) -> str:
-    """One entry cannot pose as another, nor as a part of the prompt: its further lines are indented."""
+    """Indent an entry's further lines, so that it cannot pose as another entry or as a part of the prompt."""
     return "- " + "\n  ".join(entry.splitlines())

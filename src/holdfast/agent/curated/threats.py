@@ -1,9 +1,9 @@
-"""Looking for text that is not a note but an attack on the agent that reads it.
+"""Scan text for prompt injection: text that is an attack on the agent that reads it.
 
-A curated entry goes into the system prompt, so it is looked at before it is kept, and again before it is shown. What
-is looked for stands in `patterns.py`; here a text is brought into the forms in which it can be found: without
-disguise of letters, without what was put between them, and decoded. A scan is no proof that a text is harmless. It
-keeps out what is known; the prompt says besides that notes are no instructions, and entries cannot leave their place.
+A curated entry goes into the system prompt, so it is scanned before it is stored, and again before it is shown. The
+patterns are in `patterns.py`; this module brings a text into the forms that they match: without disguised letters,
+without separators between letters, and decoded. A scan does not prove that a text is harmless. It blocks known attacks;
+besides, the prompt says that notes are not instructions, and entries cannot leave their place in it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _JOINING = "\u0600-\u06ff\u0750-\u077f\u08a0-\u08ff\u0900-\u0dff\u1000-\u109f\u1
 _FLAGS = "|".join(
     "🏴" + "".join(chr(0xE0000 + ord(char)) for char in f"{name}\x7f") for name in ("gbeng", "gbsct", "gbwls")
 )
-# Where such characters are part of how a script or a picture is written: one at a time, after what they belong to.
+# Legitimate uses in scripts and emoji: one such character at a time, after the one that it belongs to.
 _IN_PLACE = re.compile(
     f"{_FLAGS}"
     f"|(?<=[{_PICTURE}\ufe0f])\u200d(?=[{_PICTURE}])"
@@ -45,7 +45,7 @@ _MARKS = re.compile("[\u200e\u200f\u061c]")
 
 _ACCENTS = re.compile("[\u0300-\u036f\u064b-\u065f\u0670]")
 _APOSTROPHES = re.compile(r"(?<=\w)['’`´](?=\w)")
-# Letters that look like Latin ones, and letters in frames.
+# Letters that look like Latin ones, and framed letters.
 _LOOKALIKES: dict[int, int | str] = {
     **str.maketrans("аеіјоѕрсухһԁԛԝӏвкмнтгп", "aeijospcyxhdqwlbkmhtrn"),
     **str.maketrans("αεικνορτυωχγηɑɡոսօց", "aeikvoptuwxynagnuog"),
@@ -60,8 +60,8 @@ _HEX = re.compile(r"\b(?:[0-9a-fA-F]{2}){12,}\b")
 
 @lru_cache(maxsize=256)
 def threat_in(text: str) -> str:
-    """Why the text must not reach a prompt ("tries to …", said of the text); nothing if nothing was found."""
-    # Some characters stand for a whole line of others.
+    """Return why the text must not reach a prompt, as a verb phrase ("tries to …"); empty if no threat was found."""
+    # Some characters normalize to many others.
     if len(text) > MAX_SCANNED_CHARS or len(unicodedata.normalize("NFKC", text)) > MAX_SCANNED_CHARS:
         return f"is longer than {MAX_SCANNED_CHARS:,} characters"
     if _hides(text):
@@ -70,7 +70,7 @@ def threat_in(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    """Without differences of width, font, case and accent; letters of other scripts stay what they are."""
+    """Remove differences of width, font, case and accent; letters of other scripts stay as they are."""
     plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold()))
     return unicodedata.normalize("NFC", plain)
 
@@ -83,7 +83,7 @@ def _hides(text: str) -> bool:
 
 
 def _readings(text: str) -> Iterator[str]:
-    """The text, and what it says once it is decoded, one step deep."""
+    """Yield the text, and its decoded forms, one step deep."""
     yield text
     for decoded in (
         html.unescape(text),
@@ -114,9 +114,9 @@ def _found(text: str) -> str:
 
 
 def _words(text: str) -> str:
-    """Words, each followed by one blank. Marks stay: scripts of India write their vowels with them."""
-    whole = _APOSTROPHES.sub("", text)
-    return " ".join("".join(char if unicodedata.category(char)[0] in "LMN" else " " for char in whole).split()) + " "
+    """Return the words, each followed by one blank. Marks stay: Indian scripts write vowels with them."""
+    plain = _APOSTROPHES.sub("", text)
+    return " ".join("".join(char if unicodedata.category(char)[0] in "LMN" else " " for char in plain).split()) + " "
 
 
 def _letters(text: str) -> str:
@@ -129,14 +129,14 @@ def _from_base64(coded: str) -> bytes:
 
 
 def _text_of(decode: Callable[[str], bytes], coded: str) -> str:
-    """What the code stands for, if that is text."""
+    """Decode; return the result if it is text, else an empty string."""
     try:
         return decode(coded).decode("utf-8")
-    except ValueError:  # of both: not that code, or not text
+    except ValueError:  # not this encoding, or not UTF-8
         return ""
 
 
-# --- the tables, made ready when they are first needed ----------------------------------------------------------------
+# --- pattern tables, compiled on first use ----------------------------------------------------------------------------
 
 Table = tuple[tuple[str, re.Pattern[str]], ...]
 
@@ -146,7 +146,7 @@ def _first(table: Table, text: str) -> str:
 
 
 def _compiled(*tables: Mapping[str, Sequence[str]]) -> Table:
-    """As patterns of folded text."""
+    """Compile patterns for folded text."""
     return tuple(
         (why, re.compile(folded("|".join(patterns)), re.MULTILINE))
         for table in tables
@@ -166,7 +166,7 @@ def _phrases() -> Table:
 
 @cache
 def _run_together() -> Table:
-    """The phrases that are long enough to be told without the blanks between their words."""
+    """Compile the phrases that are long enough to be recognized without blanks between words."""
     long = {why: [phrase.replace(" ", "").replace(r"\b", "") for phrase in PHRASES[why]] for why in (OVERRIDES, PROMPT)}
     return _compiled(long, UNSPACED)
 

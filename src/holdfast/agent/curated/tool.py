@@ -45,7 +45,7 @@ Operations = Annotated[
 
 
 def memory_tool(service: MemoryService) -> Callable[..., Awaitable[dict[str, Any]]]:
-    """The function to be registered as a tool; its signature is its schema, its docstring its description."""
+    """Make the function to register as a tool. Its signature is its schema, its docstring its description."""
 
     async def memory(
         action: Annotated[ActionName | None, _ACTION] = None,
@@ -68,11 +68,11 @@ def memory_tool(service: MemoryService) -> Callable[..., Awaitable[dict[str, Any
         words that you see, if they agree.
         """
         try:
-            wanted = _wanted(action, target, content, old_text, operations)
+            changes = _wanted(action, target, content, old_text, operations)
         except (InvalidInput, ValidationError) as error:
             problem = str(error) if isinstance(error, InvalidInput) else "operations: not a list of changes"
             return await service.refused(problem, [Target(target)] if target in list(Target) else [Target.MEMORY])
-        return await service.apply(wanted)
+        return await service.apply(changes)
 
     return memory
 
@@ -92,9 +92,9 @@ def _wanted(
         raise InvalidInput("operations", f"are {len(operations)}; at most {MAX_OPERATIONS} are done at once")
     changes = []
     for number, each in enumerate(operations, 1):
-        given = MemoryOperation.model_validate(each)
+        item = MemoryOperation.model_validate(each)
         try:
-            changes.append(Change(Action(given.action), Target(given.target or target), given.content, given.old_text))
+            changes.append(Change(Action(item.action), Target(item.target or target), item.content, item.old_text))
         except InvalidInput as error:
             raise InvalidInput(f"operations, {number}", str(error)) from None
     return changes

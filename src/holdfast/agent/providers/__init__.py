@@ -1,8 +1,8 @@
-"""The models that an agent speaks with: one module a provider, each behind `ChatModel`.
+"""The models that an agent uses: one module per provider, each behind `ChatModel`.
 
-A key is sent only to where it belongs. One that is in the environment goes to the provider's own address, or to the one
-that the environment names beside it; an address from a configuration file, which may have come with somebody else's
-folder, gets a key only from the file that is named there with it.
+A key is sent only to the server it belongs to. A key from the environment goes to the provider's own address, or to the
+address that the environment names beside it. An address from a config file, which may have come with somebody else's
+folder, gets a key only from the key file that the config names.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SUCH_AS = {"openai": "gpt-5-mini, or qwen3 at an Ollama of your own", "anthropi
 
 
 def open_model(config: AgentConfig, settings: Settings) -> ChatModel:
-    """The model that the configuration names. What it needs is imported only now."""
+    """Open the configured model. Its SDK is imported only now."""
     provider = config.provider
     if provider is None:
         raise ModelMisconfigured(
@@ -36,7 +36,7 @@ def open_model(config: AgentConfig, settings: Settings) -> ChatModel:
 
         return RuleModel()
     if provider not in _OWN:
-        raise ModelMisconfigured("agent.provider is none that there is; use openai, anthropic or scripted")
+        raise ModelMisconfigured("agent.provider is unknown; use openai, anthropic or scripted")
     if not config.model:
         raise ModelMisconfigured(
             f"{provider} needs the name of a model, such as {_SUCH_AS[provider]}; set agent.model, or give --model"
@@ -55,26 +55,26 @@ def _found(provider: str, config: AgentConfig, settings: Settings) -> tuple[str,
     try:
         return _reached(provider, config, read_model_settings(settings))
     except ModelMisconfigured as error:
-        told = str(error)
-    # Raised anew, out here: the frames that read a key hold it, and some programs show frames.
-    raise ModelMisconfigured(told)
+        message = str(error)
+    # Raised outside `except`: the frames that read a key hold it, and some programs show frames.
+    raise ModelMisconfigured(message)
 
 
-def _reached(provider: str, config: AgentConfig, known: ModelSettings) -> tuple[str, Secret | None]:
-    """Where it is called, and with which key, if any."""
+def _reached(provider: str, config: AgentConfig, environment: ModelSettings) -> tuple[str, Secret | None]:
+    """Return the address to call, and the key to send, if any."""
     name = provider.upper()
-    theirs = known.openai_base_url if provider == "openai" else known.anthropic_base_url
-    given = known.openai_api_key if provider == "openai" else known.anthropic_api_key
-    at_home = _address(theirs, f"{name}_BASE_URL") if theirs else _OWN[provider]
-    url = _address(config.base_url, "agent.baseUrl") if config.base_url else at_home
+    env_url = environment.openai_base_url if provider == "openai" else environment.anthropic_base_url
+    env_key = environment.openai_api_key if provider == "openai" else environment.anthropic_api_key
+    default_url = _address(env_url, f"{name}_BASE_URL") if env_url else _OWN[provider]
+    url = _address(config.base_url, "agent.baseUrl") if config.base_url else default_url
     if config.api_key_file is not None:
         return url, _key_in(config.api_key_file)
-    if given is not None and url in (at_home, _OWN[provider]):
-        return url, _secret(given.get_secret_value(), f"{name}_API_KEY")
+    if env_key is not None and url in (default_url, _OWN[provider]):
+        return url, _secret(env_key.get_secret_value(), f"{name}_API_KEY")
     if url == _OWN[provider]:
         raise ModelMisconfigured(
             f"{provider} needs a key; set {name}_API_KEY, or name the file that holds it as agent.apiKeyFile."
-            " A server of your own, named as agent.baseUrl, may need none"
+            " A server of your own, set as agent.baseUrl, may need none"
         )
     return url, None
 
@@ -90,7 +90,7 @@ def _key_in(path: Path) -> Secret:
     try:
         text = key_text(path)
     except OSError as error:
-        # The path is not shown: somebody may have written the key itself in its place.
+        # The path is not shown: it may be the key itself, in the wrong setting.
         raise ModelMisconfigured(f"agent.apiKeyFile names a file that cannot be read ({error.strerror})") from None
     return _secret(text, "agent.apiKeyFile")
 

@@ -1,8 +1,8 @@
 """Anthropic's models, through Anthropic's SDK.
 
-Its messages differ: what the system says stands apart, a user and an assistant take turns, tool results are a user's.
-Where a model thought before it called a tool, it must be given its thoughts back, signed as they are, with the results:
-they are held in memory for that, for the last few calls, and told to nobody.
+The message format differs: the system prompt is separate, user and assistant take turns, and tool results are a user's.
+If a model reasoned before it called a tool, its signed reasoning must be sent back with the results: it is held in
+memory for the last few calls, and passed to nobody else.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from holdfast.domain.secret import Secret
 from holdfast.errors import ModelError, ModelMisconfigured
 
 MAX_TOKENS = 8_192
-"""Of one answer; the API wants a number, and every model in service takes this one."""
+"""Limit for one answer. The API requires one, and every current model accepts this number."""
 _REMEMBERED = 64
 _THOUGHTS = ("thinking", "redacted_thinking")
 _Block = dict[str, Any]
@@ -60,7 +60,7 @@ class AnthropicModel:
         retries: int = RETRIES,
         silence_seconds: float = SILENCE_SECONDS,
     ) -> None:
-        """`silence_seconds` is how long it may take to say the next word, or the first."""
+        """`silence_seconds` limits the wait for the first output, and for each further piece."""
         try:
             import anthropic
         except ImportError:
@@ -68,7 +68,7 @@ class AnthropicModel:
         self._sdk = anthropic
         self._model = model
         self._url = base_url
-        # The SDK looks in the environment and on the disk for what it is not given; an empty key is one that is given.
+        # The SDK reads missing options from the environment and the disk; an empty key prevents that.
         self._client = anthropic.AsyncAnthropic(
             api_key=api_key.revealed() if api_key else "",
             base_url=base_url,
@@ -82,7 +82,7 @@ class AnthropicModel:
         return f"AnthropicModel({self._model!r}, base_url={self._url!r})"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a model holds connections and a key; open it again at the other end")
+        raise TypeError("a model holds connections and a key; do not pickle it, open it again in the other process")
 
     @property
     def name(self) -> str:
@@ -106,7 +106,7 @@ class AnthropicModel:
             failure = too_much(self._url)
         if failure is None and not draft.finished:
             failure = broken_off(self._url)
-        # Raised apart from what was caught: nothing of the request is left in the chain.
+        # Raised outside `except`, so that the exception chain holds nothing of the request.
         if failure is not None:
             raise failure
         reply = draft.reply()
@@ -134,7 +134,7 @@ class AnthropicModel:
                 for tool in tools
             ]
         elif called := dict.fromkeys(call.name for message in messages for call in message.tool_calls):
-            # Where tools were called before, the API wants them declared, or answers nothing; none is to be called now.
+            # The API requires tools that were called before to be declared; `tool_choice` forbids further calls.
             request["tools"] = [{"name": name, "input_schema": {"type": "object"}} for name in called]
             request["tool_choice"] = {"type": "none"}
         return request
@@ -148,7 +148,7 @@ class AnthropicModel:
 
 
 def _turns(messages: Sequence[ModelMessage], thought: dict[str, list[_Block]]) -> list[_Block]:
-    """The messages as turns, a user's first. Texts of blanks are left out: the API refuses them."""
+    """Convert messages to turns, a user's first. Blank texts are left out: the API refuses them."""
     turns: list[_Block] = []
     for message in messages:
         blocks = _blocks(message, thought)
@@ -171,18 +171,18 @@ def _blocks(message: ModelMessage, thought: dict[str, list[_Block]]) -> list[_Bl
         return [
             {"type": "tool_result", "tool_use_id": message.tool_call_id or "", "content": sendable(message.content)}
         ]
-    said = [{"type": "text", "text": sendable(message.content)}] if message.content.strip() else []
+    texts = [{"type": "text", "text": sendable(message.content)}] if message.content.strip() else []
     calls = [
         {"type": "tool_use", "id": call.id, "name": call.name, "input": object_of(call.arguments)}
         for call in message.tool_calls
     ]
     first = message.tool_calls[0].id if message.tool_calls else ""
-    return [*thought.get(first, ()), *said, *calls]
+    return [*thought.get(first, ()), *texts, *calls]
 
 
 @dataclass(slots=True)
 class _Draft:
-    """An answer, as far as it has come. The SDK does not check what it reads, so everything is looked at here."""
+    """A partial answer. The SDK does not validate what it reads, so every field is checked here."""
 
     blocks: list[_Block] = field(default_factory=list)
     places: dict[int, _Block] = field(default_factory=dict)
@@ -204,20 +204,20 @@ class _Draft:
 
     def _begin(self, index: int, block: Any) -> Iterator[ModelEvent]:
         kind = _text(block, "type")
-        made: _Block = {"type": kind}
+        started: _Block = {"type": kind}
         if kind == "text":
-            made["text"] = ""
+            started["text"] = ""
         elif kind == "tool_use":
-            written = getattr(block, "input", None)
-            made |= {"id": _text(block, "id"), "name": _text(block, "name"), "json": "", "input": written or {}}
+            arguments = getattr(block, "input", None)
+            started |= {"id": _text(block, "id"), "name": _text(block, "name"), "json": "", "input": arguments or {}}
         elif kind == "thinking":
-            made |= {"thinking": "", "signature": _text(block, "signature")}
+            started |= {"thinking": "", "signature": _text(block, "signature")}
         elif kind == "redacted_thinking":
-            made["data"] = _text(block, "data")
-        self.places[index] = made
-        self.blocks.append(made)
-        # A block may bring its first words with it.
-        yield from self._said(made, _text(block, "text") if kind == "text" else _text(block, "thinking"))
+            started["data"] = _text(block, "data")
+        self.places[index] = started
+        self.blocks.append(started)
+        # A block may begin with text.
+        yield from self._said(started, _text(block, "text") if kind == "text" else _text(block, "thinking"))
 
     def _go_on(self, block: _Block | None, delta: Any) -> Iterator[ModelEvent]:
         if block is None:
@@ -239,12 +239,12 @@ class _Draft:
         yield TextPiece(words) if block["type"] == "text" else ReasoningPiece(words)
 
     def _count(self, usage: Any) -> None:
-        """The counts are of all so far, not of what is new."""
+        """Update the usage. The counts are totals so far, not increments."""
         names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-        given = [found for name in names if isinstance(found := getattr(usage, name, None), int)]
+        counts = [count for name in names if isinstance(count := getattr(usage, name, None), int)]
         output = getattr(usage, "output_tokens", None)
         self.usage = Usage(
-            max(sum(given), self.usage.input_tokens), output if isinstance(output, int) else self.usage.output_tokens
+            max(sum(counts), self.usage.input_tokens), output if isinstance(output, int) else self.usage.output_tokens
         )
 
     @property
@@ -262,5 +262,5 @@ class _Draft:
 
 
 def _text(owner: Any, name: str) -> str:
-    found = getattr(owner, name, None)
-    return found if isinstance(found, str) else ""
+    value = getattr(owner, name, None)
+    return value if isinstance(value, str) else ""

@@ -1,6 +1,6 @@
-"""What a model was given, told apart again: its notes, the reference message, what was said before, and the prompt.
+"""Parse a model's messages: its notes, the reference message, earlier prompts, and the prompt.
 
-For a model that is none (`rules`). It reads the same messages that any model gets, and knows nothing else.
+For the rule-based model (`RuleModel`). It reads the same messages that any model gets, and knows nothing else.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """`said` are the user's prompts before this one; `results` what the calls of this turn were answered with."""
+    """`said` are the user's earlier prompts; `results` are the tool calls of this turn with their results."""
 
     prompt: str
     notes: tuple[Note, ...] = ()
     reference: tuple[str, ...] = ()
     said: tuple[str, ...] = ()
     results: tuple[tuple[ToolCall, str], ...] = ()
-    recalls: bool = False  # whether a Memory Gateway is there, which keeps the turn
+    recalls: bool = False  # there is a Memory Gateway, which stores the turn
 
 
 def given(messages: Sequence[ModelMessage]) -> Given:
     system = "\n".join(message.content for message in messages if message.role is Role.SYSTEM)
     spoken = [message for message in messages if message.role is not Role.SYSTEM]
-    # What the loop adds behind tools' results, such as that there are no more, is no prompt.
+    # A user message right after a tool's result comes from the loop, and is no prompt.
     prompts = [
         at
         for at, message in enumerate(spoken)
@@ -64,7 +64,7 @@ def given(messages: Sequence[ModelMessage]) -> Given:
 
 
 def _notes(system: str) -> Iterator[Note]:
-    """The entries of the curated block, each a bullet under the title of its file."""
+    """Yield the entries of the curated block, each a bullet under the title of its file."""
     target, entry = "", list[str]()
     for line in (*system.splitlines(), ""):
         if entry and line.startswith(_FURTHER):
@@ -82,7 +82,7 @@ def _notes(system: str) -> Iterator[Note]:
 
 
 def _recalled(message: ModelMessage) -> Iterator[str]:
-    """The lines of the reference message, without their numbers and origins."""
+    """Yield the lines of the reference message, without their numbers and origins."""
     if message.role is Role.USER and message.content.startswith(REFERENCE_LABEL):
         for line in message.content.splitlines()[1:]:
             if origin := _ORIGIN.match(line):
@@ -90,7 +90,7 @@ def _recalled(message: ModelMessage) -> Iterator[str]:
 
 
 def _answered(before: Sequence[ModelMessage]) -> Iterator[str]:
-    """The prompts of the history: each has its answer after it, which a skill or the reference has not."""
+    """Yield the prompts of the history: an answer follows each, unlike a skill or the reference."""
     for message, following in pairwise(before):
         if message.role is Role.USER and following.role is Role.ASSISTANT:
             yield message.content

@@ -1,7 +1,7 @@
-"""Any server that speaks OpenAI's chat completions, through OpenAI's SDK: OpenAI, Ollama, vLLM, llama.cpp.
+"""Any server with OpenAI's chat completions API, through OpenAI's SDK: OpenAI, Ollama, vLLM, llama.cpp.
 
-Servers differ in small ways, and what they leave out is made up for: ids of tool calls, their places, usage. What a
-model thinks aloud comes in one of two fields that OpenAI itself does not have, or within the text.
+Servers differ in small ways, and missing parts are filled in: ids and indexes of tool calls, usage. Reasoning comes in
+one of two fields that OpenAI itself does not have, or within the text.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class OpenAIModel:
         retries: int = RETRIES,
         silence_seconds: float = SILENCE_SECONDS,
     ) -> None:
-        """`silence_seconds` is how long it may take to say the next word, or the first."""
+        """`silence_seconds` limits the wait for the first output, and for each further piece."""
         try:
             import openai
         except ImportError:
@@ -63,8 +63,8 @@ class OpenAIModel:
         self._sdk = openai
         self._model = model
         self._url = base_url
-        # The SDK does not do without a key; it is then told with each request to leave the header out. What is not
-        # given here, it looks for in the environment: a key of another kind is nothing for this address.
+        # The SDK requires a key; without one, each request tells it to omit the header. It reads missing options from
+        # the environment: an admin key from there must not go to this address.
         self._client = openai.AsyncOpenAI(
             api_key=api_key.revealed() if api_key else "none",
             admin_api_key="",
@@ -79,7 +79,7 @@ class OpenAIModel:
         return f"OpenAIModel({self._model!r}, base_url={self._url!r})"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a model holds connections and a key; open it again at the other end")
+        raise TypeError("a model holds connections and a key; do not pickle it, open it again in the other process")
 
     @property
     def name(self) -> str:
@@ -103,7 +103,7 @@ class OpenAIModel:
             failure = too_much(self._url)
         if failure is None and not draft.finished:
             failure = broken_off(self._url)
-        # Raised apart from what was caught: nothing of the request is left in the chain.
+        # Raised outside `except`, so that the exception chain holds nothing of the request.
         if failure is not None:
             raise failure
         for piece in draft.end():
@@ -136,12 +136,12 @@ class OpenAIModel:
 
 
 def _message(message: ModelMessage) -> dict[str, Any]:
-    # A text in any case, if an empty one: templates of small models write out a null.
-    made: dict[str, Any] = {"role": str(message.role), "content": sendable(message.content)}
+    # Always a text, even if empty: templates of small models print a null.
+    payload: dict[str, Any] = {"role": str(message.role), "content": sendable(message.content)}
     if message.role is Role.TOOL:
-        made["tool_call_id"] = message.tool_call_id or ""
+        payload["tool_call_id"] = message.tool_call_id or ""
     if message.tool_calls:
-        made["tool_calls"] = [
+        payload["tool_calls"] = [
             {
                 "id": call.id,
                 "type": "function",
@@ -149,7 +149,7 @@ def _message(message: ModelMessage) -> dict[str, Any]:
             }
             for call in message.tool_calls
         ]
-    return made
+    return payload
 
 
 @dataclass(slots=True)
@@ -169,7 +169,7 @@ class _Call:
 
 @dataclass(slots=True)
 class _Draft:
-    """An answer, as far as it has come. The SDK does not check what it reads, so everything is looked at here."""
+    """A partial answer. The SDK does not validate what it reads, so every field is checked here."""
 
     texts: list[str] = field(default_factory=list)
     thoughts: Thoughts = field(default_factory=Thoughts)
@@ -189,9 +189,9 @@ class _Draft:
                     self.chars += len(thought)
                     yield ReasoningPiece(thought)
                     break
-            if said := _text(delta, "content") or _text(delta, "refusal"):
-                self.chars += len(said)
-                yield from self._said(self.thoughts.take(said))
+            if text := _text(delta, "content") or _text(delta, "refusal"):
+                self.chars += len(text)
+                yield from self._said(self.thoughts.take(text))
             for part in _listed(delta, "tool_calls"):
                 self._add(part)
             self.finished = self.finished or bool(getattr(choice, "finish_reason", None))
@@ -213,18 +213,18 @@ class _Draft:
         call.id = call.id or call_id
         call.name = call.name or name
         arguments = getattr(function, "arguments", None)
-        written = arguments if isinstance(arguments, str) else json.dumps(arguments) if arguments else ""
-        call.arguments += written
-        self.chars += len(written)
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments) if arguments else ""
+        call.arguments += text
+        self.chars += len(text)
 
     def _of(self, index: int | None, call_id: str, name: str) -> _Call:
-        """The call that a part belongs to; a new one if it cannot be of one that was begun."""
+        """Return the call that a part belongs to; a new one if it fits no open call."""
         same = [call for call in self.calls if call.index == index] if index is not None else self.calls
         found = same[-1] if same else None
         if found is not None and call_id and found.id:
             another = call_id != found.id
         else:
-            # Some give every call the same place, or none, and no id; each comes whole then.
+            # Some servers give every call the same index, or none, and no id; each call then comes complete.
             another = found is not None and bool(name and found.name) and (index is None or found.whole)
         if found is None or another:
             found = _Call(index)
@@ -244,15 +244,15 @@ class _Draft:
 
 
 def _text(owner: Any, name: str) -> str:
-    found = getattr(owner, name, None)
-    return found if isinstance(found, str) else ""
+    value = getattr(owner, name, None)
+    return value if isinstance(value, str) else ""
 
 
 def _listed(owner: Any, name: str) -> list[Any]:
-    found = getattr(owner, name, None)
-    return found if isinstance(found, list) else []
+    value = getattr(owner, name, None)
+    return value if isinstance(value, list) else []
 
 
 def _count(owner: Any, name: str) -> int:
-    found = getattr(owner, name, None)
-    return found if isinstance(found, int) and found > 0 else 0
+    value = getattr(owner, name, None)
+    return value if isinstance(value, int) and value > 0 else 0

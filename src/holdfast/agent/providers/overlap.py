@@ -1,4 +1,4 @@
-"""Which of some lines answers a question, by the words that they share. Plain counting, for a model that is none.
+"""Find the line that answers a question, by shared words. Plain counting, for the rule-based model.
 
 Words are stemmed as English, and some that ask for the same thing count as one ("called", "name"). In another
 language this loses nuances; equal words still match. Runs of Chinese, Japanese or Korean count by pairs of letters.
@@ -23,7 +23,7 @@ _UNSPACED = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
 _BRITISH = re.compile(r"(?<=\w\w\w)our(?=s?$)")
 _ENDING = re.compile(r"['’](?:s|re|ve|ll|d|m|t)$")
 
-# Words that hold a sentence together and are in every other one.
+# Stop words.
 _EMPTY = frozenset(
     """
     a about again all also always am an and any anything are as at be because been being but by can could did do does
@@ -34,7 +34,7 @@ _EMPTY = frozenset(
     were what when where which who whom whose why will with would yes yet you your yours
     """.split()
 )
-# Relations: they say what is asked of something, and not what it is asked of. Each row counts as one word.
+# Relations: the attribute that a question asks for, not its topic. Each row counts as one word.
 _SAME = (
     "name names named naming call calls called",
     "like likes liked love loves loved prefer prefers preferred preference enjoy enjoys favourite favorite",
@@ -59,14 +59,14 @@ def _relations() -> dict[str, str]:
 
 @functools.lru_cache(10_000)
 def _stem(word: str) -> str:
-    # One of its own each time: a stemmer works on the word inside itself, and threads would share it.
+    # A new one each time: a stemmer has internal state, which threads would share.
     stemmed: str = Stemmer.Stemmer("english").stemWord(word)
     return stemmed
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What a text is about: `things`, and `relations` between them. `common` are the things written small."""
+    """The content words of a text: `things`, and `relations` between them. `common` are the lower-case things."""
 
     things: frozenset[str]
     relations: frozenset[str]
@@ -104,7 +104,7 @@ def _plain(word: str) -> str:
 
 
 def words_to_look_for(question: str) -> str:
-    """The question as words that an answer may have: without the empty ones, with those that count as the same."""
+    """Return the words of the question that an answer may have: without stop words, with synonyms."""
     looked_for: dict[str, None] = {}
     for found in _WORD.findall(question):
         word = _plain(found)
@@ -120,23 +120,23 @@ def _pairs(run: str) -> Iterable[str]:
 
 
 def best(question: str, lines: Sequence[tuple[str, T]]) -> T | None:
-    """What belongs to the line that answers best; of equal ones the last. None where no line answers."""
-    asked = words_of(question)
+    """Return the value of the line that answers best, of equal ones the last; None if no line answers."""
+    query = words_of(question)
     found: tuple[float, T] | None = None
-    for text, belonging in lines:
-        score = _score(asked, words_of(text))
+    for text, value in lines:
+        score = _score(query, words_of(text))
         if score and (found is None or score >= found[0]):
-            found = score, belonging
+            found = score, value
     return None if found is None else found[1]
 
 
-def _score(asked: Words, said: Words) -> float:
-    """How much of the question is in the line, and then how little else is. 0 if it answers something else."""
-    things, relations = asked.things & said.things, asked.relations & said.relations
-    if asked.things and 2 * len(things) < len(asked.things):
+def _score(query: Words, line: Words) -> float:
+    """Score how much of the question is in the line, then how little else is. 0 if it answers something else."""
+    things, relations = query.things & line.things, query.relations & line.relations
+    if query.things and 2 * len(things) < len(query.things):
         return 0.0
-    if not asked.things and (not relations or (relations == {NAME} and said.common)):
+    if not query.things and (not relations or (relations == {NAME} and line.common)):
         # "What is my name?" is not answered by what the dog is called.
         return 0.0
     shared = 2 * len(things) + len(relations)
-    return shared + (len(things) + len(relations)) / (1 + said.count)
+    return shared + (len(things) + len(relations)) / (1 + line.count)

@@ -1,8 +1,8 @@
-"""A model that is none: rules that keep what they are told and quote it when they are asked. Offline, without a key.
+"""A rule-based stand-in for a model: it keeps what users tell it, and quotes it on request. Offline, without a key.
 
-It stands where a model stands, with the same messages and tools, so that the whole agent can be seen at work without
-one. What it is told it writes down with the `memory` tool, if that is there; what it is asked it looks for in what it
-was given (its notes, the reference message, the conversation), then in earlier sessions. It quotes, and never invents.
+It gets the same messages and tools as a model, so that the whole agent can be tried without one. It stores statements
+with the `memory` tool, if there is one. It looks for answers in its input (notes, the reference message, the
+conversation), then in earlier sessions. It quotes, and never invents.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _QUOTED = re.compile("“([^“”]+)”")
 _ABOUT_SELF = re.compile(r"\b(?:i|me|my|mine|we|us|our)\b", re.IGNORECASE)
 _WHO_AM_I = re.compile(r"\bwho\s+am\s+i\b", re.IGNORECASE)
 _THANKS = re.compile(r"\b(?:thanks|thank\s+you|thx)\b", re.IGNORECASE)
-# Without an example: a gateway keeps what is said here, and would recall it as if somebody had told it.
+# Without an example: a gateway stores this text, and would recall an example as if the user had said it.
 _INTRODUCTION = (
     "I am a handful of rules and no model. "
     "Tell me something about yourself, and I keep it; ask me later, and I quote it."
@@ -48,11 +48,11 @@ class RuleModel:
         reply = _decided(given(messages), frozenset(tool.name for tool in tools))
         for piece in _PIECE.findall(reply.text):
             yield TextPiece(piece)
-            await asyncio.sleep(0)  # whoever cancels is heard between two words
+            await asyncio.sleep(0)  # lets a cancellation in between two words
         yield reply
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing: there is nothing to close."""
 
 
 def _decided(known: Given, tools: frozenset[str]) -> Reply:
@@ -66,29 +66,29 @@ def _decided(known: Given, tools: frozenset[str]) -> Reply:
 
 
 def _latest(wishes: Sequence[Sentence]) -> list[Sentence]:
-    """Without what is told again, and otherwise, later in the same breath."""
-    told = {slot(wish.text): wish for wish in wishes if wish.wish is Wish.KEEP}
+    """Drop statements that a later sentence of the same prompt replaces."""
+    last_by_slot = {slot(wish.text): wish for wish in wishes if wish.wish is Wish.KEEP}
     return [
         wish
         for wish in wishes
-        if wish.wish is not Wish.KEEP or slot(wish.text) is None or told[slot(wish.text)] is wish
+        if wish.wish is not Wish.KEEP or slot(wish.text) is None or last_by_slot[slot(wish.text)] is wish
     ]
 
 
-# --- what it does before it answers ----------------------------------------------------------------------------------
+# --- tool calls before the answer ------------------------------------------------------------------------------------
 
 
 def _calls(wishes: Sequence[Sentence], known: Given, tools: frozenset[str]) -> tuple[ToolCall, ...]:
-    wanted: list[tuple[str, dict[str, Any]]] = []
+    calls: list[tuple[str, dict[str, Any]]] = []
     if MEMORY in tools:
-        wanted += [(MEMORY, change) for change in _changes(wishes, known)]
+        calls += [(MEMORY, change) for change in _changes(wishes, known)]
     if SEARCH in tools:
         unanswered = [wish.text for wish in wishes if wish.wish is Wish.KNOW and _answer(wish.text, known) is None]
         looked_for = [words_to_look_for(_plainly(text)) for text in unanswered]
-        wanted += [(SEARCH, {"query": words, "limit": _SESSIONS}) for words in looked_for[:1] if words]
+        calls += [(SEARCH, {"query": words, "limit": _SESSIONS}) for words in looked_for[:1] if words]
     return tuple(
         ToolCall(f"rules-{number}", name, json.dumps(arguments, ensure_ascii=False))
-        for number, (name, arguments) in enumerate(wanted[:_MOST_CALLS], 1)
+        for number, (name, arguments) in enumerate(calls[:_MOST_CALLS], 1)
     )
 
 
@@ -109,7 +109,7 @@ def _is_noted(text: str, known: Given) -> bool:
 
 
 def _before(text: str, known: Given) -> Note | None:
-    """The note that this one takes the place of."""
+    """Find the note that this one replaces."""
     filled = slot(text)
     return next((note for note in known.notes if filled is not None and slot(note.text) == filled), None)
 
@@ -118,11 +118,11 @@ def _note_about(text: str, known: Given) -> Note | None:
     return best(text, [(note.text, note) for note in known.notes])
 
 
-# --- what it says ----------------------------------------------------------------------------------------------------
+# --- the answer ------------------------------------------------------------------------------------------------------
 
 
 def _confirmed(wishes: Sequence[Sentence], known: Given) -> Iterator[str]:
-    """One sentence for each thing that was to be kept or forgotten, by what became of it."""
+    """Yield one sentence for each thing to keep or forget, by its outcome."""
     became = {result.about: result for result in _results(known)}
     for wish in wishes:
         if wish.wish is Wish.KEEP:
@@ -158,7 +158,7 @@ def _answered(wishes: Sequence[Sentence], known: Given) -> Iterator[str]:
 
 
 def _answer(question: str, known: Given) -> str | None:
-    """A quotation from what it was given. Of equal ones the latest: the conversation, then the notes, then the rest."""
+    """Quote from the input. Of equal matches the latest: the conversation, then the notes, then the rest."""
     question = _plainly(question)
     if not words_of(question):
         return _all_that_is_known(known) if _ABOUT_SELF.search(question) else None
@@ -201,7 +201,7 @@ def _not_known(known: Given) -> str:
 
 
 def _still_said(prompts: Sequence[str]) -> list[str]:
-    """What was told in this conversation, without what was to be forgotten later in it."""
+    """List the statements of this conversation, without those that it later asks to forget."""
     found: list[str] = []
     for wish in (sentence for prompt in prompts for sentence in sentences(prompt)):
         if wish.wish is Wish.KEEP:
@@ -213,7 +213,7 @@ def _still_said(prompts: Sequence[str]) -> list[str]:
 
 
 def _worth_quoting(lines: Sequence[str]) -> list[str]:
-    """Without questions, and without its own answers: of those, what they quote from the user."""
+    """Drop questions and this model's own answers; keep what those quote from the user."""
     found: list[str] = []
     for line in lines:
         if line.startswith(_QUOTING):
@@ -223,7 +223,7 @@ def _worth_quoting(lines: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-# How its own answers begin, as others may recall them: those that quote what holds, and those that do not.
+# Beginnings of this model's own answers, which memory may recall: those that quote valid facts, and others.
 _QUOTING = (
     "Noted: “",
     "I know: “",
@@ -244,13 +244,13 @@ _OTHERWISE = (
 )
 
 
-# --- what became of its calls ----------------------------------------------------------------------------------------
+# --- results of the calls --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Result:
     name: str
-    about: str  # what was to be kept, or to be taken out
+    about: str  # the text to keep or to remove
     error: str | None
     texts: tuple[str, ...]
 
@@ -261,8 +261,8 @@ class _Result:
 def _results(known: Given) -> list[_Result]:
     found = []
     for call, content in known.results:
-        asked, answer = _object(call.arguments), _object(content)
-        about = str(asked.get("content") or asked.get("old_text") or "")
+        arguments, answer = _object(call.arguments), _object(content)
+        about = str(arguments.get("content") or arguments.get("old_text") or "")
         error = None if answer and answer.get("success", True) else str(answer.get("error") or content)
         texts = tuple(_texts(answer)) if call.name == SEARCH else ()
         found.append(_Result(call.name, about, error, texts))
@@ -278,7 +278,7 @@ def _object(text: str) -> Mapping[str, Any]:
 
 
 def _texts(answer: Mapping[str, Any]) -> Iterator[str]:
-    """What the user said, in an answer of `session_search`: the messages that were found, and those around them."""
+    """Yield the user's messages in an answer of `session_search`: the hits, and the messages around them."""
     results = answer.get("results")
     for found in results if isinstance(results, list) else ():
         if isinstance(found, dict):

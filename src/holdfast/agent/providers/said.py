@@ -1,6 +1,6 @@
-"""What somebody who types plain English wants: to have something kept, to have it forgotten, or to know something.
+"""Classify sentences of plain English: a wish to have something kept, to have it forgotten, or to know something.
 
-Patterns, and no understanding: a sentence that fits none is `OTHER`. For a model that is none (`rules`).
+Patterns, and no understanding: a sentence that matches none is `OTHER`. For the rule-based model (`RuleModel`).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _QUESTION = re.compile(
     r"|i\s+(?:wonder|want\s+to\s+know|need\s+to\s+know|forgot|do\s+not\s+know|don['’]t\s+know)(?=\s+\w))\b",
     re.IGNORECASE,
 )
-# What people say before they say something.
+# Openings before the statement itself.
 _OPENING = re.compile(
     r"(?:(?:hi|hello|hey|hey\s+there|hi\s+there|good\s+(?:morning|evening)|actually|well|also|oh|so|and|by\s+the\s+way"
     r"|btw|sorry|no|yes|ok|okay)[,!:]+\s*)+(?=\S)",
     re.IGNORECASE,
 )
-# Of oneself, and of the moment: nothing to be kept.
+# About the speaker, but only for the moment: nothing to keep.
 _PASSING = re.compile(
     r"i\s+(?:do\s+not|don['’]t)\s+know\W*$"
     r"|i\s+(?:want|need|think|guess|hope|mean|see|wonder|must|should|would|can|cannot|can['’]t|have\s+to)\b"
@@ -54,7 +54,7 @@ _TELLING = re.compile(
     r"|needs?|uses?|runs?|happens|moved|arrives?|leaves?|opens?|closes?|must|should|cannot|will|comes?|goes)\s+\S",
     re.IGNORECASE,
 )
-# What there can be only one of: telling it again takes the place of what was told before.
+# Facts with one value: a new statement replaces the old one.
 _ONLY_ONE = re.compile(
     r"(?:(?:my|our|the)\s+(?:\S+\s+){0,6}?(?:(?:is|are)\s+(?:called|named)"
     r"|(?:name|birthday|address|number|email|age|favou?rite\s+\S+|favou?rite\s+\S+\s+\S+)\s+(?:is|are))"
@@ -74,27 +74,27 @@ class Wish(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """`text` is what is to be kept, forgotten or known, without the words that ask for it."""
+    """`text` is the content to keep, forget or know, without the words that ask for it."""
 
     wish: Wish
     text: str
 
 
 def sentences(prompt: str) -> list[Sentence]:
-    found = (one_line(part) for part in _BOUNDARY.split(prompt[:_MOST_CHARS]) if part)
-    return [_understood(part) for part in found if part]
+    parts = (one_line(part) for part in _BOUNDARY.split(prompt[:_MOST_CHARS]) if part)
+    return [_understood(part) for part in parts if part]
 
 
 def _understood(text: str) -> Sentence:
     if (opening := _OPENING.match(text)) and len(text) > opening.end():
         text = text[opening.end() :]
-    asked = _KEEP.match(text)
-    if text.endswith(("?", "？")) and not (asked and asked["kindly"]):
+    match = _KEEP.match(text)
+    if text.endswith(("?", "？")) and not (match and match["kindly"]):
         return Sentence(Wish.KNOW, text)
-    if asked and (kept := text[asked.end() :].strip(" .!?")):
-        return Sentence(Wish.KEEP, _tidy(kept))
-    if (asked := _FORGET.match(text)) and not _NOTHING.fullmatch(text[asked.end() :]):
-        return Sentence(Wish.FORGET, text[asked.end() :])
+    if match and (content := text[match.end() :].strip(" .!?")):
+        return Sentence(Wish.KEEP, _tidy(content))
+    if (match := _FORGET.match(text)) and not _NOTHING.fullmatch(text[match.end() :]):
+        return Sentence(Wish.FORGET, text[match.end() :])
     if _QUESTION.match(text):
         return Sentence(Wish.KNOW, text)
     if _PASSING.match(text):
@@ -111,17 +111,17 @@ def is_question(text: str) -> bool:
 
 
 def _tidy(text: str) -> str:
-    """As it was said, with a capital letter and an end."""
+    """Add a capital letter at the start and a full stop at the end."""
     text = text.strip()
     return text[:1].upper() + text[1:] + ("" if text.endswith(_ENDED) else ".")
 
 
 def is_of_the_speaker(text: str) -> bool:
-    """Whether somebody speaks of themselves."""
+    """True if the speaker is the topic."""
     return _FIRST_PERSON.search(text) is not None
 
 
 def slot(text: str) -> str | None:
-    """What a sentence fills, if there can be only one such: `my dog is called`."""
-    found = _ONLY_ONE.match(text)
-    return None if found is None else " ".join(found.group().lower().split())
+    """Return the single-valued slot that a sentence fills, such as `my dog is called`; None if it fills none."""
+    match = _ONLY_ONE.match(text)
+    return None if match is None else " ".join(match.group().lower().split())

@@ -1,4 +1,4 @@
-"""A model whose replies are written beforehand, for tests and demonstrations."""
+"""A model with scripted replies, for tests and demonstrations."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from holdfast.agent.ports import ModelEvent, ModelMessage, Reply, TextPiece, Too
 from holdfast.errors import ModelMisconfigured
 
 Written = Reply | BaseException | Sequence[ModelEvent]
-"""What a script may say: a reply, an error, or the very events, the last of them a reply."""
+"""One scripted answer: a reply, an error, or the exact events, the last of them a reply."""
 Line = Written | Callable[[Sequence[ModelMessage], Sequence[ToolSpec]], Written | Awaitable[Written]]
 _PIECE = re.compile(r"\S+\s*|\s+")
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the model was given in one call."""
+    """The arguments of one call."""
 
     messages: tuple[ModelMessage, ...]
     tools: tuple[ToolSpec, ...]
 
 
 class ScriptedModel:
-    """Implements `ChatModel`. Each call takes the next line of the script; `asked` has what each was given.
+    """Implements `ChatModel`. Each call takes the next line of the script; `asked` has the arguments of each.
 
-    `ended` counts the streams that are over, whether they were read to the end or closed before.
+    `ended` counts the streams that have ended, whether they were read to the end or closed before.
     """
 
     def __init__(self, replies: Iterable[Line] = (), *, name: str = "scripted:replies") -> None:
@@ -64,5 +64,5 @@ class ScriptedModel:
         self.closed = True
 
 
-async def _awaited(found: Written | Awaitable[Written]) -> Written:
-    return await found if inspect.isawaitable(found) else found
+async def _awaited(answer: Written | Awaitable[Written]) -> Written:
+    return await answer if inspect.isawaitable(answer) else answer

@@ -1,4 +1,4 @@
-"""Thoughts that a server leaves in the text, between `<think>` and `</think>` at its beginning, told apart from it."""
+"""Separate reasoning from a text that begins with it, between `<think>` and `</think>`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _BEGIN, _END = "<think>", "</think>"
 
 
 class _State(Enum):
-    UNKNOWN = auto()  # how the text begins
+    UNKNOWN = auto()  # too little text to tell
     THINKING = auto()
-    THOUGHT = auto()  # to the end; the answer begins with its first word
+    THOUGHT = auto()  # reasoning is over; blanks before the answer are dropped
     SAYING = auto()
 
 
 class Thoughts:
-    """Takes a text piece by piece. What may yet turn out to be a mark is held back until it is known."""
+    """Splits a streamed text. A possible beginning of a tag is held back until it is known."""
 
     def __init__(self) -> None:
         self._held = ""
@@ -37,7 +37,7 @@ class Thoughts:
             yield from self.end()
 
     def end(self) -> Iterator[TextPiece | ReasoningPiece]:
-        """What was held back, and turned out to be nothing."""
+        """Yield text that was held back, and is no tag."""
         if self._held:
             yield ReasoningPiece(self._held) if self._state is _State.THINKING else TextPiece(self._held)
             self._held = ""
@@ -56,7 +56,7 @@ class Thoughts:
             self._state = _State.THOUGHT
             self._held = rest
         else:
-            kept = next((size for size in range(len(_END) - 1, 0, -1) if thought.endswith(_END[:size])), 0)
-            thought, self._held = thought[: len(thought) - kept], thought[len(thought) - kept :]
+            held = next((size for size in range(len(_END) - 1, 0, -1) if thought.endswith(_END[:size])), 0)
+            thought, self._held = thought[: len(thought) - held], thought[len(thought) - held :]
         if thought:
             yield ReasoningPiece(thought)

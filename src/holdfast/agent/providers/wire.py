@@ -1,6 +1,6 @@
-"""What the models behind HTTP share: their errors in Holdfast's words, and arguments that are always JSON.
+"""Shared parts of the models behind HTTP: error translation, and arguments that are always JSON.
 
-No error holds a key, a body or a whole request; each is raised apart from what was caught, which does.
+No error holds a key, a body or a whole request. Each is raised outside of `except`, because the caught error does.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import httpx2
 from holdfast.errors import ModelError, ModelMisconfigured, ModelUnavailable
 
 RETRIES = 2
-"""Of what failed before a word was heard, for a passing reason: asking again changes nothing."""
+"""Retries of a call that failed before any output, for a transient reason: repeating it is safe."""
 SILENCE_SECONDS = 600.0
-"""A model on a slow machine may take minutes over a long prompt, or to be loaded."""
+"""A model on a slow machine may take minutes to load, or to read a long prompt."""
 MAX_REPLY_CHARS = 1_000_000
 MISSING = "{provider} needs its SDK; install it with: pip install 'holdfast[agent]'"
 UNREADABLE = "unreadable_arguments"
@@ -27,7 +27,7 @@ _TOO_LONG = ("context_length_exceeded", "request_too_large")
 
 
 def caught(sdk: ModuleType) -> tuple[type[Exception], ...]:
-    """What may come out of a call: the SDK's own errors, those of its transport, and of bytes that are no JSON."""
+    """List the errors that a call may raise: the SDK's own, its transport's, and those of invalid JSON."""
     root: type[Exception] = getattr(sdk, "OpenAIError", None) or sdk.AnthropicError
     return (root, httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL, ValueError, TypeError, RecursionError)
 
@@ -37,7 +37,7 @@ def patience(silence_seconds: float) -> httpx2.Timeout:
 
 
 def told(error: Exception, sdk: ModuleType, *, where: str, model: str, name: str) -> ModelError:
-    """The error as it may be shown. `where` is the address, `name` the provider's, in capitals."""
+    """Translate an error into one that may be shown. `where` is the address, `name` the provider's, in capitals."""
     status = getattr(error, "status_code", None)
     if isinstance(error, sdk.APIStatusError) and isinstance(status, int) and status >= 400:
         return _refused(error, status, where=where, model=model, name=name)
@@ -46,13 +46,13 @@ def told(error: Exception, sdk: ModuleType, *, where: str, model: str, name: str
         return _lost(error if isinstance(error, httpx2.HTTPError) else error.__cause__ or error, where)
     if isinstance(error, sdk.APIError):
         return ModelUnavailable(f"{where} broke off its answer with an error; try again")
-    return ModelUnavailable(f"{where} answered in a way that cannot be read ({type(error).__name__}); try again")
+    return ModelUnavailable(f"{where} sent an answer that cannot be read ({type(error).__name__}); try again")
 
 
 def _lost(error: BaseException, where: str) -> ModelUnavailable:
     kind = type(error).__name__
     if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.UnsupportedProtocol):
-        return ModelUnavailable(f"{where} cannot be reached ({kind}); check that it runs and is the right address")
+        return ModelUnavailable(f"{where} cannot be reached ({kind}); check that it runs, and the address")
     if isinstance(error, httpx2.TimeoutException):
         return ModelUnavailable(f"{where} was silent for too long ({kind}); try again")
     return ModelUnavailable(f"the connection to {where} was lost ({kind}); try again")
@@ -63,45 +63,45 @@ def broken_off(where: str) -> ModelUnavailable:
 
 
 def too_much(where: str) -> ModelUnavailable:
-    return ModelUnavailable(f"{where} went on for more than {MAX_REPLY_CHARS:,} characters; it was cut off")
+    return ModelUnavailable(f"{where} answered more than {MAX_REPLY_CHARS:,} characters, and was cut off")
 
 
 def _refused(error: Exception, status: int, *, where: str, model: str, name: str) -> ModelError:
     code = getattr(error, "code", None) or getattr(error, "type", None)
     if status == 413 or code in _TOO_LONG:
         return ModelMisconfigured(
-            f"{where} answered {status}: this is more than {model} can take; begin a new session, or lower"
+            f"{where} answered {status}: this is too long for {model}; begin a new session, or lower"
             " agent.historyMessages"
         )
     if status in (401, 403):
         return ModelMisconfigured(
             f"{where} answered {status}: check the key, in {name}_API_KEY or the file that agent.apiKeyFile names."
-            f" An address of agent.baseUrl gets the one of agent.apiKeyFile alone; {name}_BASE_URL gets the other"
+            f" agent.baseUrl is sent only the key of agent.apiKeyFile; {name}_BASE_URL is sent {name}_API_KEY"
         )
     if status == 404:
         return ModelMisconfigured(f"{where} answered 404: check the address, and that it has the model {model!r}")
     if status in _PASSING or status >= 500:
         return ModelUnavailable(f"{where} answered {status}; try again later")
-    return ModelMisconfigured(f"{where} answered {status}: check that {model!r} can chat, and call tools if it is to")
+    return ModelMisconfigured(f"{where} answered {status}: check that {model!r} can chat, and call tools if it has any")
 
 
 def object_of(arguments: str) -> dict[str, Any]:
-    """What a model wrote as the arguments of a call, as an object whatever it was: servers refuse anything else."""
+    """Parse the arguments that a model wrote; always return an object, since servers refuse anything else."""
     try:
-        found = json.loads(arguments or "{}")
+        value = json.loads(arguments or "{}")
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        value = None
+    if not isinstance(value, dict):
         return {UNREADABLE: sendable(arguments)}
-    cleaned: dict[str, Any] = json.loads(sendable(json.dumps(found, ensure_ascii=False)))
+    cleaned: dict[str, Any] = json.loads(sendable(json.dumps(value, ensure_ascii=False)))
     return cleaned
 
 
 def sendable(text: str) -> str:
-    """Half a surrogate pair cannot be sent."""
+    """Replace lone surrogates, which cannot be sent."""
     return text.encode("utf-8", "replace").decode()
 
 
 def new_call_id() -> str:
-    """For a call that came without an id, or with one that another has."""
+    """Make an id for a call that came without one, or with a duplicate."""
     return f"call_{uuid4().hex[:24]}"

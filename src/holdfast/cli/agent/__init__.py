@@ -1,4 +1,4 @@
-"""`agent`: talk with an agent that remembers, and look at what it keeps. A file per command, or per group of them."""
+"""`agent`: chats with an agent that has memory, and inspects that memory. A file per command or command group."""
 
 from __future__ import annotations
 
@@ -10,26 +10,24 @@ from holdfast.cli.lazy import Entry, LazyGroup
 
 
 class Agent(LazyGroup):
-    """In the order in which the help lists them."""
+    """The subcommands, in help order."""
 
     entries: ClassVar[dict[str, Entry]] = {
-        "chat": Entry("holdfast.cli.agent.chat:chat", "Talk with the agent."),
-        "run": Entry(
-            "holdfast.cli.agent.run:run", "Ask the agent one thing: PROMPT, or what is on stdin if that is `-`."
-        ),
+        "chat": Entry("holdfast.cli.agent.chat:chat", "Chat with the agent."),
+        "run": Entry("holdfast.cli.agent.run:run", "Send the agent one prompt: PROMPT, or stdin if that is `-`."),
         "init": Entry(
             "holdfast.cli.agent.init:init",
-            "Write a config file with comments: .holdfast/config.json in the folder that the agent works in.",
+            "Write a commented config file, .holdfast/config.json, in the agent's folder.",
         ),
-        "memory": Entry("holdfast.cli.agent.memory:app", "See what the agent keeps in its curated files."),
+        "memory": Entry("holdfast.cli.agent.memory:app", "Show the agent's curated files."),
         "sessions": Entry(
             "holdfast.cli.agent.sessions:app",
-            "List the sessions, the latest first; or show, search and delete what was said.",
+            "List sessions, latest first; or show, search and delete them.",
         ),
     }
 
 
-app = typer.Typer(cls=Agent, help="Talk with an agent that remembers, and see what it keeps.", rich_markup_mode=None)
+app = typer.Typer(cls=Agent, help="Chat with an agent that has memory, and inspect its memory.", rich_markup_mode=None)
 
 
 @app.callback(invoke_without_command=True)

@@ -1,7 +1,7 @@
 """`agent chat`: a conversation at the terminal.
 
-Ctrl-C ends the answer that is under way; at the prompt it says how to leave. Ctrl-D leaves. What was typed before can
-be had again with the arrow keys: it is read from the sessions, so that it is kept nowhere else.
+Ctrl-C stops the current answer; at the prompt it says how to leave. Ctrl-D leaves. The arrow keys recall earlier
+prompts, which are read from the sessions and stored nowhere else.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 _COMMAND = re.compile(r"/[a-z]+")
 _HELP = """\
-  /new       begin another session; this one is kept
-  /session   the id of this session
-  /memory    what the curated files hold
-  /explain   show after each answer what memory gave to it; again to stop
+  /new       start a new session; this one is kept
+  /session   show the id of this session
+  /memory    show the curated files
+  /explain   toggle: after each answer, show what memory contributed
   /quit      leave, as Ctrl-D does
-  Ctrl-C     stop the answer that is being written"""
+  Ctrl-C     stop the current answer"""
 
 
 @unfolded
 def chat(chosen: AgentOptions, talk: TalkOptions) -> None:
-    """Talk with the agent.
+    """Chat with the agent.
 
     It remembers from one session to the next. New here? `holdfast agent chat --provider scripted` needs no key and no
     network: tell it something, leave with Ctrl-D, start it again, and ask.
@@ -48,7 +48,7 @@ def chat(chosen: AgentOptions, talk: TalkOptions) -> None:
 
 
 class Chat:
-    """The prompts of one sitting, until the user leaves."""
+    """One chat at the terminal, until the user leaves."""
 
     def __init__(self, talk: Talk, *, explain: bool) -> None:
         self._talk = talk
@@ -73,12 +73,12 @@ class Chat:
             try:
                 self._do(text)
             except KeyboardInterrupt:
-                # It came just after the answer that it was meant to end.
+                # Ctrl-C came just after the answer that it was meant to stop.
                 if not self._here:
                     raise
                 print("  (stopped)", file=sys.stderr)
         if self._here and self._said:
-            print("  `holdfast agent chat --continue` goes on from here.")
+            print("  `holdfast agent chat --continue` continues from here.")
         if self._failed and not self._here:
             raise typer.Exit(ExitCode.MODEL)
 
@@ -86,7 +86,7 @@ class Chat:
         if command := self._commands.get(text):
             command()
         elif _COMMAND.fullmatch(text):
-            print(f"  There is no {text}; /help shows what there is.")
+            print(f"  There is no {text}; /help lists the commands.")
         elif text:
             self._say(text)
 
@@ -100,13 +100,13 @@ class Chat:
             if not self._here:
                 raise KeyboardInterrupt from None
             self._said = self._said or stopped.answered
-            kept = "answered, and kept; the gateway may not know of it"
-            print(f"  ({kept if stopped.answered else 'stopped'})", file=sys.stderr)
+            saved = "answered and saved; the gateway may not have received it"
+            print(f"  ({saved if stopped.answered else 'stopped'})", file=sys.stderr)
             return
         except HoldfastError as error:
             if not self._here:
                 raise
-            # Such as a full disk: what was said before is safe, and the user may put it right and go on.
+            # Such as a full disk: earlier messages are safe, and the user may fix it and continue.
             tell(error.code, str(error), HINTS.get(type(error)), as_json=False)
             return
         self._said = self._said or result.error is None
@@ -149,19 +149,21 @@ class Chat:
         layers += [memory.gateway.base_url] if memory.gateway is not None else []
         print(on_one_line(f"{loaded.model.name} · memory: {' and '.join(layers)} · /help, Ctrl-D leaves"))
         if loaded.config.provider == "scripted":
-            print("  No model answers here, but a handful of rules. Tell them something, leave, start again, and ask.")
+            print("  A few rules answer here, not a model. Tell them something, leave, start again, and ask.")
         known = self._talk.known()
         if self._talk.named and not known:
             print(f"  a new session, {on_one_line(self._talk.session_id)}")
         elif known:
-            print(f"  going on with {counted(len(known), 'message')}; the last: {on_one_line(known[-1].content)[:80]}")
+            print(
+                f"  continuing with {counted(len(known), 'message')}; the last: {on_one_line(known[-1].content)[:80]}"
+            )
         print()
 
     # --- commands ---------------------------------------------------------------------------------------------------
 
     def _begin_another(self) -> None:
         self._talk.begin_another()
-        print("  A new session begins with what you say next.")
+        print("  Your next message starts a new session.")
 
     def _show_memory(self) -> None:
         from holdfast.cli.agent.memory import show_curated
@@ -170,11 +172,11 @@ class Chat:
 
     def _turn_explaining(self) -> None:
         self._explain = not self._explain
-        print("  After each answer you see what memory gave to it." if self._explain else "  No more explanations.")
+        print("  After each answer you see what memory contributed." if self._explain else "  No more explanations.")
 
 
 def _prompt() -> str:
-    """Bold, where that can be shown. What has no width is marked as such, or line editing would count it."""
+    """The prompt, bold where possible. Escape codes are marked as zero-width, or line editing would count them."""
     from holdfast.cli import render
 
     screen = render.console()
@@ -182,7 +184,7 @@ def _prompt() -> str:
 
 
 def _edit_lines(before: list[str]) -> None:
-    """Line editing, and what was typed before. Without the module, which Windows lacks, lines are just read."""
+    """Enable line editing with earlier prompts as history. Without `readline`, as on Windows, lines are just read."""
     try:
         import readline
     except ImportError:

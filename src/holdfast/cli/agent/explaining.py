@@ -1,4 +1,4 @@
-"""`--explain`: what the model was given from memory before it answered, and what of that could be in the answer."""
+"""`--explain`: the memory that the model got before it answered, and which of it may be in the answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _TITLES = {"curated": "curated files", "gateway": "Memory Gateway", "sessions": "earlier sessions"}
 _TEXT_CHARS = 300
-# Enough of an id to find the session by: `holdfast agent sessions show` takes the beginning of one.
+# Enough of an id to find the session: `holdfast agent sessions show` accepts a prefix.
 _UUID = re.compile(r"(?:chat:)?([0-9a-f]{8}-[0-9a-f]{4})(?:-[0-9a-f]{4}){2}-[0-9a-f]{12}")
 
 
@@ -31,26 +31,26 @@ def show_explained(result: AgentRunResult) -> None:
         render.hanging(screen, Text("  ● ", style="bold green"), cut, indent=4)
         render.hanging(screen, Text("    "), about(source), style="dim", indent=4)
     if why := result.explained.recall_failed:
-        told = f"the Memory Gateway gave nothing, since asking it failed ({on_one_line(why)})"
-        render.hanging(screen, Text("  ○ ", style="dim"), told, style="dim", indent=4)
+        failure = f"the Memory Gateway gave nothing: the request failed ({on_one_line(why)})"
+        render.hanging(screen, Text("  ○ ", style="dim"), failure, style="dim", indent=4)
     if rest := _rest(result.explained):
         render.hanging(screen, Text("  ○ ", style="dim"), rest, style="dim", indent=4)
 
 
 def about(source: Source) -> str:
-    """One line: which layer, where in it, since when, how well it matched, and which of its words the answer has."""
-    told = [_TITLES[source.layer], *(_told(name, source.origin[name]) for name in _SHOWN if name in source.origin)]
-    return on_one_line(" · ".join([*told, f"in the answer: {', '.join(source.shared)}"]))
+    """One line: the layer, the place in it, the time, the score, and the words it shares with the answer."""
+    parts = [_TITLES[source.layer], *(_told(name, source.origin[name]) for name in _SHOWN if name in source.origin)]
+    return on_one_line(" · ".join([*parts, f"in the answer: {', '.join(source.shared)}"]))
 
 
 def _rest(explained: Explained) -> str:
     others = Counter(_TITLES[source.layer] for source in explained.sources if not source.used)
     listed = ", ".join(f"{number} from {title}" for title, number in others.items())
     if not explained.sources:
-        return "memory had nothing for it: the answer is from this conversation, or the model's own"
+        return "memory gave nothing: the answer is from this conversation or the model itself"
     if not explained.used:
-        return f"no word of the answer is from memory, which gave {listed}"
-    return f"also given, and not in the answer: {listed}" if listed else ""
+        return f"the answer has no words from memory, which gave {listed}"
+    return f"also given, but not in the answer: {listed}" if listed else ""
 
 
 _SHOWN = ("target", "entry", "score", "at", "session_id", "resource_uri", "id")

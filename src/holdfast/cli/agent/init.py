@@ -1,4 +1,4 @@
-"""`agent init`: a config to begin with."""
+"""`agent init`: writes a first config."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from holdfast.cli.options import Json, OnlyText, unfolded
 from holdfast.cli.safety import on_one_line, typed
 from holdfast.settings import read_settings
 
-Gateway = Annotated[OnlyText, typer.Option("--gateway", metavar="URL", help="Remember with this Memory Gateway too.")]
-User = Annotated[OnlyText, typer.Option("--user", metavar="NAME", help="Whose memory it is there: a user to create.")]
+Gateway = Annotated[OnlyText, typer.Option("--gateway", metavar="URL", help="Also use this Memory Gateway.")]
+User = Annotated[
+    OnlyText, typer.Option("--user", metavar="NAME", help="The user there; created unless --key-file is given.")
+]
 KeyFile = Annotated[
     Path | None,
-    typer.Option("--key-file", metavar="FILE", help="The user is there already, and this file holds its key."),
+    typer.Option("--key-file", metavar="FILE", help="A file with the key of an existing user."),
 ]
 
 
@@ -26,18 +28,18 @@ KeyFile = Annotated[
 def init(
     chosen: AgentOptions, gateway: Gateway = None, user: User = None, key_file: KeyFile = None, as_json: Json = False
 ) -> None:
-    """Write a config file with comments: .holdfast/config.json in the folder that the agent works in.
+    """Write a commented config file, .holdfast/config.json, in the agent's folder.
 
-    With --gateway and --user it also creates that user there, and keeps the key in a file that only you can read. A
-    gateway with an operator's token wants it in HOLDFAST_KEY. Nothing that is there is overwritten.
+    With --gateway and --user it also creates that user there, and stores the key in a file that only you can read. A
+    gateway with an operator token needs it in HOLDFAST_KEY. Existing files are not overwritten.
     """
     from holdfast.agent.initialize import GatewayChoice, ModelChoice, initialize
     from holdfast.domain.location import checked_url
 
     if (gateway is None) != (user is None):
-        raise Usage("--gateway and --user go together: where the memory is, and whose it is")
+        raise Usage("--gateway and --user go together: the server, and the user whose memory it is")
     if key_file is not None and gateway is None:
-        raise Usage("--key-file is a key to a gateway; name it with --gateway and --user")
+        raise Usage("--key-file holds a gateway's key; name the gateway with --gateway and --user")
     base_url = None if chosen.base_url is None else checked_url(chosen.base_url, "--base-url")
     model = None
     if (chosen.provider, chosen.model, base_url) != (None, None, None):
@@ -53,7 +55,7 @@ def init(
             }
         )
         return
-    print(f"Wrote {on_one_line(_near(done.config))}. It says what can be set, and how.")
+    print(f"Wrote {on_one_line(_near(done.config))}. Its comments explain the settings.")
     if done.key_file is not None and connected is not None:
         who, where = on_one_line(connected.user_id), on_one_line(_near(done.key_file))
         became = f"Created the user {who} at" if done.created else f"You are {who} at"
@@ -63,5 +65,5 @@ def init(
 
 
 def _near(path: Path) -> str:
-    """A path as one would type it from here."""
+    """The path relative to the current folder, if it is inside."""
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)

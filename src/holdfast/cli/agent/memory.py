@@ -1,4 +1,4 @@
-"""`agent memory`: what the curated files hold."""
+"""`agent memory`: shows the curated files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from holdfast.agent.config import AgentConfig
     from holdfast.agent.curated.files import Held, MemoryStore
 
-app = typer.Typer(help="See what the agent keeps in its curated files.", rich_markup_mode=None)
+app = typer.Typer(help="Show the agent's curated files.", rich_markup_mode=None)
 
 
 @app.callback(invoke_without_command=True)
@@ -29,7 +29,7 @@ def memory(context: typer.Context) -> None:
 def show(workspace: Workspace = None, as_json: Json = False) -> None:
     """Show the entries of USER.md and MEMORY.md, as the model sees them, and how full the files are.
 
-    An entry that holds an injected instruction is shown as blocked. The files may be changed with any editor.
+    An entry that holds an injected instruction is shown as blocked. You may edit the files with any editor.
     """
     from holdfast.agent.config import read_config
 
@@ -79,12 +79,12 @@ def show_curated(config: AgentConfig) -> None:
             screen.print(Text("      nothing yet", style="dim"))
     if config.memory.gateway is not None:
         gateway = config.memory.gateway
-        told = f"Memory Gateway: {gateway.base_url}, user {gateway.user_id}; it keeps every conversation."
-        screen.print(Text(on_one_line(told), style="dim"), soft_wrap=True)
+        line = f"Memory Gateway: {gateway.base_url}, user {gateway.user_id}; it keeps every conversation."
+        screen.print(Text(on_one_line(line), style="dim"), soft_wrap=True)
 
 
 def _held(config: AgentConfig) -> list[tuple[MemoryStore, Held, tuple[str, ...]]]:
-    """Who the user is first, then the notes; each entry as a model may see it."""
+    """The curated files, USER.md first, with each entry as a model may see it."""
     from holdfast.agent.curated import MemoryStore, Target
     from holdfast.agent.curated.entries import shown
 

@@ -1,4 +1,4 @@
-"""The options that the agent's commands share, and what they come to: a configuration."""
+"""Options shared by the agent's commands, and the configuration they result in."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ _PROVIDERS = ("openai", "anthropic", "scripted")
 
 Workspace = Annotated[
     Path | None,
-    typer.Option("--workspace", metavar="FOLDER", help="The folder that it works in.  [default: the current one]"),
+    typer.Option("--workspace", metavar="FOLDER", help="The agent's folder.  [default: the current one]"),
 ]
 Provider = Annotated[
     OnlyText,
     typer.Option(
-        "--provider", metavar="NAME", help="openai, anthropic, or scripted: rules, offline, instead of a model."
+        "--provider", metavar="NAME", help="openai, anthropic, or scripted (offline rules instead of a model)."
     ),
 ]
-ModelName = Annotated[OnlyText, typer.Option("--model", metavar="NAME", help="Which of the provider's models.")]
+ModelName = Annotated[OnlyText, typer.Option("--model", metavar="NAME", help="The provider's model.")]
 BaseUrl = Annotated[
     OnlyText,
-    typer.Option("--base-url", metavar="URL", help="A server that speaks like the provider's, such as Ollama."),
+    typer.Option("--base-url", metavar="URL", help="A server with the provider's API, such as Ollama."),
 ]
-SessionId = Annotated[OnlyText, typer.Option("--session", metavar="ID", help="Go on with this session, or begin it.")]
-Continue = Annotated[bool, typer.Option("--continue", help="Go on with the latest session.")]
+SessionId = Annotated[OnlyText, typer.Option("--session", metavar="ID", help="Continue this session, or start it.")]
+Continue = Annotated[bool, typer.Option("--continue", help="Continue the latest session.")]
 Explain = Annotated[
-    bool, typer.Option("--explain", help="After an answer, show what memory gave to it, and what of that is in it.")
+    bool, typer.Option("--explain", help="After an answer, show what memory contributed, and what of that is in it.")
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class AgentOptions:
-    """Which agent: where it works, and which model speaks for it. What is not given is the config's to say."""
+    """The agent's folder and model. Options that are not given come from the config."""
 
     provider: Provider = None
     model: ModelName = None
@@ -58,7 +58,7 @@ class AgentOptions:
 
         config = read_config(self.workspace, settings)
         if self.provider is not None and self.provider != config.provider:
-            # What was said of another provider does not hold for this one.
+            # Settings for another provider do not apply to this one.
             config = replace(config, provider=self.provider, model=None, base_url=None, api_key_file=None)
         if self.model is not None:
             config = replace(config, model=self.model)
@@ -69,7 +69,7 @@ class AgentOptions:
 
 @dataclass(frozen=True, slots=True)
 class TalkOptions:
-    """Which session, and what to show of it."""
+    """The session, and whether to explain its answers."""
 
     session: SessionId = None
     continue_: Continue = False

@@ -21,10 +21,10 @@ Words = Annotated[list[str], typer.Argument(metavar="PROMPT", hidden=True)]
 
 @unfolded
 def run(words: Words, chosen: AgentOptions, talk: TalkOptions, as_json: Json = False) -> None:
-    """Ask the agent one thing: PROMPT, or what is on stdin if that is `-`.
+    """Send the agent one prompt: PROMPT, or stdin if that is `-`.
 
-    The answer is on stdout, and nothing else but what --explain adds. It begins a session of its own, unless
-    --session or --continue names one.
+    Only the answer is on stdout, and what --explain adds. It starts a new session, unless --session or --continue
+    names one.
     """
     from holdfast.cli.agent.explaining import show_explained
     from holdfast.cli.agent.showing import Screen
@@ -48,13 +48,13 @@ def run(words: Words, chosen: AgentOptions, talk: TalkOptions, as_json: Json = F
 def _prompt(words: list[str]) -> str:
     prompt = sys.stdin.read() if words == ["-"] else " ".join(words)
     if not prompt.strip():
-        raise Usage("there is nothing to ask: give a prompt, or `-` and the prompt on stdin")
+        raise Usage("the prompt is empty: give a prompt, or `-` and the prompt on stdin")
     return prompt
 
 
 def presented(result: AgentRunResult, *, explain: bool) -> dict[str, object]:
-    """A run as `--json` shows it."""
-    told: dict[str, object] = {
+    """The JSON form of a run."""
+    document: dict[str, object] = {
         "session_id": result.session_id,
         "run_id": result.run_id,
         "status": result.status,
@@ -64,20 +64,20 @@ def presented(result: AgentRunResult, *, explain: bool) -> dict[str, object]:
         "error": result.error,
     }
     if explain:
-        told["explained"] = [
+        document["explained"] = [
             {"layer": each.layer, "text": each.text, **each.origin, "in_answer": each.shared}
             for each in result.explained.sources
         ]
-        told["recall_failed"] = result.explained.recall_failed
-    return told
+        document["recall_failed"] = result.explained.recall_failed
+    return document
 
 
 def tell_outcome(result: AgentRunResult, *, as_json: bool) -> None:
-    """What the answer itself does not say: that there is none, or that it had to do without more tools."""
+    """Report what the answer does not say: that the run failed, or that it reached the tool limit."""
     if result.error is not None:
         tell(result.error.code, result.error.message, _hint(result.error.code), as_json)
     elif result.status == "tool_limit" and not as_json:
-        print("  (it was not allowed to call more tools; agent.maxToolRounds says how often it may)", file=sys.stderr)
+        print("  (it reached the limit of tool calls; agent.maxToolRounds sets it)", file=sys.stderr)
 
 
 def _hint(code: str) -> str | None:

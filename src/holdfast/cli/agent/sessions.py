@@ -1,4 +1,4 @@
-"""`agent sessions`: what was said, session by session."""
+"""`agent sessions`: lists, shows, searches and deletes sessions."""
 
 from __future__ import annotations
 
@@ -28,20 +28,18 @@ _MOST_LISTED = 10_000
 _LEAST_PREFIX = 4
 _HEAD = len("assistant: ")
 
-app = typer.Typer(
-    help="List the sessions, the latest first; or show, search and delete what was said.", rich_markup_mode=None
-)
+app = typer.Typer(help="List sessions, latest first; or show, search and delete them.", rich_markup_mode=None)
 
 Id = Annotated[str, typer.Argument(metavar="ID", hidden=True)]
 Ids = Annotated[list[str], typer.Argument(metavar="ID", hidden=True)]
 Words = Annotated[list[str], typer.Argument(metavar="WORDS", hidden=True)]
-Most = Annotated[int, typer.Option("--limit", metavar="N", help="At most so many.")]
-All = Annotated[bool, typer.Option("--all", help="Also what happened beside: tools, the gateway, how runs ended.")]
+Most = Annotated[int, typer.Option("--limit", metavar="N", help="At most N.")]
+All = Annotated[bool, typer.Option("--all", help="Also tool calls, gateway events, and how runs ended.")]
 
 
 @app.callback(invoke_without_command=True)
 def sessions(context: typer.Context, workspace: Workspace = None, limit: Most = 20, as_json: Json = False) -> None:
-    """The list itself: id, when it was last used, how long it is, how it began."""
+    """List sessions: id, last use, length and title."""
     if context.invoked_subcommand is not None:
         if workspace is not None or as_json:
             raise Usage(f"give options after the command: `holdfast agent sessions {context.invoked_subcommand} …`")
@@ -51,17 +49,17 @@ def sessions(context: typer.Context, workspace: Workspace = None, limit: Most = 
     if as_json:
         print_json({"sessions": found})
     else:
-        print_each(map(_line, found), "There are no sessions yet; `holdfast agent chat` begins one.")
+        print_each(map(_line, found), "There are no sessions yet; `holdfast agent chat` starts one.")
 
 
 @app.command()
 def show(session: Id, everything: All = False, workspace: Workspace = None, as_json: Json = False) -> None:
-    """Show what was said in a session. ID may be the beginning of one."""
+    """Show a session's messages. ID may be a prefix."""
 
-    async def asked(kept: Sessions) -> tuple[Event, ...]:
+    async def read(kept: Sessions) -> tuple[Event, ...]:
         return await kept.events(await _named(kept, session), visible=not everything)
 
-    events = _opened(workspace, asked)
+    events = _opened(workspace, read)
     if events is None:
         raise _none(session)
     if as_json:
@@ -72,7 +70,7 @@ def show(session: Id, everything: All = False, workspace: Workspace = None, as_j
 
 @app.command()
 def search(words: Words, workspace: Workspace = None, limit: Most = 10, as_json: Json = False) -> None:
-    """Find sessions by what was said in them, best first."""
+    """Search sessions by their text, best first."""
     _check(limit)
     query = " ".join(words)
     found = _opened(workspace, lambda kept: kept.search(query, limit=limit)) or ()
@@ -84,26 +82,26 @@ def search(words: Words, workspace: Workspace = None, limit: Most = 10, as_json:
 
 @app.command()
 def delete(chosen: Ids, workspace: Workspace = None, yes: Yes = False, as_json: Json = False) -> None:
-    """Delete sessions for good, text and all. It asks first; without a terminal to ask on, it needs --yes.
+    """Permanently delete sessions with their text. It asks first; without a terminal to ask on, it needs --yes.
 
-    What the agent wrote into its curated files, and what a Memory Gateway keeps, stays there.
+    The agent's curated files and a Memory Gateway's data are not changed.
     """
     if not (yes or sys.stdin.isatty()):
         raise Usage("there is no terminal to ask on; add --yes")
 
-    async def found(kept: Sessions) -> list[SessionSummary | str]:
+    async def find_all(kept: Sessions) -> list[SessionSummary | str]:
         listed = {each.id: each for each in await kept.sessions(_MOST_LISTED)}
         return [listed.get(name, name) for name in [await _named(kept, each) for each in dict.fromkeys(chosen)]]
 
-    async def done(kept: Sessions) -> list[str]:
+    async def delete_all(kept: Sessions) -> list[str]:
         return [name for name in names if await kept.delete(name)]
 
-    meant = _opened(workspace, found)
-    if meant is None:
+    selected = _opened(workspace, find_all)
+    if selected is None:
         raise _none(chosen[0])
-    names = [each if isinstance(each, str) else each.id for each in meant]
-    # Asked while no event loop runs: that would keep Ctrl-C to itself.
-    deleted = (_opened(workspace, done) or []) if yes or _asked(meant) else []
+    names = [each if isinstance(each, str) else each.id for each in selected]
+    # Confirm while no event loop runs: a running loop would swallow Ctrl-C.
+    deleted = (_opened(workspace, delete_all) or []) if yes or _asked(selected) else []
     if as_json:
         print_json({"deleted": deleted})
     else:
@@ -112,10 +110,10 @@ def delete(chosen: Ids, workspace: Workspace = None, yes: Yes = False, as_json: 
         raise typer.Exit(ExitCode.PROBLEM)
 
 
-def _asked(meant: list[SessionSummary | str]) -> bool:
-    for each in meant:
+def _asked(selected: list[SessionSummary | str]) -> bool:
+    for each in selected:
         print(on_one_line(each) if isinstance(each, str) else _line(each), file=sys.stderr)
-    return typer.confirm(f"Delete {counted(len(meant), 'session')} for good?", err=True)
+    return typer.confirm(f"Delete {counted(len(selected), 'session')} for good?", err=True)
 
 
 def _check(limit: int) -> None:
@@ -124,7 +122,7 @@ def _check(limit: int) -> None:
 
 
 def _opened(workspace: Path | None, work: Callable[[Sessions], Coroutine[Any, Any, R]]) -> R | None:
-    """Do it with the sessions; None if there are none yet: looking creates nothing."""
+    """Call `work` with the session store; None if there is none yet: reading does not create it."""
     from holdfast.agent.config import read_config
     from holdfast.app import open_sessions
 
@@ -133,36 +131,36 @@ def _opened(workspace: Path | None, work: Callable[[Sessions], Coroutine[Any, An
     if not config.sessions.exists():
         return None
 
-    async def done() -> R:
+    async def run() -> R:
         kept = open_sessions(config.sessions, settings)
         try:
             return await work(kept)
         finally:
             await kept.close()
 
-    return asyncio.run(done())
+    return asyncio.run(run())
 
 
-async def _named(kept: Sessions, given: str) -> str:
-    """The session of this id, or the one whose id begins so."""
-    if await kept.events(given, last=1):
-        return given
-    listed = await kept.sessions(_MOST_LISTED) if len(given) >= _LEAST_PREFIX else ()
-    found = [each.id for each in listed if each.id.startswith(given)]
+async def _named(kept: Sessions, prefix: str) -> str:
+    """Resolve an id, or an unambiguous prefix of one, to a session id."""
+    if await kept.events(prefix, last=1):
+        return prefix
+    listed = await kept.sessions(_MOST_LISTED) if len(prefix) >= _LEAST_PREFIX else ()
+    found = [each.id for each in listed if each.id.startswith(prefix)]
     if len(found) > 1:
-        raise InvalidInput("ID", f"{counted(len(found), 'session')} begin so; give more of the one that is meant")
+        raise InvalidInput("ID", f"{counted(len(found), 'session')} match this prefix; give a longer one")
     if not found:
-        raise _none(given)
+        raise _none(prefix)
     return found[0]
 
 
-def _none(given: str) -> NotFound:
-    return NotFound(f"there is no session {given!r:.80}; `holdfast agent sessions` lists them")
+def _none(name: str) -> NotFound:
+    return NotFound(f"there is no session {name!r:.80}; `holdfast agent sessions` lists them")
 
 
 def _line(one: SessionSummary) -> str:
-    told = (one.id, moment(one.last_at), f"{counted(one.messages, 'message'):>12}", one.title)
-    return on_one_line("  ".join(told))
+    parts = (one.id, moment(one.last_at), f"{counted(one.messages, 'message'):>12}", one.title)
+    return on_one_line("  ".join(parts))
 
 
 def _show(events: tuple[Event, ...]) -> None:
@@ -172,14 +170,14 @@ def _show(events: tuple[Event, ...]) -> None:
 
     screen = render.console()
     if not events:
-        screen.print("Nothing was said in it.")
+        screen.print("It has no messages.")
     for event in events:
         if event.context_visible:
             head = Text(f"{event.role or event.kind}: ", style="bold" if event.role == "user" else "default")
             render.hanging(screen, head, event.content, indent=_HEAD)
         else:
-            told = ", ".join(f"{name} {value}" for name, value in event.data.items())
-            line = on_one_line(f"{moment(event.at)} {event.kind}: {told} {event.content}".rstrip(" :"))
+            data = ", ".join(f"{name} {value}" for name, value in event.data.items())
+            line = on_one_line(f"{moment(event.at)} {event.kind}: {data} {event.content}".rstrip(" :"))
             render.hanging(screen, Text("  · ", style="dim"), line, style="dim", indent=4)
 
 

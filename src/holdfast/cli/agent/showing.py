@@ -1,6 +1,6 @@
-"""How a run looks while it goes on: the answer on stdout as it is written; what happens beside it on stderr.
+"""Displays a run in progress: streams the answer to stdout, and everything else to stderr.
 
-On a pipe there is only the answer, when it is whole. Models write anything: all of it goes through `visible`.
+On a pipe only the complete answer is printed. Model output is untrusted: all of it goes through `visible`.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
     from holdfast.agent.result import RunEvent
 
-# Quicker answers need no sign that something goes on.
+# Faster answers need no spinner.
 _PATIENCE_SECONDS = 0.4
 _SHOWN_CHARS = 100
 
 
 class Screen:
-    """Shows one run. `close` it, however the run ended."""
+    """Shows one run. Call `close` however the run ended."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
@@ -32,17 +32,17 @@ class Screen:
         self._tells = sys.stderr.isatty() and not quiet
         self._waiting: asyncio.TimerHandle | None = None
         self._spinning: contextlib.AbstractContextManager[object] | None = None
-        self._within = False  # whether the cursor stands behind something on its line
-        self._thinking = False  # whether that was said aloud by a model that thinks
+        self._within = False  # the cursor is not at the start of a line
+        self._thinking = False  # the text before the cursor is the model's reasoning
         self._answer = ""
-        self.answered = False  # whether the answer is whole; only the gateway is still to be told
+        self.answered = False  # the answer is complete; only the gateway is still to be updated
 
     def watch(self, event: RunEvent) -> None:
         from holdfast.agent.result import Answered, ToolEnded, ToolStarted
 
         self.stop_waiting()
         if isinstance(event, TextPiece):
-            # Some begin with empty lines.
+            # Some models begin with empty lines.
             text = event.text if self._answer else event.text.lstrip()
             self._answer += text
             if self._streams and text:
@@ -60,7 +60,7 @@ class Screen:
         self.wait()
 
     def wait(self) -> None:
-        """Show soon that something goes on, unless something happens before."""
+        """Start a spinner after a short delay, unless an event comes first."""
         if self._tells and not self._within:
             self._waiting = asyncio.get_running_loop().call_later(_PATIENCE_SECONDS, self._spin)
 
@@ -73,7 +73,7 @@ class Screen:
             self._spinning = None
 
     def _end(self, text: str) -> None:
-        """The rest of the answer: all of it, where nothing was shown as it came."""
+        """Print the answer, unless it was already streamed."""
         self.answered = True
         if text and not self._quiet and not (self._streams and self._answer):
             self._new_line()
@@ -113,7 +113,7 @@ class Screen:
 
     def _spin(self) -> None:
         self._waiting = None
-        self._spinning = _beside().status("telling the gateway" if self.answered else "thinking", spinner_style="dim")
+        self._spinning = _beside().status("updating the gateway" if self.answered else "thinking", spinner_style="dim")
         self._spinning.__enter__()
 
 

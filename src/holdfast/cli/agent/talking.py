@@ -1,6 +1,6 @@
-"""An agent that is open, and one prompt after another. Ctrl-C ends the prompt that is under way, and not the program.
+"""An open agent that answers one prompt after another. Ctrl-C cancels the current prompt, not the program.
 
-Between prompts no event loop runs: the terminal is then the user's alone.
+Between prompts no event loop runs, so nothing else uses the terminal.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _LATEST_SESSIONS = 10
 
 
 class Cancelled(Exception):
-    """The user ended a prompt that was under way. What it left in the session says so.
+    """The user cancelled a running prompt. The session records it.
 
-    If it was `answered`, the answer is in the session, and only the gateway may not know of it.
+    If it was `answered`, the answer is in the session; only the gateway may not have received it.
     """
 
     def __init__(self, *, answered: bool) -> None:
@@ -54,7 +54,7 @@ class Talk:
         self.session_id = new_session()
 
     def say(self, prompt: str, screen: Screen) -> AgentRunResult:
-        """Answer a prompt, or `Cancelled`. A second Ctrl-C, which does not wait for that, ends the program."""
+        """Answer a prompt, or raise `Cancelled`. A second Ctrl-C during the cancellation ends the program."""
         ended = False
 
         async def answer() -> AgentRunResult:
@@ -75,21 +75,21 @@ class Talk:
         raise Cancelled(answered=screen.answered)
 
     def known(self) -> tuple[Event, ...]:
-        """What was said in the session before."""
+        """The session's earlier messages."""
         return self.wait(self.loaded.sessions.events(self.session_id, visible=True))
 
     def earlier_prompts(self) -> list[str]:
-        """What the user typed in the latest sessions, oldest first."""
+        """The user's prompts in the latest sessions, oldest first."""
         from holdfast.agent.ports import Role
 
-        async def asked() -> list[str]:
+        async def read_prompts() -> list[str]:
             found: list[str] = []
             for session in reversed(await self.loaded.sessions.sessions(_LATEST_SESSIONS)):
                 events = await self.loaded.sessions.events(session.id, visible=True)
                 found += [event.content for event in events if event.role is Role.USER]
             return found
 
-        return self.wait(asked())
+        return self.wait(read_prompts())
 
     def wait(self, work: Coroutine[Any, Any, R]) -> R:
         return self._runner.run(work)
@@ -118,5 +118,5 @@ def talking(chosen: AgentOptions, talk: TalkOptions) -> Iterator[Talk]:
 async def _latest(loaded: EngineLoadResult) -> str:
     found: tuple[SessionSummary, ...] = await loaded.sessions.sessions(1)
     if not found:
-        raise NotFound("there is no session yet to go on with; leave --continue out")
+        raise NotFound("there is no session to continue yet; leave --continue out")
     return found[0].id

@@ -1,1 +1,1 @@
-"""What the runtime's operations take and answer: requests and reports, frozen and without behaviour."""
+"""Requests and reports of the runtime's operations: frozen values without behaviour."""

@@ -1,4 +1,4 @@
-"""What hosts ask for when memory moves: continuity snapshots of one conversation, and whole spaces as files."""
+"""Requests and reports of export and import: continuity snapshots of one conversation, and whole spaces as files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOT_BUILT = "not_built"
 
 
 class TransferMode(StrEnum):
-    """Bootstrap: enough to begin with somebody known. Full restore: to go on where the conversation stopped."""
+    """Bootstrap: enough to start with a known person. Full restore: continue the conversation where it stopped."""
 
     BOOTSTRAP = "bootstrap"
     FULL_RESTORE = "full_restore"
@@ -29,7 +29,7 @@ class TransferMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SnapshotManifest:
-    """What a snapshot holds. The fingerprint is of its content: all but itself and the moment of the export."""
+    """The manifest of a snapshot. The fingerprint covers everything but itself and the time of the export."""
 
     content_fingerprint: str
     counts: Mapping[str, int]
@@ -40,7 +40,7 @@ class SnapshotManifest:
 
 @dataclass(frozen=True, slots=True)
 class SummaryLine:
-    """The beginning of one message that was said last."""
+    """The beginning of one of the last messages."""
 
     role: str
     text: str
@@ -49,14 +49,14 @@ class SummaryLine:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionState:
-    """Where the conversation stopped: its last turns, oldest first, as the view of the export shows them."""
+    """The end of the conversation: its last turns, oldest first, as the export view shows them."""
 
     turns: tuple[ArchivedTurn, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ContinuitySnapshot:
-    """What moves one conversation with what is known of its owner. The parts that nothing fills yet say why."""
+    """One conversation and the memories of its owner. Parts that are not built yet are empty, with a reason."""
 
     version: int
     exported_at: datetime
@@ -77,7 +77,7 @@ class ContinuitySnapshot:
 
 @dataclass(frozen=True, slots=True)
 class MemoryExportRequest:
-    """Of the conversation that a chat id or a scope names, else of the one that was committed last."""
+    """Export the conversation of a chat id or a scope, else the one that was committed last."""
 
     chat_id: str | None = None
     scope: MemoryScope | None = None
@@ -88,7 +88,7 @@ class MemoryExportRequest:
 
 @dataclass(frozen=True, slots=True)
 class MemoryExportReport:
-    """`snapshot` is None if the export was not admitted; `document` is the same as JSON, the same bytes each time."""
+    """The result of an export. `snapshot` is None if not admitted; `document` is the same as canonical JSON."""
 
     accepted: bool
     snapshot: ContinuitySnapshot | None
@@ -98,7 +98,7 @@ class MemoryExportReport:
 
 @dataclass(frozen=True, slots=True)
 class MemoryImportRequest:
-    """`snapshot` is one that was exported, or its document as text, bytes or JSON."""
+    """Import `snapshot`: an exported one, or its document as text, bytes or JSON."""
 
     snapshot: ContinuitySnapshot | str | bytes | Mapping[str, Any]
     target_chat_id: str | None = None
@@ -110,7 +110,7 @@ class MemoryImportRequest:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What became of what was to be taken in. Known was there already; forgotten had been, and was not brought back."""
+    """Counts of an import. `known` were present already; `forgotten` had been forgotten and were not restored."""
 
     turns: int = 0
     messages: int = 0
@@ -131,7 +131,7 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class MemoryImportReport:
-    """`taken.withheld` counts what is private, and was left out because it was not asked for."""
+    """The result of an import. `taken.withheld` counts private records that were not requested."""
 
     accepted: bool
     changed: bool
@@ -147,7 +147,7 @@ class MemoryImportReport:
 
 @dataclass(frozen=True, slots=True)
 class MemorySpaceExportRequest:
-    """To a file, or without a path into the report itself, if the profile's snapshots may be so large."""
+    """Export to a file, or without a path into the report, if the profile's snapshots may be that large."""
 
     include_private: bool = False
     path: str | PathLike[str] | None = None
@@ -161,7 +161,7 @@ class SpaceCounts:
     resources: int = 0
     memories: int = 0
     aliases: int = 0
-    redacted: int = 0  # messages that the view withheld; they are not in the file
+    redacted: int = 0  # messages that the view withheld, which are not in the file
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class MemorySpaceExportReport:
 
 @dataclass(frozen=True, slots=True)
 class MemorySpaceImportRequest:
-    """From a file, or from what a report of an export held. It goes into the space of the runtime."""
+    """Import from a file, or from the content of an export report, into the space of the runtime."""
 
     path: str | PathLike[str] | None = None
     content: bytes | None = None

@@ -1,7 +1,7 @@
-"""Recall, projection and inspection: what hosts ask, and what they are answered.
+"""Requests and reports of recall, projection and inspection.
 
-Requests are as hosts give them; the verbs check them behind the gate. Lists that nothing fills yet are empty, with the
-reason beside them.
+Requests are not validated here; the verbs do so after authorization. Lists that are not built yet are empty, with a
+reason.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from holdfast.domain.redaction import ReplayAudit
 from holdfast.domain.results import HitKind
 from holdfast.domain.transcript import Role
 
-# Why a list is empty that nothing fills yet.
+# Reasons why a list that is not built yet is empty.
 NO_SKILL_DIRECTORY = "no_agent_skill_directory"
 NO_TOOL_REGISTRY = "no_agent_tool_registry"
 NO_TOOL_EXPERIENCE = "no_governed_tool_experience"
@@ -33,7 +33,7 @@ NOT_PROJECTED = "not_part_of_this_runtime"
 
 @dataclass(frozen=True, slots=True)
 class ToolRegistryRef:
-    """A registry of the host's tools, as it is now."""
+    """The current state of a registry of the host's tools."""
 
     registry_id: str
     fingerprint: str
@@ -45,7 +45,7 @@ class ToolRegistryRef:
 
 @dataclass(frozen=True, slots=True)
 class MemoryRecallRequest:
-    """Without a `scope`, the conversation that was committed last is meant; without either, none."""
+    """Without a `scope`, the conversation that was committed last is used, if there is one."""
 
     query: str
     limit: int = 8
@@ -55,7 +55,7 @@ class MemoryRecallRequest:
 
 @dataclass(frozen=True, slots=True)
 class RecalledRecord:
-    """A memory, or a message of the conversation at hand. What it rests on is named, never quoted."""
+    """A memory, or a message of the current conversation. Its evidence is given by id, never quoted."""
 
     id: str
     kind: HitKind
@@ -74,7 +74,7 @@ class RecalledRecord:
 
 @dataclass(frozen=True, slots=True)
 class WorkingRecall:
-    """What came, of how many candidates, and what was left out why. `by_words_only` if the embedder did not answer."""
+    """The hits, the number of candidates, and omissions by reason. `by_words_only` if the embedder did not respond."""
 
     hits: tuple[RecalledRecord, ...]
     candidates: int
@@ -92,7 +92,7 @@ class ToolExperienceStatus:
 
 @dataclass(frozen=True, slots=True)
 class MemoryRecallReport:
-    """`procedural_hits` are memories of how something is done, the rest is in `working`."""
+    """The result of a recall. `procedural_hits` are of the procedural plane; all other hits are in `working`."""
 
     query: str
     procedural_hits: tuple[RecalledRecord, ...]
@@ -111,7 +111,7 @@ class MemoryRecallReport:
 
 @dataclass(frozen=True, slots=True)
 class MemoryProjectionRequest:
-    """`system_max_len` is the most characters of the block; `provider_max_chars`, where a model takes less, is as well.
+    """`system_max_len` limits the characters of the block; so does `provider_max_chars`, for a model that takes less.
 
     A host that sends the conversation to the model itself sets `recent_messages_limit` to 0.
     """
@@ -129,9 +129,9 @@ class MemoryProjectionRequest:
 
 @dataclass(frozen=True, slots=True)
 class ProjectionContext:
-    """What is in the block, taken apart: in the block's order, each text as it is shown there.
+    """The content of the block in its order, each text as shown there.
 
-    `transcript` counts what the conversation's last turns held, and how much of it a model may not see.
+    `transcript` counts the messages of the conversation's last turns, and those that a model may not see.
     """
 
     records: tuple[RecalledRecord, ...]
@@ -141,7 +141,7 @@ class ProjectionContext:
 
 @dataclass(frozen=True, slots=True)
 class SourceAuthority:
-    """What the block rests on: how many messages of which authority, how many memories of which trust."""
+    """The sources of the block: messages by authority, memories by trust."""
 
     authorities: Mapping[str, int]
     trust: Mapping[str, int]
@@ -149,10 +149,10 @@ class SourceAuthority:
 
 @dataclass(frozen=True, slots=True)
 class ProjectionAudit:
-    """How a block came about. It holds ids, names and counts, and nothing of what was said.
+    """The audit of a block. It holds ids, names and counts, never message text.
 
-    The budgets are as they were after profile, request, provider and pressure. `truncated` if more room would have
-    shown more: of so many `candidates`, the best that could fit were looked at.
+    The budgets are the effective ones after profile, request, provider and pressure. `truncated` if a larger budget
+    would have shown more: only the best of the `candidates` that could fit were considered.
     """
 
     projection_id: str
@@ -184,7 +184,7 @@ class ProjectionAudit:
 
 @dataclass(frozen=True, slots=True)
 class ProjectionFaithfulness:
-    """Whether each line of the block is a record that was found, whole or marked as cut."""
+    """The check that each line of the block is a found record, whole or marked as cut."""
 
     lines: int
     whole: int
@@ -194,7 +194,7 @@ class ProjectionFaithfulness:
 
 @dataclass(frozen=True, slots=True)
 class PrivateDisclosureIntegrity:
-    """How many memories of guarded planes are in the block, and whether the gate was open for them."""
+    """The number of memories of guarded planes in the block, and whether the gate was open for them."""
 
     private_records: int
     kept: bool
@@ -223,7 +223,7 @@ class MemoryProjectionReport:
 
 @dataclass(frozen=True, slots=True)
 class MemoryInspectionRequest:
-    """With a query, also what would be recalled and projected for it."""
+    """A request to inspect memory. With a query, the report includes the recall and the projection for it."""
 
     query: str | None = None
     system_max_len: int = 4_096
@@ -234,7 +234,7 @@ class MemoryInspectionRequest:
 
 @dataclass(frozen=True, slots=True)
 class WorkingInspection:
-    """What a projection for the query would be made of; both None without a query."""
+    """The recall and projection of the query; both None without a query."""
 
     recall: WorkingRecall | None
     projection: ProjectionAudit | None
@@ -242,7 +242,7 @@ class WorkingInspection:
 
 @dataclass(frozen=True, slots=True)
 class HygieneReport:
-    """What there is, and what waits. `turns` are those of the conversation at hand, the first so many by state."""
+    """Counts of records and pending work. `turns` are of the current conversation, `turns_counted` of them by state."""
 
     messages: int
     memories: int
@@ -257,7 +257,7 @@ class HygieneReport:
 
 @dataclass(frozen=True, slots=True)
 class DeferredMemory:
-    """A memory in quarantine: kept, never recalled, until something with more authority says the same."""
+    """A quarantined memory: stored, but not recalled until a higher authority confirms it."""
 
     id: MemoryId
     plane: Plane
@@ -269,7 +269,7 @@ class DeferredMemory:
 
 @dataclass(frozen=True, slots=True)
 class DeferredGovernance:
-    """Newest first; `more` if there are others."""
+    """Quarantined memories, newest first; `more` if there are others."""
 
     memories: tuple[DeferredMemory, ...]
     more: bool
@@ -277,7 +277,7 @@ class DeferredGovernance:
 
 @dataclass(frozen=True, slots=True)
 class DirectoryReport:
-    """What a host has mounted or registered, which is nothing yet."""
+    """Directories or tools that a host has registered. Always empty yet."""
 
     entries: tuple[()]
     reason: str
@@ -285,7 +285,7 @@ class DirectoryReport:
 
 @dataclass(frozen=True, slots=True)
 class OperatorActionReport:
-    """What operators and the runtime's own life did last, newest first."""
+    """The last operator and lifecycle events, newest first."""
 
     events: tuple[Event, ...]
 

@@ -1,7 +1,7 @@
-"""What hosts ask of transcripts, and the reports they get.
+"""Requests and reports of transcript operations.
 
-Requests are as hosts give them; nothing is checked here but by the verb behind the gate, so that what is refused leaves
-its operation row. Names of roles, views, transitions and the like may be given as members or as texts.
+Requests are not validated here; the verb does so after authorization, so that a refusal leaves its audit row. Roles,
+views, transitions and the like may be given as enum members or as texts.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ DEFAULT_PAGE = 16
 DEFAULT_LEDGER = 8
 AT_LEISURE = ModeInput()
 
-# --- what is committed ------------------------------------------------------------------------------------------------
+# --- commit -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class TurnMessage:
-    """One message as a host gives it. Without an authority it rests on what its role says."""
+    """One message as a host gives it. Without an authority, its role decides it."""
 
     text: str
     role: str = "user"
@@ -48,7 +48,7 @@ class TurnMessage:
 
 @dataclass(frozen=True, slots=True)
 class TranscriptTurnInput:
-    """A turn that is to be committed as it is. The host's `turn_id` makes it safe to commit again.
+    """A turn to commit as it is. The host's `turn_id` makes a repeated commit idempotent.
 
     Without a `conversation` it belongs to the one that was committed last.
     """
@@ -68,10 +68,10 @@ class MemoryTranscriptCommitRequest:
 
 @dataclass(frozen=True, slots=True)
 class MemoryTranscriptCommitReport:
-    """What became of one turn. The counts are of turns ever committed to the conversation, forgotten ones included.
+    """The result of one commit. The counts are of turns ever committed to the conversation, forgotten ones included.
 
-    `turn_id` is the one to refer to it by. Where nothing was committed, `skipped_reason` says why, and the turn and
-    sequence are those of the turn that was there, if one was.
+    `turn_id` is the id to refer to the turn by. If nothing was committed, `skipped_reason` has the reason, and turn and
+    sequence are those of the existing turn, if any.
     """
 
     key: ConversationKey
@@ -95,7 +95,7 @@ class TurnProtocol(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TurnSource:
-    """What a turn came through. Kept with its messages, as metadata."""
+    """The path of a turn into the host. Stored with its messages, as metadata."""
 
     ingress: str | None = None
     channel: str | None = None
@@ -110,7 +110,7 @@ class TurnSource:
 
 @dataclass(frozen=True, slots=True)
 class CanonicalTurnDelta:
-    """What a host delivers when a turn is over: its input, which may begin with its history, and what came of it."""
+    """A finished turn as a host delivers it: its input, which may begin with the history, and its outcome."""
 
     turn_id: str
     delivery_status: str
@@ -128,7 +128,7 @@ class CanonicalTurnDelta:
 
 @dataclass(frozen=True, slots=True)
 class SessionCommit:
-    """There is one memory and no session beside it: whoever looks for the session's commit finds the transcript's."""
+    """The transcript's commit in the place of a session's: there are no sessions beside the transcript."""
 
     committed: bool
     skipped_reason: SkippedReason | None
@@ -137,7 +137,7 @@ class SessionCommit:
 
 @dataclass(frozen=True, slots=True)
 class TurnMaintenance:
-    """Whether the turn is to be learned from: by which job, or why not, and when to ask again."""
+    """The maintenance of a turn: the job that learns from it, or the reason why none does, and when to retry."""
 
     disposition: Disposition
     reason: str | None = None
@@ -153,7 +153,7 @@ class PrivateGardenSelfWork:
 
 @dataclass(frozen=True, slots=True)
 class TurnGovernance:
-    """A commit governs no candidate: what the turn teaches is proposed by its maintenance, and judged there."""
+    """Always empty: a commit judges no candidates. Maintenance of the turn proposes and judges them."""
 
     candidate_ids: tuple[str, ...] = ()
     verdicts: tuple[str, ...] = ()
@@ -170,7 +170,7 @@ class FinalizeReport:
     lifecycle_report: LifecycleReport
 
 
-# --- what is shown ----------------------------------------------------------------------------------------------------
+# --- replay and export ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ class MemoryTranscriptReplayRequest:
 
 @dataclass(frozen=True, slots=True)
 class MemoryTranscriptReplayReport:
-    """`profile_budget_applied` says that the profile made the page, or what it lists, shorter than was asked for."""
+    """`profile_budget_applied` if the profile made the page, or a list in it, shorter than requested."""
 
     key: ConversationKey
     view: View
@@ -207,14 +207,14 @@ class MemoryTranscriptExportRequest:
 
 @dataclass(frozen=True, slots=True)
 class MemoryTranscriptExportReport(MemoryTranscriptReplayReport):
-    """As of a replay. If the host's mode does not let it out, there are no turns, and the lifecycle report says why."""
+    """As a replay report. If the host's mode does not admit the export, it has no turns; see the lifecycle report."""
 
     citations: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryReplayRequest:
-    """The ledger of a chat's last turns. Without a chat, of the conversation that was committed last."""
+    """Request the ledger of a chat's last turns; without a chat, of the conversation that was committed last."""
 
     chat_id: str | None = None
     limit: int = DEFAULT_LEDGER
@@ -223,7 +223,7 @@ class MemoryReplayRequest:
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """A turn without a word of what was said in it."""
+    """A turn without its text."""
 
     sequence: int
     turn_id: TurnId
@@ -235,7 +235,7 @@ class LedgerEntry:
 
 @dataclass(frozen=True, slots=True)
 class MemoryReplayReport:
-    """The last turns, oldest first, and how many there are in all. `inspection_only`: nothing is played again."""
+    """The last turns, oldest first, and the total number. `inspection_only`: nothing is executed again."""
 
     key: ConversationKey
     entries: tuple[LedgerEntry, ...]
@@ -245,12 +245,12 @@ class MemoryReplayReport:
     lifecycle_report: LifecycleReport
 
 
-# --- how it lives -----------------------------------------------------------------------------------------------------
+# --- lifecycle --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryTranscriptLifecycleRequest:
-    """One turn, or without a `turn_id` the whole conversation. The reason is kept in the event log: name no content."""
+    """One turn, or without a `turn_id` the whole conversation. The event log stores `reason`: quote no content."""
 
     transition: str
     reason: str
@@ -260,7 +260,7 @@ class MemoryTranscriptLifecycleRequest:
 
 @dataclass(frozen=True, slots=True)
 class AffectedHostRef:
-    """A host reference of an affected turn, by its place in it, as far as who asks may see it."""
+    """A host reference of an affected turn, by its index, as far as the caller may see it."""
 
     turn_id: TurnId
     index: int
@@ -269,12 +269,11 @@ class AffectedHostRef:
 
 @dataclass(frozen=True, slots=True)
 class MemoryTranscriptLifecycleReport:
-    """What a transition touched. The counts and the turns' ids are whole; the other lists keep to the profile's budget.
+    """The effects of a transition. Counts and turn ids are complete; other lists are limited by the profile's budget.
 
-    Affected are turns that went into another state; in a review, which changes nothing, those that were looked at.
-    Turns for which the transition is not possible are counted as `refused_turns`. Memories that derive from affected
-    turns are told, and stay. `scrubbed` says whether the bytes of deleted texts are gone from files too; a job sees
-    to them otherwise.
+    Affected are turns whose state changed; in a review, which changes nothing, those that were examined. Turns for
+    which the transition is not possible count as `refused_turns`. Memories that derive from affected turns are listed,
+    and stay. `scrubbed` if the bytes of deleted texts are gone from the files, too; otherwise a job removes them.
     """
 
     key: ConversationKey
@@ -304,7 +303,7 @@ class MemoryTranscriptRepairRequest:
 
 @dataclass(frozen=True, slots=True)
 class MemoryTranscriptRepairReport:
-    """What is broken between turns and what rests on them. `fail_closed`: with any issue, none of it is relied upon."""
+    """Issues between turns and the memories that derive from them. `fail_closed`: with any issue, trust none of it."""
 
     key: ConversationKey
     checked_turns: int

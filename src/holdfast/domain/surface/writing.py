@@ -1,7 +1,7 @@
-"""Writing and upkeep, as hosts ask for them and hear of them.
+"""Requests and reports of writing and maintenance.
 
-Requests hold what a host gave, unchecked: the verb checks it behind the gate, so that a refusal leaves its operation
-row. Lists that a report has for what is not built yet are empty, with the reason beside them.
+Requests are not validated here; the verb does so after authorization, so that a refusal leaves its audit row. Lists
+that are not built yet are empty, with a reason.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NO_TOOL_EXPERIENCE = "no_governed_tool_experience"
 
 @dataclass(frozen=True, slots=True)
 class TranscriptEvidenceRef:
-    """What a candidate rests on: a message by its id, or all messages of a turn; `scope` says of which conversation."""
+    """Evidence of a candidate: a message by its id, or all messages of a turn; `scope` is the conversation."""
 
     message_id: str | None = None
     turn_id: str | None = None
@@ -35,9 +35,9 @@ class TranscriptEvidenceRef:
 
 @dataclass(frozen=True, slots=True)
 class MemoryWriteCandidate:
-    """Something to be remembered, if governance lets it. A text among `evidence_refs` is a message's id.
+    """A candidate to remember, if governance accepts it. A text in `evidence_refs` is a message id.
 
-    Given again under the same `candidate_id`, it is answered as the first time.
+    Repeated with the same `candidate_id`, it gets the first verdict again.
     """
 
     candidate_id: str
@@ -52,7 +52,7 @@ class MemoryWriteCandidate:
 
 @dataclass(frozen=True, slots=True)
 class LongTermFact:
-    """One fact that a pipeline found, and the messages it found it in."""
+    """One fact that a pipeline found, with its evidence."""
 
     content: str
     evidence_refs: Sequence[TranscriptEvidenceRef | str] = ()
@@ -64,7 +64,7 @@ class LongTermFact:
 
 @dataclass(frozen=True, slots=True)
 class LongTermExtraction:
-    """What a pipeline made of a conversation in one go. Its id makes it safe to hand in again."""
+    """The facts of one pipeline run over a conversation. The id makes a repeated write idempotent."""
 
     extraction_id: str
     pipeline: str
@@ -73,7 +73,7 @@ class LongTermExtraction:
 
 @dataclass(frozen=True, slots=True)
 class MemoryWriteRequest:
-    """Made by `candidates` or `long_term_extraction`. `scope` is the conversation that turn ids are of."""
+    """Built by `candidates` or `long_term_extraction`. `scope` is the conversation of the turn ids."""
 
     given: Sequence[MemoryWriteCandidate] = ()
     extraction: LongTermExtraction | None = None
@@ -92,7 +92,7 @@ class MemoryWriteRequest:
 
 @dataclass(frozen=True, slots=True)
 class CandidateVerdict:
-    """What became of one candidate. `memory_id` is the memory that now says it, or said it before."""
+    """The decision on one candidate. `memory_id` is the memory that holds it, new or existing."""
 
     candidate_id: str
     verdict: Verdict
@@ -109,7 +109,7 @@ class CandidateVerdict:
 
 @dataclass(frozen=True, slots=True)
 class SemanticGovernance:
-    """One verdict per candidate, in the order in which they were given."""
+    """One verdict per candidate, in the order of the request."""
 
     verdicts: tuple[CandidateVerdict, ...] = ()
 
@@ -131,7 +131,7 @@ class SemanticGovernance:
 
 @dataclass(frozen=True, slots=True)
 class MemoryWriteReport:
-    """`accepted` if at least one candidate was; `reason` is theirs if all have the same, else `mixed`."""
+    """The result of a write. `accepted` if one candidate was; `reason` is the one that all share, else `mixed`."""
 
     accepted: bool
     changed: bool
@@ -152,10 +152,10 @@ class MemoryWriteReport:
 
 @dataclass(frozen=True, slots=True)
 class MemoryMaintainRequest:
-    """Learn from a turn that was committed: of the conversation given, else of the one committed last.
+    """Learn from a committed turn of the given conversation, else of the one committed last.
 
-    `user_content` and `reply_content` say which of its last messages are meant; what is not in the transcript is
-    learned from by nobody. Without them it is the last turn.
+    `user_content` and `reply_content` select its last messages by text; nothing is learned from text that is not in the
+    transcript. Without them it is the last turn.
     """
 
     ingress: str = "sdk"
@@ -174,7 +174,7 @@ class MemoryMaintainRequest:
 
 @dataclass(frozen=True, slots=True)
 class ModelUsage:
-    """What asking a model took; zero where the model does not say."""
+    """Usage of a model; zero where the model reports none."""
 
     model: str
     requests: int
@@ -184,7 +184,7 @@ class ModelUsage:
 
 @dataclass(frozen=True, slots=True)
 class MemoryMaintainReport:
-    """`job_id` is the work that was queued. If it did not end in time, it goes on without the caller."""
+    """The result of maintenance. `job_id` is the queued job. If it did not end in time, it runs in the background."""
 
     accepted: bool
     changed: bool
@@ -203,7 +203,7 @@ class MemoryMaintainReport:
     agent_tool_experience_reason: str = NO_TOOL_EXPERIENCE
 
 
-# --- recovery and the end ---------------------------------------------------------------------------------------------
+# --- recovery and close -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,7 @@ class MemoryRecoverRequest:
 
 @dataclass(frozen=True, slots=True)
 class MemoryRecoverReport:
-    """Background work of this space: what was finished now, what failed at last, and what is still waiting, by kind.
+    """Background jobs of this space by kind: finished now, failed finally, and still waiting.
 
     `waiting_for_model` jobs need a model that this process does not have.
     """

@@ -8,5 +8,5 @@ from holdfast.gateway.access import Door
 from holdfast.gateway.companies import bindings, costs, credentials, hooks, jobs, records, tools, trail
 
 
-def routers(door: Door) -> tuple[APIRouter, ...]:
-    return tuple(module.router(door) for module in (bindings, records, hooks, trail, jobs, costs, credentials, tools))
+def routers(auth: Door) -> tuple[APIRouter, ...]:
+    return tuple(module.router(auth) for module in (bindings, records, hooks, trail, jobs, costs, credentials, tools))

@@ -1,4 +1,4 @@
-"""What the routes of the trail answer: operations, metrics, jobs, deliveries and costs. Never a text."""
+"""Response schemas for operations, metrics, jobs, deliveries and costs. They contain no memory texts."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class ActorTold(Answer):
 
 
 class OperationTold(Answer):
-    """One call: who, what, where, through which binding, why, how it ended, how long, and what it took.
+    """One call: actor, action, scope, binding, source, outcome, duration and usage.
 
-    `unknown`: something outside was asked, and nobody lived to write down what came of it; or it is under way.
+    Outcome `unknown`: an external call is running, or the process died before recording its outcome.
     """
 
     operation_id: str
@@ -42,16 +42,16 @@ class OperationTold(Answer):
     duration_ms: float
 
     @classmethod
-    def of(cls, found: Operation) -> OperationTold:
-        about = found.attribution or Attribution()
+    def of(cls, operation: Operation) -> OperationTold:
+        about = operation.attribution or Attribution()
         return cls(
-            operation_id=found.id,
-            type=TYPE_OF.get(found.action),
-            action=found.action,
-            outcome=found.outcome,
-            error_code=found.error_code,
-            actor=ActorTold(kind=found.actor.kind, id=found.actor.id),
-            scope=ScopeTold.of(found.scope),
+            operation_id=operation.id,
+            type=TYPE_OF.get(operation.action),
+            action=operation.action,
+            outcome=operation.outcome,
+            error_code=operation.error_code,
+            actor=ActorTold(kind=operation.actor.kind, id=operation.actor.id),
+            scope=ScopeTold.of(operation.scope),
             binding_key=about.binding,
             provider_key=about.provider,
             source=None if about.source is None else SourceTold.of(about.source),
@@ -61,9 +61,9 @@ class OperationTold(Answer):
             cost_event_ids=list(about.cost_events),
             record_ids=list(about.handles),
             dropped=about.dropped,
-            touched=found.touched,
-            started_at=found.started_at.isoformat(),
-            duration_ms=found.duration_micros / 1_000,
+            touched=operation.touched,
+            started_at=operation.started_at.isoformat(),
+            duration_ms=operation.duration_micros / 1_000,
         )
 
 
@@ -73,7 +73,7 @@ class OperationList(Answer):
 
 
 class BindingCountsTold(Answer):
-    """Without a key: what was done through no binding. `unknown` counts as neither success nor failure."""
+    """Outcomes by binding; a null key counts calls without a binding. `unknown` is neither success nor failure."""
 
     binding_key: str | None
     succeeded: int
@@ -94,16 +94,16 @@ class MetricsTold(Answer):
     bindings: list[BindingCountsTold]
 
     @classmethod
-    def of(cls, found: MemoryMetrics) -> MetricsTold:
+    def of(cls, metrics: MemoryMetrics) -> MetricsTold:
         return cls(
-            recalls=found.recalls,
-            recall_hits=found.recall_hits,
-            recall_hit_rate=found.recall_hit_rate,
-            queries=found.queries,
-            empty_queries=found.empty_queries,
-            empty_query_rate=found.empty_query_rate,
-            corrections=found.corrections,
-            extraction_failures=found.extraction_failures,
+            recalls=metrics.recalls,
+            recall_hits=metrics.recall_hits,
+            recall_hit_rate=metrics.recall_hit_rate,
+            queries=metrics.queries,
+            empty_queries=metrics.empty_queries,
+            empty_query_rate=metrics.empty_query_rate,
+            corrections=metrics.corrections,
+            extraction_failures=metrics.extraction_failures,
             bindings=[
                 BindingCountsTold(
                     binding_key=each.binding,
@@ -112,7 +112,7 @@ class MetricsTold(Answer):
                     refused=each.refused,
                     unknown=each.unknown,
                 )
-                for each in found.bindings
+                for each in metrics.bindings
             ],
         )
 
@@ -126,7 +126,7 @@ class JobList(Answer):
 
 
 class DeliveryTold(Answer):
-    """One hook on its way to one place: `binding:<key>`, or `subscriber:<name>`."""
+    """The delivery of one hook to one target: `binding:<key>` or `subscriber:<name>`."""
 
     delivery_id: str
     to: str
@@ -142,41 +142,41 @@ class DeliveryTold(Answer):
     updated_at: str | None
 
     @classmethod
-    def of(cls, found: Delivery) -> DeliveryTold:
+    def of(cls, delivery: Delivery) -> DeliveryTold:
         return cls(
-            delivery_id=found.id,
-            to=found.to,
-            binding=found.binding,
-            status=found.status,
-            reason=found.reason,
-            attempts=found.attempts,
-            hook=HookTold.of(found.hook),
-            scope=ScopeTold.of(found.scope),
-            source=SourceTold.of(found.source),
-            operation_id=found.operation_id,
-            created_at=found.created_at.isoformat(),
-            updated_at=iso(found.updated_at),
+            delivery_id=delivery.id,
+            to=delivery.to,
+            binding=delivery.binding,
+            status=delivery.status,
+            reason=delivery.reason,
+            attempts=delivery.attempts,
+            hook=HookTold.of(delivery.hook),
+            scope=ScopeTold.of(delivery.scope),
+            source=SourceTold.of(delivery.source),
+            operation_id=delivery.operation_id,
+            created_at=delivery.created_at.isoformat(),
+            updated_at=iso(delivery.updated_at),
         )
 
 
 class EmittedTold(Answer):
-    """Where a hook went: to what serves its scope, and to each subscriber. `repeated`: it had been emitted before."""
+    """The deliveries of a hook: to the binding of its scope and to each subscriber. `repeated`: emitted before."""
 
     operation_id: str
     repeated: bool
     deliveries: list[DeliveryTold]
 
     @classmethod
-    def of(cls, found: Emitted) -> EmittedTold:
+    def of(cls, emitted: Emitted) -> EmittedTold:
         return cls(
-            operation_id=found.operation_id,
-            repeated=found.repeated,
-            deliveries=[DeliveryTold.of(each) for each in found.deliveries],
+            operation_id=emitted.operation_id,
+            repeated=emitted.repeated,
+            deliveries=[DeliveryTold.of(each) for each in emitted.deliveries],
         )
 
 
 class HydratedTold(Answer):
-    """A text for a run's prompt; or an empty one, and the reason. What it quotes is data."""
+    """A text for a run's prompt; or an empty text and the reason. Quoted texts are data, not instructions."""
 
     operation_id: str
     binding_key: str | None
@@ -186,14 +186,14 @@ class HydratedTold(Answer):
     snippets: list[SnippetTold]
 
     @classmethod
-    def of(cls, found: Hydrated) -> HydratedTold:
+    def of(cls, hydrated: Hydrated) -> HydratedTold:
         return cls(
-            operation_id=found.operation_id,
-            binding_key=found.binding,
-            preamble=found.preamble,
-            reason=found.reason,
-            dropped=found.dropped,
-            snippets=[SnippetTold.of(each) for each in found.snippets],
+            operation_id=hydrated.operation_id,
+            binding_key=hydrated.binding,
+            preamble=hydrated.preamble,
+            reason=hydrated.reason,
+            dropped=hydrated.dropped,
+            snippets=[SnippetTold.of(each) for each in hydrated.snippets],
         )
 
 
@@ -206,7 +206,7 @@ class DeliveryList(Answer):
 
 
 class CostLineTold(Answer):
-    """Money is in millionths of the currency's unit. `estimated_micros` is what our own prices say of it."""
+    """Amounts are in millionths of the currency unit. `estimated_micros` is the part estimated from our own prices."""
 
     name: str | None
     currency: str
@@ -219,12 +219,12 @@ class CostLineTold(Answer):
     embedding_tokens: int
 
     @classmethod
-    def of(cls, found: CostLine) -> CostLineTold:
-        return cls(**{name: getattr(found, name) for name in cls.model_fields})
+    def of(cls, line: CostLine) -> CostLineTold:
+        return cls(**{name: getattr(line, name) for name in cls.model_fields})
 
 
 class CostSummary(Answer):
-    """What calls cost, by what was asked for, dearest first; and flat fees, by provider."""
+    """Cost of calls by the requested group, highest first; and flat fees by provider."""
 
     by: str
     metered: list[CostLineTold]
@@ -243,17 +243,17 @@ class CostEventTold(Answer):
     occurred_at: str
 
     @classmethod
-    def of(cls, found: CostEvent) -> CostEventTold:
+    def of(cls, event: CostEvent) -> CostEventTold:
         return cls(
-            cost_event_id=found.id,
-            operation_id=found.operation_id,
-            binding_key=found.binding,
-            scope=ScopeTold.of(found.scope),
-            usage=UsageTold.of(found.usage),
-            amount_micros=found.amount_micros,
-            currency=found.currency,
-            estimated=found.estimated,
-            occurred_at=found.occurred_at.isoformat(),
+            cost_event_id=event.id,
+            operation_id=event.operation_id,
+            binding_key=event.binding,
+            scope=ScopeTold.of(event.scope),
+            usage=UsageTold.of(event.usage),
+            amount_micros=event.amount_micros,
+            currency=event.currency,
+            estimated=event.estimated,
+            occurred_at=event.occurred_at.isoformat(),
         )
 
 
@@ -275,18 +275,18 @@ class FinanceTold(Answer):
     occurred_at: str
 
     @classmethod
-    def of(cls, found: FinanceEvent) -> FinanceTold:
+    def of(cls, event: FinanceEvent) -> FinanceTold:
         return cls(
-            finance_event_id=found.id,
-            kind=found.kind,
-            description=found.description,
-            amount_micros=found.amount_micros,
-            currency=found.currency,
-            binding_key=found.binding,
-            provider=found.provider,
-            external_invoice_id=found.external_invoice_id,
-            estimated=found.estimated,
-            occurred_at=found.occurred_at.isoformat(),
+            finance_event_id=event.id,
+            kind=event.kind,
+            description=event.description,
+            amount_micros=event.amount_micros,
+            currency=event.currency,
+            binding_key=event.binding,
+            provider=event.provider,
+            external_invoice_id=event.external_invoice_id,
+            estimated=event.estimated,
+            occurred_at=event.occurred_at.isoformat(),
         )
 
 
@@ -296,7 +296,7 @@ class FinanceList(Answer):
 
 
 class PriceTold(Answer):
-    """Of a million tokens of each kind, in millionths of the currency's unit. `*` is any model of the provider."""
+    """Price per million tokens of each kind, in millionths of the currency unit. `*` is any model of the provider."""
 
     provider: str
     model: str
@@ -307,8 +307,8 @@ class PriceTold(Answer):
     embedding_micros: int
 
     @classmethod
-    def of(cls, found: Price) -> PriceTold:
-        return cls(**{name: getattr(found, name) for name in cls.model_fields})
+    def of(cls, price: Price) -> PriceTold:
+        return cls(**{name: getattr(price, name) for name in cls.model_fields})
 
 
 class PriceList(Answer):

@@ -1,4 +1,4 @@
-"""Providers, bindings, what they are bound to, and who changed what."""
+"""Routes for providers, bindings, their targets, and the log of configuration changes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ AgentId = Annotated[Part, Path()]
 
 
 class BindingGiven(Asked):
-    """A provider by its name, and its configuration as its schema asks. Secrets are references: `env://NAME`."""
+    """A provider and its configuration, which must match the provider's schema. Secrets are references: `env://NAME`."""
 
     key: Key
     provider: Annotated[str, Field(min_length=1, max_length=128)]
@@ -44,7 +44,7 @@ class BindingGiven(Asked):
 
 
 class BindingChange(Asked):
-    """What is given changes. `config` replaces the whole configuration, `hooks` switches those that it names."""
+    """Changes the given fields. `config` replaces the whole configuration; `hooks` switches only the named hooks."""
 
     config: Config | None = None
     hooks: Hooks | None = None
@@ -55,21 +55,21 @@ class TargetGiven(Asked):
     binding_key: Key
 
 
-def router(door: Door) -> APIRouter:
+def router(auth: Door) -> APIRouter:
     routes = router_of("bindings")
-    _providers(routes, door)
-    _reading(routes, door)
-    _changing(routes, door)
-    _default(routes, door)
-    _override(routes, door)
+    _providers(routes, auth)
+    _reading(routes, auth)
+    _changing(routes, auth)
+    _default(routes, auth)
+    _override(routes, auth)
     return routes
 
 
-def _providers(routes: APIRouter, door: Door) -> None:
+def _providers(routes: APIRouter, auth: Door) -> None:
     @routes.get("/providers", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
     async def list_providers(request: Request, company_id: CompanyId) -> ProviderList:
-        """The memories that a binding can name."""
-        plane = await plane_of(door, request, company_id)
+        """List the providers that a binding can use."""
+        plane = await plane_of(auth, request, company_id)
         return ProviderList(providers=[ProviderTold.of(each) for each in await plane.providers()])
 
     @routes.get("/resolve", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 422))
@@ -77,62 +77,62 @@ def _providers(routes: APIRouter, door: Door) -> None:
         request: Request,
         company_id: CompanyId,
         where: Where,
-        binding_key: Annotated[Key | None, Query(description="Ask for this one.")] = None,
+        binding_key: Annotated[Key | None, Query(description="Use this binding.")] = None,
     ) -> ResolvedTold:
-        """Which binding serves here, and what was looked at to find it."""
-        plane = await plane_of(door, request, company_id)
+        """Return the binding for a scope, and how it was chosen."""
+        plane = await plane_of(auth, request, company_id)
         return ResolvedTold.of(await plane.resolve(binding_key, **where))
 
     @routes.get("/activity", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
     async def list_activity(
         request: Request, company_id: CompanyId, limit: Limit = PAGE, cursor: Cursor = None
     ) -> ActivityList:
-        """Who changed what in how this memory is looked after, newest first."""
-        plane = await plane_of(door, request, company_id)
+        """List changes to the memory configuration, newest first."""
+        plane = await plane_of(auth, request, company_id)
         page = await plane.activity(cursor=cursor, limit=limit)
         return ActivityList(activity=[ActivityTold.of(each) for each in page.items], next_cursor=page.next_cursor)
 
 
-def _reading(routes: APIRouter, door: Door) -> None:
+def _reading(routes: APIRouter, auth: Door) -> None:
     @routes.get("/bindings", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
     async def list_bindings(request: Request, company_id: CompanyId) -> BindingList:
-        """All bindings of the company, by key."""
-        plane = await plane_of(door, request, company_id)
+        """List all bindings of the company by key."""
+        plane = await plane_of(auth, request, company_id)
         return BindingList(bindings=[BindingTold.of(each) for each in await plane.bindings()])
 
     @routes.get("/bindings/{key}", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 422))
     async def get_binding(request: Request, response: Response, company_id: CompanyId, key: BindingKey) -> BindingTold:
-        """One binding, with its ETag."""
-        plane = await plane_of(door, request, company_id)
+        """Get one binding, with its ETag."""
+        plane = await plane_of(auth, request, company_id)
         return _with_etag(response, BindingTold.of(await plane.binding(key)))
 
     @routes.get("/targets", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
     async def list_targets(request: Request, company_id: CompanyId) -> TargetList:
-        """What is bound to what: the company's default, and agents' own."""
-        plane = await plane_of(door, request, company_id)
+        """List the targets: the company's default binding, and bindings of agents."""
+        plane = await plane_of(auth, request, company_id)
         return TargetList(targets=[TargetTold.of(each) for each in await plane.targets()])
 
 
-def _changing(routes: APIRouter, door: Door) -> None:
+def _changing(routes: APIRouter, auth: Door) -> None:
     @routes.post("/bindings", status_code=201, **ruled(Rule.COMPANY), responses=refusals(401, 403, 409, 422))
     async def create_binding(
         request: Request,
         response: Response,
         company_id: CompanyId,
-        given: BindingGiven,
+        body: BindingGiven,
         idempotency_key: IdempotencyKey = None,
     ) -> BindingTold:
-        """Bind a provider under a key."""
-        plane = await plane_of(door, request, company_id)
-        made = await plane.create_binding(
-            given.key,
-            given.provider,
-            config=given.config,
-            hooks=given.hooks,
-            enabled=given.enabled,
+        """Create a binding of a provider under a key."""
+        plane = await plane_of(auth, request, company_id)
+        created = await plane.create_binding(
+            body.key,
+            body.provider,
+            config=body.config,
+            hooks=body.hooks,
+            enabled=body.enabled,
             idempotency_key=idempotency_key,
         )
-        return _with_etag(response, BindingTold.of(made))
+        return _with_etag(response, BindingTold.of(created))
 
     @routes.patch("/bindings/{key}", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 412, 422))
     async def update_binding(
@@ -140,17 +140,17 @@ def _changing(routes: APIRouter, door: Door) -> None:
         response: Response,
         company_id: CompanyId,
         key: BindingKey,
-        given: BindingChange,
+        body: BindingChange,
         if_match: IfMatch = None,
         idempotency_key: IdempotencyKey = None,
     ) -> BindingTold:
-        """Reconfigure a binding, switch its hooks, enable or disable it."""
-        plane = await plane_of(door, request, company_id)
+        """Change a binding's configuration or hooks; enable or disable it."""
+        plane = await plane_of(auth, request, company_id)
         changed = await plane.update_binding(
             key,
-            config=given.config,
-            hooks=given.hooks,
-            enabled=given.enabled,
+            config=body.config,
+            hooks=body.hooks,
+            enabled=body.enabled,
             expected_revision=expected_revision(if_match, key),
             idempotency_key=idempotency_key,
         )
@@ -162,57 +162,57 @@ def _changing(routes: APIRouter, door: Door) -> None:
     async def delete_binding(
         request: Request, company_id: CompanyId, key: BindingKey, idempotency_key: IdempotencyKey = None
     ) -> None:
-        """Take a binding away, with what was bound to it. What it did stays in the trail."""
-        plane = await plane_of(door, request, company_id)
+        """Delete a binding and its targets. Its operations stay in the audit trail."""
+        plane = await plane_of(auth, request, company_id)
         await plane.delete_binding(key, idempotency_key=idempotency_key)
 
 
-def _default(routes: APIRouter, door: Door) -> None:
+def _default(routes: APIRouter, auth: Door) -> None:
     @routes.get("/default-binding", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 422))
     async def get_default(request: Request, company_id: CompanyId) -> TargetTold:
-        """The binding that serves whoever has none of its own."""
-        plane = await plane_of(door, request, company_id)
+        """Get the default binding, which serves callers without their own binding."""
+        plane = await plane_of(auth, request, company_id)
         for each in await plane.targets():
             if each.kind is TargetKind.COMPANY:
                 return TargetTold.of(each)
-        raise NotFound("this company has no default binding; PUT one, or name a binding in each call")
+        raise NotFound("this company has no default binding; set one with PUT, or name a binding in each call")
 
     @routes.put("/default-binding", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 422))
     async def set_default(
-        request: Request, company_id: CompanyId, given: TargetGiven, idempotency_key: IdempotencyKey = None
+        request: Request, company_id: CompanyId, body: TargetGiven, idempotency_key: IdempotencyKey = None
     ) -> TargetTold:
-        """Have this binding serve whoever has none of its own."""
-        plane = await plane_of(door, request, company_id)
-        return TargetTold.of(await plane.set_default(given.binding_key, idempotency_key=idempotency_key))
+        """Set the default binding, which serves callers without their own binding."""
+        plane = await plane_of(auth, request, company_id)
+        return TargetTold.of(await plane.set_default(body.binding_key, idempotency_key=idempotency_key))
 
     @routes.delete("/default-binding", status_code=204, **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
     async def clear_default(request: Request, company_id: CompanyId, idempotency_key: IdempotencyKey = None) -> None:
-        """From then on whoever has no binding of its own is served by none."""
-        plane = await plane_of(door, request, company_id)
+        """Remove the default binding. Callers without their own binding then have none."""
+        plane = await plane_of(auth, request, company_id)
         await plane.clear_default(idempotency_key=idempotency_key)
 
 
-def _override(routes: APIRouter, door: Door) -> None:
+def _override(routes: APIRouter, auth: Door) -> None:
     @routes.get("/agents/{agent_id}/binding", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 422))
     async def get_override(request: Request, company_id: CompanyId, agent_id: AgentId) -> TargetTold:
-        """The agent's own binding, if it has one; `resolve` says what serves it."""
-        plane = await plane_of(door, request, company_id)
+        """Get the agent's own binding, if any. `resolve` returns the binding that serves the agent."""
+        plane = await plane_of(auth, request, company_id)
         for each in await plane.targets():
             if each.kind is TargetKind.AGENT and each.target_id == agent_id:
                 return TargetTold.of(each)
-        raise NotFound("this agent has no binding of its own; the company's default serves it")
+        raise NotFound("this agent has no binding of its own; the company's default binding serves it")
 
     @routes.put("/agents/{agent_id}/binding", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 422))
     async def set_override(
         request: Request,
         company_id: CompanyId,
         agent_id: AgentId,
-        given: TargetGiven,
+        body: TargetGiven,
         idempotency_key: IdempotencyKey = None,
     ) -> TargetTold:
-        """Have this binding serve that agent."""
-        plane = await plane_of(door, request, company_id)
-        return TargetTold.of(await plane.set_override(agent_id, given.binding_key, idempotency_key=idempotency_key))
+        """Set the binding of an agent."""
+        plane = await plane_of(auth, request, company_id)
+        return TargetTold.of(await plane.set_override(agent_id, body.binding_key, idempotency_key=idempotency_key))
 
     @routes.delete(
         "/agents/{agent_id}/binding", status_code=204, **ruled(Rule.COMPANY), responses=refusals(401, 403, 422)
@@ -220,11 +220,11 @@ def _override(routes: APIRouter, door: Door) -> None:
     async def clear_override(
         request: Request, company_id: CompanyId, agent_id: AgentId, idempotency_key: IdempotencyKey = None
     ) -> None:
-        """Have the company's default serve that agent again."""
-        plane = await plane_of(door, request, company_id)
+        """Remove the agent's binding. The company's default serves it again."""
+        plane = await plane_of(auth, request, company_id)
         await plane.clear_override(agent_id, idempotency_key=idempotency_key)
 
 
-def _with_etag(response: Response, told: BindingTold) -> BindingTold:
-    set_etag(response, told.key, told.revision)
-    return told
+def _with_etag(response: Response, binding: BindingTold) -> BindingTold:
+    set_etag(response, binding.key, binding.revision)
+    return binding

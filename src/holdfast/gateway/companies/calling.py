@@ -1,4 +1,4 @@
-"""What the routes of a company's memory have in common: whose it is, where in it, and who is calling."""
+"""Parameters and FastAPI dependencies shared by the routes of a company's memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from holdfast.plane import AsyncControlPlane
 
 PREFIX = "/companies/{company_id}/memory"
 
-CompanyId = Annotated[Part, Path(description="The company: the space that its memory is kept in.")]
+CompanyId = Annotated[Part, Path(description="The company, which is the space of its memory.")]
 BindingKey = Annotated[Key, Path()]
 Id = Annotated[RecordId, Path()]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
@@ -24,21 +24,21 @@ Cursor = Annotated[
         min_length=1,
         max_length=MAX_CURSOR_CHARS,
         pattern=CURSOR_PATTERN,
-        description="The `next_cursor` of the page before.",
+        description="The `next_cursor` of the previous page.",
     ),
 ]
 Since = Annotated[
     str | None,
-    Query(max_length=64, description="The first moment that counts, ISO 8601.", examples=["2026-11-15T09:30Z"]),
+    Query(max_length=64, description="Start of the period, inclusive, ISO 8601.", examples=["2026-11-15T09:30Z"]),
 ]
-Until = Annotated[str | None, Query(max_length=64, description="The first moment that does not.")]
-ByKey = Annotated[Key | None, Query(description="Of this binding.")]
+Until = Annotated[str | None, Query(max_length=64, description="End of the period, exclusive, ISO 8601.")]
+ByKey = Annotated[Key | None, Query(description="The binding's key.")]
 PAGE = DEFAULT_PAGE
 
 
 def _where(
-    agent_id: Annotated[Part | None, Query(description="The agent whose memory it is.")] = None,
-    subject_id: Annotated[Part | None, Query(description="Whom it is about.")] = None,
+    agent_id: Annotated[Part | None, Query(description="The agent that owns the memory.")] = None,
+    subject_id: Annotated[Part | None, Query(description="The subject that the memory is about.")] = None,
     project_id: Annotated[Part | None, Query()] = None,
     issue_id: Annotated[Part | None, Query()] = None,
     run_id: Annotated[Part | None, Query()] = None,
@@ -51,9 +51,9 @@ def _where(
 Where = Annotated[dict[str, Any], Depends(_where)]
 
 
-async def plane_of(door: Door, request: Request, company_id: str) -> AsyncControlPlane:
-    """The company's control plane in the caller's name. Whether the caller may, the gate says of each call."""
-    caller = await door.company(request, company_id)
+async def plane_of(auth: Door, request: Request, company_id: str) -> AsyncControlPlane:
+    """The company's control plane, acting as the caller. The gate authorizes each call."""
+    caller = await auth.company(request, company_id)
     return AsyncControlPlane(caller.service, actor=caller.actor, space=company_id)
 
 

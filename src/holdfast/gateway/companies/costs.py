@@ -1,4 +1,4 @@
-"""What a company's memory costs: metered calls, flat fees, and the prices that tokens are reckoned by."""
+"""Routes for a company's costs: metered calls, flat fees and invoices, and token prices."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Micros = Annotated[int, Field(ge=0, le=MAX_PRICE_MICROS)]
 
 
 class FinanceGiven(Asked):
-    """A flat fee or an invoice. Money is in millionths of the currency's unit; a credit is negative."""
+    """A flat fee or an invoice. Amounts are in millionths of the currency unit; a credit is negative."""
 
     kind: Annotated[FinanceKind, Field(strict=False)]
     description: Annotated[str, StringConstraints(min_length=1, max_length=MAX_DESCRIPTION_CHARS)]
@@ -41,12 +41,12 @@ class FinanceGiven(Asked):
     external_invoice_id: Part | None = None
     estimated: bool = False
     occurred_at: Annotated[str, StringConstraints(max_length=64)] | None = Field(
-        default=None, description="ISO 8601; now if it is left out."
+        default=None, description="ISO 8601; defaults to now."
     )
 
 
 class PriceGiven(Asked):
-    """Of a million tokens of each kind, in millionths of the currency's unit. `*` is any model of the provider."""
+    """Price per million tokens of each kind, in millionths of the currency unit. `*` is any model of the provider."""
 
     provider: Part
     model: Part = "*"
@@ -57,15 +57,15 @@ class PriceGiven(Asked):
     embedding_micros: Micros = 0
 
 
-def router(door: Door) -> APIRouter:
+def router(auth: Door) -> APIRouter:
     routes = router_of("costs")
-    _reading(routes, door)
-    _fees(routes, door)
-    _prices(routes, door)
+    _reading(routes, auth)
+    _fees(routes, auth)
+    _prices(routes, auth)
     return routes
 
 
-def _reading(routes: APIRouter, door: Door) -> None:
+def _reading(routes: APIRouter, auth: Door) -> None:
     @routes.get("/costs/summary", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
     async def summarize_costs(
         request: Request,
@@ -74,70 +74,70 @@ def _reading(routes: APIRouter, door: Door) -> None:
         since: Since = None,
         until: Until = None,
     ) -> CostSummary:
-        """What calls cost, by binding, agent, provider, model or day; and flat fees, by provider."""
-        plane = await plane_of(door, request, company_id)
-        found = await plane.cost_summary(by, since=since, until=until)
+        """Summarize the cost of calls by binding, agent, provider, model or day; and flat fees by provider."""
+        plane = await plane_of(auth, request, company_id)
+        summary = await plane.cost_summary(by, since=since, until=until)
         return CostSummary(
             by=by,
-            metered=[CostLineTold.of(each) for each in found.lines],
-            fees=[CostLineTold.of(each) for each in found.fees],
+            metered=[CostLineTold.of(each) for each in summary.lines],
+            fees=[CostLineTold.of(each) for each in summary.fees],
         )
 
     @routes.get("/costs/events", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
     async def list_cost_events(
         request: Request, company_id: CompanyId, limit: Limit = PAGE, cursor: Cursor = None
     ) -> CostEventList:
-        """Every metered call, newest first, with the operation that it belongs to."""
-        plane = await plane_of(door, request, company_id)
+        """List metered calls, newest first, with their operation ids."""
+        plane = await plane_of(auth, request, company_id)
         page = await plane.cost_events(cursor=cursor, limit=limit)
         return CostEventList(events=[CostEventTold.of(each) for each in page.items], next_cursor=page.next_cursor)
 
 
-def _fees(routes: APIRouter, door: Door) -> None:
+def _fees(routes: APIRouter, auth: Door) -> None:
     @routes.get("/costs/finance", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
     async def list_finance_events(
         request: Request, company_id: CompanyId, limit: Limit = PAGE, cursor: Cursor = None
     ) -> FinanceList:
-        """Flat fees and invoices, newest first."""
-        plane = await plane_of(door, request, company_id)
+        """List flat fees and invoices, newest first."""
+        plane = await plane_of(auth, request, company_id)
         page = await plane.finance_events(cursor=cursor, limit=limit)
         return FinanceList(events=[FinanceTold.of(each) for each in page.items], next_cursor=page.next_cursor)
 
     @routes.post("/costs/finance", status_code=201, **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 422))
     async def add_finance_event(
-        request: Request, company_id: CompanyId, given: FinanceGiven, idempotency_key: IdempotencyKey = None
+        request: Request, company_id: CompanyId, body: FinanceGiven, idempotency_key: IdempotencyKey = None
     ) -> FinanceTold:
-        """Write down a flat fee or an invoice: what belongs to no single call."""
-        plane = await plane_of(door, request, company_id)
-        made = await plane.add_fee(
-            given.kind,
-            given.description,
-            given.amount_micros,
-            currency=given.currency,
-            binding_key=given.binding_key,
-            provider=given.provider,
-            external_invoice_id=given.external_invoice_id,
-            estimated=given.estimated,
-            occurred_at=given.occurred_at,
+        """Record a flat fee or an invoice, which belongs to no single call."""
+        plane = await plane_of(auth, request, company_id)
+        event = await plane.add_fee(
+            body.kind,
+            body.description,
+            body.amount_micros,
+            currency=body.currency,
+            binding_key=body.binding_key,
+            provider=body.provider,
+            external_invoice_id=body.external_invoice_id,
+            estimated=body.estimated,
+            occurred_at=body.occurred_at,
             idempotency_key=idempotency_key,
         )
-        return FinanceTold.of(made)
+        return FinanceTold.of(event)
 
 
-def _prices(routes: APIRouter, door: Door) -> None:
+def _prices(routes: APIRouter, auth: Door) -> None:
     @routes.get("/costs/prices", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
     async def list_prices(request: Request, company_id: CompanyId) -> PriceList:
-        """What a million tokens cost, by provider and model."""
-        plane = await plane_of(door, request, company_id)
+        """List the prices per million tokens, by provider and model."""
+        plane = await plane_of(auth, request, company_id)
         return PriceList(prices=[PriceTold.of(each) for each in await plane.prices()])
 
     @routes.put("/costs/prices", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
     async def set_price(
-        request: Request, company_id: CompanyId, given: PriceGiven, idempotency_key: IdempotencyKey = None
+        request: Request, company_id: CompanyId, body: PriceGiven, idempotency_key: IdempotencyKey = None
     ) -> PriceTold:
-        """Set what a model's tokens cost. It counts for calls from now on."""
-        plane = await plane_of(door, request, company_id)
-        return PriceTold.of(await plane.set_price(**given.model_dump(), idempotency_key=idempotency_key))
+        """Set the token price of a model. It applies to calls from now on."""
+        plane = await plane_of(auth, request, company_id)
+        return PriceTold.of(await plane.set_price(**body.model_dump(), idempotency_key=idempotency_key))
 
     @routes.delete("/costs/prices", status_code=204, **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 422))
     async def remove_price(
@@ -147,6 +147,6 @@ def _prices(routes: APIRouter, door: Door) -> None:
         model: Annotated[Part, Query()] = "*",
         idempotency_key: IdempotencyKey = None,
     ) -> None:
-        """From then on this model's tokens are not reckoned, unless `*` has a price."""
-        plane = await plane_of(door, request, company_id)
+        """Delete a price; past estimates stay. New calls of the model are priced only if `*` has a price."""
+        plane = await plane_of(auth, request, company_id)
         await plane.remove_price(provider, model, idempotency_key=idempotency_key)

@@ -1,4 +1,4 @@
-"""Who may come in: keys of a company's users, agents and operators. A key is told once."""
+"""Routes for the keys of a company's users, agents and operators. A key is returned once, when it is issued."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from holdfast.gateway.companies.calling import PAGE, CompanyId, Cursor, Limit, r
 from holdfast.gateway.headers import IdempotencyKey
 from holdfast.gateway.problems import refusals
 
-# Those that have keys.
+# The kinds of actors that have keys.
 Kind = Literal["user", "agent", "operator"]
 KindAsked = Annotated[Kind, Query(description="user, agent or operator.")]
 KindInPath = Annotated[Kind, Path(description="user, agent or operator.")]
 Name = Annotated[Part, Path()]
 Subjects = Annotated[list[Part], Field(max_length=MAX_SUBJECTS)]
-_KEPT_NOWHERE = {"Cache-Control": "no-store"}
+_NO_STORE = {"Cache-Control": "no-store"}
 
 
 class CredentialGiven(Asked):
-    """`subjects` are whom an agent may speak for besides itself."""
+    """`subjects` are the users that an agent may act for, besides itself."""
 
     kind: Kind
     id: Part
@@ -35,7 +35,7 @@ class CredentialGiven(Asked):
 
 
 class Rotation(Asked):
-    """Role and subjects stay as they are, unless they are given."""
+    """Role and subjects stay unchanged if omitted."""
 
     role: Annotated[Role, Field(strict=False)] | None = None
     subjects: Subjects | None = None
@@ -51,27 +51,27 @@ class CredentialTold(Answer):
     revoked_at: str | None
 
     @classmethod
-    def of(cls, found: User) -> CredentialTold:
+    def of(cls, user: User) -> CredentialTold:
         return cls(
-            kind=found.kind,
-            id=found.id,
-            role=found.role,
-            subjects=sorted(found.subjects),
-            created_at=found.created_at.isoformat(),
-            rotated_at=iso(found.rotated_at),
-            revoked_at=iso(found.revoked_at),
+            kind=user.kind,
+            id=user.id,
+            role=user.role,
+            subjects=sorted(user.subjects),
+            created_at=user.created_at.isoformat(),
+            rotated_at=iso(user.rotated_at),
+            revoked_at=iso(user.revoked_at),
         )
 
 
 class CredentialIssued(Answer):
-    """`key` is told this once; null if the call was made before."""
+    """`key` is returned only once; null for a repeated call."""
 
     credential: CredentialTold
     key: str | None
 
     @classmethod
-    def of(cls, found: Issued) -> CredentialIssued:
-        return cls(credential=CredentialTold.of(found.user), key=found.key)
+    def of(cls, issued: Issued) -> CredentialIssued:
+        return cls(credential=CredentialTold.of(issued.user), key=issued.key)
 
 
 class CredentialList(Answer):
@@ -79,32 +79,32 @@ class CredentialList(Answer):
     next_cursor: str | None
 
 
-def router(door: Door) -> APIRouter:
+def router(auth: Door) -> APIRouter:
     routes = router_of("credentials")
-    _issuing(routes, door)
-    _looking(routes, door)
+    _issuing(routes, auth)
+    _looking(routes, auth)
     return routes
 
 
-def _issuing(routes: APIRouter, door: Door) -> None:
+def _issuing(routes: APIRouter, auth: Door) -> None:
     @routes.post("/credentials", status_code=201, **ruled(Rule.COMPANY), responses=refusals(401, 403, 409, 422))
     async def create_credential(
         request: Request,
         response: Response,
         company_id: CompanyId,
-        given: CredentialGiven,
+        body: CredentialGiven,
         idempotency_key: IdempotencyKey = None,
     ) -> CredentialIssued:
-        """Let a user, an agent or an operator of this company in. The key is in the answer, and nowhere else."""
-        caller = await door.company(request, company_id)
+        """Create a key for a user, agent or operator of this company. Only this response contains it."""
+        caller = await auth.company(request, company_id)
         issued = await caller.memory.create_user(
-            given.id,
-            kind=ActorKind(given.kind),
-            role=given.role,
-            subjects=given.subjects,
+            body.id,
+            kind=ActorKind(body.kind),
+            role=body.role,
+            subjects=body.subjects,
             idempotency_key=idempotency_key,
         )
-        response.headers.update(_KEPT_NOWHERE)
+        response.headers.update(_NO_STORE)
         return CredentialIssued.of(issued)
 
     @routes.post("/credentials/{kind}/{id}/rotate", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 422))
@@ -113,21 +113,21 @@ def _issuing(routes: APIRouter, door: Door) -> None:
         response: Response,
         company_id: CompanyId,
         kind: KindInPath,
-        id: Name,  # noqa: A002 - as its field is called
-        given: Rotation | None = None,
+        id: Name,  # noqa: A002 - the field's name
+        body: Rotation | None = None,
         idempotency_key: IdempotencyKey = None,
     ) -> CredentialIssued:
-        """A new key; the old one opens nothing from then on. It lets somebody in again who was revoked."""
-        change = given or Rotation()
-        caller = await door.company(request, company_id)
+        """Issue a new key and invalidate the old one. Also restores a revoked credential."""
+        change = body or Rotation()
+        caller = await auth.company(request, company_id)
         issued = await caller.memory.rotate_user(
             id, kind=ActorKind(kind), role=change.role, subjects=change.subjects, idempotency_key=idempotency_key
         )
-        response.headers.update(_KEPT_NOWHERE)
+        response.headers.update(_NO_STORE)
         return CredentialIssued.of(issued)
 
 
-def _looking(routes: APIRouter, door: Door) -> None:
+def _looking(routes: APIRouter, auth: Door) -> None:
     @routes.get("/credentials", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
     async def list_credentials(
         request: Request,
@@ -136,8 +136,8 @@ def _looking(routes: APIRouter, door: Door) -> None:
         limit: Limit = PAGE,
         cursor: Cursor = None,
     ) -> CredentialList:
-        """Those of one kind, by their ids, the revoked too; never their keys."""
-        caller = await door.company(request, company_id)
+        """List credentials of one kind by id, revoked ones included; never keys."""
+        caller = await auth.company(request, company_id)
         page = await caller.memory.users(kind=ActorKind(kind), limit=limit, cursor=cursor)
         return CredentialList(
             credentials=[CredentialTold.of(each) for each in page.items], next_cursor=page.next_cursor
@@ -148,10 +148,10 @@ def _looking(routes: APIRouter, door: Door) -> None:
         request: Request,
         company_id: CompanyId,
         kind: KindInPath,
-        id: Name,  # noqa: A002 - as its field is called
+        id: Name,  # noqa: A002 - the field's name
         idempotency_key: IdempotencyKey = None,
     ) -> CredentialTold:
-        """Let somebody in no longer. What was remembered stays."""
-        caller = await door.company(request, company_id)
-        gone = await caller.memory.revoke_user(id, kind=ActorKind(kind), idempotency_key=idempotency_key)
-        return CredentialTold.of(gone)
+        """Revoke a key. The memory stays."""
+        caller = await auth.company(request, company_id)
+        revoked = await caller.memory.revoke_user(id, kind=ActorKind(kind), idempotency_key=idempotency_key)
+        return CredentialTold.of(revoked)

@@ -1,4 +1,4 @@
-"""Hooks over HTTP: something happened, a run is about to begin, and what became of each delivery."""
+"""Routes for hooks: emit an event, hydrate a run's prompt, and manage deliveries."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from holdfast.gateway.problems import refusals
 
 
 class HookGiven(Placed):
-    """`hook_id` is the event's own: sent again, it is delivered once."""
+    """`hook_id` is the event's id: an event sent twice is delivered once."""
 
     hook_id: RecordId
     source: SourceGiven
     payload: PayloadGiven
     triggered_at: Annotated[str, StringConstraints(max_length=64)] | None = Field(
-        default=None, description="ISO 8601; now if it is left out."
+        default=None, description="ISO 8601; defaults to now."
     )
 
 
 class HydrateGiven(Placed):
-    """What a run is about; the answer is a bounded text for its prompt, or none, and in time."""
+    """The query of a run. The response is a text for its prompt, limited in size and time, or none."""
 
     query: Annotated[str, StringConstraints(min_length=1, max_length=MAX_QUERY_CHARS)]
     hook_id: RecordId | None = None
@@ -49,49 +49,49 @@ class HydrateGiven(Placed):
     top_k: Annotated[int, Field(ge=1, le=MOST_SNIPPETS)] = DEFAULT_SNIPPETS
 
 
-def router(door: Door) -> APIRouter:
+def router(auth: Door) -> APIRouter:
     routes = router_of("hooks")
-    _emitting(routes, door)
-    _deliveries(routes, door)
-    _acting(routes, door)
+    _emitting(routes, auth)
+    _deliveries(routes, auth)
+    _acting(routes, auth)
     return routes
 
 
-def _emitting(routes: APIRouter, door: Door) -> None:
+def _emitting(routes: APIRouter, auth: Door) -> None:
     @routes.post("/hooks/{kind}", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422))
     async def emit_hook(
-        request: Request, company_id: CompanyId, kind: Annotated[HookKind, Path()], given: HookGiven
+        request: Request, company_id: CompanyId, kind: Annotated[HookKind, Path()], body: HookGiven
     ) -> EmittedTold:
-        """Something happened: where that hook is on, whatever serves the scope captures it, and subscribers hear."""
-        plane = await plane_of(door, request, company_id)
+        """Emit an event. If the hook is enabled, the binding of the scope captures it, and subscribers receive it."""
+        plane = await plane_of(auth, request, company_id)
         found = await plane.emit(
             kind,
-            given.hook_id,
-            given.payload.payload(),
-            source=given.source.source(company_id),
-            triggered_at=given.triggered_at,
-            binding_key=given.binding_key,
-            **given.where(),
+            body.hook_id,
+            body.payload.payload(),
+            source=body.source.source(company_id),
+            triggered_at=body.triggered_at,
+            binding_key=body.binding_key,
+            **body.where(),
         )
         return EmittedTold.of(found)
 
     @routes.post("/hydrate", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 422))
-    async def hydrate(request: Request, company_id: CompanyId, given: HydrateGiven) -> HydratedTold:
-        """What a run should know, as a bounded text, in time; or none, and why."""
-        plane = await plane_of(door, request, company_id)
+    async def hydrate(request: Request, company_id: CompanyId, body: HydrateGiven) -> HydratedTold:
+        """Return a text for a run's prompt, limited in size and time; or none, and the reason."""
+        plane = await plane_of(auth, request, company_id)
         found = await plane.hydrate(
-            given.query,
-            hook_id=given.hook_id,
-            top_k=given.top_k,
-            max_chars=given.max_chars,
-            budget_ms=given.budget_ms,
-            binding_key=given.binding_key,
-            **given.where(),
+            body.query,
+            hook_id=body.hook_id,
+            top_k=body.top_k,
+            max_chars=body.max_chars,
+            budget_ms=body.budget_ms,
+            binding_key=body.binding_key,
+            **body.where(),
         )
         return HydratedTold.of(found)
 
 
-def _deliveries(routes: APIRouter, door: Door) -> None:
+def _deliveries(routes: APIRouter, auth: Door) -> None:
     @routes.get("/deliveries", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
     async def list_deliveries(
         request: Request,
@@ -100,14 +100,14 @@ def _deliveries(routes: APIRouter, door: Door) -> None:
         kind: HookKind | None = None,
         to: Annotated[
             str | None,
-            Query(min_length=1, max_length=MAX_NAME_CHARS, description="Such as binding:default, or subscriber:crm."),
+            Query(min_length=1, max_length=MAX_NAME_CHARS, description="Such as binding:default or subscriber:crm."),
         ] = None,
         source_kind: SourceKind | None = None,
         limit: Limit = PAGE,
         cursor: Cursor = None,
     ) -> DeliveryList:
-        """What became of hooks, newest first, each on its way to one place."""
-        plane = await plane_of(door, request, company_id)
+        """List hook deliveries, newest first, one per hook and target."""
+        plane = await plane_of(auth, request, company_id)
         page = await plane.deliveries(
             status=status, kind=kind, to=to, source_kind=source_kind, limit=limit, cursor=cursor
         )
@@ -115,20 +115,20 @@ def _deliveries(routes: APIRouter, door: Door) -> None:
 
     @routes.get("/deliveries/{delivery_id}", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 422))
     async def get_delivery(request: Request, company_id: CompanyId, delivery_id: Id) -> DeliveryTold:
-        """One delivery: where to, how often it was tried, and why it failed."""
-        plane = await plane_of(door, request, company_id)
+        """Get one delivery: target, number of attempts, and the reason of a failure."""
+        plane = await plane_of(auth, request, company_id)
         return DeliveryTold.of(await plane.delivery(delivery_id))
 
 
-def _acting(routes: APIRouter, door: Door) -> None:
+def _acting(routes: APIRouter, auth: Door) -> None:
     @routes.post("/deliveries/{delivery_id}/retry", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422))
     async def retry_delivery(request: Request, company_id: CompanyId, delivery_id: Id) -> DeliveryTold:
-        """Try a dead one again."""
-        plane = await plane_of(door, request, company_id)
+        """Retry a dead delivery (dead letter)."""
+        plane = await plane_of(auth, request, company_id)
         return DeliveryTold.of(await plane.retry_delivery(delivery_id))
 
     @routes.post("/deliveries/{delivery_id}/drop", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422))
     async def drop_delivery(request: Request, company_id: CompanyId, delivery_id: Id) -> DeliveryTold:
-        """Give up on one, with what it carries."""
-        plane = await plane_of(door, request, company_id)
+        """Drop a delivery and its payload."""
+        plane = await plane_of(auth, request, company_id)
         return DeliveryTold.of(await plane.drop_delivery(delivery_id))

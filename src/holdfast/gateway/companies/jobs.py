@@ -1,4 +1,4 @@
-"""Background work, one row per attempt: what caused it, how it went, and another try."""
+"""Routes for background jobs, one row per attempt: list, get, retry and cancel."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from holdfast.gateway.companies.calling import (
 from holdfast.gateway.problems import refusals
 
 
-def router(door: Door) -> APIRouter:
+def router(auth: Door) -> APIRouter:
     routes = router_of("jobs")
-    _jobs(routes, door)
-    _acting(routes, door)
+    _jobs(routes, auth)
+    _acting(routes, auth)
     return routes
 
 
-def _jobs(routes: APIRouter, door: Door) -> None:
+def _jobs(routes: APIRouter, auth: Door) -> None:
     @routes.get("/extraction-jobs", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
     async def list_jobs(
         request: Request,
@@ -49,8 +49,8 @@ def _jobs(routes: APIRouter, door: Door) -> None:
         limit: Limit = PAGE,
         cursor: Cursor = None,
     ) -> JobList:
-        """Background work, one row per attempt, newest first."""
-        plane = await plane_of(door, request, company_id)
+        """List background jobs, one row per attempt, newest first."""
+        plane = await plane_of(auth, request, company_id)
         page = await plane.jobs(
             state=state,
             kinds=kind,
@@ -66,22 +66,22 @@ def _jobs(routes: APIRouter, door: Door) -> None:
 
     @routes.get("/extraction-jobs/{job_id}", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 422))
     async def get_job(request: Request, company_id: CompanyId, job_id: Id, where: Where) -> JobTold:
-        """One attempt, with what caused it."""
-        plane = await plane_of(door, request, company_id)
+        """Get one attempt, with its cause."""
+        plane = await plane_of(auth, request, company_id)
         return JobTold.of(await plane.job(job_id, **where))
 
 
-def _acting(routes: APIRouter, door: Door) -> None:
-    answers: dict[int | str, dict[str, Any]] = refusals(401, 403, 404, 409, 422)
+def _acting(routes: APIRouter, auth: Door) -> None:
+    responses: dict[int | str, dict[str, Any]] = refusals(401, 403, 404, 409, 422)
 
-    @routes.post("/extraction-jobs/{job_id}/retry", status_code=201, **ruled(Rule.COMPANY), responses=answers)
+    @routes.post("/extraction-jobs/{job_id}/retry", status_code=201, **ruled(Rule.COMPANY), responses=responses)
     async def retry_job(request: Request, company_id: CompanyId, job_id: Id) -> JobTold:
-        """A new attempt at what failed or was cancelled."""
-        plane = await plane_of(door, request, company_id)
+        """Start a new attempt of a failed or cancelled job."""
+        plane = await plane_of(auth, request, company_id)
         return JobTold.of(await plane.retry_job(job_id))
 
-    @routes.post("/extraction-jobs/{job_id}/cancel", **ruled(Rule.COMPANY), responses=answers)
+    @routes.post("/extraction-jobs/{job_id}/cancel", **ruled(Rule.COMPANY), responses=responses)
     async def cancel_job(request: Request, company_id: CompanyId, job_id: Id) -> JobTold:
-        """Have whoever is at work on it commit nothing from then on."""
-        plane = await plane_of(door, request, company_id)
+        """Cancel a job. A running worker can no longer commit."""
+        plane = await plane_of(auth, request, company_id)
         return JobTold.of(await plane.cancel_job(job_id))

@@ -1,4 +1,4 @@
-"""Memory itself: capture, records, query, forget and correct, through whichever provider serves the caller."""
+"""Routes for memory records: capture, upsert, query, correct and forget, through the caller's provider."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ ByMetadata = Annotated[
     ),
 ]
 _FILTER: TypeAdapter[dict[str, Any]] = TypeAdapter(Filter, config=ConfigDict(strict=True))
-# Of whoever is asked: it may be down, slow, or make no sense.
+# Errors of an external provider: bad gateway (down or invalid response) and timeout.
 _OUTSIDE = (502, 504)
 
 
 class PayloadGiven(Asked):
-    """What happened: a text, a structured object, or both."""
+    """The content of an event: a text, a structured object, or both."""
 
     text: Content | None = None
     mime_type: Annotated[str, StringConstraints(min_length=1, max_length=MAX_TYPE_CHARS)] | None = None
@@ -106,41 +106,41 @@ class CorrectGiven(Placed):
     reason: Annotated[str, StringConstraints(min_length=1, max_length=MAX_REASON_CHARS)] | None = None
 
 
-def _filter(given: str) -> dict[str, Any]:
+def _filter(value: str) -> dict[str, Any]:
     try:
-        return _FILTER.validate_json(given)
+        return _FILTER.validate_json(value)
     except ValidationError:
         raise InvalidInput(
             "metadata_filter",
-            f"must be a JSON object of at most {MAX_METADATA} names, each with a text, a number, true or false",
+            f"must be a JSON object with at most {MAX_METADATA} names, each with a text, a number, true or false",
         ) from None
 
 
-def router(door: Door) -> APIRouter:
+def router(auth: Door) -> APIRouter:
     routes = router_of("records")
-    _writing(routes, door)
-    _asking(routes, door)
-    _reading(routes, door)
-    _changing(routes, door)
-    _extracting(routes, door)
+    _writing(routes, auth)
+    _asking(routes, auth)
+    _reading(routes, auth)
+    _changing(routes, auth)
+    _extracting(routes, auth)
     return routes
 
 
-def _writing(routes: APIRouter, door: Door) -> None:
+def _writing(routes: APIRouter, auth: Door) -> None:
     @routes.post("/capture", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
     async def capture(
-        request: Request, company_id: CompanyId, given: CaptureGiven, idempotency_key: IdempotencyKey = None
+        request: Request, company_id: CompanyId, body: CaptureGiven, idempotency_key: IdempotencyKey = None
     ) -> Captured:
-        """Hand over what happened: as evidence to be learned from, or to be kept as it is."""
-        plane = await plane_of(door, request, company_id)
+        """Capture an event: as evidence for extraction, or stored unchanged."""
+        plane = await plane_of(auth, request, company_id)
         found = await plane.capture(
-            given.payload.payload(),
-            source=given.source.source(company_id),
-            mode=given.mode,
-            metadata=given.metadata,
-            binding_key=given.binding_key,
+            body.payload.payload(),
+            source=body.source.source(company_id),
+            mode=body.mode,
+            metadata=body.metadata,
+            binding_key=body.binding_key,
             idempotency_key=idempotency_key,
-            **given.where(),
+            **body.where(),
         )
         return Captured(
             **served(found),
@@ -150,32 +150,32 @@ def _writing(routes: APIRouter, door: Door) -> None:
 
     @routes.post("/records", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
     async def upsert_records(
-        request: Request, company_id: CompanyId, given: UpsertGiven, idempotency_key: IdempotencyKey = None
+        request: Request, company_id: CompanyId, body: UpsertGiven, idempotency_key: IdempotencyKey = None
     ) -> Upserted:
-        """Keep facts as they are. One whose metadata has a `key` takes the place of the one of that key."""
-        plane = await plane_of(door, request, company_id)
+        """Store facts unchanged. A fact with a `key` in its metadata replaces the fact with the same key."""
+        plane = await plane_of(auth, request, company_id)
         found = await plane.upsert(
-            [each.record() for each in given.records],
-            source=None if given.source is None else given.source.source(company_id),
-            binding_key=given.binding_key,
+            [each.record() for each in body.records],
+            source=None if body.source is None else body.source.source(company_id),
+            binding_key=body.binding_key,
             idempotency_key=idempotency_key,
-            **given.where(),
+            **body.where(),
         )
         return Upserted(**served(found), record_ids=[each.record_id for each in found.result.records])
 
 
-def _asking(routes: APIRouter, door: Door) -> None:
+def _asking(routes: APIRouter, auth: Door) -> None:
     @routes.post("/query", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
-    async def query(request: Request, company_id: CompanyId, given: QueryGiven) -> Bundle:
-        """What matches, best first."""
-        plane = await plane_of(door, request, company_id)
+    async def query(request: Request, company_id: CompanyId, body: QueryGiven) -> Bundle:
+        """Query records; best matches first."""
+        plane = await plane_of(auth, request, company_id)
         found = await plane.query(
-            given.query,
-            top_k=given.top_k,
-            intent=given.intent,
-            metadata_filter=given.metadata_filter,
-            binding_key=given.binding_key,
-            **given.where(),
+            body.query,
+            top_k=body.top_k,
+            intent=body.intent,
+            metadata_filter=body.metadata_filter,
+            binding_key=body.binding_key,
+            **body.where(),
         )
         return Bundle(
             **served(found),
@@ -184,28 +184,28 @@ def _asking(routes: APIRouter, door: Door) -> None:
         )
 
     @routes.post("/explain", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
-    async def explain(request: Request, company_id: CompanyId, given: QueryGiven) -> Explained:
-        """How a query comes to its result, in the provider's own terms."""
-        plane = await plane_of(door, request, company_id)
+    async def explain(request: Request, company_id: CompanyId, body: QueryGiven) -> Explained:
+        """Explain the result of a query, in the provider's own format."""
+        plane = await plane_of(auth, request, company_id)
         found = await plane.explain(
-            given.query,
-            top_k=given.top_k,
-            intent=given.intent,
-            metadata_filter=given.metadata_filter,
-            binding_key=given.binding_key,
-            **given.where(),
+            body.query,
+            top_k=body.top_k,
+            intent=body.intent,
+            metadata_filter=body.metadata_filter,
+            binding_key=body.binding_key,
+            **body.where(),
         )
         return Explained(**served(found), trace=dict(found.result.trace))
 
     @routes.get("/profile", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
     async def profile(request: Request, company_id: CompanyId, where: Where, binding_key: ByKey = None) -> ProfileTold:
-        """What is known of somebody, in a few words."""
-        plane = await plane_of(door, request, company_id)
+        """Summarize what is known about a subject."""
+        plane = await plane_of(auth, request, company_id)
         found = await plane.profile(binding_key=binding_key, **where)
         return ProfileTold(**served(found), summary=found.result.summary)
 
 
-def _reading(routes: APIRouter, door: Door) -> None:
+def _reading(routes: APIRouter, auth: Door) -> None:
     @routes.get("/records", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
     async def list_records(
         request: Request,
@@ -216,10 +216,10 @@ def _reading(routes: APIRouter, door: Door) -> None:
         limit: Limit = PAGE,
         cursor: Cursor = None,
     ) -> RecordList:
-        """Records, newest first, page by page. Every part of the scope that is given must match."""
-        plane = await plane_of(door, request, company_id)
-        wanted = None if metadata_filter is None else _filter(metadata_filter)
-        found = await plane.list(limit=limit, cursor=cursor, metadata_filter=wanted, binding_key=binding_key, **where)
+        """List records, newest first, in pages. Every given part of the scope must match."""
+        plane = await plane_of(auth, request, company_id)
+        values = None if metadata_filter is None else _filter(metadata_filter)
+        found = await plane.list(limit=limit, cursor=cursor, metadata_filter=values, binding_key=binding_key, **where)
         return RecordList(
             **served(found),
             records=[SnippetTold.of(each) for each in found.result.items],
@@ -232,13 +232,13 @@ def _reading(routes: APIRouter, door: Door) -> None:
     async def get_record(
         request: Request, company_id: CompanyId, record_id: Id, where: Where, binding_key: ByKey = None
     ) -> RecordTold:
-        """One record by its provider's id."""
-        plane = await plane_of(door, request, company_id)
+        """Get one record by its provider's id."""
+        plane = await plane_of(auth, request, company_id)
         found = await plane.get(record_id, binding_key=binding_key, **where)
         return RecordTold(**served(found), record=SnippetTold.of(found.result))
 
 
-def _changing(routes: APIRouter, door: Door) -> None:
+def _changing(routes: APIRouter, auth: Door) -> None:
     @routes.post(
         "/records/{record_id:path}/correct",
         **ruled(Rule.COMPANY),
@@ -248,18 +248,18 @@ def _changing(routes: APIRouter, door: Door) -> None:
         request: Request,
         company_id: CompanyId,
         record_id: Id,
-        given: CorrectGiven,
+        body: CorrectGiven,
         idempotency_key: IdempotencyKey = None,
     ) -> Corrected:
-        """Put another text in a record's place."""
-        plane = await plane_of(door, request, company_id)
+        """Replace the text of a record."""
+        plane = await plane_of(auth, request, company_id)
         found = await plane.correct(
             record_id,
-            given.text,
-            reason=given.reason,
-            binding_key=given.binding_key,
+            body.text,
+            reason=body.reason,
+            binding_key=body.binding_key,
             idempotency_key=idempotency_key,
-            **given.where(),
+            **body.where(),
         )
         before = found.result.superseded
         return Corrected(
@@ -270,12 +270,12 @@ def _changing(routes: APIRouter, door: Door) -> None:
 
     @routes.post("/forget", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
     async def forget_records(
-        request: Request, company_id: CompanyId, given: ForgetGiven, idempotency_key: IdempotencyKey = None
+        request: Request, company_id: CompanyId, body: ForgetGiven, idempotency_key: IdempotencyKey = None
     ) -> Forgotten:
-        """Forget records for good, by their ids; the answer says which went."""
-        plane = await plane_of(door, request, company_id)
+        """Permanently forget records by id. The response lists those that were forgotten."""
+        plane = await plane_of(auth, request, company_id)
         found = await plane.forget(
-            given.record_ids, binding_key=given.binding_key, idempotency_key=idempotency_key, **given.where()
+            body.record_ids, binding_key=body.binding_key, idempotency_key=idempotency_key, **body.where()
         )
         return Forgotten(
             **served(found),
@@ -284,13 +284,13 @@ def _changing(routes: APIRouter, door: Door) -> None:
         )
 
 
-def _extracting(routes: APIRouter, door: Door) -> None:
+def _extracting(routes: APIRouter, auth: Door) -> None:
     @routes.get("/provider-jobs", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
     async def list_provider_jobs(
         request: Request, company_id: CompanyId, where: Where, binding_key: ByKey = None, cursor: Cursor = None
     ) -> ProviderJobList:
-        """Extraction jobs of the provider's own, if it has any to tell of."""
-        plane = await plane_of(door, request, company_id)
+        """List the provider's own extraction jobs, if it reports any."""
+        plane = await plane_of(auth, request, company_id)
         found = await plane.provider_jobs(cursor=cursor, binding_key=binding_key, **where)
         return ProviderJobList(
             **served(found),
@@ -306,8 +306,8 @@ def _extracting(routes: APIRouter, door: Door) -> None:
     async def retry_provider_job(
         request: Request, company_id: CompanyId, job_id: Id, where: Where, binding_key: ByKey = None
     ) -> Captured:
-        """Have the provider try one of its jobs again."""
-        plane = await plane_of(door, request, company_id)
+        """Retry one of the provider's own jobs."""
+        plane = await plane_of(auth, request, company_id)
         found = await plane.retry_provider_job(job_id, binding_key=binding_key, **where)
         return Captured(
             **served(found),

@@ -1,4 +1,4 @@
-"""The tools for agents over HTTP: what there are, and how one is called."""
+"""Routes that list and call the tools for agents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from holdfast.gateway.problems import refusals
 
 
 class ToolTold(Answer):
-    """What a model is told of a tool. The schemas are JSON Schema 2020-12."""
+    """The description of a tool for a model. The schemas are JSON Schema 2020-12."""
 
     name: str
     description: str
@@ -28,13 +28,13 @@ class ToolList(Answer):
     tools: list[ToolTold]
 
 
-def router(door: Door) -> APIRouter:
+def router(auth: Door) -> APIRouter:
     routes = router_of("tools")
 
     @routes.get("/tools", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
     async def list_tools(request: Request, company_id: CompanyId) -> ToolList:
-        """The tools that an agent has for this memory."""
-        await plane_of(door, request, company_id)
+        """List the tools that an agent has for this memory."""
+        await plane_of(auth, request, company_id)
         return ToolList(
             tools=[
                 ToolTold(
@@ -56,7 +56,7 @@ def router(door: Door) -> APIRouter:
         name: Annotated[str, Path(min_length=1, max_length=64)],
         arguments: Annotated[dict[str, Any], Body()],
     ) -> dict[str, Any]:
-        """Call a tool with its arguments; the answer is as the tool's output schema says."""
-        return await call_tool(await plane_of(door, request, company_id), name, arguments)
+        """Call a tool with its arguments. The response matches the tool's output schema."""
+        return await call_tool(await plane_of(auth, request, company_id), name, arguments)
 
     return routes

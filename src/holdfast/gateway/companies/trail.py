@@ -1,4 +1,4 @@
-"""What memory did: operations with filters, and how well they went."""
+"""Routes for the audit trail: operations with filters, and metrics."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from holdfast.gateway.problems import refusals
 ByPart = Annotated[Part | None, Query()]
 
 
-def router(door: Door) -> APIRouter:
+def router(auth: Door) -> APIRouter:
     routes = router_of("operations")
-    _operations(routes, door)
+    _operations(routes, auth)
     return routes
 
 
-def _operations(routes: APIRouter, door: Door) -> None:
+def _operations(routes: APIRouter, auth: Door) -> None:
     @routes.get("/operations", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
     async def list_operations(
         request: Request,
@@ -46,7 +46,7 @@ def _operations(routes: APIRouter, door: Door) -> None:
         run_id: ByPart = None,
         binding_key: ByKey = None,
         source_kind: SourceKind | None = None,
-        type: OperationType | None = None,  # noqa: A002 - what the seed calls it
+        type: OperationType | None = None,  # noqa: A002 - the specification's name
         action: Action | None = None,
         outcome: Outcome | None = None,
         since: Since = None,
@@ -55,8 +55,8 @@ def _operations(routes: APIRouter, door: Door) -> None:
         limit: Limit = PAGE,
         cursor: Cursor = None,
     ) -> OperationList:
-        """What was done, newest first. Each filter that is given must match; `of_memory` leaves out administration."""
-        plane = await plane_of(door, request, company_id)
+        """List operations, newest first. All filters must match; `of_memory` excludes administrative operations."""
+        plane = await plane_of(auth, request, company_id)
         page = await plane.operations(
             agent=agent_id,
             project=project_id,
@@ -77,14 +77,14 @@ def _operations(routes: APIRouter, door: Door) -> None:
 
     @routes.get("/operations/{operation_id}", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 422))
     async def get_operation(request: Request, company_id: CompanyId, operation_id: Id) -> OperationTold:
-        """One operation, with what it was for and what it took."""
-        plane = await plane_of(door, request, company_id)
+        """Get one operation, with its source and usage."""
+        plane = await plane_of(auth, request, company_id)
         return OperationTold.of(await plane.operation(operation_id))
 
     @routes.get("/metrics", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
     async def get_memory_metrics(
         request: Request, company_id: CompanyId, since: Since = None, until: Until = None
     ) -> MetricsTold:
-        """How well memory served the company: hits, empty queries, corrections, failures, and each binding's counts."""
-        plane = await plane_of(door, request, company_id)
+        """Metrics of the company's memory: recall hits, empty queries, corrections, failures, counts per binding."""
+        plane = await plane_of(auth, request, company_id)
         return MetricsTold.of(await plane.metrics(since=since, until=until))

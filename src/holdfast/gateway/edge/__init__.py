@@ -1,7 +1,8 @@
-"""What stands between the network and the routes: limits, request ids, metrics, logs and spans, as plain ASGI.
+"""ASGI middleware between the network and the routes: limits, request ids, metrics, logs and tracing.
 
-From the outside in: `Answering` (ids, refusals, errors, and the observers: metrics, log, spans), `Hosts`, `Rates`,
-`Bodies`, `Overload`. Whoever refuses raises what `Exchange.refuse` gives, and `Answering` sends it.
+From the outside in: request ids, error responses and observers (metrics, log, spans); host allow-list (DNS rebinding);
+token-bucket rate limit; size and time limits of bodies; concurrency limit with load shedding. To refuse a request, a
+layer raises `Exchange.refuse(…)`; the outermost layer sends the response.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from holdfast.gateway.edge.spans import Spans
 def around(
     app: ASGIApp, config: GatewayConfig, metrics: Metrics | None = None, *, tracing: TracerProvider | None = None
 ) -> ASGIApp:
-    """The app with the whole edge before it. `metrics` is what `/metrics` shows; `tracing` else the global provider."""
+    """Wrap the app in all layers. `metrics` is shown at `/metrics`; `tracing` defaults to the global provider."""
     observers: list[Observer] = [metrics or Metrics(), Spans(tracing)]
     if config.request_logs:
         observers.append(RequestLog())

@@ -1,7 +1,7 @@
-"""The outermost part: gives each request its id, sends what the edge refuses, and tells the observers how it ended.
+"""The outermost middleware: assigns request ids, sends the edge's error responses, and notifies the observers.
 
-Nothing gets past it: an error that the routes did not catch becomes a plain 500, and its text, which may hold what
-somebody wrote, goes nowhere.
+Catches every error: one that the routes did not catch becomes a plain 500. Its text is neither sent nor logged, because
+it may contain user content.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from holdfast.gateway.edge.exchange import Exchange, Observer, Refused
 from holdfast.gateway.edge.refusals import problem_body
 
-# Closing a socket on unread data makes the other side lose our answer: read a little more first.
+# Closing a socket with unread data makes the client lose the response: read a little more first.
 LINGER_SECONDS = 1.0
 LINGER_BYTES = 8 * 1024 * 1024
 _FRAMES = 12
@@ -57,7 +57,7 @@ class Answering:
                 exchange.status = message["status"]
                 message["headers"] = _completed(exchange, message.get("headers", ()))
             elif not exchange.status:
-                return  # of an answer that is not sent
+                return  # the body of a response that is not sent
             else:
                 exchange.sent += len(message.get("body", b""))
                 exchange.complete = not message.get("more_body", False)
@@ -66,19 +66,19 @@ class Answering:
         try:
             await self._app(scope, receiving, sending)
         except Refused:
-            pass  # told below
+            pass  # the response is sent below
         except Exception as error:  # noqa: BLE001
             self._caught(exchange, error)
         if exchange.refusal is not None and not exchange.status:
             await self._refuse(exchange, receive, send)
         elif exchange.error is not None and not exchange.status:
-            exchange.refuse(500, "internal_error", f"something went wrong here; the log says what, under {exchange.id}")
+            exchange.refuse(500, "internal_error", f"internal error; the log has the details under {exchange.id}")
             await self._refuse(exchange, receive, send)
-        # An answer that was begun and cannot be ended is cut off by the server, so that nobody takes it for whole.
+        # The server cuts off a response that was started but cannot be finished, so that it is not taken for complete.
 
     def _caught(self, exchange: Exchange, error: Exception) -> None:
         if exchange.disconnected or exchange.refusal is not None:
-            return  # whoever reads a body that ends early fails; that is no fault of ours
+            return  # reading an incomplete body fails; that is not an internal error
         exchange.error = type(error).__name__
         frames = traceback.extract_tb(error.__traceback__)[-_FRAMES:]
         places = [f"{frame.filename.rpartition('site-packages/')[2]}:{frame.lineno} {frame.name}" for frame in frames]
@@ -132,7 +132,7 @@ def _completed(exchange: Exchange, headers: Sequence[tuple[bytes, bytes]]) -> li
 
 
 async def _linger(receive: Receive) -> None:
-    """Read and drop what is on its way, within bounds, until the other side has seen the answer and stops."""
+    """Read and drop the rest of the body, within limits, until the client has read the response and stops."""
     dropped = 0
     try:
         async with asyncio.timeout(LINGER_SECONDS):

@@ -1,7 +1,7 @@
-"""How much a request may send, and how long it may take: told before anything is read where the request announces it.
+"""Size and time limits of request bodies. A Content-Length that is too large is refused before anything is read.
 
-A body is counted as it comes, and given up when it is too large, too slow, or when all bodies together would take more
-memory than there is for them.
+Bytes are counted as they arrive. A body is refused when it is too large, too slow, or when all bodies together exceed
+the memory limit (backpressure: 503 with Retry-After).
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.edge.exchange import Exchange, exchange_of
 
-# A file as it is, and one in JSON: base64 makes three bytes four.
+# Size factors: a raw file, and one as base64 in JSON.
 UPLOADS = {"/resources": 1.0, "/verbs/add_resource": 4 / 3}
-UPLOAD_FACTOR = 10  # an upload may take so many times as long
-FRAMING_BYTES = 64 * 1024  # what multipart adds to a file
-# A length of more digits is no length; and Python would take its time to read it.
+UPLOAD_FACTOR = 10  # how many times longer an upload may take
+FRAMING_BYTES = 64 * 1024  # overhead of multipart
+# More digits are no valid length, and slow to parse.
 _LENGTH_DIGITS = 18
 
 
@@ -63,7 +63,7 @@ class Bodies:
             self._held -= exchange.received
 
     def _took(self, exchange: Exchange, message: Message, most: int) -> bool:
-        """Count what came; whether more will."""
+        """Count the received bytes. Return whether more will come."""
         if message["type"] != "http.request":
             return False
         size = len(message.get("body", b""))
@@ -75,7 +75,7 @@ class Bodies:
             raise exchange.refuse(
                 503,
                 "overloaded",
-                "too much is being sent at once; try again shortly",
+                "too much data is being received; try again shortly",
                 [(b"retry-after", b"1")],
                 hang_up=True,
             )
@@ -88,7 +88,7 @@ def _check_announced(exchange: Exchange, most: int) -> None:
         raise exchange.refuse(
             415,
             "unsupported_encoding",
-            "Content-Encoding: send the body as it is, not compressed",
+            "Content-Encoding: send the body uncompressed",
             [(b"accept-encoding", b"identity")],
             hang_up=True,
         )
@@ -103,5 +103,5 @@ def _check_announced(exchange: Exchange, most: int) -> None:
 
 def _too_large(exchange: Exchange, most: int) -> Exception:
     return exchange.refuse(
-        413, "body_too_large", f"the body may have {most:,} bytes at most; send less at once", hang_up=True
+        413, "body_too_large", f"the body may have at most {most:,} bytes; send less at once", hang_up=True
     )

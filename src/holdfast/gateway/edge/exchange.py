@@ -1,7 +1,7 @@
-"""One request and its answer, as the parts of the edge see it: what came with it, how far it is, how it ended.
+"""The state of one HTTP exchange (request and response), shared by all layers of the edge.
 
-Each part reads the exchange from the scope and leaves there what the others need; so the headers are walked once, and
-sending and receiving are wrapped once.
+Each layer reads the exchange from the ASGI scope and stores there what other layers need, so that headers are parsed
+once, and send and receive are wrapped once.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from starlette.exceptions import HTTPException
 from holdfast.gateway.edge.refusals import REQUEST_ID, Headers
 
 EXCHANGE = "holdfast.exchange"
-# These must answer however busy the gateway is, and whatever name a prober calls it by. They tell nothing.
+# Probes must work under overload and with any Host header. They reveal nothing.
 PROBES = frozenset({"/healthz", "/readyz"})
 UNMATCHED = "unmatched"
-# What a proxy adds, each in its way. Nobody who is on this machine sends any of them.
+# Headers that proxies add. Clients on this machine send none of them.
 OF_PROXIES = (
     b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip",
 )  # fmt: skip
@@ -41,14 +41,14 @@ _READ = frozenset(
 
 
 class Refused(HTTPException):
-    """The edge will not go on with this request; its exchange says why. Whatever the routes make of it is not sent.
+    """The edge refuses this request; `Exchange.refusal` says why. A response of the routes is not sent.
 
-    It is one of Starlette's own, so that a framework on the way does not take it for a fault.
+    A subclass of Starlette's HTTPException, so that the framework does not treat it as an internal error.
     """
 
 
 class Refusal:
-    """What to answer instead."""
+    """The error response to send."""
 
     __slots__ = ("code", "detail", "hang_up", "headers", "status")
 
@@ -61,7 +61,7 @@ class Refusal:
 
 
 class Exchange:
-    """`status` is 0 until an answer has begun. `error` is the name of what the routes did not catch."""
+    """`status` is 0 until a response has started. `error` is the class name of an uncaught exception."""
 
     __slots__ = (
         "charged",
@@ -108,11 +108,11 @@ class Exchange:
 
     @property
     def route(self) -> str:
-        """The template of the route that took it, never the path: a path may name a user."""
+        """The template of the matched route, never the path: a path may contain a user id."""
         return getattr(self.scope.get("route"), "path", UNMATCHED)
 
     def refuse(self, status: int, code: str, detail: str, headers: Headers = (), *, hang_up: bool = False) -> Refused:
-        """To be raised. `hang_up`: nothing more is read from this connection."""
+        """Return the error to raise. `hang_up`: close the connection after the response."""
         self.refusal = Refusal(status, code, detail, headers, hang_up)
         return Refused(status, code)
 
@@ -121,7 +121,7 @@ class Exchange:
 
 
 class Observer(Protocol):
-    """Told of each exchange, twice."""
+    """Notified at the start and at the end of each exchange."""
 
     def began(self, exchange: Exchange) -> None: ...
 
@@ -135,7 +135,7 @@ def exchange_of(scope: MutableMapping[str, Any]) -> Exchange:
 
 
 def _picked(headers: list[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
-    """Those that the edge reads. One that was sent twice is joined, as the standard says; no single value looks so."""
+    """Pick the headers that the edge reads. Repeated ones are joined with a comma, so they match no valid value."""
     picked: dict[bytes, bytes] = {}
     for name, value in headers:
         if name in _READ:
@@ -143,7 +143,7 @@ def _picked(headers: list[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
     return picked
 
 
-def _sane(given: bytes | None) -> str:
-    if given is not None and _SANE_ID.fullmatch(given):
-        return given.decode("ascii")
+def _sane(value: bytes | None) -> str:
+    if value is not None and _SANE_ID.fullmatch(value):
+        return value.decode("ascii")
     return os.urandom(16).hex()

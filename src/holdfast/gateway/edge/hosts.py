@@ -1,6 +1,6 @@
-"""Only requests that call the gateway by a name of its own: a page on the web that had its name point here cannot.
+"""Host allow-list: blocks DNS rebinding, where a web page points its own host name at this machine.
 
-A gateway without an operator token is open to whoever is on this machine. It serves nobody whom a proxy brings along.
+A gateway without an operator token is open to every caller on this machine, so it refuses requests through a proxy.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _REMEMBERED = 1_000
 
 
 class Names:
-    """Those that a service goes by: names, `*.` and a name for all below it, or `*` for any."""
+    """An allow-list of host names: exact names, `*.` and a name for all subdomains, or `*` for any."""
 
     def __init__(self, allowed: Iterable[str]) -> None:
         names = set(allowed)
@@ -30,6 +30,8 @@ class Names:
 
 
 class Hosts:
+    """Refuses requests whose Host header is not on the allow-list. `guarded`: an operator token is configured."""
+
     def __init__(self, app: ASGIApp, allowed: Iterable[str], *, guarded: bool) -> None:
         self._app = app
         self._guarded = guarded
@@ -41,7 +43,9 @@ class Hosts:
             exchange = exchange_of(scope)
             if not self._guarded and not exchange.given.keys().isdisjoint(OF_PROXIES):
                 raise exchange.refuse(
-                    403, "operator_token_needed", "behind a proxy, this gateway needs an operator token; set one first"
+                    403,
+                    "operator_token_needed",
+                    "behind a proxy, this gateway needs an operator token; set HOLDFAST_OPERATOR_TOKEN",
                 )
             self._check(exchange)
         await self._app(scope, receive, send)
@@ -52,12 +56,14 @@ class Hosts:
             return
         name = name_in(host)
         if name is None:
-            raise exchange.refuse(400, "invalid_host", "a request needs one Host header: a name, and a port at most")
+            raise exchange.refuse(
+                400, "invalid_host", "a request needs exactly one Host header: a name and an optional port"
+            )
         if not self._names.allow(name):
             raise exchange.refuse(
                 421,
                 "unknown_host",
-                "this gateway does not go by the name in the Host header; its operator can add it with"
+                "the name in the Host header is not allowed here; the operator can add it with"
                 " --allowed-host or HOLDFAST_ALLOWED_HOSTS",
             )
         if len(self._seen) < _REMEMBERED:
@@ -65,6 +71,6 @@ class Hosts:
 
 
 def name_in(host: bytes) -> str | None:
-    """The name that a Host header holds; None if it is no such header."""
-    found = _HOST.fullmatch(host)
-    return found.group(1).decode("ascii").lower().rstrip(".") if found else None
+    """The host name in a Host header; None if the header is malformed."""
+    match = _HOST.fullmatch(host)
+    return match.group(1).decode("ascii").lower().rstrip(".") if match else None

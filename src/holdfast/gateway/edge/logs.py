@@ -1,5 +1,5 @@
-"""One line of JSON per request: when, which, how it ended, how long and how much. Never a body, a query, a path as it
-was sent, a key or a user: what is not written cannot leak."""
+"""The request log: one line of JSON per request with time, route, status, duration and bytes. Never a body, query, raw
+path, key or user: what is not written cannot leak."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from holdfast.gateway.edge.exchange import Exchange
 from holdfast.gateway.edge.metrics import GONE
 
 log = logging.getLogger("holdfast.gateway.requests")
-# Made once: `json.dumps` would make one for each line.
+# One encoder: `json.dumps` would create one per line.
 _encoded = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), default=str).encode
 _quoted = lru_cache(maxsize=1_000)(_encoded)
 
 
 class RequestLog:
     def began(self, exchange: Exchange) -> None:
-        """Nothing is known yet."""
+        """Log nothing: a request is logged when it ends."""
 
     def ended(self, exchange: Exchange) -> None:
         level = logging.ERROR if exchange.error is not None else logging.INFO
         if not log.isEnabledFor(level):
             return
-        # Put together by hand, at a third of the cost: an id is plain, and all else that is text is one of a few.
+        # Formatted by hand at a third of the cost: ids need no quoting, and all other texts are few and cached.
         line = (
             f'"id":"{exchange.id}","method":{_quoted(exchange.method)},"route":{_quoted(exchange.route)},'
             f'"status":{exchange.status or GONE},"ms":{exchange.seconds * 1000:.2f},'
@@ -38,14 +38,14 @@ class RequestLog:
             line += f',"refused":{_quoted(exchange.refusal.code)}'
         if not exchange.complete:
             line += ',"cut":true'
-        # Not through `log.log`, which would walk the stack for a place in the code that says nothing.
+        # Not `log.log`, which would walk the stack for the caller's line.
         record = logging.LogRecord(log.name, level, "", 0, "request", None, None)
         record.members = line
         log.handle(record)
 
 
 class JsonLines(logging.Formatter):
-    """A record as one line of JSON; `extra={"fields": {…}}` comes on top. Of an exception only its name is written."""
+    """Formats a record as one line of JSON, plus `extra={"fields": {…}}`. Of an exception only its class is written."""
 
     def format(self, record: logging.LogRecord) -> str:
         seconds, milliseconds = divmod(int(record.created * 1000), 1000)

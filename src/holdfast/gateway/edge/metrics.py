@@ -1,6 +1,6 @@
-"""What the gateway counts, in a registry of its own. Labels are route templates, methods, statuses and reasons: never
-a path, an id or a user, so that their number is bounded and they tell nothing about anybody. What memory does is
-counted in `watching`."""
+"""HTTP metrics of the gateway, in their own registry. Labels are route templates, methods, statuses and reasons, never
+a path, an id or a user: so their number is bounded and they reveal nothing about users. Memory operations are
+counted separately."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from holdfast.gateway.edge.watching import MemoryCounters
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-GONE = 499  # the caller went away before there was an answer
+GONE = 499  # the client disconnected before the response
 
 
 class Metrics:
-    """One per gateway. `memory` is to be told what the engine does."""
+    """The metrics of one gateway. The engine reports to `memory`."""
 
     media_type = CONTENT_TYPE_LATEST
 
@@ -24,23 +24,23 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._requests = Counter(
             "holdfast_http_requests",
-            "Requests that were answered, or given up.",
+            "Requests that were answered or aborted.",
             ("route", "method", "status"),
             registry=self.registry,
         )
         self._seconds = Histogram(
             "holdfast_http_request_seconds",
-            "From a request's headers to the end of its answer.",
+            "Seconds from a request's headers to the end of its response.",
             ("route", "method"),
             buckets=_BUCKETS,
             registry=self.registry,
         )
         self._in_flight = Gauge(
-            "holdfast_http_requests_in_flight", "Requests being read, waited for or answered.", registry=self.registry
+            "holdfast_http_requests_in_flight", "Requests being read, queued or handled.", registry=self.registry
         )
         self._rejected = Counter(
             "holdfast_http_rejected",
-            "Requests and connections that were refused before any route saw them.",
+            "Requests and connections refused before they reached a route.",
             ("reason",),
             registry=self.registry,
         )
@@ -69,5 +69,5 @@ class Metrics:
         self._rejected.labels(reason).inc()
 
     def rendered(self) -> bytes:
-        """All of it, in Prometheus's text format (`media_type`)."""
+        """All metrics in Prometheus's text format (`media_type`)."""
         return generate_latest(self.registry)

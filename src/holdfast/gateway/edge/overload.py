@@ -1,6 +1,6 @@
-"""At most so many requests at once. What is more waits for a short while, in order, or is told at once to come back.
+"""Concurrency limit with a bounded FIFO queue. Sheds load: beyond the queue, 503 with Retry-After (backpressure).
 
-A place is taken when the whole body is there, not before: whoever sends slowly keeps nobody out.
+A request takes a slot only when its whole body has arrived, so that slow senders block no one.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.gateway.edge.exchange import PROBES, Exchange, exchange_of
 
-# Whoever looks after an overloaded gateway needs these.
+# Operators need these under overload.
 _ALWAYS = PROBES | {"/metrics"}
 
 
 class Overload:
+    """Runs at most `most` requests at once. As many more wait, each for at most `wait_seconds`."""
+
     def __init__(self, app: ASGIApp, most: int, wait_seconds: float) -> None:
         self._app = app
         self._most = most
@@ -65,9 +67,9 @@ class Overload:
                 await turn
         except BaseException as error:
             if turn.done() and not turn.cancelled():
-                self._leave()  # it came just as we gave up
+                self._leave()  # the slot was granted just as the wait ended
             else:
-                with contextlib.suppress(ValueError):  # somebody who left has passed it over already
+                with contextlib.suppress(ValueError):  # already removed by a release
                     self._waiting.remove(turn)
             if isinstance(error, TimeoutError):
                 raise self._refused(exchange) from None
@@ -77,11 +79,11 @@ class Overload:
         while self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():
-                turn.set_result(None)  # the place goes over to it
+                turn.set_result(None)  # hand the slot over
                 return
         self._running -= 1
 
     def _refused(self, exchange: Exchange) -> Exception:
         return exchange.refuse(
-            503, "overloaded", "too many requests are being worked on; try again shortly", [(b"retry-after", b"1")]
+            503, "overloaded", "too many requests are in progress; try again shortly", [(b"retry-after", b"1")]
         )

@@ -1,8 +1,8 @@
-"""How often one caller may ask: a bucket of tokens per key, told in `RateLimit` and `RateLimit-Policy`.
+"""Per-key token-bucket rate limit, reported in the `RateLimit` and `RateLimit-Policy` headers.
 
-A caller is the address it calls from, until the routes say that its key is a real one: they call `charge_to` with it,
-and from then on the key has a bucket of its own, by its SHA-256. So inventing keys gains nothing, and neither does
-writing one in many ways. Nothing here holds a key, and the number of buckets is bounded.
+A caller is identified by its IP address until the routes have verified its key and call `charge_to`. From then on the
+key has its own token bucket, identified by its SHA-256. So invented keys, or one key written in many ways, gain
+nothing. No key is stored here, and the number of buckets is bounded.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ WINDOW_SECONDS = 60
 
 
 class Bucket:
+    """A token bucket: the tokens that were left at the time `at`."""
+
     __slots__ = ("at", "tokens")
 
     def __init__(self, tokens: float, at: float) -> None:
@@ -31,14 +33,14 @@ class Bucket:
 
 
 class Rates:
-    """Each bucket holds a minute's worth, and fills evenly."""
+    """Rate limiter: one token bucket per caller, with a minute's worth of tokens and continuous refill."""
 
     def __init__(self, app: ASGIApp, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._app = app
         self._most = float(per_minute)
         self._per_second = per_minute / WINDOW_SECONDS
         self._clock = clock
-        # By how recently they were used: the first is the one to drop.
+        # Least recently used first: that one is dropped when there are too many.
         self._buckets: dict[bytes, Bucket] = {}
         self._policy = (b"ratelimit-policy", b'"requests";q=%d;w=%d' % (per_minute, WINDOW_SECONDS))
 
@@ -51,7 +53,7 @@ class Rates:
         await self._app(scope, receive, send)
 
     def recharge(self, exchange: Exchange, key: str) -> None:
-        """The request turned out to be this key's: give whoever was charged the token back, and take the key's."""
+        """Charge the request to this verified key instead: return the token to the bucket charged before."""
         caller = _digest(key.encode("utf-8", "surrogatepass"))
         if exchange.charged == caller:
             return
@@ -77,13 +79,13 @@ class Rates:
             bucket.tokens = min(self._most, bucket.tokens + (now - bucket.at) * self._per_second)
             bucket.at = now
         self._buckets[caller] = bucket
-        refused = bucket.tokens < 1
-        if not refused:
+        is_empty = bucket.tokens < 1
+        if not is_empty:
             bucket.tokens -= 1
         full_in = math.ceil((self._most - bucket.tokens) / self._per_second)
         left = (b"ratelimit", b'"requests";r=%d;t=%d' % (bucket.tokens, full_in))
         exchange.rate_headers = (self._policy, left)
-        if refused:
+        if is_empty:
             wait = max(1, math.ceil((1 - bucket.tokens) / self._per_second))
             raise exchange.refuse(
                 429,
@@ -94,7 +96,7 @@ class Rates:
 
 
 def charge_to(scope: MutableMapping[str, Any], key: str) -> None:
-    """Count the request as this key's, which is a real one. Raises what the edge turns into a 429."""
+    """Charge the request to a verified key. Raises an error that becomes a 429 if its bucket is empty."""
     limiter = scope.get(LIMITER)
     if isinstance(limiter, Rates):
         limiter.recharge(exchange_of(scope), key)

@@ -1,6 +1,6 @@
-"""Answers that the edge gives itself: one function, `application/problem+json`, or EverOS's envelope under its paths.
+"""The body of an error response: `application/problem+json` (RFC 9457), or EverOS's envelope under its paths.
 
-It works on ASGI alone, so that a request can be refused before any framework has seen it.
+Uses ASGI only, so that the edge can refuse a request before the framework sees it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from starlette.types import Scope, Send
 
 REQUEST_ID = "holdfast.request_id"
 _EVEROS = ("/api/v1/memory", "/api/v2/memory")
-# The names that EverOS's clients know; for other statuses, our own code in capitals.
+# Codes that EverOS's clients know; for other statuses, our own code in capitals.
 _EVEROS_CODES = {
     400: "BAD_REQUEST",
     404: "NOT_FOUND",
@@ -25,23 +25,23 @@ _EVEROS_CODES = {
     500: "INTERNAL_ERROR",
     503: "EXTERNAL_SERVICE_UNAVAILABLE",
 }
-# As RFC 9110 has them: Python's own differ from version to version.
+# From RFC 9110: Python's own differ between versions.
 _PHRASES = {413: "Content Too Large", 422: "Unprocessable Content"}
 Headers = Iterable[tuple[bytes, bytes]]
 
 
 def request_id(scope: MutableMapping[str, Any]) -> str:
-    """The request's id: what was sent in `X-Request-Id` if it was sane, else made here."""
+    """The request's id: from `X-Request-Id` if valid, else generated."""
     return str(scope.get(REQUEST_ID, ""))
 
 
 def phrase(status: int) -> str:
-    """What a status is called."""
+    """The reason phrase of a status."""
     return _PHRASES.get(status) or HTTPStatus(status).phrase
 
 
 def is_everos(path: str) -> bool:
-    """Whether errors at this path have EverOS's shape."""
+    """True if errors at this path have EverOS's format."""
     return any(path == prefix or path.startswith(prefix + "/") for prefix in _EVEROS)
 
 
@@ -53,9 +53,9 @@ def problem_body(
     fields: Sequence[Mapping[str, str]] = (),
     operation_id: str | None = None,
 ) -> tuple[bytes, bytes]:
-    """The content type and the body of a refusal of this request. `fields` are what is wrong with it, by name.
+    """The content type and body of an error response. `fields` are the problems by field.
 
-    `operation_id` is the row that it left in the trail, if it did.
+    `operation_id` is the request's row in the audit trail, if any.
     """
     path = str(scope.get("path", ""))
     if is_everos(path):
@@ -87,7 +87,7 @@ def problem_body(
 async def problem_response(
     scope: Scope, send: Send, status: int, code: str, detail: str, headers: Headers = ()
 ) -> None:
-    """Send the whole answer. `headers` come on top; the body is left out for HEAD."""
+    """Send the complete response. `headers` are added; HEAD gets no body."""
     media_type, body = problem_body(scope, status, code, detail)
     sent = [(b"content-type", media_type), (b"content-length", str(len(body)).encode("ascii")), *headers]
     await send({"type": "http.response.start", "status": status, "headers": sent})

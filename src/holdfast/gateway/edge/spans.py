@@ -1,7 +1,7 @@
-"""OpenTelemetry: a span per request, and one per memory operation beneath it, by the names of the GenAI conventions.
+"""OpenTelemetry tracing: a span per request, with a child span per memory operation, named by the GenAI conventions.
 
-Without an SDK these cost next to nothing and go nowhere. Content is off, and cannot be switched on: no text, query,
-path, key or user id is ever an attribute, and no exception's message is recorded.
+Without an SDK, spans cost almost nothing and are dropped. Content is never recorded, and cannot be enabled: no text,
+query, path, key, user id or exception message becomes an attribute.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from holdfast.ports import Service, Verb
 T = TypeVar("T")
 _NAME = "holdfast"
 _SERVER_ERROR = 500
-# The conventions name what changes memories and what searches them; reading by id is ours to name. What is not here is
-# no memory operation.
+# The conventions name operations that change or search memories; the names for reading by id are ours. Other actions
+# are not memory operations.
 OPERATIONS: dict[Action, str] = {
     Action.ADD: "create_memory",
     Action.FLUSH: "upsert_memory",
@@ -42,7 +42,7 @@ OPERATIONS: dict[Action, str] = {
 
 
 class Spans:
-    """The observer that makes a server span of each request, continuing the caller's trace if it names one."""
+    """Observer that creates a server span per request and continues the caller's trace, if there is one."""
 
     def __init__(self, provider: TracerProvider | None = None) -> None:
         self._tracer = trace.get_tracer(_NAME, tracer_provider=provider)
@@ -81,7 +81,7 @@ class Spans:
 
 
 class TracedService:
-    """A service whose memory operations are spans. `gen_ai.memory.store.id` is the space."""
+    """Wraps a service: each memory operation becomes a span. `gen_ai.memory.store.id` is the space."""
 
     def __init__(self, service: Service, provider: TracerProvider | None = None) -> None:
         self._service = service
@@ -122,7 +122,7 @@ def _failed(span: Span, error: Exception) -> None:
 
 
 def _records(result: object) -> int | None:
-    """How many records the operation was about, where its result says so."""
+    """The number of records in a result, if it has one."""
     if isinstance(result, list | tuple):
         return len(result)
     for name in ("message_ids", "items", "hits"):

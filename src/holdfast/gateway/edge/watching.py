@@ -1,8 +1,7 @@
-"""What memory does, counted for `/metrics`: calls by binding, what questions found, failures, and what it cost.
+"""Metrics of memory operations for `/metrics`: calls by binding, query hits, failures and costs.
 
-Labels are names of companies, bindings, providers and currencies, which operators chose: nothing that was said, asked
-or remembered. Past a number of label sets, whatever is new is counted under `other`, so that nobody can fill a
-monitoring system by naming things.
+Labels are names of companies, bindings, providers and currencies, which operators chose; never content. Beyond a
+maximum number of label sets, new ones are counted under `other`, so that new names cannot flood a monitoring system.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from holdfast.domain.costs import CostEvent
 from holdfast.domain.jobs import Job, JobKind
 from holdfast.domain.operations import QUESTIONS, TYPE_OF, Operation, Outcome, counts, is_recall
 
-MOST_LABEL_SETS = 1_000  # of each metric
+MOST_LABEL_SETS = 1_000  # per metric
 OTHER = "other"
 NO_BINDING = "none"
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -25,7 +24,7 @@ M = TypeVar("M")
 
 
 class _Capped(Generic[M]):
-    """A metric with at most so many label sets."""
+    """A metric with a limited number of label sets (cardinality limit)."""
 
     def __init__(self, labelled: Callable[..., M], names: int) -> None:
         self._labelled = labelled
@@ -46,26 +45,26 @@ class MemoryCounters:
     """Implements `ports.watching.Watcher`."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        def counter(name: str, told: str, *labels: str) -> _Capped[Counter]:
-            made = Counter(f"holdfast_memory_{name}", told, labels, registry=registry)
-            return _Capped(made.labels, len(labels))
+        def counter(name: str, help_text: str, *labels: str) -> _Capped[Counter]:
+            metric = Counter(f"holdfast_memory_{name}", help_text, labels, registry=registry)
+            return _Capped(metric.labels, len(labels))
 
         self._operations = counter(
             "operations",
-            "Calls that asked memory, by what served them, what they were, and how they ended.",
+            "Memory calls by binding, type and outcome.",
             *("company", "binding", "type", "outcome"),
         )
-        self._queries = counter("queries", "Questions that were answered: with something, or not.", "company", "result")
-        self._recalls = counter("recalls", "Those of them whose answer goes to a model.", "company", "result")
-        self._failures = counter("extraction_failures", "Extractions that were given up after the last try.", "company")
-        self._dead = counter("dead_deliveries", "Hooks that could not be delivered after the last try.", "company")
+        self._queries = counter("queries", "Answered queries by result: hit or empty.", "company", "result")
+        self._recalls = counter("recalls", "Answered queries whose result goes to a model.", "company", "result")
+        self._failures = counter("extraction_failures", "Extractions that failed their last attempt.", "company")
+        self._dead = counter("dead_deliveries", "Hook deliveries that failed their last attempt.", "company")
         self._cost = counter(
-            "cost_micros", "What metered calls cost, in millionths of the currency's unit.", "company", "currency"
+            "cost_micros", "Cost of metered calls, in millionths of the currency unit.", "company", "currency"
         )
         self._seconds = _Capped(
             Histogram(
                 "holdfast_memory_operation_seconds",
-                "How long calls on memory took, by who served them.",
+                "Duration of memory calls in seconds, by provider.",
                 ("provider", "type"),
                 buckets=_BUCKETS,
                 registry=registry,
@@ -78,7 +77,7 @@ class MemoryCounters:
             return
         kind = TYPE_OF[operation.action]
         about, company = operation.attribution, operation.scope.space
-        # What was only named, and never found, is somebody's words.
+        # A binding that was only named in a call and does not exist is user input, so it must not become a label.
         served = about if about is not None and about.provider is not None else None
         binding = NO_BINDING if served is None or served.binding is None else served.binding
         self._operations.of(company, binding, kind.value, operation.outcome.value).inc()

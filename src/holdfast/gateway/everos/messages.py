@@ -1,8 +1,8 @@
-"""EverOS's messages as drafts of ours, and back.
+"""Converts EverOS messages to drafts, and back.
 
-A message's text holds all that was said: its text items, a line each, then every tool call as `name(arguments)`, so
-that a search finds calls too. What only an EverOS client reads again (the sender's name, which call a tool answers, the
-calls as they were sent) is metadata; calls that are too long for that are in the text alone.
+A draft's text contains the text items, one per line, then every tool call as `name(arguments)`, so that a search finds
+calls too. Fields that only an EverOS client reads again (sender name, id of the answered call, raw tool calls) become
+metadata; calls that are too long for metadata are in the text only.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ _NAME, _CALLS, _ANSWERS, _SAID = "sender_name", "tool_calls", "tool_call_id", "c
 
 
 def drafts_of(messages: Sequence[MessageItem], user_id: str) -> list[Draft]:
-    """What is to be kept, or a refusal of all of it. A message that says nothing leaves nothing to keep."""
+    """Convert all messages, or raise for all of them. Messages without text are skipped."""
     drafts: list[Draft] = []
     for index, message in enumerate(messages):
         if message.role == "user" and message.sender_id != user_id:
             raise AccessDenied(
-                f"messages[{index}].sender_id: what a user says is kept for the user whose key this is; give that"
-                " user's id, or the other user's key"
+                f"messages[{index}].sender_id: is not the user of this key; send that user's id, or the other"
+                " user's key"
             )
-        said, calls = _said(message, index), message.tool_calls or []
-        text = "\n".join(part for part in (said, *map(_called, calls)) if part.strip())
+        content, calls = _said(message, index), message.tool_calls or []
+        text = "\n".join(part for part in (content, *map(_called, calls)) if part.strip())
         if text:
-            drafts.append(_placed(index, message, text, _metadata(message, said, calls)))
+            drafts.append(_placed(index, message, text, _metadata(message, content, calls)))
     if not drafts:
-        raise InvalidInput("messages", "none of them says anything; give at least one a content")
+        raise InvalidInput("messages", "all messages are empty; send at least one with content")
     return drafts
 
 
@@ -46,8 +46,8 @@ def _said(message: MessageItem, index: int) -> str:
         if item.type != "text":
             raise HTTPException(
                 415,
-                f"messages[{index}].content[{place}].type: only text is kept here; send files to POST /resources,"
-                " which reads text, Markdown, HTML, PDF and DOCX",
+                f"messages[{index}].content[{place}].type: only text is supported here; send files to POST /resources,"
+                " which accepts text, Markdown, HTML, PDF and DOCX",
             )
     return "\n".join(item.text or "" for item in message.content)
 
@@ -56,18 +56,18 @@ def _called(call: ToolCall) -> str:
     return f"{call.function.name}({call.function.arguments})"
 
 
-def _metadata(message: MessageItem, said: str, calls: Sequence[ToolCall]) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _metadata(message: MessageItem, content: str, calls: Sequence[ToolCall]) -> dict[str, str]:
+    metadata: dict[str, str] = {}
     if message.sender_name is not None and message.sender_name.strip():
-        found[_NAME] = message.sender_name
+        metadata[_NAME] = message.sender_name
     if message.tool_call_id is not None:
-        found[_ANSWERS] = message.tool_call_id
+        metadata[_ANSWERS] = message.tool_call_id
     if calls:
-        found[_SAID] = str(len(said) if said.strip() else 0)
+        metadata[_SAID] = str(len(content) if content.strip() else 0)
         sent = json.dumps([call.model_dump() for call in calls], ensure_ascii=False, separators=(",", ":"))
         if len(sent) <= MAX_METADATA_CHARS:
-            found[_CALLS] = sent
-    return found
+            metadata[_CALLS] = sent
+    return metadata
 
 
 def _placed(index: int, message: MessageItem, text: str, metadata: dict[str, str]) -> Draft:
@@ -89,7 +89,7 @@ _FIELDS = {"text": "content", "sender": "sender_id"}
 
 
 def _answer_id(message: MessageItem, text: str) -> str | None:
-    """Two tools may answer the same at the same moment: that one is no retry of the other."""
+    """An id that includes the call: two tools may return the same text at once, and neither is a retry of the other."""
     if message.tool_call_id is None:
         return None
     parts = [message.tool_call_id, message.sender_id, message.timestamp, text]
@@ -97,9 +97,9 @@ def _answer_id(message: MessageItem, text: str) -> str | None:
 
 
 def unprocessed(message: Message, session_id: str) -> UnprocessedMessage:
-    """A message that no flush has sealed yet, as it was sent."""
+    """Convert a message that no flush has sealed yet back to its original form."""
     metadata = message.metadata
-    said = metadata.get(_SAID)
+    size = metadata.get(_SAID)
     return UnprocessedMessage(
         id=message.id,
         app_id=message.scope.app or "",
@@ -108,17 +108,17 @@ def unprocessed(message: Message, session_id: str) -> UnprocessedMessage:
         sender_id=message.sender or "",
         sender_name=metadata.get(_NAME),
         role=message.role,
-        content=message.text if said is None or not said.isdecimal() else message.text[: int(said)],
+        content=message.text if size is None or not size.isdecimal() else message.text[: int(size)],
         timestamp=told(message.said_at),
         tool_calls=_calls(metadata.get(_CALLS)),
         tool_call_id=metadata.get(_ANSWERS),
     )
 
 
-def _calls(kept: str | None) -> list[dict[str, Any]] | None:
-    """Metadata of other callers may have the same name, and be anything."""
+def _calls(stored: str | None) -> list[dict[str, Any]] | None:
+    """Parse stored tool calls. Other callers may have used the same metadata name for anything."""
     try:
-        found = json.loads(kept or "null")
+        calls = json.loads(stored or "null")
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, list) and all(isinstance(call, dict) for call in found) else None
+    return calls if isinstance(calls, list) and all(isinstance(call, dict) for call in calls) else None

@@ -1,6 +1,6 @@
-"""What requests and answers look like under EverOS's prefix: its names, bounds and defaults.
+"""Schemas of requests and responses under EverOS's prefix, with its names, limits and defaults.
 
-Unknown fields are taken and left alone, as its clients expect. Types are not guessed.
+Unknown fields are ignored, as its clients expect. Types are not coerced.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ _OWNED_BY_USERS = ("episode", "profile")
 
 
 def conversation_of(session_id: str) -> str:
-    """`chat:42` and `42` are one conversation, here and on the gateway's own routes."""
+    """The conversation of a session: `chat:42` and `42` are the same one, as on the gateway's own routes."""
     return session_id.removeprefix(CHAT)
 
 
 def moment_of(timestamp: int) -> datetime:
-    """A moment in milliseconds since 1970, or in seconds."""
+    """Convert milliseconds or seconds since 1970."""
     millis = timestamp if timestamp >= _FIRST_MS else timestamp * 1_000
     if not 0 < millis <= _LAST_MS:
         raise ValueError("must be milliseconds since 1970, such as 1780000000000")
     return from_micros(millis * 1_000)
 
 
-def _timestamp(given: int) -> int:
-    moment_of(given)
-    return given
+def _timestamp(value: int) -> int:
+    moment_of(value)
+    return value
 
 
 def problem_of(session_id: str) -> str | None:
-    """Why no conversation can have this name, if so."""
+    """The reason why this is not a valid conversation name, if it is not."""
     try:
         check_part("session_id", conversation_of(session_id))
     except InvalidScope as error:
@@ -57,10 +57,10 @@ def problem_of(session_id: str) -> str | None:
     return None
 
 
-def _session(given: str) -> str:
-    if (problem := problem_of(given)) is not None:
+def _session(value: str) -> str:
+    if (problem := problem_of(value)) is not None:
         raise ValueError(problem)
-    return given
+    return value
 
 
 # Letters, digits, `_`, `.` and `-`, but neither `.` nor `..`.
@@ -97,7 +97,7 @@ class Scoped(Given):
 
 
 class ContentItem(Given):
-    """A part of a message. Only text is kept; nothing that a `uri` names is ever fetched."""
+    """A part of a message. Only text is stored; a `uri` is never fetched."""
 
     type: Annotated[str, StringConstraints(min_length=1)]
     text: str | None = None
@@ -111,12 +111,12 @@ class ContentItem(Given):
         return self
 
 
-def _items(given: Any) -> Any:
-    return [{"type": "text", "text": given}] if isinstance(given, str) else given
+def _items(value: Any) -> Any:
+    return [{"type": "text", "text": value}] if isinstance(value, str) else value
 
 
-# A text is short for one item of it. Read as such, what is wrong is named by its own place.
-# One that is wrong is enough: a million of them would take many seconds to tell.
+# A string is short for one text item. Converting it first makes errors name the right location.
+# `fail_fast`: reporting a million errors would take many seconds.
 Content = Annotated[
     list[ContentItem],
     Field(fail_fast=True),
@@ -140,12 +140,12 @@ class MessageItem(Given):
     sender_name: Annotated[str, StringConstraints(max_length=_MAX_NAME_CHARS)] | None = None
     role: SenderRole
     timestamp: Annotated[int, Field(gt=0, le=_LAST_MS), AfterValidator(_timestamp)] = Field(
-        description="When it was said, in milliseconds since 1970, UTC.", examples=[1780000000000]
+        description="When the message was said, in milliseconds since 1970, UTC.", examples=[1780000000000]
     )
     content: Content
     tool_calls: Annotated[list[ToolCall], Field(fail_fast=True)] | None = None
     tool_call_id: Annotated[str, StringConstraints(min_length=1, max_length=_MAX_NAME_CHARS)] | None = Field(
-        default=None, description="Needed if the role is tool."
+        default=None, description="Required if the role is tool."
     )
 
     @model_validator(mode="after")
@@ -158,7 +158,7 @@ class MessageItem(Given):
 class AddInput(Scoped):
     session_id: SessionId
     messages: Annotated[list[MessageItem], Field(min_length=1, max_length=MAX_MESSAGES, fail_fast=True)]
-    defer_extraction: bool = Field(default=False, description="Taken; extraction always waits for a flush.")
+    defer_extraction: bool = Field(default=False, description="Has no effect; extraction always waits for a flush.")
 
 
 class FlushInput(Scoped):
@@ -166,7 +166,7 @@ class FlushInput(Scoped):
 
 
 class Owned(Scoped):
-    """Exactly one of `user_id`, which is the key's user, and `agent_id`."""
+    """Send exactly one of `user_id`, which must be the key's user, and `agent_id`."""
 
     user_id: Owner | None = None
     agent_id: Owner | None = None
@@ -174,12 +174,12 @@ class Owned(Scoped):
     @model_validator(mode="after")
     def _one_owner(self) -> Self:
         if (self.user_id is None) == (self.agent_id is None):
-            raise ValueError("give exactly one of user_id and agent_id")
+            raise ValueError("send exactly one of user_id and agent_id")
         return self
 
 
 class SearchInput(Owned):
-    """`include_profile` and `enable_llm_rerank` are taken from clients that send them; they change nothing."""
+    """`include_profile` and `enable_llm_rerank` are accepted for compatibility and have no effect."""
 
     query: Annotated[str, StringConstraints(min_length=1)]
     method: Method = "hybrid"
@@ -219,7 +219,7 @@ class GetInput(Owned):
 
 
 class Told(BaseModel):
-    """A part of an answer's body."""
+    """A part of a response's body."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -239,7 +239,7 @@ class FlushData(Told):
 
 
 class Episode(Told):
-    """A message or a memory. `user_id` is null for what the whole space shares."""
+    """A message or a memory. `user_id` is null for records shared by the whole space."""
 
     id: str
     user_id: str | None
@@ -280,7 +280,7 @@ class UnprocessedMessage(Told):
 
 
 class SearchData(Told):
-    """No profiles, agent cases or agent skills are kept: those lists are there, and empty."""
+    """Profiles, agent cases and agent skills are not supported: those lists are empty."""
 
     episodes: list[FoundEpisode] = []
     profiles: list[dict[str, Any]] = []
@@ -290,7 +290,7 @@ class SearchData(Told):
 
 
 class GetData(Told):
-    """`total_count` is of all pages, `count` of this one."""
+    """`total_count` counts all pages, `count` this one."""
 
     episodes: list[Episode] = []
     profiles: list[dict[str, Any]] = []

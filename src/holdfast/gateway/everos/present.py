@@ -1,9 +1,9 @@
-"""From what Holdfast keeps to what EverOS's clients read.
+"""Converts Holdfast's records to EverOS episodes.
 
-Every message and every memory is an episode of its own. EverOS tells stretches of a conversation anew and has single
-facts below them; Holdfast keeps what was said as it was said, and learns memories beside it. One episode per record
-keeps each text whole, each id good for `/memories/{id}`, ranks and pages exact, and what `search` finds the same as
-what `get` lists. A memory is a fact as well, so it is its own atomic fact, for clients that read only those.
+Every message and every memory becomes one episode. EverOS summarizes parts of a conversation and lists single facts
+below them; Holdfast stores messages unchanged and memories beside them. With one episode per record, texts are
+complete, ids work with `/memories/{id}`, ranks and pages are exact, and `search` and `get` agree. A memory is also its
+own atomic fact, for clients that read only those.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SUBJECT_CHARS = 80
 
 
 class Sessions:
-    """How sessions are told: as the request's filters name them, else by the bare name of the conversation."""
+    """Names of sessions: as the request's filters write them, else the conversation without a prefix."""
 
     def __init__(self, filters: Mapping[str, Any] | None) -> None:
         self._asked = {conversation_of(name): name for name in _named(filters or {})}
@@ -31,7 +31,7 @@ class Sessions:
         return self._asked.get(conversation, conversation)
 
     def of(self, hit: Hit) -> str:
-        """A resource is a session of its own; what was learned in a conversation is told as said there."""
+        """The session of a hit. A resource is its own session; a memory belongs to the conversation of its evidence."""
         if hit.source is not None and (hit.plane is Plane.RESOURCE or hit.source.startswith(RESOURCE)):
             return hit.source
         if hit.scope.conversation is not None:
@@ -41,14 +41,14 @@ class Sessions:
 
 
 def _named(node: Any) -> Iterator[str]:
-    """The session ids in filters that were found to be good, wherever they stand."""
+    """All session ids in validated filters, at any depth."""
     for name, value in node.items():
         if name in ("AND", "OR"):
             for part in value:
                 yield from _named(part)
         elif name == "session_id":
-            for given in value.values() if isinstance(value, Mapping) else (value,):
-                yield from given if isinstance(given, list) else (given,)
+            for values in value.values() if isinstance(value, Mapping) else (value,):
+                yield from values if isinstance(values, list) else (values,)
 
 
 def episode(hit: Hit, sessions: Sessions) -> Episode:
@@ -79,7 +79,7 @@ def _told(hit: Hit, sessions: Sessions) -> dict[str, Any]:
 
 
 def shortened(text: str, most: int) -> str:
-    """On one line, cut between words where there are any."""
+    """Shorten to one line, cut between words if possible."""
     plain = " ".join(text[: most * 4].split())
     if len(plain) <= most and len(text) <= most * 4:
         return plain

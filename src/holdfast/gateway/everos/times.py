@@ -1,4 +1,4 @@
-"""Moments as EverOS tells them."""
+"""Timestamps in EverOS's format."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 
 def told(moment: datetime) -> str:
-    """In UTC, as 2026-05-28T11:30:36.125Z."""
+    """Format in UTC, as 2026-05-28T11:30:36.125Z."""
     return (
         moment.astimezone(UTC)
         .isoformat(timespec="milliseconds" if moment.microsecond else "seconds")

@@ -1,4 +1,4 @@
-"""`gateway`: a memory behind another service that speaks the gateway's HTTP interface, or EverOS's."""
+"""The provider `gateway`: memory in another service that implements the gateway's HTTP API, or EverOS's."""
 
 from holdfast.providers.gateway.adapter import GatewayAdapter
 from holdfast.providers.gateway.provider import GatewayProvider

@@ -1,7 +1,7 @@
-"""The provider `gateway` at work: our records as messages of somebody else's service, and back.
+"""The adapter of the provider `gateway`: maps our records to messages of another service, and back.
 
-A capture is added to its session and flushed, so that the service learns from it; a record is added to a session that
-is not. What comes back is looked at: what is not of the place that was asked for is left out.
+A capture is added to its session and flushed, so that the service extracts from it; a record is added to a session that
+is not flushed. Results that do not belong to the requested place are dropped.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ from holdfast.providers.gateway.service import Found, NewMessage, Service
 
 KEY = "gateway"
 _OUR_OWN_WORDS = frozenset({SourceKind.RUN, SourceKind.ACTIVITY})
-# Where only some of what matches is wanted, this many are looked at.
+# Candidates to fetch if results are filtered afterwards.
 _LOOKED_AT = 100
-# How often a page of ours asks for a page of theirs.
+# Pages of the service to read for one page of ours.
 _MOST_ASKED = 20
-# What goes into one request, well below what services take.
+# The most text in one request, well below what services accept.
 _CHUNK_CHARS = 250_000
 _AT_ONCE = 8
 
 
 class GatewayAdapter:
-    """Implements `ports.Adapter`; `correct` too, where the service can."""
+    """Implements `ports.Adapter`, and `correct` if the service supports it."""
 
     key = KEY
 
@@ -62,7 +62,7 @@ class GatewayAdapter:
             correction=service.corrects, provider_managed_extraction=True, async_extraction=True
         )
         self._last_millis = 0
-        # Of a key, whoever writes it second waits: the one before must be there to be replaced.
+        # Writers of one key take turns: the previous record must be visible in order to be replaced.
         self._keyed: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     # --- writing ---
@@ -113,7 +113,7 @@ class GatewayAdapter:
         ids = await self._service.add(app, session, messages, key)
         if ids is not None:
             return ids
-        # Done before, at another time of ours: what it left is there, unless it was something else.
+        # The key was used before: find the messages of that request by their texts.
         there, _ = await self._service.page(app, session, None, _LOOKED_AT)
         known = {each.text: each.id for each in there if self._is_of(each, place)}
         if known and not any(message.text in known for message in messages):
@@ -121,7 +121,7 @@ class GatewayAdapter:
         return [known.get(message.text) for message in messages]
 
     async def _replaced(self, place: Place, session: str, message: NewMessage) -> str | None:
-        """The record of a key: first the new one, then without those before, so that at no time there is none."""
+        """Replace the record of a key: add the new one before forgetting the old, so that there is always one."""
         app = self._app_of(place)
         async with self._keyed.setdefault(session, asyncio.Lock()):
             before, _ = await self._service.page(app, session, None, _LOOKED_AT)
@@ -137,7 +137,7 @@ class GatewayAdapter:
 
     async def correct(self, handle: RecordHandle, text: str, scope: Scope, reason: str | None) -> CorrectResult:
         if not self._service.corrects:
-            raise CapabilityUnavailable("this service has no way to correct a record; write another, and forget this")
+            raise CapabilityUnavailable("this service cannot correct records; write a new record, and forget this one")
         checked_text(text, "text")
         found = self._whose(handle, (places.own_place(scope),))
         if found is None:
@@ -186,7 +186,7 @@ class GatewayAdapter:
         at, there = (0, None) if request.cursor is None else places.cursor_from(request.cursor, query, len(read))
         found: list[Snippet] = []
         for _ in range(_MOST_ASKED):
-            # Never more than there is room for: a page of theirs is taken whole.
+            # Request no more than fits: a page of the service cannot be used in part.
             page, there = await self._service.page(self._app_of(read[at]), None, there, request.limit - len(found))
             found += self._wanted(page, read[at], request)
             if there is None:
@@ -202,7 +202,7 @@ class GatewayAdapter:
             snippet, session = self._snippet(each, place), places.session_from(each.session)
             if snippet is None or not matches(snippet.metadata, request.metadata_filter):
                 continue
-            # What is of no session belongs to no run, issue, project or conversation.
+            # A record without a session belongs to no run, issue, project or conversation.
             within = session.within(request.scope) if session else _names_none(request.scope)
             if within:
                 yield snippet
@@ -216,16 +216,16 @@ class GatewayAdapter:
         return None if there is None else self._snippet(there, place)
 
     async def close(self) -> None:
-        """Finish what is under way, and let go of the connections. Closing twice is closing once."""
+        """Finish running calls and close the connections. Idempotent."""
         await self._service.close()
 
-    # --- between here and there ---
+    # --- mapping ---
 
     def _app_of(self, place: Place) -> str:
         return f"{self._app}.{place.tag}"
 
     def _is_of(self, found: Found, place: Place) -> bool:
-        """Whether the service says that it is of this place: by its app, and by its session if that is one of ours."""
+        """True if the record belongs to this place: by its app, and by its session if that is one of ours."""
         session = places.session_from(found.session)
         if session is not None and session.tag != place.tag:
             return False
@@ -234,7 +234,7 @@ class GatewayAdapter:
         return session is not None
 
     def _snippet(self, found: Found, place: Place) -> Snippet | None:
-        """None for what is not of this place, whatever the service was asked for."""
+        """Convert a record; None if it does not belong to this place, whatever was requested."""
         if not self._is_of(found, place):
             return None
         scope, noted = places.opened(found.metadata)
@@ -265,19 +265,19 @@ class GatewayAdapter:
         )
 
     def _moment(self, request: CaptureRequest) -> int:
-        """When it happened, if a hook says so: delivered again, it is then the same to the last letter."""
+        """Return the hook's trigger time, so that a repeated delivery is byte-identical; without a hook, now."""
         if request.hook is None:
             return self._next_millis()
         return int(request.hook.triggered_at.timestamp() * 1_000)
 
     def _next_millis(self) -> int:
-        """Each once, so that what was written at one time can be told apart."""
+        """Return the current time, unique and increasing, so that messages can be told apart by it."""
         self._last_millis = max(self._last_millis + 1, int(time.time() * 1_000))
         return self._last_millis
 
-    def _check_filter(self, wanted: Mapping[str, Any]) -> None:
-        if wanted and not self._service.keeps_metadata:
-            raise CapabilityUnavailable("this service keeps no metadata, so that nothing can be filtered by it")
+    def _check_filter(self, metadata_filter: Mapping[str, Any]) -> None:
+        if metadata_filter and not self._service.keeps_metadata:
+            raise CapabilityUnavailable("this service stores no metadata to filter by; leave the metadata filter out")
 
 
 def _names_none(scope: Scope) -> bool:
@@ -289,7 +289,7 @@ def _handles(place: Place, ids: Iterable[str | None]) -> tuple[RecordHandle, ...
 
 
 def _chunks(indexes: Iterable[int], messages: Sequence[NewMessage]) -> list[list[int]]:
-    """As many of the messages at a time as one request may carry."""
+    """Split the messages into requests of limited size."""
     chunks: list[list[int]] = []
     room = 0
     for index in indexes:
@@ -304,11 +304,11 @@ def _chunks(indexes: Iterable[int], messages: Sequence[NewMessage]) -> list[list
 
 
 async def _few_at_once(work: Iterable[Any]) -> list[Any]:
-    """All of it, a few at a time: a hundred requests at once are an attack."""
+    """Await all of it with limited concurrency, to spare the service a burst."""
     room = asyncio.Semaphore(_AT_ONCE)
 
-    async def done(each: Any) -> Any:
+    async def run_limited(each: Any) -> Any:
         async with room:
             return await each
 
-    return list(await asyncio.gather(*(done(each) for each in work)))
+    return list(await asyncio.gather(*(run_limited(each) for each in work)))

@@ -1,8 +1,8 @@
-"""EverOS's four routes, `{add,flush,search,get}` under its prefix: what they can do of what a provider must.
+"""Client of EverOS's four routes, `{add,flush,search,get}` under its prefix.
 
-They have no ids but those of what was made of the messages, no way to read one by its id, and none to delete one. So a
-record is known by its time and id, and looked for by its time. Forgetting takes `DELETE /memories/{id}`, which a
-Holdfast that speaks EverOS's interface has; a service that has not is not said to have forgotten anything.
+They return only ids of derived episodes, and can neither read nor delete one by its id. So a record id is time and
+episode id, and records are looked up by time. Forgetting uses `DELETE /memories/{id}`, which a Holdfast with EverOS's
+API has; without that route, forgetting fails instead of claiming success.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ class EverosRoutes:
         return {"app_id": app, "project_id": self._project}
 
     async def add(self, app: str, session: str, messages: list[NewMessage], key: str | None) -> list[str | None] | None:
-        """What became of the messages is looked for by their times: the route tells no ids."""
-        said = [
+        """Add messages, then look up their episodes by time: the route returns no ids."""
+        items = [
             {"sender_id": self._user_id, "role": "user", "timestamp": each.millis, "content": each.text}
             for each in messages
         ]
-        payload = {**self._where(app), "session_id": session, "messages": said}
+        payload = {**self._where(app), "session_id": session, "messages": items}
         reply = await self._wire.post(f"{self._prefix}/add", payload, key)
         if was_made_before(reply):
             return None
@@ -71,24 +71,24 @@ class EverosRoutes:
         _data(told(await self._wire.post(f"{self._prefix}/flush", {**self._where(app), "session_id": session})))
 
     async def search(self, app: str, query: str, top_k: int) -> list[Found]:
-        asked = {"user_id": self._user_id, "query": query, "top_k": min(top_k, _MOST_ASKED)}
-        answer = _data(told(await self._wire.post(f"{self._prefix}/search", {**self._where(app), **asked})))
+        body = {"user_id": self._user_id, "query": query, "top_k": min(top_k, _MOST_ASKED)}
+        answer = _data(told(await self._wire.post(f"{self._prefix}/search", {**self._where(app), **body})))
         return [_episode(row) for row in rows(answer, "episodes")]
 
     async def page(
         self, app: str, session: str | None, cursor: str | None, limit: int
     ) -> tuple[list[Found], str | None]:
-        """By time, and not by number: what comes meanwhile moves no page."""
+        """Page by time (keyset pagination), so that new records do not shift pages."""
         before, seen = (None, frozenset[str]()) if cursor is None else _place(cursor)
         filters: dict[str, Any] = {} if session is None else {"session_id": session}
         if before is not None:
             filters["timestamp"] = {"lte": before}
         found: list[Found] = []
         for number in range(1, _MOST_PAGES + 1):
-            asked = min(limit + len(seen) + 1, _MOST_ASKED)
-            page = await self._page(app, filters, number, asked)
+            size = min(limit + len(seen) + 1, _MOST_ASKED)
+            page = await self._page(app, filters, number, size)
             found += [each for each in page if each.id not in seen]
-            if len(found) > limit or len(page) < asked:
+            if len(found) > limit or len(page) < size:
                 break
         return found[:limit], _cursor(found[:limit], seen, before) if len(found) > limit else None
 
@@ -102,7 +102,7 @@ class EverosRoutes:
         return found
 
     async def _page(self, app: str, filters: Mapping[str, Any], number: int, size: int) -> list[Found]:
-        asked: dict[str, Any] = {
+        body: dict[str, Any] = {
             **self._where(app),
             "user_id": self._user_id,
             "memory_type": "episode",
@@ -112,8 +112,8 @@ class EverosRoutes:
             "sort_order": "desc",
         }
         if filters:
-            asked["filters"] = dict(filters)
-        answer = _data(told(await self._wire.post(f"{self._prefix}/get", asked)))
+            body["filters"] = dict(filters)
+        answer = _data(told(await self._wire.post(f"{self._prefix}/get", body)))
         return [_episode(row) for row in rows(answer, "episodes")]
 
     async def find(self, app: str, record_id: str) -> Found | None:
@@ -132,15 +132,15 @@ class EverosRoutes:
             told(reply)
             return True
         if await self.find(app, record_id) is None:
-            # Somebody else was faster.
+            # It was forgotten concurrently.
             return False
         raise CapabilityUnavailable(
-            "this service has no way to forget a record: EverOS's interface has none, and DELETE /memories/{id} is not"
-            " there; nothing was forgotten"
+            "this service cannot forget records: EverOS's API has no route for it, and DELETE /memories/{id} does not"
+            " exist there; nothing was forgotten"
         )
 
     async def correct(self, app: str, record_id: str, text: str, reason: str | None) -> Found:
-        raise CapabilityUnavailable("EverOS's interface has no way to correct a record; write another, and forget this")
+        raise CapabilityUnavailable("EverOS's API cannot correct records; write a new record, and forget this one")
 
     async def close(self) -> None:
         await self._wire.close()
@@ -148,14 +148,14 @@ class EverosRoutes:
 
 def _data(answer: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(data := answer.get("data"), dict):
-        raise ProviderMalformed("the service's answer has no data")
+        raise ProviderMalformed("the service's response has no `data` object")
     return data
 
 
 def _episode(row: Mapping[str, Any]) -> Found:
     at = moment_in(row.get("timestamp"))
     if at is None:
-        raise ProviderMalformed("the service answered an episode without its time")
+        raise ProviderMalformed("the service returned an episode without its timestamp")
     return Found(
         id=f"{to_micros(at) // 1_000}.{text_in(row, 'id')}",
         text=text_in(row, "episode"),
@@ -171,12 +171,12 @@ def _millis(found: Found) -> int:
 
 
 def _cursor(page: Sequence[Found], seen: frozenset[str], before: int | None) -> str:
-    """The time of the last one, and all of that time that were told."""
+    """Encode the last record's time, and the ids already returned for that time."""
     last = _millis(page[-1])
-    told_then = [each.id for each in page if _millis(each) == last]
+    returned = [each.id for each in page if _millis(each) == last]
     if last == before:
-        told_then += seen
-    return base64.urlsafe_b64encode(json.dumps([last, sorted(told_then)]).encode()).decode()
+        returned += seen
+    return base64.urlsafe_b64encode(json.dumps([last, sorted(returned)]).encode()).decode()
 
 
 def _place(cursor: str) -> tuple[int, frozenset[str]]:

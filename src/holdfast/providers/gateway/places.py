@@ -1,9 +1,9 @@
-"""Where our records are kept in somebody else's service, and how they are known again.
+"""Maps our memories to apps, sessions and record ids of another service, and back.
 
-One key is one user there, whoever asks here. So each of our memories (a company's subject, agent, or shared one, and a
-namespace in it) is an app of its own there: its name is a digest, which nobody can write so that two become one. A
-session's name says the same, and of the other parts of a scope as much as filtering needs. A handle carries its place,
-so that one of another memory is not even asked for.
+A binding's key is a single user there, whoever calls here. So each of our memories (of a company's subject or agent, or
+its shared one, per namespace) gets its own app there, named by a digest so that no two can collide. A session's name
+carries the same digest, and of the other scope parts as much as filtering needs. A handle carries its place's digest,
+so that a handle of another memory is refused without a request.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from holdfast.errors import InvalidCursor, InvalidInput, InvalidScope
 _TAG_CHARS = 32
 _MARK = "hf"
 _ABSENT = "-"
-# What a session's name says of a scope, in this order. The rest is the place's.
+# The scope parts in a session's name, in this order. The place identifies the others.
 _TOLD = ("project", "conversation", "run", "issue")
 _TOLD_CHARS = 10
 _CAPTURES, _RECORDS, _KEYED = "c", "r", "k"
-# The engine behind the gateway keeps entries of at most this many characters, and few of them.
+# The engine behind the gateway limits the length of a metadata entry, and their number.
 _PIECE_CHARS, _MOST_PIECES = 4_000, 16
 _ENTRY = "bound."
 
@@ -39,7 +39,7 @@ def digest(*parts: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One of our memories, as it is known there."""
+    """One of our memories as the service knows it."""
 
     partition: Partition
     namespace: str | None
@@ -47,7 +47,7 @@ class Place:
 
     @property
     def scope(self) -> Scope:
-        """What is known of every record here."""
+        """The scope that all its records share."""
         owner: dict[str, Any] = {}
         if self.partition.kind is not PartitionKind.SHARED:
             owner = {self.partition.kind.value: self.partition.owner}
@@ -60,12 +60,12 @@ def place_of(partition: Partition, namespace: str | None) -> Place:
 
 
 def own_place(scope: Scope) -> Place:
-    """Where a record of the scope is written."""
+    """Return the place that a record of the scope is written to."""
     return place_of(scope.partition, scope.namespace)
 
 
 def places_read(scope: Scope) -> tuple[Place, ...]:
-    """What a read in the scope is about: whoever it names first, then what is shared."""
+    """Return the places that a read in the scope covers: subject, agent, then the shared one."""
     order = (PartitionKind.SUBJECT, PartitionKind.AGENT, PartitionKind.SHARED)
     return tuple(
         place_of(partition, scope.namespace)
@@ -78,13 +78,13 @@ def places_read(scope: Scope) -> tuple[Place, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A session of ours, read off its name."""
+    """A session of ours, parsed from its name."""
 
     tag: str
     told: tuple[str, ...]
 
     def within(self, scope: Scope) -> bool:
-        """Whether each part of the scope that a session tells of is the same here, or was not asked for."""
+        """True if the session matches every part that the scope gives, of those in a session's name."""
         asked = zip(_TOLD, self.told, strict=True)
         return all(getattr(scope, part) is None or _told(getattr(scope, part)) == told for part, told in asked)
 
@@ -106,7 +106,7 @@ def for_key(place: Place, scope: Scope, key: str) -> str:
 
 
 def session_from(name: str | None) -> Session | None:
-    """None if it is no session of ours."""
+    """Parse a session's name; None if it is not one of ours."""
     parts = (name or "").removeprefix("chat:").split(".")
     if len(parts) != len(_TOLD) + 3 or parts[0] != _MARK:
         return None
@@ -125,7 +125,7 @@ def handle_id(place: Place, *own: object) -> str:
 
 
 def parts_of(record_id: object, places: tuple[Place, ...]) -> tuple[Place, str] | None:
-    """Whose record it is, and what its service knows it by; None if it could be nobody's here."""
+    """Split a handle's id into its place and the service's id; None if it is of none of these places."""
     if not isinstance(record_id, str) or not record_id.isascii() or not record_id.isprintable():
         return None
     tag, _, own = record_id.partition(".")
@@ -154,31 +154,33 @@ def cursor_from(cursor: str, query: str, places: int) -> tuple[int, str | None]:
     return place, there
 
 
-def query_of(scope: Scope, noted: Any) -> str:
+def query_of(scope: Scope, metadata_filter: Any) -> str:
     try:
-        return digest(scope.given(), dict(noted))[:16]
+        return digest(scope.given(), dict(metadata_filter))[:16]
     except (TypeError, ValueError):
-        raise InvalidInput("metadata_filter", "holds something that cannot be written as JSON") from None
+        raise InvalidInput("metadata_filter", "holds a value that cannot be written as JSON") from None
 
 
-# --- what stands beside a text ---
+# --- metadata envelope ---
 
 
 def enveloped(scope: Scope, noted: Noted) -> dict[str, str]:
-    """As entries of metadata, for a service that keeps them."""
+    """Pack scope, source, summary and metadata into metadata entries, for a service that stores them."""
     source = None if noted.source is None else _plain(noted.source)
     try:
-        whole = json.dumps(
+        envelope = json.dumps(
             {"scope": scope.given(), "source": source, "summary": noted.summary, "metadata": dict(noted.metadata)},
             ensure_ascii=True,
             allow_nan=False,
             separators=(",", ":"),
         )
     except (TypeError, ValueError, RecursionError):
-        raise InvalidInput("metadata", "holds something that cannot be written as JSON") from None
-    if len(whole) > _PIECE_CHARS * _MOST_PIECES:
-        raise InvalidInput("metadata", f"takes {len(whole):,} characters; at most {_PIECE_CHARS * _MOST_PIECES:,} fit")
-    pieces = [whole[start : start + _PIECE_CHARS] for start in range(0, len(whole), _PIECE_CHARS)]
+        raise InvalidInput("metadata", "holds a value that cannot be written as JSON") from None
+    if len(envelope) > _PIECE_CHARS * _MOST_PIECES:
+        raise InvalidInput(
+            "metadata", f"takes {len(envelope):,} characters; at most {_PIECE_CHARS * _MOST_PIECES:,} fit"
+        )
+    pieces = [envelope[start : start + _PIECE_CHARS] for start in range(0, len(envelope), _PIECE_CHARS)]
     return {f"{_ENTRY}{number}": piece for number, piece in enumerate(pieces)}
 
 
@@ -187,21 +189,21 @@ def _plain(source: SourceRef) -> dict[str, str]:
 
 
 def opened(metadata: object) -> tuple[Scope | None, Noted]:
-    """What was enveloped. It comes from outside: what cannot be read is nothing."""
+    """Unpack metadata entries. They are untrusted: malformed ones count as absent."""
     if not isinstance(metadata, dict):
         return None, Noted()
     pieces: list[str] = []
     while isinstance(piece := metadata.get(f"{_ENTRY}{len(pieces)}"), str) and len(pieces) < _MOST_PIECES:
         pieces.append(piece)
     try:
-        whole = json.loads("".join(pieces))
-        scope = Scope(**{part: whole["scope"][part] for part in SCOPE_PARTS if part in whole["scope"]})
-        source = whole["source"]
+        envelope = json.loads("".join(pieces))
+        scope = Scope(**{part: envelope["scope"][part] for part in SCOPE_PARTS if part in envelope["scope"]})
+        source = envelope["source"]
         if source is not None:
             source = SourceRef(SourceKind(source.pop("kind")), **source)
-        summary, noted = whole["summary"], whole["metadata"]
+        summary, own = envelope["summary"], envelope["metadata"]
     except (ValueError, TypeError, KeyError, AttributeError, InvalidScope, RecursionError):
         return None, Noted()
-    if not isinstance(noted, dict) or not isinstance(summary, str | None):
+    if not isinstance(own, dict) or not isinstance(summary, str | None):
         return None, Noted()
-    return scope, Noted(source, summary, noted)
+    return scope, Noted(source, summary, own)

@@ -1,4 +1,4 @@
-"""The provider `gateway`: what a binding says of the service, and what it must be to be asked."""
+"""The provider `gateway`: the schema and validation of its configuration, and the opening of its adapter."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from holdfast.providers.gateway.everos import EverosRoutes
 from holdfast.providers.gateway.routes import GatewayRoutes
 from holdfast.providers.gateway.service import Service, Wire
 
-# What EverOS takes for an app or a project, with room for the digest behind it.
+# EverOS's syntax for an app or a project, with room for a digest suffix.
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9_.-]*$", max_length=80)]
 
 _PATH = re.compile(r"(/[A-Za-z0-9._~-]+)+", re.ASCII)
@@ -30,53 +30,51 @@ _PATH = re.compile(r"(/[A-Za-z0-9._~-]+)+", re.ASCII)
 
 class GatewayConfiguration(OutsideConfiguration):
     allow_insecure: bool = Field(
-        default=False, description="Whether http:// may be spoken beyond this machine, the key in it for all to read."
+        default=False, description="Allow http:// to other machines, which sends the key unencrypted."
     )
     url: str = Field(
-        description="The service's address, such as https://memory.example.org; no name or password in it."
+        description="The service's URL, such as https://memory.example.org, without user name or password."
     )
     api: Literal["holdfast", "everos"] = Field(
-        default="holdfast", description="What it speaks: the gateway's own routes, or EverOS's."
+        default="holdfast", description="The service's API: the gateway's own routes, or EverOS's."
     )
     everos_prefix: Annotated[str, StringConstraints(max_length=200)] = Field(
-        default="/api/v2/memory", description="Where EverOS's routes are there; older services have /api/v1/memory."
+        default="/api/v2/memory", description="The path prefix of EverOS's routes; older services use /api/v1/memory."
     )
     user_id: Annotated[str, StringConstraints(min_length=1, max_length=MAX_PART_CHARS)] = Field(
-        description="The user there, whose key it is."
+        description="The user of the service that the key belongs to."
     )
     user_key: SecretReference | None = Field(
-        default=None, description="The key, as a reference. EverOS itself has none."
+        default=None, description="The key, as a reference. EverOS itself has no keys."
     )
-    app_id: Name = Field(
-        default="holdfast", description="What the apps there are called, each with a digest behind it."
-    )
-    project_id: Name = Field(default="default", description="The project there.")
+    app_id: Name = Field(default="holdfast", description="The prefix of app names in the service; a digest follows it.")
+    project_id: Name = Field(default="default", description="The project in the service.")
     keep_metadata: bool = Field(
-        default=True, description="Whether messages carry source, summary and metadata; EverOS keeps none."
+        default=True, description="Send source, summary and metadata with messages; EverOS stores none."
     )
 
     @field_validator("everos_prefix")
     @classmethod
-    def _plain_path(cls, given: str) -> str:
-        # Nothing that a service or something before it would read as another place.
-        if _PATH.fullmatch(given) and not {".", ".."} & set(given.split("/")):
-            return given
+    def _plain_path(cls, value: str) -> str:
+        # Refuse any path that the service or a proxy could interpret as another one.
+        if _PATH.fullmatch(value) and not {".", ".."} & set(value.split("/")):
+            return value
         raise ValueError(
-            "must be a path such as /api/v1/memory: each part of it letters, digits and - . _ ~ after a slash, none of"
-            " them . or .., and nothing behind"
+            "must be a path such as /api/v1/memory: segments of letters, digits and - . _ ~ after slashes, none of"
+            " them . or .., and no query"
         )
 
     @field_validator("url")
     @classmethod
-    def _usable(cls, given: str, info: ValidationInfo) -> str:
+    def _usable(cls, value: str, info: ValidationInfo) -> str:
         try:
-            url = checked_url(given, "url")
+            url = checked_url(value, "url")
         except InvalidInput as error:
             problem = error.problem.replace("give the key as `key`, or as HOLDFAST_KEY, instead", "give it as user_key")
         else:
             if url.startswith("https://") or info.data.get("allow_insecure") or _is_loopback(url):
                 return url
-            problem = "must be https:// beyond this machine: the key would go in the open; allow_insecure allows it"
+            problem = "must be https:// for another machine, or the key is sent unencrypted; allow_insecure permits it"
         raise ValueError(problem)
 
 
@@ -90,7 +88,7 @@ def _is_loopback(url: str) -> bool:
 
 class GatewayProvider(ConfiguredProvider[GatewayConfiguration]):
     key: ClassVar[str] = "gateway"
-    description: ClassVar[str] = "A memory behind a service that speaks the gateway's HTTP interface, or EverOS's."
+    description: ClassVar[str] = "Memory in another service that implements the gateway's HTTP API, or EverOS's."
     capabilities: ClassVar[Capabilities] = Capabilities(
         correction=True, provider_managed_extraction=True, async_extraction=True
     )

@@ -1,4 +1,4 @@
-"""The gateway's own routes: `/memories`, as seed 000 has them, and what reads, overrides and deletes one."""
+"""Client of the gateway's own `/memories` routes: those of seed 000, and those that read, correct and delete one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class GatewayRoutes:
         self.keeps_metadata = keeps_metadata
 
     def _signed(self, app: str) -> dict[str, Any]:
-        """The contract has the key in the body."""
+        """Return the identifying fields. The API takes the key in the body."""
         key = {} if self._key is None else {"user_key": self._key.revealed()}
         return {"user_id": self._user_id, **key, "app_id": app, "project_id": self._project}
 
@@ -58,35 +58,35 @@ class GatewayRoutes:
             return None
         ids = told(reply).get("message_ids")
         if not isinstance(ids, list) or len(ids) != len(messages):
-            raise ProviderMalformed("the service does not say what it calls the messages that were added")
+            raise ProviderMalformed("the service did not return one id per added message")
         return [found if isinstance(found, str) else None for found in ids]
 
     def _message(self, message: NewMessage) -> dict[str, Any]:
-        said = {
+        fields = {
             "sender_id": message.sender,
             "role": message.role,
             "timestamp": message.millis,
             "content": message.text,
         }
-        return {**said, "metadata": dict(message.metadata)} if self.keeps_metadata and message.metadata else said
+        return {**fields, "metadata": dict(message.metadata)} if self.keeps_metadata and message.metadata else fields
 
     async def flush(self, app: str, session: str) -> None:
         told(await self._wire.post("/memories/flush", {**self._signed(app), "session_id": f"{_CHAT}{session}"}))
 
     async def search(self, app: str, query: str, top_k: int) -> list[Found]:
-        asked = {"query": query, "scope": ["all_user_memory"], "top_k": min(top_k, _MOST_ASKED)}
-        answer = told(await self._wire.post("/memories/search", {**self._signed(app), **asked}))
+        body = {"query": query, "scope": ["all_user_memory"], "top_k": min(top_k, _MOST_ASKED)}
+        answer = told(await self._wire.post("/memories/search", {**self._signed(app), **body}))
         return [_result(row) for row in rows(answer, "results")]
 
     async def page(
         self, app: str, session: str | None, cursor: str | None, limit: int
     ) -> tuple[list[Found], str | None]:
-        asked = {**self._where(app), "limit": str(min(limit, _MOST_ASKED))}
+        query = {**self._where(app), "limit": str(min(limit, _MOST_ASKED))}
         if session is not None:
-            asked["session_id"] = f"{_CHAT}{session}"
+            query["session_id"] = f"{_CHAT}{session}"
         if cursor is not None:
-            asked["cursor"] = cursor
-        answer = told(await self._wire.get("/memories", asked))
+            query["cursor"] = cursor
+        answer = told(await self._wire.get("/memories", query))
         return [_memory(row) for row in rows(answer, "memories")], optional_text(answer, "next_cursor")
 
     async def find(self, app: str, record_id: str) -> Found | None:
@@ -94,7 +94,7 @@ class GatewayRoutes:
         if reply.status == NOT_FOUND:
             return None
         row = told(reply)
-        # Another one took its place.
+        # A superseded record counts as absent.
         return None if row.get("superseded_at") is not None else _memory(row)
 
     async def forget(self, app: str, record_id: str) -> bool:
@@ -105,8 +105,8 @@ class GatewayRoutes:
         return True
 
     async def correct(self, app: str, record_id: str, text: str, reason: str | None) -> Found:
-        asked = {"text": text} if reason is None else {"text": text, "reason": reason}
-        reply = await self._wire.patch(f"/memories/{quote(record_id, safe='')}", self._where(app), asked)
+        body = {"text": text} if reason is None else {"text": text, "reason": reason}
+        reply = await self._wire.patch(f"/memories/{quote(record_id, safe='')}", self._where(app), body)
         if reply.status == NOT_FOUND:
             raise NotFound("there is no such record in this scope")
         return _memory(told(reply))

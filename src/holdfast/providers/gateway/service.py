@@ -1,4 +1,4 @@
-"""The service there: one call after the other over one line, each with its deadline, and every failure in our words."""
+"""HTTP access to the external service, with a deadline per call; failures become `ProviderError`s."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from holdfast.errors import (
     ProviderUnavailable,
 )
 
-# Some pages of the longest texts there may be. Whatever is larger is no answer to what was asked.
+# Room for a few pages of the longest texts; a larger response cannot be valid.
 _MAX_ANSWER_BYTES = 16_000_000
-# Reading a million empty lists would take longer than some deadlines.
+# Parsing a million empty lists would take longer than some deadlines.
 _MAX_ANSWER_PARTS = 400_000
 NOT_FOUND, CONFLICT = 404, 409
 _WAITED = "did not answer within"
@@ -44,7 +44,7 @@ class NewMessage:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A record there. `id` is what it is known by, with all that is needed to find it again."""
+    """A record of the service. `id` holds all that is needed to find it again."""
 
     id: str
     text: str
@@ -56,7 +56,7 @@ class Found:
 
 
 class Service(Protocol):
-    """What both interfaces can do, in one app there."""
+    """The operations common to both APIs, within one app of the service."""
 
     @property
     def corrects(self) -> bool: ...
@@ -66,10 +66,10 @@ class Service(Protocol):
 
     @property
     def seals_records(self) -> bool:
-        """Whether what was added is found only after its session was flushed."""
+        """True if added messages can be found only after a flush of their session."""
 
     async def add(self, app: str, session: str, messages: list[NewMessage], key: str | None) -> list[str | None] | None:
-        """The ids of the messages, None for one that was forgotten; None if that key was used before."""
+        """Add messages; return their ids, None for a forgotten one. Return None if that key was used before."""
 
     async def flush(self, app: str, session: str) -> None: ...
 
@@ -82,7 +82,7 @@ class Service(Protocol):
     async def find(self, app: str, record_id: str) -> Found | None: ...
 
     async def forget(self, app: str, record_id: str) -> bool:
-        """Whether there was such a record; now there is none."""
+        """Forget a record; return whether it existed."""
 
     async def correct(self, app: str, record_id: str, text: str, reason: str | None) -> Found: ...
 
@@ -90,7 +90,7 @@ class Service(Protocol):
 
 
 class Wire:
-    """The line, what is sent on it, and what its answers mean."""
+    """JSON requests over one connection, with connection errors mapped to `ProviderError`s."""
 
     def __init__(self, url: str, key: Secret | None, timeout_seconds: float) -> None:
         self._line = Line(url, key, timeout_seconds, max_answer_bytes=_MAX_ANSWER_BYTES)
@@ -121,9 +121,9 @@ class Wire:
             if lost.reason.startswith(_WAITED):
                 failure: ProviderError = ProviderTimeout(f"the service {lost.reason}")
             else:
-                after = "; whether it was done is not known" if lost.sent and method != "GET" else ""
+                after = "; it may or may not have been carried out" if lost.sent and method != "GET" else ""
                 failure = ProviderUnavailable(f"the service {lost.reason}{after}")
-        # Raised apart from what was caught: nothing of the request is left in the chain.
+        # Raised outside the except block, so that nothing of the request is chained.
         raise failure
 
 
@@ -131,12 +131,12 @@ def _body(payload: Mapping[str, Any]) -> Body:
     try:
         return Body(json.dumps(payload, allow_nan=False).encode())
     except (TypeError, ValueError):
-        problem = "holds something that cannot be written as JSON"
+        problem = "holds a value that cannot be written as JSON"
     raise InvalidInput("request", problem)
 
 
 def told(reply: Reply) -> dict[str, Any]:
-    """The object that was answered; what else came is an error that quotes nothing of it."""
+    """Return the response's JSON object; raise an error that quotes nothing of any other response."""
     status = reply.status
     if not 200 <= status < 300:
         raise _refusal(status)
@@ -147,18 +147,18 @@ def told(reply: Reply) -> dict[str, Any]:
             found = None
         if isinstance(found, dict):
             return found
-    raise ProviderMalformed("the service answered something that cannot be understood")
+    raise ProviderMalformed("the service's response is not a JSON object, or is too large")
 
 
 def was_made_before(reply: Reply) -> bool:
-    """Whether it was refused because its idempotency key had been used: then for the same, at another time of ours."""
+    """True if it was refused because its idempotency key was used before: the same request with another timestamp."""
     if reply.status not in (CONFLICT, 422):
         return False
     try:
         body = json.loads(reply.body)
         if "code" in body:
             return bool(body["code"] == IdempotencyConflict.code)
-        # Under EverOS's prefix every 422 has one code.
+        # EverOS's routes use one code for every 422.
         return str(body["error"]["message"]).startswith("idempotency_key:")
     except (ValueError, RecursionError, KeyError, TypeError):
         return False
@@ -166,27 +166,27 @@ def was_made_before(reply: Reply) -> bool:
 
 def _refusal(status: int) -> ProviderError | Conflict:
     if status in (401, 403):
-        return ProviderMisconfigured(f"the service refuses the key or the user of this binding (status {status})")
+        return ProviderMisconfigured(f"the service rejected the key or user of this binding (status {status})")
     if status == CONFLICT:
-        return Conflict("the service holds something else under this id")
+        return Conflict("the service already has other content under this id")
     if status == 429 or status >= 500:
-        return ProviderUnavailable(f"the service cannot do it now (status {status})")
-    return ProviderError(f"the service refused what was asked (status {status})")
+        return ProviderUnavailable(f"the service is not available now (status {status})")
+    return ProviderError(f"the service refused the request (status {status})")
 
 
-# --- reading what comes from outside ---
+# --- parsing responses ---
 
 
 def rows(answer: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     found = answer.get(name)
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-        raise ProviderMalformed(f"the service's answer has no list of {name}")
+        raise ProviderMalformed(f"the service's response has no list `{name}`")
     return found
 
 
 def text_in(row: Mapping[str, Any], name: str) -> str:
     if not isinstance(found := row.get(name), str):
-        raise ProviderMalformed(f"the service answered a record without its {name}")
+        raise ProviderMalformed(f"the service returned a record without its {name}")
     return found
 
 

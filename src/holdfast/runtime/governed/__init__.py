@@ -1,1 +1,1 @@
-"""The verbs of `MemoryRuntime`. Each carries what its runtime was opened with."""
+"""The verbs of `MemoryRuntime`. Each carries the options its runtime was opened with."""

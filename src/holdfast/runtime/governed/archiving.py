@@ -1,4 +1,4 @@
-"""From what a store holds to what leaves it: every turn by a view, memories with or without what they rest on."""
+"""Convert stored records to archived ones for export: turns through a view, memories with or without evidence."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message
 from holdfast.ports import Reader
 
-# What moves is moved whole: budgets are for what is shown.
+# Exports are complete: budgets only limit what is displayed.
 _NO_BUDGET = TranscriptBudget(MAX_BUDGET, MAX_BUDGET, MAX_BUDGET, MAX_BUDGET, MAX_BUDGET)
 _WITHHELD = (TranscriptState.MASKED, TranscriptState.RAW_DELETED)
 
@@ -22,14 +22,14 @@ _WITHHELD = (TranscriptState.MASKED, TranscriptState.RAW_DELETED)
 def archived_turns(
     reader: Reader, thread: Scope, turns: Sequence[TranscriptTurn], view: View
 ) -> tuple[list[ArchivedTurn], int]:
-    """What the view shows of them, and how many messages it withholds.
+    """Return the turns as the view shows them, and the number of messages it withholds.
 
-    In the raw view a turn without its content keeps its place: what is masked leaves the store as what was deleted. In
-    any other, whatever is withheld is not there.
+    In the raw view a masked or deleted turn keeps its place without content: a masked turn is exported as deleted. In
+    other views such turns are left out.
     """
     readable = [message.id for turn in turns if turn.state not in _WITHHELD for message in turn.messages]
     stored = reader.messages(readable)
-    made: list[ArchivedTurn] = []
+    archive: list[ArchivedTurn] = []
     withheld = 0
     for turn in turns:
         shown = redacted(turn, view, _NO_BUDGET)
@@ -41,23 +41,23 @@ def archived_turns(
         else:
             continue
         if archived.messages:
-            made.append(archived)
-    return made, withheld
+            archive.append(archived)
+    return archive, withheld
 
 
 def _turn(thread: Scope, turn: TranscriptTurn, shown: RedactedTurn, stored: Mapping[str, Message]) -> ArchivedTurn:
-    said = [
+    pairs = [
         (stored[message.id], message)
         for message in shown.messages
         if message.redaction is None and message.id in stored
     ]
-    first = said[0][0] if said else None
+    first = pairs[0][0] if pairs else None
     return ArchivedTurn(
         scope=thread if first is None else first.scope,
         id=turn.id,
         state=turn.state,
         committed_at=turn.committed_at,
-        messages=tuple(_message(kept, message) for kept, message in said),
+        messages=tuple(_message(message_row, message) for message_row, message in pairs),
         source=None if first is None else first.source,
         delivery=turn.delivery,
         attribution=turn.attribution,
@@ -78,18 +78,18 @@ def _emptied(thread: Scope, turn: TranscriptTurn, shown: RedactedTurn) -> Archiv
     )
 
 
-def _message(kept: Message, shown: RedactedMessage) -> ArchivedMessage:
+def _message(message: Message, shown: RedactedMessage) -> ArchivedMessage:
     assert shown.authority is not None
     return ArchivedMessage(
-        id=kept.id,
-        role=kept.role,
+        id=message.id,
+        role=message.role,
         text=shown.text,
         authority=shown.authority,
-        sender=kept.sender,
-        said_at=kept.said_at,
-        external_id=kept.external_id,
-        metadata=kept.metadata,
-        superseded_at=kept.superseded_at,
+        sender=message.sender,
+        said_at=message.said_at,
+        external_id=message.external_id,
+        metadata=message.metadata,
+        superseded_at=message.superseded_at,
     )
 
 
@@ -97,7 +97,7 @@ Links = Mapping[tuple[str, int], Sequence[MessageId]]
 
 
 def archived_memory(revisions: Sequence[Memory], links: Links) -> ArchivedMemory:
-    """With those of the links that are its own."""
+    """Convert a memory's revisions, each with its own evidence out of `links`."""
     return ArchivedMemory(
         id=revisions[0].id,
         revisions=tuple(_revision(each, links.get((each.id, each.revision), ())) for each in revisions),

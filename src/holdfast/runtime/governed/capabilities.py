@@ -1,4 +1,4 @@
-"""`capabilities`: what this runtime can do, and what keeps it from doing the rest."""
+"""`capabilities`: list what this runtime can do, and why the rest is unavailable."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from holdfast.runtime.perform import Core, Read
 
 @dataclass(frozen=True, slots=True)
 class ShowCapabilities(Read[None, Catalogue]):
+    """The catalogue of capabilities."""
+
     action: ClassVar[Action] = Action.CAPABILITIES
     governance: Governance
 

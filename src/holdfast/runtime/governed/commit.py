@@ -1,4 +1,4 @@
-"""`commit_transcript`: a turn as it is, in order, durable, and once however often it is made."""
+"""`commit_transcript`: append one turn verbatim, in order and durably. Repeats of the same turn change nothing."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class _Prepared:
 
 @dataclass(frozen=True, slots=True)
 class CommitTranscript(Write[_Prepared, MemoryTranscriptCommitReport]):
-    """Safe to make again: the host's turn id says which turn it is."""
+    """Commit one turn. Idempotent by the host's turn id."""
 
     action: ClassVar[Action] = Action.COMMIT_TRANSCRIPT
     governance: Governance
@@ -86,11 +86,11 @@ class CommitTranscript(Write[_Prepared, MemoryTranscriptCommitReport]):
         try:
             stored = transaction.add_turn(turn, core.embedder.fingerprint, core.analyzer.version)
         except DuplicateId:
-            # Most turns are new: only here it is looked at what is there, and nothing was written yet.
-            there = transaction.turn(thread, self.turn_id)
-            if there is None:
+            # Most turns are new, so existing turns are looked up only here. Nothing was written yet.
+            existing = transaction.turn(thread, self.turn_id)
+            if existing is None:
                 raise
-            return self._again(transaction, prepared, thread, there)
+            return self._again(transaction, prepared, thread, existing)
         require_own_messages(stored)
         self.address.note(transaction, thread, prepared.started_at)
         if not core.embedder.local and stored.new:
@@ -98,22 +98,22 @@ class CommitTranscript(Write[_Prepared, MemoryTranscriptCommitReport]):
         return told(self.action, transaction, core, thread, prepared.started_at, self.turn_id, stored)
 
     def _again(
-        self, transaction: Transaction, prepared: _Prepared, thread: Scope, there: TranscriptTurn
+        self, transaction: Transaction, prepared: _Prepared, thread: Scope, existing: TranscriptTurn
     ) -> MemoryTranscriptCommitReport:
-        self._require_same(there)
+        self._require_same(existing)
         self.address.note(transaction, thread, prepared.started_at)
         reason = SkippedReason.ALREADY_COMMITTED
-        return skipped(self.action, transaction, prepared.core, thread, prepared.started_at, reason, there)
+        return skipped(self.action, transaction, prepared.core, thread, prepared.started_at, reason, existing)
 
-    def _require_same(self, there: TranscriptTurn) -> None:
-        """Of deleted content, only roles and grounds are left to compare."""
-        same = len(there.messages) == len(self.messages) and all(
+    def _require_same(self, existing: TranscriptTurn) -> None:
+        """Raise `Conflict` if the stored turn differs. For deleted content only roles and authorities are compared."""
+        same = len(existing.messages) == len(self.messages) and all(
             (message.role, message.authority) == (given.draft.role, given.authority)
             and message.text in (None, given.draft.text)
-            for message, given in zip(there.messages, self.messages, strict=True)
+            for message, given in zip(existing.messages, self.messages, strict=True)
         )
-        if there.state is not TranscriptState.RAW_DELETED:
-            same &= there.host_refs == self.circumstances.host_refs
+        if existing.state is not TranscriptState.RAW_DELETED:
+            same &= existing.host_refs == self.circumstances.host_refs
         if not same:
             raise Conflict(
                 f"turn_id: {self.turn_id!r:.80} was committed with other content; give each turn an id of its own"
@@ -131,7 +131,7 @@ class CommitTranscript(Write[_Prepared, MemoryTranscriptCommitReport]):
 
 
 def require_own_messages(stored: StoredMessages) -> None:
-    """`DuplicateId` if a message of the new turn is one of another turn already. Nothing is committed then."""
+    """Raise `DuplicateId` if a message of the new turn already belongs to another turn. Nothing is committed then."""
     if any(found is not None and place not in stored.new for place, found in enumerate(stored.ids)):
         raise DuplicateId("message_id: belongs to a message of another turn; give each message an id of its own")
 
@@ -145,7 +145,7 @@ def told(
     turn_id: str,
     stored: StoredMessages,
 ) -> MemoryTranscriptCommitReport:
-    """The report of a turn that was added; or not, if all of it was there before, or had been forgotten."""
+    """Report an added turn, or a skipped one if all its messages existed already or had been forgotten."""
     if stored.sequence is None:
         known = any(found is not None for found in stored.ids)
         reason = SkippedReason.ALREADY_COMMITTED if known else SkippedReason.FORGOTTEN
@@ -175,7 +175,7 @@ def skipped(
     there: TranscriptTurn | None,
     turn_id: str = "",
 ) -> MemoryTranscriptCommitReport:
-    """The report of a delivery of which nothing was committed."""
+    """Report a turn of which nothing was committed."""
     last = reader.last_turns(thread, 1)
     count = last[-1].sequence if last else 0
     message_ids: tuple[MessageId, ...] = () if there is None else tuple(message.id for message in there.messages)

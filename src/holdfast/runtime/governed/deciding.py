@@ -1,7 +1,7 @@
-"""Candidates within a transaction: their evidence resolved, judged, and kept as memories, merged or left out.
+"""Write candidates in a transaction: resolve their evidence, judge them, then store, merge or reject them.
 
-Judged in `domain/candidates.py`. Everything here is decided anew in the transaction that writes, from what is there
-then: evidence that was masked or forgotten since a model read it, holds nothing any more.
+The rules are in `domain/candidates.py`. All decisions are made in the writing transaction, from its current state:
+evidence that was masked or forgotten after a model read it no longer counts.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from holdfast.runtime.remember import later
 
 
 class Source(NamedTuple):
-    """What a candidate cites: a message, or all messages of a turn of that thread."""
+    """A candidate's citation: a message, or all messages of a turn of that thread."""
 
     message_id: str | None
     turn_id: str | None
@@ -49,7 +49,7 @@ class Source(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A candidate whose parts are fit to be judged. Without an authority it has that of its weakest evidence."""
+    """A validated candidate. Without an authority it has that of its weakest evidence."""
 
     id: str
     authority: Authority | None
@@ -58,7 +58,7 @@ class Given:
     content: str
     sources: tuple[Source, ...]
     validity: Validity = ALWAYS
-    # Whether its words are a model's, and must be found in what it cites.
+    # True if a model worded it; then the cited messages must support its words.
     worded_by_model: bool = False
 
     def digest(self) -> str:
@@ -76,7 +76,7 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Who writes, where, and how far what it claims is believed."""
+    """The author of candidates, their scope, and the maximum trust the author can claim."""
 
     core: Core
     scope: Scope
@@ -96,7 +96,7 @@ class Cited(NamedTuple):
 
 
 class Evidence:
-    """What candidates may cite, in one transaction. A turn that several of them cite is read once."""
+    """Resolves citations in one transaction. A turn that several candidates cite is read once."""
 
     def __init__(self, reader: Reader, scope: Scope) -> None:
         self._reader = reader
@@ -104,7 +104,7 @@ class Evidence:
         self._turns: dict[tuple[Scope, str], TranscriptTurn | None] = {}
 
     def resolved(self, sources: Sequence[Source]) -> list[Cited] | Reason:
-        """The messages that are cited, each once; or why the whole cannot be used."""
+        """Return the cited messages, each once, or the reason why the citations cannot be used."""
         found: dict[MessageId, Cited] = {}
         for source in sources:
             cited = self._of_turn(source) if source.message_id is None else self._of_message(source.message_id)
@@ -114,19 +114,19 @@ class Evidence:
         return list(found.values())
 
     def message(self, message_id: str) -> Message | None:
-        """One of this partition, that can be read."""
+        """Load a readable message of this partition."""
         found = self._reader.find(message_id)
         if found is None or not isinstance(found[1], Message) or found[1].scope.partition != self._scope.partition:
             return None
         return found[1]
 
     def cited(self, message: Message) -> Cited | Reason:
-        """The message with what it rests on, if it counts."""
+        """Return the message with its authority, if it is active."""
         if message.status is not Status.ACCEPTED or message.superseded_at is not None:
             return Reason.EVIDENCE_NOT_ACTIVE
         turn = self._turn(message.scope.thread, message.turn_id)
-        said = () if turn is None else (each for each in turn.messages if each.id == message.id)
-        for each in said:
+        matches = () if turn is None else (each for each in turn.messages if each.id == message.id)
+        for each in matches:
             authority = ground_of(each.authority, message.role)
             return Cited(message.id, authority, message.text, message.recorded_at)
         return Reason.EVIDENCE_NOT_FOUND
@@ -161,18 +161,18 @@ class Evidence:
 
 
 def all_decided(transaction: Transaction, writer: Writer, proposed: Iterable[Ready]) -> tuple[CandidateVerdict, ...]:
-    """Judge candidates and keep what is to be kept of them, one after the other, in one commit."""
+    """Judge candidates and store the accepted and deferred ones, one after the other, in one commit."""
     evidence = Evidence(transaction, writer.scope)
     return tuple(_decided(transaction, evidence, writer, ready) for ready in proposed)
 
 
 def _decided(transaction: Transaction, evidence: Evidence, writer: Writer, ready: Ready) -> CandidateVerdict:
-    """One that was taken up before is answered as then."""
+    """Judge one candidate. A repeated candidate id gets its first verdict again."""
     given, partition = ready.given, writer.scope.partition
     key = digest_of("candidate", writer.scope.given(), given.id)
-    known = transaction.answer(partition, key)
-    if known is not None:
-        return _again(transaction, given, known)
+    stored = transaction.answer(partition, key)
+    if stored is not None:
+        return _again(transaction, given, stored)
     cited = evidence.resolved(given.sources)
     if isinstance(cited, Reason):
         return _told(given, Judgement(cited, Trust.UNTRUSTED))
@@ -212,11 +212,11 @@ def _kept(
         if newer and judgement.verdict is Verdict.ACCEPTED and judgement.trust >= old.trust:
             return _written(transaction, writer, ready, judgement, evidence, old)
         return _told(given, Judgement(Reason.CORRECTED_SINCE, judgement.trust))
-    firmer = old.status is not Status.ACCEPTED or judgement.trust > old.trust
-    if judgement.verdict is Verdict.ACCEPTED and firmer:
+    stronger = old.status is not Status.ACCEPTED or judgement.trust > old.trust
+    if judgement.verdict is Verdict.ACCEPTED and stronger:
         return _written(transaction, writer, ready, Judgement(Reason.CONFIRMED, judgement.trust), evidence, old)
     if judgement.verdict is Verdict.DEFERRED and old.status is Status.ACCEPTED:
-        # Not even as further evidence: what is accepted must go with the words that it was accepted for.
+        # Not even as further evidence: an accepted memory must go when the messages it was accepted for do.
         return _told(given, Judgement(Reason.ALREADY_KNOWN, judgement.trust), old)
     return _merged(transaction, writer, given, judgement, evidence, old)
 
@@ -269,7 +269,7 @@ def _merged(
     evidence: tuple[MessageId, ...],
     old: Memory,
 ) -> CandidateVerdict:
-    """Said again: it rests on both, and stays if one of them is forgotten."""
+    """Add the evidence of a repeated statement, so that the memory stays if one message is forgotten."""
     linked = {each.message_id for each in old.evidence}
     further = [message_id for message_id in evidence if message_id not in linked]
     accepted = judgement.verdict is Verdict.ACCEPTED
@@ -302,7 +302,7 @@ def _normal(content: str) -> str:
 
 
 def _slot(given: Given) -> str:
-    """The same words on the same plane are one memory, however they are spaced and capitalized."""
+    """The slot of a candidate: equal words on one plane share it, whatever their spacing and case."""
     return f"candidate/{given.target}/{hashlib.sha256(_normal(given.content).encode()).hexdigest()}"
 
 
@@ -332,14 +332,14 @@ def _verdict(
 
 
 def _told(given: Given, judgement: Judgement, known: Memory | None = None) -> CandidateVerdict:
-    """What is said of a candidate that leaves memory as it is."""
+    """The verdict on a candidate that changes nothing."""
     if known is None:
         return _verdict(given, judgement, False)
     return replace(_verdict(given, judgement, False, known.id, known.revision), status=known.status)
 
 
 def outline(verdict: CandidateVerdict) -> dict[str, object]:
-    """What may be kept of a verdict: our own names, ids and numbers. A candidate's id is its host's."""
+    """The part of a verdict to store: our own names, ids and numbers, not the candidate's id, which is the host's."""
     return {
         "reason": verdict.reason,
         "target": verdict.target,
@@ -352,17 +352,17 @@ def outline(verdict: CandidateVerdict) -> dict[str, object]:
     }
 
 
-def from_outline(candidate_id: str, kept: dict[str, object], *, replayed: bool) -> CandidateVerdict:
-    judgement = Judgement(Reason(str(kept["reason"])), Trust(int(str(kept["trust"]))))
-    memory_id, revision, evidence = kept["memory"], kept["revision"], kept["evidence"]
+def from_outline(candidate_id: str, stored: dict[str, object], *, replayed: bool) -> CandidateVerdict:
+    judgement = Judgement(Reason(str(stored["reason"])), Trust(int(str(stored["trust"]))))
+    memory_id, revision, evidence = stored["memory"], stored["revision"], stored["evidence"]
     return CandidateVerdict(
         candidate_id=candidate_id,
         verdict=judgement.verdict,
         reason=judgement.reason,
-        target=Plane(str(kept["target"])),
+        target=Plane(str(stored["target"])),
         trust=judgement.trust,
-        status=None if kept["status"] is None else Status(str(kept["status"])),
-        changed=bool(kept["changed"]) and not replayed,
+        status=None if stored["status"] is None else Status(str(stored["status"])),
+        changed=bool(stored["changed"]) and not replayed,
         memory_id=None if memory_id is None else MemoryId(str(memory_id)),
         revision=revision if isinstance(revision, int) else None,
         evidence=tuple(MessageId(str(each)) for each in evidence) if isinstance(evidence, list) else (),
@@ -370,10 +370,10 @@ def from_outline(candidate_id: str, kept: dict[str, object], *, replayed: bool) 
     )
 
 
-def _again(transaction: Transaction, given: Given, known: Answer) -> CandidateVerdict:
-    if not is_of(known, given.digest(), given.id):
+def _again(transaction: Transaction, given: Given, stored: Answer) -> CandidateVerdict:
+    if not is_of(stored, given.digest(), given.id):
         return _told(given, Judgement(Reason.CANDIDATE_ID_REUSED, Trust.UNTRUSTED))
-    verdict = from_outline(given.id, json.loads(known.body), replayed=True)
+    verdict = from_outline(given.id, json.loads(stored.body), replayed=True)
     if verdict.memory_id is not None and transaction.find(verdict.memory_id) is None:
         return _told(given, Judgement(Reason.FORGOTTEN_SINCE, Trust.UNTRUSTED))
     return verdict

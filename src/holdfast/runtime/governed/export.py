@@ -1,4 +1,4 @@
-"""`export`: a continuity snapshot of one conversation, with what is known of its owner."""
+"""`export`: a continuity snapshot of one conversation and its owner's lasting memories."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from holdfast.runtime.governed.archiving import Links, archived_memory, archived
 from holdfast.runtime.governed.threads import Address, course
 from holdfast.runtime.perform import Core, Read
 
-# What lasts beyond a conversation. Episodes and the chunks of documents are not what is known of somebody.
+# Planes that outlive a conversation. Episodes and document chunks are not facts about the owner.
 _LASTING = frozenset({Plane.LONG_TERM, Plane.SHARED_FACT, Plane.PROCEDURAL})
 _PAGE = 500
 
@@ -46,7 +46,7 @@ class _Prepared:
 
 @dataclass(frozen=True, slots=True)
 class ExportContinuity(Read[_Prepared, MemoryExportReport]):
-    """What is private comes only if it is asked for, by those who may see it raw."""
+    """Export a snapshot. Private content is included only on request, for actors that may read the raw view."""
 
     action: ClassVar[Action] = Action.EXPORT
     governance: Governance
@@ -61,7 +61,7 @@ class ExportContinuity(Read[_Prepared, MemoryExportReport]):
 
     @property
     def scope(self) -> Scope:  # type: ignore[override]
-        """Whose memory it is: what was learned belongs to no conversation."""
+        """The owner's whole memory: learned memories belong to no conversation."""
         return self.governance.identity.scope
 
     async def prepare(self, core: Core, grant: Grant) -> _Prepared:
@@ -75,19 +75,19 @@ class ExportContinuity(Read[_Prepared, MemoryExportReport]):
         thread = Address.of(self.governance, self.where).find(reader)
         turns = self._turns(reader, thread)
         mode = TransferMode(self.request.mode)
-        kept = {message.id for turn in turns for message in turn.messages}
+        cited = {message.id for turn in turns for message in turn.messages}
         snapshot = snapshot_of(
             mode,
             thread,
-            tuple(self._memories(reader, thread.partition, kept if mode is TransferMode.FULL_RESTORE else set())),
+            tuple(self._memories(reader, thread.partition, cited if mode is TransferMode.FULL_RESTORE else set())),
             turns,
             includes_private=self.request.include_private,
             exported_at=prepared.started_at,
             most_bytes=self.governance.budget.snapshot_bytes,
         )
         counts = snapshot.manifest.counts
-        told = f"{counts['long_term_memory']} memories, {counts['turns']} turns"
-        return MemoryExportReport(True, snapshot, document(snapshot), self._course(prepared, told))
+        summary = f"{counts['long_term_memory']} memories, {counts['turns']} turns"
+        return MemoryExportReport(True, snapshot, document(snapshot), self._course(prepared, summary))
 
     def _turns(self, reader: Reader, thread: Scope) -> tuple[ArchivedTurn, ...]:
         most = min(self.governance.budget.transcript.page_size, MOST_TURNS)
@@ -95,30 +95,30 @@ class ExportContinuity(Read[_Prepared, MemoryExportReport]):
         if not found:
             raise NotFound(f"there is no conversation {thread.conversation!r:.80} here; nothing was exported")
         view = View.RAW_OWNER_ONLY if self.request.include_private else View.EXPORT
-        # What cannot be said again is no state to go on from.
+        # A deleted turn cannot be resumed from.
         turns, _ = archived_turns(reader, thread, found, view)
         return tuple(turn for turn in turns if turn.state is not TranscriptState.RAW_DELETED)
 
     def _memories(self, reader: Reader, partition: Partition, messages: set[str]) -> list[ArchivedMemory]:
-        """The newest that belong to the partition itself, not to everybody."""
+        """The newest memories of the partition itself, without shared ones."""
         planes = _LASTING | GUARDED_PLANES if self.request.include_private else _LASTING
-        wanted = ListFilter(kind=HitKind.MEMORY, planes=planes, status=Status.ACCEPTED)
+        memory_filter = ListFilter(kind=HitKind.MEMORY, planes=planes, status=Status.ACCEPTED)
         most = MOST_MEMORIES[TransferMode(self.request.mode)]
-        made: list[ArchivedMemory] = []
+        memories: list[ArchivedMemory] = []
         before: str | None = None
-        while len(made) < most and (page := reader.page(wanted, before, _PAGE)):
+        while len(memories) < most and (page := reader.page(memory_filter, before, _PAGE)):
             before = page[-1].id.partition("_")[2]
             own = [item for item in page if isinstance(item, Memory) and item.scope.partition == partition]
             links = reader.links([memory.id for memory in own]) if messages else {}
-            made += [_current(memory, links, messages) for memory in own]
-        return made[:most]
+            memories += [_current(memory, links, messages) for memory in own]
+        return memories[:most]
 
-    def _course(self, prepared: _Prepared, told: str) -> LifecycleReport:
+    def _course(self, prepared: _Prepared, summary: str) -> LifecycleReport:
         return course(
             self.action,
             prepared.started_at,
             prepared.clock.now(),
-            told,
+            summary,
             trigger=Trigger.SNAPSHOT_TRANSFER,
             admission=prepared.admission,
         )
@@ -128,8 +128,8 @@ class ExportContinuity(Read[_Prepared, MemoryExportReport]):
 
 
 def _current(memory: Memory, links: Links, messages: set[str]) -> ArchivedMemory:
-    """As it is now. Who wrote it and why stays behind; what it rests on comes as far as the turns do."""
-    made = archived_memory([memory], links)
-    (revision,) = made.revisions
+    """The current revision, without author and reason, with evidence only from the exported turns."""
+    archived = archived_memory([memory], links)
+    (revision,) = archived.revisions
     evidence = tuple(message_id for message_id in revision.evidence if message_id in messages)
-    return replace(made, revisions=(replace(revision, author=None, reason=None, evidence=evidence),))
+    return replace(archived, revisions=(replace(revision, author=None, reason=None, evidence=evidence),))

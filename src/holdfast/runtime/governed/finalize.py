@@ -1,4 +1,4 @@
-"""`finalize_turn_and_maintain`: what is new of a delivered turn, and the work of learning from it, in one commit."""
+"""`finalize_turn_and_maintain`: commit the new part of a delivered turn and queue learning from it, in one commit."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _MAX_SOURCE_CHARS = 1_024
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """`entries` are of the last messages, as many as seemed new."""
+    """`entries` belong to the last messages: those that seemed new."""
 
     core: Core
     started_at: datetime
@@ -76,7 +76,7 @@ class _Prepared:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """From which message on the delivery is new, and the id of the turn that takes it; or why nothing is new."""
+    """The index of the first new message and the id of the turn to add, or the reason why nothing is new."""
 
     first: int
     turn_id: str
@@ -86,10 +86,10 @@ class _Plan:
 
 @dataclass(frozen=True, slots=True)
 class FinalizeTurn(Write[_Prepared, FinalizeReport]):
-    """Safe to make again, by the turn's id and by what the conversation ends with.
+    """Commit a delivered turn. Idempotent by the turn's id and by the end of the conversation.
 
-    A turn that failed may be delivered later under the same id: what is new of it becomes a turn of its own, whose id
-    is the first one's and a number.
+    A failed turn may be delivered later under the same id: its new part becomes a separate turn, whose id is the first
+    one's plus a number.
     """
 
     action: ClassVar[Action] = Action.FINALIZE_TURN
@@ -111,12 +111,12 @@ class FinalizeTurn(Write[_Prepared, FinalizeReport]):
         address = Address.of(governance, where)
         turn_id = checked_turn_id(delta.turn_id)
         circumstances = Circumstances(_attribution(delta), delta.delivery_status, delta.host_refs)  # type: ignore[arg-type]
-        said, told_by_tools, answer = _given(governance, delta, circumstances.attribution)
+        inputs, observations, answer = _given(governance, delta, circumstances.attribution)
         turn = TurnDelta(
             checked_member(DeliveryStatus, delta.delivery_status, "delivery_status"),
-            tuple(each.spoken for each in said),
+            tuple(each.spoken for each in inputs),
             None if answer is None else answer.draft.text,
-            tuple(each.draft.text for each in told_by_tools),
+            tuple(each.draft.text for each in observations),
         )
         return cls(
             governance,
@@ -124,7 +124,7 @@ class FinalizeTurn(Write[_Prepared, FinalizeReport]):
             address.scope,
             turn_id,
             turn,
-            (*said, *told_by_tools, *(() if answer is None else (answer,)))[: len(turn.spoken)],
+            (*inputs, *observations, *(() if answer is None else (answer,)))[: len(turn.spoken)],
             circumstances,
             _candidates(delta.candidate_ids),
             checked_mode(mode),
@@ -141,7 +141,7 @@ class FinalizeTurn(Write[_Prepared, FinalizeReport]):
         return _Prepared(core, started_at, entries)
 
     def _tail(self, reader: Reader, thread: Scope) -> Sequence[Spoken]:
-        """Long enough for what people said to be found among what tools told."""
+        """The last messages: enough to find the people's messages among tool output."""
         return reader.tail(thread, 2 * len(self.messages) + 32)
 
     def apply(self, transaction: Transaction, prepared: _Prepared) -> FinalizeReport:
@@ -180,20 +180,20 @@ class FinalizeTurn(Write[_Prepared, FinalizeReport]):
         if not parts:
             first = seen(self.delta, self._tail(reader, thread))
         else:
-            known = [Spoken(message.role, message.text) for part in parts for message in part.messages]
-            matched = beyond(known, [given.spoken for given in self.messages])
+            committed = [Spoken(message.role, message.text) for part in parts for message in part.messages]
+            matched = beyond(committed, [given.spoken for given in self.messages])
             if matched is None or len(parts) == _MAX_PARTS:
                 raise Conflict(
                     f"turn_id: {self.turn_id!r:.80} was committed with other content; give each turn an id of its own"
                 )
             first = matched
         if first == len(self.messages):
-            there = parts or reader.last_turns(thread, 1)
-            return _Plan(first, self.turn_id, SkippedReason.ALREADY_COMMITTED, there[-1] if there else None)
+            existing = parts or reader.last_turns(thread, 1)
+            return _Plan(first, self.turn_id, SkippedReason.ALREADY_COMMITTED, existing[-1] if existing else None)
         return _Plan(first, f"{self.turn_id}#part={len(parts) + 1}" if parts else self.turn_id)
 
     def _parts(self, reader: Reader, thread: Scope) -> list[TranscriptTurn]:
-        """What was committed under this id already: a turn, and what was delivered of it later."""
+        """The turns already committed under this id: the first one and its later parts."""
         parts: list[TranscriptTurn] = []
         while len(parts) < _MAX_PARTS:
             found = reader.turn(thread, f"{self.turn_id}#part={len(parts) + 1}" if parts else self.turn_id)
@@ -206,7 +206,7 @@ class FinalizeTurn(Write[_Prepared, FinalizeReport]):
         self, transaction: Transaction, prepared: _Prepared, thread: Scope, plan: _Plan
     ) -> MemoryTranscriptCommitReport:
         core, count = prepared.core, len(self.messages)
-        # Somebody may have changed the tail since: what then is new after all has no vectors yet.
+        # The tail may have changed since `prepare`: messages that became new have no vectors yet.
         late = max(0, count - len(prepared.entries) - plan.first)
         entries = [
             *(Entry(core.analyzer.analyze(given.draft.text), ()) for given in self.messages[plan.first :][:late]),
@@ -224,7 +224,7 @@ class FinalizeTurn(Write[_Prepared, FinalizeReport]):
     def _maintenance(
         self, transaction: Transaction, core: Core, thread: Scope, commit: MemoryTranscriptCommitReport
     ) -> TurnMaintenance:
-        """Queue the learning with the commit: it is done if and only if the turn is there, whoever dies in between."""
+        """Queue the learning job in the same commit, so that it exists if and only if the turn does."""
         if not commit.committed:
             return TurnMaintenance(Disposition.SKIP, commit.skipped_reason)
         if core.curator is None:
@@ -252,28 +252,28 @@ def _attribution(delta: CanonicalTurnDelta) -> ActorAttribution | None:
         checked_kind(delta.actor, ActorAttribution, "actor")
     if delta.subject is None:
         return delta.actor
-    given = delta.actor or ActorAttribution()
-    if given.subject_id not in (None, delta.subject):
-        raise InvalidInput("subject", "is another than the actor's subject_id; give one of them, or the same")
-    return replace(given, subject_id=delta.subject)
+    actor = delta.actor or ActorAttribution()
+    if actor.subject_id not in (None, delta.subject):
+        raise InvalidInput("subject", "differs from the actor's subject_id; give one of them, or the same")
+    return replace(actor, subject_id=delta.subject)
 
 
 def _given(
     governance: Governance, delta: CanonicalTurnDelta, attribution: ActorAttribution | None
 ) -> tuple[list[Given], list[Given], Given | None]:
-    """The input, what tools told, and the answer, checked."""
+    """Validate the input messages, the tool observations and the answer."""
     external = checked_flag(delta.external_content_used, "external_content_used")
     source = _source(delta.source)
 
     def of(message: object, role: Role | None, field: str) -> Given:
-        whole = TurnMessage(message) if isinstance(message, str) else message
-        if not isinstance(whole, TurnMessage):
-            raise InvalidInput(field, f"expected a TurnMessage or a text, got {type(whole).__name__}")
+        turn_message = TurnMessage(message) if isinstance(message, str) else message
+        if not isinstance(turn_message, TurnMessage):
+            raise InvalidInput(field, f"expected a TurnMessage or a text, got {type(turn_message).__name__}")
         if role is not None:
-            whole = replace(whole, role=role)
-        return with_metadata(given_of(whole, governance, attribution, external=external), source)
+            turn_message = replace(turn_message, role=role)
+        return with_metadata(given_of(turn_message, governance, attribution, external=external), source)
 
-    said = [
+    inputs = [
         of(each, None, "input_messages") for each in checked_all(delta.input_messages, TurnMessage, "input_messages")
     ]
     tools = [
@@ -281,23 +281,23 @@ def _given(
         for each in checked_all(delta.tool_observations, object, "tool_observations")
     ]
     answer = delta.assistant_message
-    return said, tools, None if answer is None else of(answer, Role.ASSISTANT, "assistant_message")
+    return inputs, tools, None if answer is None else of(answer, Role.ASSISTANT, "assistant_message")
 
 
 def _source(source: TurnSource) -> Mapping[str, str]:
     checked_kind(source, TurnSource, "source")
     parts = {part.name: getattr(source, part.name) for part in fields(source)}
-    given = {name: value for name, value in parts.items() if value is not None}
+    values = {name: value for name, value in parts.items() if value is not None}
     if source.protocol is not None:
-        given["protocol"] = checked_member(TurnProtocol, source.protocol, "source.protocol").value
+        values["protocol"] = checked_member(TurnProtocol, source.protocol, "source.protocol").value
     return {
         f"source.{name}": checked_text(value, f"source.{name}", max_chars=_MAX_SOURCE_CHARS)
-        for name, value in given.items()
+        for name, value in values.items()
     }
 
 
 def _candidates(candidate_ids: object) -> tuple[str, ...]:
     found = checked_all(candidate_ids, str, "candidate_ids")
     if len(found) > _MAX_CANDIDATES:
-        raise InvalidInput("candidate_ids", f"are {len(found)}; at most {_MAX_CANDIDATES} are allowed")
+        raise InvalidInput("candidate_ids", f"has {len(found)} ids; at most {_MAX_CANDIDATES} are allowed")
     return tuple(checked_id(each, "candidate_ids") for each in found)

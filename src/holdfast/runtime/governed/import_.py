@@ -1,4 +1,4 @@
-"""`import_`: a continuity snapshot taken in, whole or not at all, and once however often it is given."""
+"""`import_`: import a continuity snapshot, all or nothing. Repeats of the same snapshot change nothing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from holdfast.runtime.governed.taking import Intake, Ready, ready
 from holdfast.runtime.governed.threads import Address, course
 from holdfast.runtime.perform import Core, Write
 
-# Who may vouch for what was learned elsewhere, and how far.
+# Maximum trust of imported memories by the kind of actor that imports them.
 _VOUCHED = {ActorKind.OPERATOR: Trust.STATED, ActorKind.USER: Trust.STATED}
 
 
@@ -55,10 +55,10 @@ class _Prepared:
 
 @dataclass(frozen=True, slots=True)
 class ImportContinuity(Write[_Prepared, MemoryImportReport]):
-    """The snapshot is verified before anything is written; then all of it commits at once.
+    """Import a snapshot. It is verified before anything is written; then all of it commits at once.
 
-    Its memories go to the runtime's identity, its turns to the target conversation. A bootstrap takes no turns, but
-    keeps their summary as an episode.
+    Its memories go to the runtime's identity, its turns to the target conversation. A bootstrap imports no turns, but
+    stores their summary as an episode.
     """
 
     action: ClassVar[Action] = Action.IMPORT
@@ -83,15 +83,15 @@ class ImportContinuity(Write[_Prepared, MemoryImportReport]):
         return None if target is None else MemoryScope(chat_id=target)
 
     def _where(self, snapshot: ContinuitySnapshot) -> MemoryScope:
-        """The conversation that is named, else the one that the snapshot is of."""
+        """The conversation named by the request, else the snapshot's own."""
         channel = snapshot.origin.get("channel", DEFAULT_CHANNEL)
         return self._stated() or MemoryScope(channel=channel, conversation_id=snapshot.chat_id)
 
     async def prepare(self, core: Core, grant: Grant) -> _Prepared:
         started_at = core.clock.now()
         admission = admitted(self.action, self.request.mode_input)
-        space, most = self.scope.space, self.governance.budget.snapshot_bytes
-        snapshot = await aside(lambda: opened(self.request.snapshot, space, most))
+        space, max_bytes = self.scope.space, self.governance.budget.snapshot_bytes
+        snapshot = await aside(lambda: opened(self.request.snapshot, space, max_bytes))
         if self._mode is TransferMode.FULL_RESTORE and snapshot.mode is TransferMode.BOOTSTRAP:
             raise InvalidSnapshot("mode", "is bootstrap, which holds no turns to restore; import it as bootstrap")
         memories, turns = self._wanted(snapshot)
@@ -133,7 +133,7 @@ class ImportContinuity(Write[_Prepared, MemoryImportReport]):
             status=Status.ACCEPTED,
             validity=ALWAYS,
             recorded_at=snapshot.exported_at,
-            # Where it came from in this very store: whoever masks or forgets that learns of this, too.
+            # If the messages are in this store, link them: masking or forgetting them then covers this episode too.
             evidence=tuple(dict.fromkeys(line.message_id for line in snapshot.summary)),
         )
         return ArchivedMemory(planted(ids.MEMORY, snapshot.exported_at, made_for, "episode"), (revision,))
@@ -145,8 +145,8 @@ class ImportContinuity(Write[_Prepared, MemoryImportReport]):
         thread = Address.of(self.governance, self._where(snapshot)).find(transaction)
         intake = self._intake(prepared, thread)
         taken = Taken(withheld=prepared.withheld)
-        for given in (*prepared.turns, *prepared.memories):
-            taken += intake.take(transaction, replace(given, archived=self._moved(given.archived, thread)))
+        for record in (*prepared.turns, *prepared.memories):
+            taken += intake.take(transaction, replace(record, archived=self._moved(record.archived, thread)))
         event_id = None
         if taken.changed:
             event_id = note_event(
@@ -161,12 +161,12 @@ class ImportContinuity(Write[_Prepared, MemoryImportReport]):
         return self._report(prepared, taken, thread.conversation or "", event_id)
 
     def _intake(self, prepared: _Prepared, thread: Scope) -> Intake:
-        """Ids are kept where they came from: elsewhere the same ones may be in use."""
+        """Keep the ids only in their original conversation: elsewhere they may be in use."""
         origin = prepared.snapshot.origin
         partition = thread.partition
         at_home = Scope(**{name: value for name, value in origin.items() if name != "channel"}).partition == partition
         same = at_home and (prepared.snapshot.chat_id, origin.get("channel")) == (thread.conversation, thread.channel)
-        # A bootstrap takes no turns: what its summary was said in is here already, or nowhere.
+        # A bootstrap imports no turns: the messages of its summary are here already, or nowhere.
         same |= at_home and self._mode is TransferMode.BOOTSTRAP
         return Intake(
             core=prepared.core,
@@ -177,7 +177,7 @@ class ImportContinuity(Write[_Prepared, MemoryImportReport]):
         )
 
     def _moved(self, archived: Archived, thread: Scope) -> Archived:
-        """Into the runtime's own scope, wherever it says that it belongs."""
+        """Move the record into the runtime's own scope, whatever scope it names."""
         if isinstance(archived, ArchivedTurn):
             place = {name: getattr(thread, name) for name in CONVERSATION_PARTS}
             return replace(archived, scope=replace(self._own(archived.scope), **place))
@@ -194,7 +194,7 @@ class ImportContinuity(Write[_Prepared, MemoryImportReport]):
         self, prepared: _Prepared, taken: Taken, conversation: str, event_id: EventId | None
     ) -> MemoryImportReport:
         accepted = prepared.admission.disposition is Disposition.EXECUTE_NOW
-        told = f"{taken.memories} memories, {taken.turns} turns, {taken.known} known"
+        summary = f"{taken.memories} memories, {taken.turns} turns, {taken.known} known"
         return MemoryImportReport(
             accepted=accepted,
             changed=taken.changed,
@@ -206,7 +206,7 @@ class ImportContinuity(Write[_Prepared, MemoryImportReport]):
                 self.action,
                 prepared.started_at,
                 prepared.core.clock.now(),
-                told if accepted else f"{prepared.admission.reason}",
+                summary if accepted else f"{prepared.admission.reason}",
                 changed=taken.changed,
                 trigger=Trigger.SNAPSHOT_TRANSFER,
                 admission=prepared.admission,

@@ -1,4 +1,4 @@
-"""`inspect`: how a memory is. What would be recalled and projected, what there is and waits, what was deferred."""
+"""`inspect`: report the state of a memory: recall and projection for a query, counts, pending work, deferred items."""
 
 from __future__ import annotations
 
@@ -35,13 +35,15 @@ from holdfast.runtime.perform import Core, Read
 from holdfast.runtime.search import Asked, Asking
 
 RECALLED = 8
-# Turns whose states are counted: beyond that, a conversation is looked at page by page.
+# Maximum number of turns whose states are counted; use pages to look further.
 _MOST_TURNS = 4_096
 _OF_OPERATORS = frozenset({EventKind.OPERATOR, EventKind.LIFECYCLE})
 
 
 @dataclass(frozen=True, slots=True)
 class Inspect(Asking, Read[Asked, MemoryInspectionReport]):
+    """Report the state of a memory. `last` is the conversation that the runtime committed last."""
+
     action: ClassVar[Action] = Action.INSPECT
     governance: Governance
     request: MemoryInspectionRequest
@@ -52,15 +54,15 @@ class Inspect(Asking, Read[Asked, MemoryInspectionReport]):
 
     def __post_init__(self) -> None:
         request = checked_kind(self.request, MemoryInspectionRequest)
-        asked_for = MemoryProjectionRequest(
-            # Without a query nothing is projected, and all else is checked the same.
+        projection_request = MemoryProjectionRequest(
+            # Without a query nothing is projected, but the rest is validated the same way.
             user_query="nothing" if request.query is None else request.query,
             system_max_len=request.system_max_len,
             pressure=request.pressure,
             mode_input=request.mode_input,
             scope=request.scope,
         )
-        object.__setattr__(self, "projection", Project(self.governance, asked_for, self.last))
+        object.__setattr__(self, "projection", Project(self.governance, projection_request, self.last))
         object.__setattr__(self, "sight", self.projection.sight)
         object.__setattr__(self, "scope", self.sight.scope)
 
@@ -109,11 +111,11 @@ class Inspect(Asking, Read[Asked, MemoryInspectionReport]):
         )
 
     def _deferred(self, reader: Reader) -> DeferredGovernance:
-        wanted = ListFilter(kind=HitKind.MEMORY, status=Status.QUARANTINED)
-        page = reader.page(wanted, None, self._most + 1)
+        memory_filter = ListFilter(kind=HitKind.MEMORY, status=Status.QUARANTINED)
+        page = reader.page(memory_filter, None, self._most + 1)
         memories = [
-            DeferredMemory(found.id, found.plane, found.trust, found.recorded_at, found.author, found.reason)
-            for found in page
-            if isinstance(found, Memory)
+            DeferredMemory(memory.id, memory.plane, memory.trust, memory.recorded_at, memory.author, memory.reason)
+            for memory in page
+            if isinstance(memory, Memory)
         ]
         return DeferredGovernance(tuple(memories[: self._most]), more=len(memories) > self._most)

@@ -1,8 +1,8 @@
-"""What a maintenance job does: have a model propose, judge what it proposes, and keep what it took.
+"""Run a maintenance job: let a model propose memories, judge the proposals, and record the metered usage.
 
-The job names messages; their texts are read when it runs. Whatever became of them meanwhile holds: what was masked,
-forgotten or corrected is neither shown to the model nor learned from. The outcome is kept under the messages' ids, so
-that the same messages are worked on once, however often somebody asks.
+The job names messages; their texts are read when it runs. Messages that were masked, forgotten or corrected meanwhile
+are neither shown to the model nor learned from. The outcome is stored under the messages' ids, so that the same
+messages are processed once, however often it is requested.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ from holdfast.runtime.governed.deciding import (
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.perform import Core
 
-# A model may misread what was stated.
+# Maximum trust of a model's proposals: it may misread a message.
 _CEILING = Trust.MODEST
-_PROVIDER = "model"  # whom calls are paid to where the curator does not say
+_PROVIDER = "model"  # the billed provider if the curator names none
 NOTHING_TO_LEARN = "nothing_to_learn_from"
 MAINTAINED = "maintained"
 
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What came of some messages: what a model took, and what became of each of its proposals."""
+    """The outcome of learning from some messages: the model's usage, and the verdict on each of its proposals."""
 
     reason: str
     usage: ModelUsage | None
@@ -61,11 +61,11 @@ class Learned:
 
 
 def learned(reader: Reader, scope: Scope, message_ids: Sequence[str]) -> Learned | None:
-    """What came of these messages, if they were worked on."""
-    kept = reader.answer(scope.partition, _key(scope, message_ids))
-    if kept is None:
+    """Load the outcome for these messages; None if they were not processed yet."""
+    stored = reader.answer(scope.partition, _key(scope, message_ids))
+    if stored is None:
         return None
-    body = json.loads(kept.body)
+    body = json.loads(stored.body)
     usage = None if body["usage"] is None else ModelUsage(*body["usage"])
     verdicts = tuple(
         from_outline(_named(body["job"], place), each, replayed=False) for place, each in enumerate(body["verdicts"])
@@ -78,9 +78,9 @@ def _key(scope: Scope, message_ids: Sequence[str]) -> str:
 
 
 async def maintained(core: Core, job: Job) -> Callable[[Transaction], None]:
-    """The effect of a maintenance job. Done twice, it writes nothing twice."""
+    """Return the effect of a maintenance job. It is idempotent."""
     if core.curator is None:
-        raise ModelMisconfigured("there is no model here that could maintain memory; set HOLDFAST_MODEL")
+        raise ModelMisconfigured("no model is configured to maintain memory; set HOLDFAST_MODEL")
     grant = authorize(SYSTEM, Action.WORK, job.scope)
     if await core.store.read(grant, lambda reader: learned(reader, job.scope, job.record_ids)) is not None:
         return lambda transaction: None
@@ -92,7 +92,7 @@ async def maintained(core: Core, job: Job) -> Callable[[Transaction], None]:
         raise curated.failure
     givens = _givens(job, curated, {message.id for message in messages})
     analyses = await indexing.analyzed(core, [given.content for given in givens])
-    # Here nobody waits for an answer, so a remote embedder is waited for.
+    # No caller waits for this job, so it can wait for a remote embedder.
     vectors = await indexing.embedded(core, analyses)
     proposed = [
         Ready(given, indexing.Entry(analysis, made))
@@ -103,7 +103,7 @@ async def maintained(core: Core, job: Job) -> Callable[[Transaction], None]:
 
 @dataclass(slots=True)
 class _Learning:
-    """The effect of a job whose model has answered: what it learned, and what it took. Done again, it says it again."""
+    """The effect of a job whose model has answered: its proposals and usage. If run again, it replaces `costs`."""
 
     core: Core
     job: Job
@@ -114,14 +114,14 @@ class _Learning:
     costs: tuple[CostEvent, ...] = ()
 
     def __call__(self, transaction: Transaction) -> None:
-        # What was asked was paid for, also if somebody else was at the same messages meanwhile.
+        # The model's requests are billed even if another worker processed the same messages meanwhile.
         self.costs = _charged(self.core, transaction, self.job, self.curated, self.prices, self.embedding)
         if learned(transaction, self.job.scope, self.job.record_ids) is None:
             _commit(self.core, transaction, self.job, self.curated, self.proposed)
 
 
 async def _note_failure(core: Core, job: Job, grant: Grant, curated: Curated, prices: tuple[Price, ...]) -> None:
-    """An attempt at which the model was no use, and was paid for all the same."""
+    """Record a failed attempt, with the costs of the model's requests."""
     event = _event(core, job, curated, SemanticGovernance())
 
     def note(transaction: Transaction) -> tuple[CostEvent, ...]:
@@ -141,7 +141,7 @@ def _charged(
     prices: tuple[Price, ...],
     embedding: tuple[Usage, ...] = (),
 ) -> tuple[CostEvent, ...]:
-    """What asking the model and the embedder took, by our prices, put down to the call that the job goes back to."""
+    """Write the cost events of the model and the embedder, charged to the call that caused the job."""
     usage = (*_asking(core, job, curated), *embedding)
     if not usage:
         return ()
@@ -150,27 +150,27 @@ def _charged(
 
 
 def _asking(core: Core, job: Job, curated: Curated | None) -> tuple[Usage, ...]:
-    """What asking the model took; nothing of one that is not paid for by requests."""
+    """The model's metered usage; empty for a model that is not billed by requests."""
     if curated is None or not curated.usage.requests:
         return ()
-    took = curated.usage
-    told = Usage(
+    model_usage = curated.usage
+    usage = Usage(
         getattr(core.curator, "provider", _PROVIDER),
-        model=took.model,
+        model=model_usage.model,
         billing_type=BillingType.METERED_API,
-        input_tokens=took.input_tokens,
-        output_tokens=took.output_tokens,
-        details={"requests": took.requests, "job": job.id},
+        input_tokens=model_usage.input_tokens,
+        output_tokens=model_usage.output_tokens,
+        details={"requests": model_usage.requests, "job": job.id},
     )
-    return checked_usage((told,), _PROVIDER)
+    return checked_usage((usage,), _PROVIDER)
 
 
 def _learnable(reader: Reader, scope: Scope, message_ids: Sequence[str]) -> list[Message]:
-    """The messages that a model may see; none if nothing could be accepted of them."""
+    """The messages a model may see; none if no proposal from them could be accepted."""
     evidence = Evidence(reader, scope)
     shown, grounds = [], []
     for message in map(evidence.message, message_ids):
-        # Whatever a tool's words rest on, strangers may have written them, and for the model.
+        # Tool output is excluded whatever its authority: strangers may have written it to steer the model.
         if message is None or message.plane is not None or message.role is Role.TOOL:
             continue
         cited = evidence.cited(message)
@@ -181,7 +181,7 @@ def _learnable(reader: Reader, scope: Scope, message_ids: Sequence[str]) -> list
 
 
 def _givens(job: Job, curated: Curated | None, shown: set[str]) -> list[Given]:
-    """A model's proposals as candidates. What it says they rest on must be something that it was shown."""
+    """Convert a model's proposals to candidates. Citations of messages it was not shown are dropped."""
     if curated is None:
         return []
     return [
@@ -199,7 +199,7 @@ def _givens(job: Job, curated: Curated | None, shown: set[str]) -> list[Given]:
 
 
 def _named(job_id: str, place: int) -> str:
-    """A proposal's id: the same in every attempt at the job."""
+    """The id of a proposal, the same in every attempt at the job."""
     return f"{job_id.partition('.')[0]}/{place}"
 
 
@@ -222,7 +222,7 @@ def _commit(core: Core, transaction: Transaction, job: Job, curated: Curated | N
 
 
 def _event(core: Core, job: Job, curated: Curated | None, governed: SemanticGovernance) -> Event:
-    """What one attempt took, and what came of it."""
+    """The event of one attempt: the model's usage and the counts of verdicts."""
     usage = None if curated is None else curated.usage
     failure = None if curated is None else curated.failure
     return Event(

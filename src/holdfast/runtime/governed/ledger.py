@@ -1,4 +1,4 @@
-"""`replay`: the ledger of a conversation's turns, for inspection. Not a word of what was said."""
+"""`replay`: list a conversation's turns for inspection, without their texts."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ class _Prepared:
 
 @dataclass(frozen=True, slots=True)
 class ReplayLedger(Read[_Prepared, MemoryReplayReport]):
+    """The last turns of a conversation, as a ledger without texts."""
+
     action: ClassVar[Action] = Action.REPLAY
     governance: Governance
     address: Address

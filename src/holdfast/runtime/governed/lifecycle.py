@@ -1,6 +1,6 @@
-"""`request_transcript_lifecycle`: archive, restore, mask, delete raw or review; one turn, or a whole conversation.
+"""`request_transcript_lifecycle`: archive, restore, mask, delete raw or review one turn or a whole conversation.
 
-All of it happens in one transaction, and from its commit on nothing shows what is masked or deleted.
+It is one transaction; after its commit, masked and deleted content is never shown.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _Prepared:
 
 @dataclass(slots=True)
 class _Touched:
-    """The turns that were found: those that move, or in a review are looked at, and those that cannot."""
+    """The matching turns: those that change or are reviewed, and the number of those that cannot change."""
 
     affected: list[TurnState] = field(default_factory=list)
     refused: int = 0
@@ -54,7 +54,7 @@ class _Touched:
 
 @dataclass(slots=True)
 class _Details:
-    """What the report lists of the affected turns, as far as the budget goes."""
+    """The report's details of the affected turns, limited by the budget."""
 
     message_ids: list[MessageId] = field(default_factory=list)
     host_refs: list[AffectedHostRef] = field(default_factory=list)
@@ -65,6 +65,8 @@ class _Details:
 
 @dataclass(frozen=True, slots=True)
 class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
+    """Move a turn or a conversation through its lifecycle, or review it."""
+
     action: ClassVar[Action] = Action.TRANSCRIPT_LIFECYCLE
     governance: Governance
     address: Address
@@ -94,7 +96,7 @@ class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
         core, now = prepared.core, prepared.started_at
         thread = self.address.find(transaction)
         touched = self._touched(transaction, thread)
-        # Looked up before, since what is deleted cannot be told afterwards; and shown as it is after.
+        # Loaded before the change, because deleted content cannot be read later; shown in the state after it.
         details = self._details(transaction, thread, touched.affected, prepared.grant)
         budget = self.governance.budget.transcript
         sequences = [turn.sequence for turn in touched.affected]
@@ -105,10 +107,10 @@ class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
         if changed:
             messages = transaction.set_state(thread, sequences, self._goal(touched), now)
         if changed and self.transition is Transition.DELETE_RAW:
-            # With the deletion, so that a crash before the bytes are gone does not keep them.
+            # Queued in the same commit as the deletion, so that the bytes are removed even after a crash.
             self.enqueue(transaction, core, NewJob(JobKind.SCRUB, Scope(space=EVERYWHERE)))
         if changed and self._goal(touched) is TranscriptState.ACTIVE:
-            # While it is masked, no embedder sees a text: what was missed meanwhile is made up for.
+            # Masked texts are not embedded, so they may lack vectors now.
             self.enqueue(transaction, core, NewJob(JobKind.REEMBED, Scope(space=EVERYWHERE)))
         event = self._event(core, thread, touched, messages, now)
         transaction.append_event(event)
@@ -145,10 +147,10 @@ class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
     def _touched(self, reader: Reader, thread: Scope) -> _Touched:
         touched = _Touched()
         for turn in self._matching(reader, thread):
-            then = after(turn.state, self.transition)
-            if then is None:
+            next_state = after(turn.state, self.transition)
+            if next_state is None:
                 touched.refused += 1
-            elif then is not turn.state or self.transition is Transition.REVIEW:
+            elif next_state is not turn.state or self.transition is Transition.REVIEW:
                 touched.affected.append(turn)
         return touched
 
@@ -164,7 +166,7 @@ class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
             last = page[-1].sequence
 
     def _goal(self, touched: _Touched) -> TranscriptState:
-        """Where all that moves goes: a transition leads to one state wherever it changes something."""
+        """The new state of all affected turns: a transition leads to exactly one."""
         goals = {after(turn.state, self.transition) for turn in touched.affected}
         (goal,) = goals
         assert goal is not None
@@ -185,7 +187,7 @@ class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
         try:
             turn = reader.turn(thread, state.id)
         except StoreCorrupt:
-            return  # What cannot be read is masked or deleted all the same; `repair_transcript` names it.
+            return  # An unreadable turn is masked or deleted all the same; `repair_transcript` reports it.
         if turn is None:
             return
         shown = redacted(replace(turn, state=after(turn.state, self.transition) or turn.state), view, budget)
@@ -198,7 +200,7 @@ class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
         details.cut |= cut or shown.profile_budget_applied
 
     def _event(self, core: Core, thread: Scope, touched: _Touched, messages: int, now: datetime) -> Event:
-        one = touched.affected[0].sequence if self.turn_id is not None and touched.affected else None
+        sequence = touched.affected[0].sequence if self.turn_id is not None and touched.affected else None
         return Event(
             id=EventId(core.ids.new(ids.EVENT)),
             kind=EventKind.OPERATOR,
@@ -208,7 +210,7 @@ class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
                 "operation": self.action.value,
                 "transition": self.transition.value,
                 "reason": self.reason,
-                "sequence": one,
+                "sequence": sequence,
                 "turns": len(touched.affected),
                 "refused_turns": touched.refused,
                 "messages": messages,
@@ -228,7 +230,7 @@ class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
         return result.affected_messages if result.changed else 0
 
 
-def _checked_reason(given: object) -> str:
-    if isinstance(given, str) and not given.strip():
-        raise InvalidText("reason", "is empty; say why, it is kept with the event")
-    return checked_text(given, "reason", max_chars=MAX_REASON_CHARS)
+def _checked_reason(reason: object) -> str:
+    if isinstance(reason, str) and not reason.strip():
+        raise InvalidText("reason", "is empty; give the reason, it is stored with the event")
+    return checked_text(reason, "reason", max_chars=MAX_REASON_CHARS)

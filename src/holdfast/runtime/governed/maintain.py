@@ -1,4 +1,4 @@
-"""`maintain`: have a model learn from a committed turn, by a job; and what came of it."""
+"""`maintain`: queue a job that lets a model learn from a committed turn, and report its outcome."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ NOT_IN_TRANSCRIPT = "content_not_in_transcript"
 UNDER_WAY = "under_way"
 MODEL_FAILED = "model_failed"
 OUTCOMES = ("neutral", "succeeded", "mismatch")
-_LAST_TURNS = 4  # how far back what a host quotes may lie
+_LAST_TURNS = 4  # how many turns to search for the content a host quotes
 _MAX_NAMES = 256
-# How long a caller waits for a job that another process is at.
+# Maximum wait for a job that another process is running.
 _WAIT_SECONDS = 60.0
 _LOOK_SECONDS = 0.05
 _JOBS_LOOKED_AT = 1_000
@@ -57,7 +57,7 @@ class _Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Maintain(Write[_Prepared, MemoryMaintainReport]):
-    """`configured` is whether the host lets it; whether there is a model to do it with is seen when it is called."""
+    """Learn from a committed turn. `configured` is the host's switch; the model itself is checked on each call."""
 
     action: ClassVar[Action] = Action.MAINTAIN
     scope: Scope
@@ -88,13 +88,13 @@ class Maintain(Write[_Prepared, MemoryMaintainReport]):
         chosen = _chosen(transaction, thread, self.request)
         if isinstance(chosen, str):
             return self._report(prepared, chosen, Admission(Disposition.SKIP, chosen))
-        known = learned(transaction, thread, chosen)
-        if known is not None:
+        outcome = learned(transaction, thread, chosen)
+        if outcome is not None:
             skipped = Admission(Disposition.SKIP, ALREADY_MAINTAINED)
-            then = replace(
-                known, verdicts=tuple(replace(each, changed=False, replayed=True) for each in known.verdicts)
+            replay = replace(
+                outcome, verdicts=tuple(replace(each, changed=False, replayed=True) for each in outcome.verdicts)
             )
-            return _with(self._report(prepared, ALREADY_MAINTAINED, skipped), then)
+            return _with(self._report(prepared, ALREADY_MAINTAINED, skipped), replay)
         job_id = self.enqueue(transaction, prepared.core, NewJob(JobKind.MAINTAIN, thread, chosen))
         return replace(self._report(prepared, UNDER_WAY, prepared.admission), job_id=job_id)
 
@@ -111,19 +111,19 @@ class Maintain(Write[_Prepared, MemoryMaintainReport]):
         )
 
     async def finish(self, core: Core, result: MemoryMaintainReport, operation_id: OperationId) -> MemoryMaintainReport:
-        """Wait for the job; it goes on without us if that takes too long, or is cut short."""
+        """Wait for the job. On a timeout or cancellation it continues in the background."""
         if result.job_id is None:
             return result
         await core.drain()
         grant = authorize(SYSTEM, Action.WORK, self.scope)
         base = result.job_id
-        until = time.monotonic() + _WAIT_SECONDS
+        deadline = time.monotonic() + _WAIT_SECONDS
         while True:
-            job, known = await core.store.read(grant, lambda reader: _looked_at(reader, base))
-            if known is not None or job is None or job.status is not JobStatus.RUNNING or time.monotonic() > until:
+            job, outcome = await core.store.read(grant, lambda reader: _looked_at(reader, base))
+            if outcome is not None or job is None or job.status is not JobStatus.RUNNING or time.monotonic() > deadline:
                 break
-            await asyncio.sleep(_LOOK_SECONDS)  # another process is at it
-        return _ended(core, result, job, known)
+            await asyncio.sleep(_LOOK_SECONDS)  # another process is running it
+        return _ended(core, result, job, outcome)
 
     def touched(self, result: MemoryMaintainReport) -> int:
         return 0 if result.job_id is None else 1
@@ -149,25 +149,25 @@ def _check(given: object) -> None:
 
 
 def _chosen(reader: Reader, thread: Scope, request: MemoryMaintainRequest) -> tuple[MessageId, ...] | str:
-    """The messages of the turn that is meant, or why there are none."""
+    """Return the messages of the requested turn, or the reason why there are none."""
     quoted = {(Role.USER, request.user_content), (Role.ASSISTANT, request.reply_content)}
-    wanted = {(role, text) for role, text in quoted if text is not None}
-    turns = reader.last_turns(thread, _LAST_TURNS if wanted else 1)
+    quotes = {(role, text) for role, text in quoted if text is not None}
+    turns = reader.last_turns(thread, _LAST_TURNS if quotes else 1)
     for turn in reversed(turns):
-        said = {(message.role, message.text) for message in turn.messages}
-        if wanted <= said and turn.state is TranscriptState.ACTIVE:
-            # What the assistant made of what came from outside is no better founded than that.
-            own = request.external_content_used
-            found = tuple(message.id for message in turn.messages if not own or message.role is Role.USER)
+        spoken = {(message.role, message.text) for message in turn.messages}
+        if quotes <= spoken and turn.state is TranscriptState.ACTIVE:
+            # With external content, learn only from the user: the assistant's answer is no more reliable than it.
+            user_only = request.external_content_used
+            found = tuple(message.id for message in turn.messages if not user_only or message.role is Role.USER)
             return found[-MAX_TURN_MESSAGES:] or NOTHING_TO_LEARN
-    return NOT_IN_TRANSCRIPT if wanted else NOTHING_TO_LEARN
+    return NOT_IN_TRANSCRIPT if quotes else NOTHING_TO_LEARN
 
 
-# --- what came of it --------------------------------------------------------------------------------------------------
+# --- outcome ----------------------------------------------------------------------------------------------------------
 
 
 def _looked_at(reader: Reader, base: JobId) -> tuple[Job | None, Learned | None]:
-    """The newest attempt at the job, and what came of it."""
+    """Return the newest attempt at the job, and its outcome."""
     attempts = [job for job in reader.jobs(None, _JOBS_LOOKED_AT) if job.id.partition(".")[0] == base]
     if not attempts:
         return None, None
@@ -175,30 +175,30 @@ def _looked_at(reader: Reader, base: JobId) -> tuple[Job | None, Learned | None]
     return newest, learned(reader, newest.scope, newest.record_ids)
 
 
-def _with(report: MemoryMaintainReport, known: Learned) -> MemoryMaintainReport:
+def _with(report: MemoryMaintainReport, outcome: Learned) -> MemoryMaintainReport:
     return replace(
         report,
-        semantic_governance=SemanticGovernance(known.verdicts),
-        usage=known.usage,
-        dropped=known.dropped,
+        semantic_governance=SemanticGovernance(outcome.verdicts),
+        usage=outcome.usage,
+        dropped=outcome.dropped,
     )
 
 
-def _ended(core: Core, report: MemoryMaintainReport, job: Job | None, known: Learned | None) -> MemoryMaintainReport:
-    course_of = replace(report.lifecycle_report, finished_at=core.clock.now())
-    if known is not None:
-        changed = any(verdict.changed for verdict in known.verdicts)
-        governed = SemanticGovernance(known.verdicts)
+def _ended(core: Core, report: MemoryMaintainReport, job: Job | None, outcome: Learned | None) -> MemoryMaintainReport:
+    lifecycle = replace(report.lifecycle_report, finished_at=core.clock.now())
+    if outcome is not None:
+        changed = any(verdict.changed for verdict in outcome.verdicts)
+        governed = SemanticGovernance(outcome.verdicts)
         summary = f"{governed.accepted} accepted, {governed.deferred} deferred, {governed.rejected} rejected"
-        course_of = replace(course_of, changed=changed, result_summary=summary)
-        return replace(_with(report, known), changed=changed, reason=known.reason, lifecycle_report=course_of)
+        lifecycle = replace(lifecycle, changed=changed, result_summary=summary)
+        return replace(_with(report, outcome), changed=changed, reason=outcome.reason, lifecycle_report=lifecycle)
     if job is None or job.status is JobStatus.SUCCEEDED:
-        return replace(report, reason=NOTHING_TO_LEARN, lifecycle_report=course_of)  # forgotten meanwhile
+        return replace(report, reason=NOTHING_TO_LEARN, lifecycle_report=lifecycle)  # forgotten meanwhile
     if job.status is JobStatus.RUNNING or (job.status is JobStatus.QUEUED and job.attempt == 1):
-        return replace(report, reason=UNDER_WAY, lifecycle_report=course_of)
+        return replace(report, reason=UNDER_WAY, lifecycle_report=lifecycle)
     failed = replace(
-        course_of,
-        admission=replace(course_of.admission, disposition=Disposition.FAILED, reason=MODEL_FAILED),
+        lifecycle,
+        admission=replace(lifecycle.admission, disposition=Disposition.FAILED, reason=MODEL_FAILED),
         success=False,
         result_summary=MODEL_FAILED,
         error_stage="model",

@@ -1,4 +1,4 @@
-"""Repairing a store: first a report of what is wrong and what could be done, then, if asked, what loses nothing."""
+"""Repair a store: first report the problems and possible repairs, then, on request, make the lossless ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PAGE = 256
 
 @dataclass(frozen=True, slots=True)
 class _Examined:
-    """What is wrong, before anything is done."""
+    """The problems found, before any repair."""
 
     findings: tuple[Finding, ...]
     checked_turns: int
@@ -38,7 +38,7 @@ class _Examined:
 
     @property
     def keep(self) -> int:
-        """How many events a space may have."""
+        """The maximum number of events of a space."""
         profile = None if self.manifest is None else PROFILES.get(self.manifest.profile)
         return EVENTS_KEPT if profile is None else profile.budget.events
 
@@ -73,7 +73,7 @@ class _Prepared:
 
 @dataclass(frozen=True, slots=True)
 class LookOverStore(Read[tuple[Core, datetime], StoreRepair]):
-    """What is wrong with the whole store, and what a repair would do. Changes nothing."""
+    """Report the problems of the whole store, and what a repair would do. Changes nothing."""
 
     action: ClassVar[Action] = Action.VERIFY
     scope: Scope
@@ -89,7 +89,7 @@ class LookOverStore(Read[tuple[Core, datetime], StoreRepair]):
 
 @dataclass(frozen=True, slots=True)
 class RepairStore(Write[_Prepared, StoreRepair]):
-    """Do what loses nothing that anybody said or learned, and say what is left."""
+    """Make the repairs that lose no message and no memory, and report the remaining problems."""
 
     action: ClassVar[Action] = Action.REBUILD
     scope: Scope
@@ -140,6 +140,6 @@ def _is_mended(finding: Finding) -> bool:
 
 
 def _is_link(issue: RepairIssue) -> bool:
-    """Whether it is a link to nothing, which a repair drops."""
+    """True if it is a dangling link, which a repair drops."""
     lost = issue.kind is RepairIssueKind.MISSING_SOURCE_MESSAGE and issue.turn_id is None
     return lost or issue.kind is RepairIssueKind.ORPHAN_DERIVED_REF

@@ -1,4 +1,4 @@
-"""The store's papers: the manifest, which every runtime presents when it opens, and the event log."""
+"""The store's manifest, which every runtime checks when it opens, and its event log."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from holdfast.domain.scope import Scope
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime.perform import Core
 
-# The log is cut now and then, not with every event: it may be longer than its budget by about so many.
+# The log is pruned occasionally, not with every event: it may exceed its budget by about this many.
 _SLACK = 256
 
 
 async def present_manifest(core: Core, profile: Profile, backend: Backend | str, version: int, space: str) -> Manifest:
-    """Make the store's manifest, or compare it with what the runtime is opened as; `ManifestMismatch` if they differ.
+    """Create the store's manifest, or compare it with the runtime's options; raise `ManifestMismatch` if they differ.
 
-    The moment is kept, and what the profile has no room for of the space's events goes.
+    Stores the time, and prunes the space's events to the profile's budget.
     """
-    wanted = manifest_for(profile, backend, version, core.clock.now())
+    expected = manifest_for(profile, backend, version, core.clock.now())
 
     def keep(transaction: Transaction) -> Manifest:
-        kept = presented(manifest_of(transaction), wanted)
-        transaction.put_fact(MANIFEST, kept.to_json())
+        manifest = presented(manifest_of(transaction), expected)
+        transaction.put_fact(MANIFEST, manifest.to_json())
         transaction.prune_events(space, profile.budget.events)
-        return kept
+        return manifest
 
     return await core.store.write(storewide(), keep)
 
@@ -52,7 +52,7 @@ def note_event(
     content_hash: str | None = None,
     details: Mapping[str, str | int | None] | None = None,
 ) -> EventId:
-    """Leave an event in the transaction of what caused it. Of a space, about `keep` stay."""
+    """Append an event in the transaction that caused it. About `keep` events of a space are retained."""
     event_id = EventId(core.ids.new(ids.EVENT))
     transaction.append_event(
         Event(event_id, kind, scope, core.clock.now(), plane, record_key, content_hash, details or {})

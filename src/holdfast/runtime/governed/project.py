@@ -1,7 +1,7 @@
-"""`project`: a bounded block of memory for a model, and the account of how it came about.
+"""`project`: a bounded block of memory for a model, with an audit of its contents.
 
-One ranking over what a model in this conversation may be shown, the conversation's last messages as a model may see
-them, and `domain/projecting.py` to put them together.
+Ranks once over the records that a model in this conversation may see, adds the conversation's last messages in the
+model's view, and combines them with `domain/projecting.py`.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ from holdfast.runtime.search import Asked, Asking, hits
 
 MAX_LEN = 10_000_000
 MAX_RECENT = 1_000
-# What a line of the block has at least, and what is usual.
+# The minimum and the usual number of characters of a line in the block.
 _SHORT_RECORD_CHARS, _RECORD_CHARS = 40, 100
 _LEAST_RECORDS, _MOST_RECORDS = 8, 200
 
 
 @dataclass(frozen=True, slots=True)
 class Lately:
-    """The last messages of the conversation, as far as a model may see them; and what was there."""
+    """The last messages of the conversation that a model may see, and the audit of the withheld ones."""
 
     messages: tuple[RecentMessage, ...] = ()
     audit: ReplayAudit = field(default_factory=ReplayAudit)
 
 
 class Found(NamedTuple):
-    """The best, and of how many."""
+    """The best hits, and the number of candidates."""
 
     hits: tuple[Hit, ...]
     candidates: int
@@ -68,7 +68,7 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Project(Asking, Read[Asked, MemoryProjectionReport]):
-    """`last` is the conversation that the runtime committed last."""
+    """Build the block. `last` is the conversation that the runtime committed last."""
 
     action: ClassVar[Action] = Action.PROJECT
     governance: Governance
@@ -105,7 +105,7 @@ class Project(Asking, Read[Asked, MemoryProjectionReport]):
         audit = self._audit(block, found, lately, gate, thread, prepared)
         private = sum(line.hit is not None and line.hit.plane in GUARDED_PLANES for line in block.lines)
         cut = len(audit.cut_ids)
-        known = {hit.id for hit in found.hits} | {message.id for message in lately.messages}
+        source_ids = {hit.id for hit in found.hits} | {message.id for message in lately.messages}
         summary = f"{len(block.lines)} lines, {len(block.text)} of {audit.render_budget_chars} characters"
         return MemoryProjectionReport(
             system_memory_block=block.text,
@@ -115,7 +115,7 @@ class Project(Asking, Read[Asked, MemoryProjectionReport]):
                 lines=len(block.lines),
                 whole=len(block.lines) - cut,
                 cut=cut,
-                faithful=all(line.id in known for line in block.lines),
+                faithful=all(line.id in source_ids for line in block.lines),
             ),
             private_disclosure_integrity=PrivateDisclosureIntegrity(private, kept=gate.open or private == 0),
             lifecycle_report=course(self.action, prepared.now, prepared.core.clock.now(), summary, admission=admission),
@@ -130,20 +130,20 @@ class Project(Asking, Read[Asked, MemoryProjectionReport]):
         return admission, private_gate(self.request.include_private, capability, admission, self.mode)
 
     def _budgets(self) -> tuple[int, int]:
-        """Of the texts, and of the block: the least that anybody allows, and of that what the pressure leaves."""
+        """The budgets of the source texts and of the block: the smallest limit, scaled down by the pressure."""
         request, profile = self.request, self.governance.profile
         render = render_budget(profile, request.system_max_len, request.provider_max_chars)
         return scaled(profile.budget.source_chars, self.pressure), scaled(render, self.pressure)
 
     def _ranked(self, reader: Reader, prepared: Asked, thread: Scope | None, gate: PrivateGate) -> Ranked:
         _, render = self._budgets()
-        many = max(_LEAST_RECORDS, min(_MOST_RECORDS, render // _SHORT_RECORD_CHARS))
-        # A model is told what is true now.
-        wanted = self.sight.wanted(thread, many, prepared.now, private=gate.open)
-        return prepared.core.searcher.rank(reader, self.scope, self.request.user_query, prepared.vector, wanted)
+        top_k = max(_LEAST_RECORDS, min(_MOST_RECORDS, render // _SHORT_RECORD_CHARS))
+        # Only facts that are valid now.
+        options = self.sight.wanted(thread, top_k, prepared.now, private=gate.open)
+        return prepared.core.searcher.rank(reader, self.scope, self.request.user_query, prepared.vector, options)
 
     def _block(self, reader: Reader, ranked: Ranked, lately: Lately) -> tuple[Block, Found]:
-        """Texts are fetched until the block is full: first as many as mostly do, then the others."""
+        """Fetch texts until the block is full: first as many as usually suffice, then the rest."""
         source, render = self._budgets()
         enough = max(_LEAST_RECORDS, render // _RECORD_CHARS)
         found = hits(reader, ranked.best[:enough])
@@ -161,7 +161,7 @@ class Project(Asking, Read[Asked, MemoryProjectionReport]):
         limit = self._most_recent
         if thread is None or not limit:
             return Lately()
-        # Every turn has a message, so the last messages are in as many turns.
+        # Every turn has at least one message, so `limit` turns hold the last `limit` messages.
         shown = redacted_slice(reader.last_turns(thread, limit), View.MODEL_CONTEXT, self.governance.budget.transcript)
         messages = [
             RecentMessage(message.id, message.role, message.text, message.authority)

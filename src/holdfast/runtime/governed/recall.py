@@ -1,4 +1,4 @@
-"""`recall` of the runtime: memories for a query, and what was said in the conversation at hand."""
+"""`recall` of the runtime: memories for a query, and matching messages of the current conversation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CANDIDATES_PER_PLACE = 4
 
 @dataclass(frozen=True, slots=True)
 class RecallForHost(Asking, Read[Asked, MemoryRecallReport]):
-    """`last` is the conversation that the runtime committed last."""
+    """Recall for a query. `last` is the conversation that the runtime committed last."""
 
     action: ClassVar[Action] = Action.RECALL
     governance: Governance
@@ -67,12 +67,12 @@ class RecallForHost(Asking, Read[Asked, MemoryRecallReport]):
 def recall(
     reader: Reader, prepared: Asked, sight: Sight, query: str, limit: int
 ) -> tuple[tuple[RecalledRecord, ...], WorkingRecall]:
-    """How things are done, and the rest; ranked in one pass, so that both are the best of the same candidates."""
+    """Return procedural memories, and the rest. One ranking, so both are the best of the same candidates."""
     thread = sight.thread(reader)
-    many = limit * _CANDIDATES_PER_PLACE + MAX_PROCEDURAL_HITS
-    # A model is told what is true now.
-    wanted = sight.wanted(thread, many, prepared.now)
-    ranked = prepared.core.searcher.rank(reader, sight.scope, query, prepared.vector, wanted)
+    top_k = limit * _CANDIDATES_PER_PLACE + MAX_PROCEDURAL_HITS
+    # Only facts that are valid now.
+    options = sight.wanted(thread, top_k, prepared.now)
+    ranked = prepared.core.searcher.rank(reader, sight.scope, query, prepared.vector, options)
     found = hits(reader, ranked.best)
     procedural = [hit for hit in found if hit.kind is HitKind.MEMORY and hit.plane is Plane.PROCEDURAL]
     rest = [hit for hit in found if hit.plane is not Plane.PROCEDURAL]

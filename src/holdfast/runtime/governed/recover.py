@@ -1,4 +1,4 @@
-"""`recover` and `close`: finishing what was left behind, and leaving in order."""
+"""`recover` and `close`: finish pending jobs, and record an orderly shutdown."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NOTHING_TO_RECOVER = "nothing_to_recover"
 def _noted(
     core: Core, transaction: Transaction, governance: Governance, scope: Scope, details: Mapping[str, str | int | None]
 ) -> EventId:
-    """An event of the runtime's own life; the log is kept within the profile's budget on the way."""
+    """Append a lifecycle event of the runtime, and prune the log to the profile's budget."""
     event_id = EventId(core.ids.new(ids.EVENT))
     transaction.append_event(Event(event_id, EventKind.LIFECYCLE, scope, core.clock.now(), details=details))
     transaction.prune_events(scope.space, governance.budget.events)
@@ -53,7 +53,7 @@ class _Recovered:
 
 @dataclass(frozen=True, slots=True)
 class Recover(Write[_Recovered, MemoryRecoverReport]):
-    """Do what is due, also what workers that were lost left behind. What somebody else is at is left to them."""
+    """Run the due jobs, including those of lost workers. Jobs that another worker is running are left to it."""
 
     action: ClassVar[Action] = Action.RECOVER
     scope: Scope
@@ -76,15 +76,15 @@ class Recover(Write[_Recovered, MemoryRecoverReport]):
         core = prepared.core
         waiting = _pending(transaction)
         ended = {job.id: job for job in transaction.jobs(JobStatus.SUCCEEDED, _JOBS)}
-        given_up = {job.id: job for job in transaction.jobs(JobStatus.FAILED, _JOBS)}
-        tried_again = {job.id.partition(".")[0] for job in waiting.values()}
+        exhausted = {job.id: job for job in transaction.jobs(JobStatus.FAILED, _JOBS)}
+        retried = {job.id.partition(".")[0] for job in waiting.values()}
         finished = Counter(job.kind.value for job_id, job in prepared.pending.items() if job_id in ended)
         failed = Counter(
             job.kind.value
             for job_id, job in prepared.pending.items()
-            if job_id in given_up and job_id.partition(".")[0] not in tried_again
+            if job_id in exhausted and job_id.partition(".")[0] not in retried
         )
-        still = Counter(job.kind.value for job in waiting.values())
+        waiting_kinds = Counter(job.kind.value for job in waiting.values())
         event_id = _noted(
             core,
             transaction,
@@ -95,11 +95,11 @@ class Recover(Write[_Recovered, MemoryRecoverReport]):
                 "trigger": self.trigger,
                 "finished": finished.total(),
                 "failed": failed.total(),
-                "waiting": still.total(),
+                "waiting": waiting_kinds.total(),
             },
         )
         changed = finished.total() > 0
-        summary = f"{finished.total()} finished, {failed.total()} failed, {still.total()} waiting"
+        summary = f"{finished.total()} finished, {failed.total()} failed, {waiting_kinds.total()} waiting"
         return MemoryRecoverReport(
             changed=changed,
             reason=RECOVERED if changed else NOTHING_TO_RECOVER,
@@ -114,8 +114,8 @@ class Recover(Write[_Recovered, MemoryRecoverReport]):
             ),
             finished=dict(finished),
             failed=dict(failed),
-            waiting=dict(still),
-            waiting_for_model=still[JobKind.MAINTAIN] if core.curator is None else 0,
+            waiting=dict(waiting_kinds),
+            waiting_for_model=waiting_kinds[JobKind.MAINTAIN] if core.curator is None else 0,
         )
 
     def touched(self, result: MemoryRecoverReport) -> int:
@@ -129,7 +129,7 @@ def _pending(reader: Reader) -> dict[JobId, Job]:
 
 @dataclass(frozen=True, slots=True)
 class Close(Write[tuple[Core, datetime], MemoryCloseReport]):
-    """Note that the runtime ends. Whoever calls this closes the store afterwards."""
+    """Record that the runtime ends. The caller closes the store afterwards."""
 
     action: ClassVar[Action] = Action.CLOSE
     scope: Scope

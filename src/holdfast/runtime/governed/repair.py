@@ -1,4 +1,4 @@
-"""`repair_transcript`: what is broken between a conversation and what rests on it. It looks, and changes nothing."""
+"""`repair_transcript`: report broken links between a conversation and its derived memories. Changes nothing."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ class _Prepared:
 
 @dataclass(frozen=True, slots=True)
 class RepairTranscript(Read[_Prepared, MemoryTranscriptRepairReport]):
+    """Check a conversation and the references to it."""
+
     action: ClassVar[Action] = Action.REPAIR_TRANSCRIPT
     governance: Governance
     address: Address

@@ -1,4 +1,4 @@
-"""`replay_transcript` and `export_transcript`: a page of a conversation, as a view shows it and never otherwise."""
+"""`replay_transcript` and `export_transcript`: return a page of a conversation, always redacted by a view."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which page, of which conversation, in which view."""
+    """The requested page of a conversation, and its view."""
 
     governance: Governance
     address: Address
@@ -69,7 +69,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """What was found. `clipped`: the profile lets less through than was asked for."""
+    """A redacted page. `clipped`: the profile's page size is below the requested limit."""
 
     thread: Scope
     slice: RedactedSlice
@@ -94,7 +94,7 @@ def _page(reader: Reader, wanted: Wanted) -> _Page:
 
 
 def place_of(reader: Reader, thread: Scope, cursor: str) -> int:
-    """The sequence that a page begins after. A cursor names a turn of this very conversation, or is refused."""
+    """Decode a cursor to the sequence a page starts after. It must name a turn of this conversation."""
     number, _, turn_id = cursor.partition(":")
     if turn_id and number.isascii() and number.isdigit() and 0 < (sequence := int(number[:20])) <= MAX_SEQUENCE:
         found = reader.turn_states(thread, sequence - 1, 1)
@@ -112,6 +112,8 @@ def _summary(page: _Page, view: View) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReplayTranscript(Read[Prepared, MemoryTranscriptReplayReport]):
+    """A page of a conversation in one view."""
+
     action: ClassVar[Action] = Action.REPLAY_TRANSCRIPT
     scope: Scope
     wanted: Wanted
@@ -143,6 +145,8 @@ class ReplayTranscript(Read[Prepared, MemoryTranscriptReplayReport]):
 
 @dataclass(frozen=True, slots=True)
 class ExportTranscript(Read[Prepared, MemoryTranscriptExportReport]):
+    """A page of a conversation for export, with citations."""
+
     action: ClassVar[Action] = Action.EXPORT_TRANSCRIPT
     scope: Scope
     wanted: Wanted

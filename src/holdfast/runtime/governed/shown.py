@@ -1,4 +1,4 @@
-"""What recall, projection and inspection share: how requests are checked, and what a model may be shown."""
+"""Shared by recall, projection and inspection: request validation, and the filter for what a model may see."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ MAX_REGISTRIES = 64
 _NAME_CHARS = 256
 
 
-def checked_circumstances(given: object, pressure: object) -> tuple[ModeInput, Pressure]:
-    """What the host says of itself, and the worse of the two pressures it names."""
-    mode = checked_mode(given)
+def checked_circumstances(mode_input: object, pressure: object) -> tuple[ModeInput, Pressure]:
+    """Validate the host's mode, and return it with the higher of its two pressures."""
+    mode = checked_mode(mode_input)
     return mode, max(pressure_of(pressure), pressure_of(mode.pressure), key=list(Pressure).index)
 
 
-def check_registries(given: object) -> None:
-    """Nothing is asked of registries yet; what is none is refused all the same."""
-    if not isinstance(given, tuple) or len(given) > MAX_REGISTRIES:
+def check_registries(refs: object) -> None:
+    """Validate tool registries. They are not used yet, but invalid ones are refused."""
+    if not isinstance(refs, tuple) or len(refs) > MAX_REGISTRIES:
         raise InvalidInput("tool_registry_refs", f"must be a tuple of at most {MAX_REGISTRIES} ToolRegistryRef")
-    for ref in given:
+    for ref in refs:
         checked_kind(ref, ToolRegistryRef, "tool_registry_refs")
         for name in ToolRegistryRef.__slots__:
             checked_text(getattr(ref, name), f"tool_registry_refs.{name}", max_chars=_NAME_CHARS)
@@ -45,14 +45,14 @@ def check_registries(given: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """Whose memory is looked at, and from within which conversation, if any."""
+    """The memory to read, and the conversation it is read from, if any."""
 
     governance: Governance
     address: Address | None
 
     @classmethod
     def of(cls, governance: Governance, given: MemoryScope | None, last: MemoryScope | None) -> Sight:
-        """From the conversation that was given, else the one committed last."""
+        """Use the given conversation, else the one committed last."""
         where = last if given is None else given
         return cls(governance, None if where is None else Address.of(governance, where))
 
@@ -62,24 +62,24 @@ class Sight:
 
     @property
     def scope(self) -> Scope:
-        """All of this memory: what is learned belongs to no conversation."""
+        """The whole memory: learned memories belong to no conversation."""
         return self.governance.identity.scope
 
     def thread(self, reader: Reader) -> Scope | None:
         return None if self.address is None else self.address.find(reader)
 
     async def asked(self, core: Core, grant: Grant, query: str) -> Asked:
-        """The query, ready to be ranked."""
+        """Prepare the query for ranking."""
         thread = None if self.address is None else self.address.stated
         if self.address is not None and self.address.where.conversation_id is None:
-            # Only the store knows which conversation a chat id stands for.
+            # Only the store can resolve a chat id to its conversation.
             thread = await core.store.read(grant, self.address.find)
         return await asked(core, grant, query, self.wanted(thread))
 
     def wanted(
         self, thread: Scope | None, top_k: int = 1, valid_at: datetime | None = None, *, private: bool = False
     ) -> Wanted:
-        """Only what a model in that conversation may be shown; guarded planes only if their gate is open."""
+        """Search options limited to what a model in that conversation may see; guarded planes only with `private`."""
         return Wanted(
             top_k=top_k,
             planes=OPEN_PLANES | GUARDED_PLANES if private else None,
@@ -89,7 +89,7 @@ class Sight:
 
 
 def recalled(hit: Hit, text: str | None = None, *, cut: bool = False) -> RecalledRecord:
-    """A hit as a report shows it. A message is its own evidence, which need not be said."""
+    """Convert a hit for a report. A message is not listed as its own evidence."""
     return RecalledRecord(
         id=hit.id,
         kind=hit.kind,

@@ -1,4 +1,4 @@
-"""`export_space` and `import_space`: everything that one space holds, as a file that proves itself."""
+"""`export_space` and `import_space`: all records of one space as a file with checksums."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ from holdfast.runtime.perform import Core, Read, Write
 
 Tell = Callable[[int, int], None]
 _PAGE = 256
-# What one commit of an import takes in.
+# Maximum size of one commit of an import.
 _CHUNK_RECORDS = 256
 _CHUNK_CHARS = 1_000_000
 
 
 def nobody(done: int, total: int) -> None:
-    """Told of progress that nobody watches."""
+    """Ignore progress reports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +58,10 @@ class _Prepared:
 
 @dataclass(frozen=True, slots=True)
 class ExportSpace(Read[_Prepared, MemorySpaceExportReport]):
-    """Line by line into `sink`, of one moment: a single read transaction, however long it takes.
+    """Write a space to `sink`, line by line, from one snapshot: a single read transaction, however long it takes.
 
-    What is private comes only if it is asked for, by an operator who may see it raw: private authorities and planes,
-    what waits for a decision, what memories rest on, and aliases.
+    Private content is included only on request, for an operator that may read the raw view: private authorities and
+    planes, deferred memories, evidence, and aliases.
     """
 
     action: ClassVar[Action] = Action.EXPORT_SPACE
@@ -87,16 +87,16 @@ class ExportSpace(Read[_Prepared, MemorySpaceExportReport]):
     def apply(self, reader: Reader, prepared: _Prepared) -> MemorySpaceExportReport:
         if prepared.admission.disposition is not Disposition.EXECUTE_NOW:
             return self._report(prepared, SpaceCounts(), None, 0)
-        written = _Export(self, reader, prepared).run()
+        export = _Export(self, reader, prepared).run()
         counts = SpaceCounts(
-            turns=written.writer.counts["turn"],
-            messages=written.messages,
-            resources=written.writer.counts["resource"],
-            memories=written.writer.counts["memory"],
-            aliases=written.writer.counts["alias"],
-            redacted=written.withheld,
+            turns=export.writer.counts["turn"],
+            messages=export.messages,
+            resources=export.writer.counts["resource"],
+            memories=export.writer.counts["memory"],
+            aliases=export.writer.counts["alias"],
+            redacted=export.withheld,
         )
-        return self._report(prepared, counts, written.writer.content_fingerprint, written.writer.size_bytes)
+        return self._report(prepared, counts, export.writer.content_fingerprint, export.writer.size_bytes)
 
     def _report(
         self, prepared: _Prepared, counts: SpaceCounts, fingerprint: str | None, size: int
@@ -121,7 +121,7 @@ class ExportSpace(Read[_Prepared, MemorySpaceExportReport]):
 
 
 class _Export:
-    """One run through a space."""
+    """One export of a space in progress."""
 
     def __init__(self, verb: ExportSpace, reader: Reader, prepared: _Prepared) -> None:
         self.writer = Writer()
@@ -159,7 +159,7 @@ class _Export:
                 self._moved_on(sum(len(turn.messages) for turn in turns))
 
     def _threads(self) -> list[Scope]:
-        """In one order whatever the store: of each conversation its name is held, never its content."""
+        """All conversations, in the same order in every store. Holds their names in memory, not their content."""
         found: list[Scope] = []
         while page := self._reader.threads(found[-1] if found else None, _PAGE):
             found += [summary.thread for summary in page]
@@ -191,7 +191,7 @@ class _Export:
 
 
 def _is_public(revisions: Sequence[Memory]) -> bool:
-    """One revision that was private keeps the others back: they may say the same."""
+    """True if no revision is private: one private revision withholds all, because the others may say the same."""
     return all(each.plane not in GUARDED_PLANES and each.status is Status.ACCEPTED for each in revisions)
 
 
@@ -206,9 +206,9 @@ class _TakenIn(_Prepared):
 
 @dataclass(frozen=True, slots=True)
 class ImportSpace(Write[_TakenIn, MemorySpaceImportReport]):
-    """The file is read to its end before anything is written; then it is taken in, some of it per commit.
+    """Import a space. The whole file is verified before anything is written; then it is imported in several commits.
 
-    An import that was stopped is made again: what is there already is known by its id.
+    An interrupted import can be repeated: existing records are recognized by their ids.
     """
 
     action: ClassVar[Action] = Action.IMPORT_SPACE
@@ -220,7 +220,7 @@ class ImportSpace(Write[_TakenIn, MemorySpaceImportReport]):
     def __post_init__(self) -> None:
         checked_mode(self.mode_input)
         if not callable(self.source):
-            raise InvalidInput("path", "is not given, nor the content; say what to import")
+            raise InvalidInput("path", "is missing, and so is the content; give one of them to import")
 
     @property
     def scope(self) -> Scope:  # type: ignore[override]
@@ -261,7 +261,7 @@ class ImportSpace(Write[_TakenIn, MemorySpaceImportReport]):
                 content_hash=found.content_fingerprint,
                 details={"operation": self.action.value, "turns": taken.turns, "memories": taken.memories},
             )
-        told = f"{taken.turns} turns, {taken.memories} memories, {taken.known} known"
+        summary = f"{taken.turns} turns, {taken.memories} memories, {taken.known} known"
         return MemorySpaceImportReport(
             accepted=found is not None,
             changed=taken.changed,
@@ -269,7 +269,7 @@ class ImportSpace(Write[_TakenIn, MemorySpaceImportReport]):
             origin_space=None if found is None else found.header.space,
             content_fingerprint=None if found is None else found.content_fingerprint,
             taken=taken,
-            lifecycle_report=_course(self.action, prepared, told, changed=taken.changed, event_id=event_id),
+            lifecycle_report=_course(self.action, prepared, summary, changed=taken.changed, event_id=event_id),
         )
 
     async def finish(
@@ -283,10 +283,10 @@ class ImportSpace(Write[_TakenIn, MemorySpaceImportReport]):
         return result.taken.messages + result.taken.memories
 
 
-def _take(intake: Intake, some: Sequence[Ready], transaction: Transaction) -> Taken:
+def _take(intake: Intake, records: Sequence[Ready], transaction: Transaction) -> Taken:
     taken = Taken()
-    for given in some:
-        taken += intake.take(transaction, given)
+    for record in records:
+        taken += intake.take(transaction, record)
     return taken
 
 
@@ -310,14 +310,14 @@ def _chars(archived: Archived) -> int:
 
 
 def _course(
-    action: Action, prepared: _Prepared, told: str, *, changed: bool = False, event_id: EventId | None = None
+    action: Action, prepared: _Prepared, summary: str, *, changed: bool = False, event_id: EventId | None = None
 ) -> LifecycleReport:
     refused = prepared.admission.disposition is not Disposition.EXECUTE_NOW
     return course(
         action,
         prepared.started_at,
         prepared.core.clock.now(),
-        f"{prepared.admission.reason}" if refused else told,
+        f"{prepared.admission.reason}" if refused else summary,
         changed=changed,
         trigger=Trigger.SNAPSHOT_TRANSFER,
         admission=prepared.admission,

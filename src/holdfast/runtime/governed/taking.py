@@ -1,6 +1,6 @@
-"""Taking in what another store gave away: turns, memories, resources and aliases, each once.
+"""Import archived records of another store: turns, memories, resources and aliases, each once.
 
-What is there already stays as it is; what was forgotten here is not brought back. Texts are indexed anew, by this
+Existing records are not changed; records forgotten here are not brought back. Texts are indexed again, with this
 store's own embedder and analyzer.
 """
 
@@ -31,7 +31,7 @@ from holdfast.ports import KeptAlias, NewMessage, NewRevision, NewTurn, Transact
 from holdfast.runtime import indexing
 from holdfast.runtime.perform import Core
 
-# Stands for a text that did not travel until the turn is in the state that it has: then it is gone, like any other.
+# Placeholder for a text that was not exported, until the turn gets its archived state and the text is removed.
 _NO_TEXT = "-"
 _RECORDS_PER_JOB = 500
 _TURN_PREFIX = f"{ids.TURN}_"
@@ -39,17 +39,17 @@ _TURN_PREFIX = f"{ids.TURN}_"
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Something to be taken in, with its texts indexed, in the order of its messages or revisions."""
+    """A record to import, with its indexed texts in the order of its messages or revisions."""
 
     archived: Archived
     entries: Sequence[indexing.Entry]
 
 
-async def ready(core: Core, some: Sequence[Archived]) -> list[Ready]:
-    """Index their texts, all at once."""
-    texts = [_texts(archived) for archived in some]
+async def ready(core: Core, records: Sequence[Archived]) -> list[Ready]:
+    """Index the texts of all records in one batch."""
+    texts = [_texts(archived) for archived in records]
     made = iter(await indexing.entries(core, [text for each in texts for text in each]))
-    return [Ready(archived, [next(made) for _ in each]) for archived, each in zip(some, texts, strict=True)]
+    return [Ready(archived, [next(made) for _ in each]) for archived, each in zip(records, texts, strict=True)]
 
 
 def _texts(archived: Archived) -> list[str]:
@@ -60,9 +60,9 @@ def _texts(archived: Archived) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """Where things go. `messages_home` and `memories_home` name what ids are made for; None if they are kept.
+    """The target of an import. New ids are derived from `messages_home` and `memories_home`; None keeps the ids.
 
-    `most_trust` is the most that what comes is trusted; `author` writes it, if it does not say who did.
+    `most_trust` caps the trust of imported memories; `author` is used where a memory names none.
     """
 
     core: Core
@@ -72,12 +72,12 @@ class Intake:
     most_trust: Trust = Trust.VERIFIED
     keep_author: bool = False
 
-    def take(self, transaction: Transaction, given: Ready) -> Taken:
-        archived = given.archived
+    def take(self, transaction: Transaction, record: Ready) -> Taken:
+        archived = record.archived
         if isinstance(archived, ArchivedTurn):
-            return self._turn(transaction, archived, given.entries)
+            return self._turn(transaction, archived, record.entries)
         if isinstance(archived, ArchivedMemory):
-            return self._memory(transaction, archived, given.entries)
+            return self._memory(transaction, archived, record.entries)
         if isinstance(archived, ArchivedResource):
             return self._resource(transaction, archived)
         return self._alias(transaction, archived)
@@ -85,41 +85,41 @@ class Intake:
     # --- turns ---
 
     def _turn(self, transaction: Transaction, turn: ArchivedTurn, entries: Sequence[indexing.Entry]) -> Taken:
-        shown = self._turn_id(turn)
-        if transaction.turn(turn.scope.thread, shown.external_id or shown.id) is not None:
+        new_turn = self._turn_id(turn)
+        if transaction.turn(turn.scope.thread, new_turn.external_id or new_turn.id) is not None:
             return Taken(known=1)
-        wanted = [_placed(message.id, self.messages_home) for message in turn.messages]
-        buried = transaction.buried(turn.scope.partition, wanted)
-        there = transaction.present(wanted)
+        message_ids = [_placed(message.id, self.messages_home) for message in turn.messages]
+        buried = transaction.buried(turn.scope.partition, message_ids)
+        there = transaction.present(message_ids)
         new = [
             self._message(turn, message, message_id, entry)
-            for message, message_id, entry in zip(turn.messages, wanted, entries, strict=True)
+            for message, message_id, entry in zip(turn.messages, message_ids, entries, strict=True)
             if message_id not in buried and message_id not in there
         ]
-        left = Taken(known=len(there - buried), forgotten=len(buried))
+        skipped = Taken(known=len(there - buried), forgotten=len(buried))
         if not new:
-            return left
+            return skipped
         try:
             stored = transaction.add_turn(
-                replace(shown, messages=new), self.core.embedder.fingerprint, self.core.analyzer.version
+                replace(new_turn, messages=new), self.core.embedder.fingerprint, self.core.analyzer.version
             )
         except DuplicateId:
-            # The host's id names another message here, which stays what it is.
-            return left + Taken(known=len(new))
+            # The host's id names another message here, which is not changed.
+            return skipped + Taken(known=len(new))
         if stored.sequence is None:
-            return left + Taken(known=len(new))
+            return skipped + Taken(known=len(new))
         added = [new[index].id for index in sorted(stored.new)]
         self._finish_turn(transaction, turn, stored.sequence, set(added))
         self._index_later(transaction, turn.scope, added)
-        return left + Taken(turns=1, messages=len(added), known=len(new) - len(added))
+        return skipped + Taken(turns=1, messages=len(added), known=len(new) - len(added))
 
     def _turn_id(self, turn: ArchivedTurn) -> NewTurn:
-        """The turn without its messages: by an id of ours, or by the host's and one that is made of it."""
+        """Build the turn without its messages: with our own id, or with the host's id and one derived from it."""
         ours = is_ours(turn.id) and turn.id.startswith(_TURN_PREFIX)
         home = self.messages_home or str(turn.scope.thread.given())
-        made = _placed(turn.id, self.messages_home) if ours else planted(ids.TURN, turn.committed_at, home, turn.id)
+        turn_id = _placed(turn.id, self.messages_home) if ours else planted(ids.TURN, turn.committed_at, home, turn.id)
         return NewTurn(
-            id=TurnId(made),
+            id=TurnId(turn_id),
             scope=turn.scope,
             source=turn.source,
             recorded_at=turn.committed_at,
@@ -140,7 +140,7 @@ class Intake:
             sender=message.sender,
             role=message.role,
             said_at=said_at,
-            # Of what was said when it was recorded, nobody gave the time.
+            # A time equal to the commit's was not given by the host.
             said_at_given=said_at != turn.committed_at and message.text is not None,
             external_id=message.external_id,
             metadata=message.metadata,
@@ -199,7 +199,7 @@ class Intake:
         ]
 
     def _source(self, source: str | None, plane: Plane, scope: Scope) -> str | None:
-        """A chunk's source is its resource, by the id that this has here."""
+        """Map a chunk's source to the id that its resource has here."""
         if source is None or plane is not Plane.RESOURCE or not source.startswith(URI_SCHEME):
             return source
         resource_id = source.rpartition(":")[2]
@@ -207,34 +207,34 @@ class Intake:
 
     # --- the rest ---
 
-    def _resource(self, transaction: Transaction, given: ArchivedResource) -> Taken:
-        resource_id = ResourceId(_placed(given.id, self.memories_home))
+    def _resource(self, transaction: Transaction, archived: ArchivedResource) -> Taken:
+        resource_id = ResourceId(_placed(archived.id, self.memories_home))
         if transaction.resource(resource_id) is not None:
             return Taken(known=1)
-        made = Resource(
+        resource = Resource(
             id=resource_id,
-            uri=resource_uri(given.scope, resource_id),
-            name=given.name,
-            media_type=given.media_type,
-            sha256=given.sha256,
-            bytes=given.bytes,
-            chunks=given.chunks,
-            external_uri=given.external_uri,
-            scope=given.scope,
-            recorded_at=given.recorded_at,
+            uri=resource_uri(archived.scope, resource_id),
+            name=archived.name,
+            media_type=archived.media_type,
+            sha256=archived.sha256,
+            bytes=archived.bytes,
+            chunks=archived.chunks,
+            external_uri=archived.external_uri,
+            scope=archived.scope,
+            recorded_at=archived.recorded_at,
         )
-        # Its chunks came before it. None is there: it was forgotten here, and leaves no tombstone of its own.
-        if given.chunks and not transaction.chunks_of(made):
+        # Chunks are imported before their resource. If none exists, it was forgotten here; resources have no tombstone.
+        if archived.chunks and not transaction.chunks_of(resource):
             return Taken(forgotten=1)
-        transaction.add_resource(made, (), self.core.embedder.fingerprint, self.core.analyzer.version)
+        transaction.add_resource(resource, (), self.core.embedder.fingerprint, self.core.analyzer.version)
         return Taken(resources=1)
 
-    def _alias(self, transaction: Transaction, given: ArchivedAlias) -> Taken:
-        kept = KeptAlias(given.thread, bytes.fromhex(given.key), given.trusted, given.recorded_at)
-        return Taken(aliases=1) if transaction.keep_alias(kept) else Taken(known=1)
+    def _alias(self, transaction: Transaction, archived: ArchivedAlias) -> Taken:
+        alias = KeptAlias(archived.thread, bytes.fromhex(archived.key), archived.trusted, archived.recorded_at)
+        return Taken(aliases=1) if transaction.keep_alias(alias) else Taken(known=1)
 
     def _index_later(self, transaction: Transaction, scope: Scope, record_ids: Sequence[str]) -> None:
-        """Vectors that a remote embedder owes are made by a job."""
+        """Queue a job that makes the vectors, if the embedder is remote."""
         if self.core.embedder.local:
             return
         for start in range(0, len(record_ids), _RECORDS_PER_JOB):

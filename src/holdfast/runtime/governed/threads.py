@@ -1,4 +1,4 @@
-"""Which conversation a request means, and the course of an operation as its report tells it."""
+"""Resolve the conversation of a request, and build the lifecycle report of an operation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ADMITTED = Admission(Disposition.EXECUTE_NOW)
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The conversation that a request names. Every part that is given was checked."""
+    """The validated conversation address of a request."""
 
     where: MemoryScope
     stated: Scope
@@ -34,17 +34,17 @@ class Address:
 
     @property
     def scope(self) -> Scope:
-        """What the call may reach. A chat id may have to do with any conversation of its channel."""
+        """The scope that the call may access. A chat id may stand for any conversation of its channel."""
         return self.stated if self.where.chat_id is None else replace(self.stated, conversation=None)
 
     def find(self, reader: Reader) -> Scope:
-        """The thread itself. A chat id that stands alone leads to what it was noted for, unless that is uncertain."""
+        """Resolve the address to its thread. A chat id alone is resolved by its alias, unless that is ambiguous."""
         if self.where.conversation_id is not None or self.where.chat_id is None:
             return self.stated
         alias = reader.alias(self.stated, self.where.chat_id)
         if alias is None or alias == Alias(self.where.chat_id, trusted=True):
             return self.stated
-        # Turns under the chat id as a name of its own may be meant as well; which ones, nobody can tell.
+        # The chat id may also be a conversation's own name: ambiguous if that conversation has turns.
         if not alias.trusted or reader.turn_states(self.stated, 0, 1):
             chat_id = f"{self.where.chat_id!r:.80}"
             raise AliasNotTrusted(
@@ -53,10 +53,10 @@ class Address:
         return replace(self.stated, conversation=alias.conversation)
 
     def note(self, transaction: Transaction, thread: Scope, at: datetime) -> None:
-        """Remember what the chat id stands for, if a commit names both and they differ.
+        """Store the chat id as an alias, if a commit names both and they differ.
 
-        Where it was a conversation's own name before, it stands for two from now on: for one of them, half of what was
-        said would be missed, by whoever masks it, too.
+        If it was already a conversation's own name, it stands for two from now on: resolving it to one of them would
+        miss the other's turns, also when they are to be masked.
         """
         chat_id = self.where.chat_id
         if chat_id is None or self.where.conversation_id is None or chat_id == thread.conversation:
@@ -78,7 +78,7 @@ def course(
     admission: Admission = ADMITTED,
     event_id: EventId | None = None,
 ) -> LifecycleReport:
-    """The report of an operation that came to its end, or was not admitted."""
+    """Report an operation that completed or was not admitted."""
     admitted = admission.disposition is Disposition.EXECUTE_NOW
     return LifecycleReport(
         operation=action,

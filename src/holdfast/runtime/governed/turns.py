@@ -1,4 +1,4 @@
-"""From messages as hosts give them to turns as they are kept; what committing and finalizing share."""
+"""Convert a host's messages to stored turns; shared by commit and finalize."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from holdfast.runtime.perform import Core
 
 T = TypeVar("T")
 
-# There must be room for what tells the parts of a turn, and its messages, apart.
+# Leaves room for the suffixes of a turn's parts and messages.
 MAX_TURN_ID_CHARS = 200
 _JOB_MESSAGES = 500
 
@@ -47,7 +47,7 @@ AUTHORITY_OF: Mapping[Role, Authority] = {
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A message that was checked, and what it rests on."""
+    """A validated message and its authority."""
 
     draft: Draft
     authority: Authority
@@ -59,7 +59,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What a turn is committed with, besides its messages."""
+    """A turn's attribution, delivery status and host references."""
 
     attribution: ActorAttribution | None = None
     delivery: DeliveryStatus | None = None
@@ -82,12 +82,12 @@ def checked_turn_id(turn_id: object) -> str:
 def given_of(
     message: TurnMessage, governance: Governance, attribution: ActorAttribution | None, *, external: bool = False
 ) -> Given:
-    """A checked message. `external`: what a tool told then rests on nothing that the runtime saw itself."""
+    """Validate a message. With `external`, tool output is external content, not the runtime's own observation."""
     role = checked_member(Role, message.role, "role")
-    unsaid = AUTHORITY_OF[role]
+    default = AUTHORITY_OF[role]
     if external and role is Role.TOOL:
-        unsaid = Authority.EXTERNAL_CONTENT
-    authority = unsaid if message.authority is None else checked_member(Authority, message.authority, "authority")
+        default = Authority.EXTERNAL_CONTENT
+    authority = default if message.authority is None else checked_member(Authority, message.authority, "authority")
     draft = Draft(
         text=message.text,
         sender=message.sender or _sender(role, governance, attribution),
@@ -100,7 +100,7 @@ def given_of(
 
 
 def _sender(role: Role, governance: Governance, attribution: ActorAttribution | None) -> str | None:
-    """Who speaks unnamed: the user as the turn's speaker, else as the subject; the assistant as its agent."""
+    """The default sender: for the user the turn's speaker, else the subject; for the assistant its agent."""
     identity, who = governance.identity, attribution or ActorAttribution()
     if role is Role.USER:
         return who.speaker_id or identity.subject_id
@@ -110,13 +110,13 @@ def _sender(role: Role, governance: Governance, attribution: ActorAttribution | 
 def with_metadata(given: Given, more: Mapping[str, str]) -> Given:
     if not more:
         return given
-    joined = {**given.draft.metadata, **more}
-    check_metadata(joined)
-    return replace(given, draft=replace(given.draft, metadata=joined))
+    metadata = {**given.draft.metadata, **more}
+    check_metadata(metadata)
+    return replace(given, draft=replace(given.draft, metadata=metadata))
 
 
 def named(given: Given, turn_id: str, place: int) -> Given:
-    """With an id that follows from its turn's, unless it has one: forgotten, it does not come back with the turn."""
+    """Derive a missing message id from its turn's, so that a forgotten message does not return with the turn."""
     if given.draft.external_id is not None:
         return given
     return replace(given, draft=replace(given.draft, external_id=f"{turn_id}#message={place}"))
@@ -151,7 +151,7 @@ def _new_message(core: Core, given: Given, entry: Entry, now: datetime) -> NewMe
         sender=draft.sender,
         role=draft.role,
         said_at=draft.said_at or now,
-        # Told from others by its turn's id and its own, never by when it was said.
+        # Identified by its turn's id and its own, never by its time.
         said_at_given=False,
         external_id=draft.external_id,
         metadata=draft.metadata,
@@ -167,7 +167,7 @@ def new_ids(stored: StoredMessages) -> tuple[MessageId, ...]:
 
 
 def index_later(transaction: Transaction, core: Core, scope: Scope, waiting: Sequence[str]) -> tuple[JobId, ...]:
-    """Queue the making of the vectors that these messages lack."""
+    """Queue jobs that make the missing vectors of these messages."""
     now = core.clock.now()
     return tuple(
         transaction.enqueue(

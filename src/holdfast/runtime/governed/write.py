@@ -1,4 +1,4 @@
-"""`write`: candidates of a host or a pipeline, governed one by one, committed together."""
+"""`write`: judge the candidates of a host or pipeline one by one and commit them together."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from holdfast.runtime.perform import Core, Write
 MAX_CANDIDATES = 256
 MAX_EVIDENCE_REFS = 256
 MIXED = "mixed"
-# The most that an actor's own word can make anything be trusted.
+# Maximum trust of a candidate by the kind of actor that writes it.
 _CEILINGS = {ActorKind.OPERATOR: Trust.VERIFIED, ActorKind.SYSTEM: Trust.VERIFIED, ActorKind.USER: Trust.STATED}
 
 
@@ -51,6 +51,8 @@ class _Prepared:
 
 @dataclass(frozen=True, slots=True)
 class WriteMemory(Write[_Prepared, MemoryWriteReport]):
+    """Judge candidates for memories, and write the accepted and deferred ones."""
+
     action: ClassVar[Action] = Action.WRITE
     scope: Scope
     governance: Governance
@@ -61,12 +63,12 @@ class WriteMemory(Write[_Prepared, MemoryWriteReport]):
     @classmethod
     def of(cls, governance: Governance, request: MemoryWriteRequest, last: MemoryScope | None) -> WriteMemory:
         if (request.extraction is None) == (not request.given):
-            raise InvalidInput("candidates", "give at least one candidate, or an extraction; not both, nor neither")
+            raise InvalidInput("candidates", "give at least one candidate or an extraction, not both")
         operation, candidates = "candidates", tuple(request.given)
         if request.extraction is not None:
             operation, candidates = "long_term_extraction", _of_extraction(request.extraction)
         if len(candidates) > MAX_CANDIDATES:
-            raise InvalidInput("candidates", f"are {len(candidates):,}; at most {MAX_CANDIDATES:,} are allowed")
+            raise InvalidInput("candidates", f"has {len(candidates):,} entries; at most {MAX_CANDIDATES:,} are allowed")
         for place, candidate in enumerate(candidates):
             _check(candidate, f"candidates[{place}]", governance)
         names = [candidate.candidate_id for candidate in candidates]
@@ -123,7 +125,7 @@ class WriteMemory(Write[_Prepared, MemoryWriteReport]):
             return Source(ref.message_id, None, None)
         where, thread = ref.scope or self.where, None
         if where is not None:
-            # One that is not trusted leads to no turn: nothing is guessed.
+            # An ambiguous chat id resolves to no turn.
             with contextlib.suppress(AliasNotTrusted):
                 thread = Address.of(self.governance, where).find(reader)
         return Source(None, ref.turn_id, thread)
@@ -138,7 +140,7 @@ class WriteMemory(Write[_Prepared, MemoryWriteReport]):
 
 
 def _of_extraction(extraction: LongTermExtraction) -> tuple[MemoryWriteCandidate, ...]:
-    """Its facts as candidates, each under an id that follows from the extraction's."""
+    """Convert an extraction's facts to candidates, each with an id derived from the extraction's."""
     checked_kind(extraction, LongTermExtraction, "extraction")
     checked_text(extraction.extraction_id, "extraction.extraction_id", max_chars=128)
     checked_text(extraction.pipeline, "extraction.pipeline", max_chars=64)

@@ -1,6 +1,6 @@
-"""An embedder for tests: terms hashed into a few dimensions. It knows words, not meaning, and is never a default.
+"""An embedder for tests: hashes terms into a few dimensions. It compares words, not meaning, and is never the default.
 
-The same text gives the same vector everywhere; texts that share words are near each other, others are not.
+Deterministic on every machine; texts that share words are near each other, others are not.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class FakeEmbedder:
         return None
 
     def vectors(self, texts: Sequence[str]) -> FloatArray:
-        """The same without an event loop."""
+        """Embed synchronously, without an event loop."""
         found = np.zeros((len(texts), self._dimensions), np.float32)
         for row, text in zip(found, texts, strict=True):
             for term, count in unpack_terms(self._analyzer.analyze(text).terms).items():

@@ -1,10 +1,10 @@
-"""An embedder of your own: a directory with a sentence transformer as `model.onnx` and its `tokenizer.json`.
+"""An embedder that runs a local sentence transformer: a directory with `model.onnx` and `tokenizer.json`.
 
-Takes graphs that give a finished `embedding`, and those that give `last_hidden_state`, which is averaged over the
-tokens that are there. Nothing is fetched. onnxruntime is needed only when such an embedder is made.
+Accepts graphs whose output is `embedding`, or `last_hidden_state`, which is averaged over the tokens that the attention
+mask keeps. Nothing is fetched. onnxruntime is needed only when such an embedder is created.
 
-Texts are embedded one by one, several at a time: a graph of whole numbers (int8) gives a text another vector in another
-batch, and what is made again must be what was there. It is the faster way too, for nothing is computed on padding.
+Texts are embedded one by one, in several threads: an int8 graph gives a text different vectors in different batches,
+and embedding again must give the same vector. It is also faster, because nothing is computed on padding.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class OnnxEmbedder:
         for path in (model, tokenizer):
             if not path.is_file():
                 raise EmbedderMisconfigured(
-                    f"there is no {path.name} in {directory}: an onnx embedder needs both files"
+                    f"{directory} has no {path.name}: an onnx embedder needs model.onnx and tokenizer.json"
                 )
         options = runtime.SessionOptions()
         options.intra_op_num_threads = 1
@@ -76,7 +76,7 @@ class OnnxEmbedder:
         self._threads.shutdown(wait=False)
 
     def vectors(self, texts: Sequence[str]) -> FloatArray:
-        """The same without an event loop."""
+        """Embed synchronously, without an event loop."""
         if len(texts) == 1:
             return self._vector(texts[0])[None, :]
         found = np.zeros((len(texts), self._dimensions), np.float32)
@@ -108,7 +108,7 @@ def _runtime() -> Any:
 def _known_inputs(session: Any, model: Path) -> tuple[str, ...]:
     names = tuple(entry.name for entry in session.get_inputs())
     if unknown := sorted(set(names) - set(_INPUTS)):
-        raise EmbedderMisconfigured(f"{model} asks for inputs that a tokenizer does not give: {', '.join(unknown)}")
+        raise EmbedderMisconfigured(f"{model} needs inputs that a tokenizer does not provide: {', '.join(unknown)}")
     return names
 
 
@@ -125,20 +125,20 @@ def _read_tokenizer(path: Path) -> Tokenizer:
         tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:
         raise EmbedderMisconfigured(f"{path} cannot be read as a tokenizer") from error
-    given = tokenizer.truncation
-    limit = min(int(given["max_length"]), MAX_TOKENS) if given else MAX_TOKENS
+    truncation = tokenizer.truncation
+    limit = min(int(truncation["max_length"]), MAX_TOKENS) if truncation else MAX_TOKENS
     tokenizer.enable_truncation(limit)
     tokenizer.no_padding()
     return tokenizer
 
 
 def _feed(encoded: Encoding, inputs: tuple[str, ...]) -> dict[str, NDArray[np.int64]]:
-    given = {
+    values = {
         "input_ids": encoded.ids,
         "attention_mask": encoded.attention_mask,
         "token_type_ids": encoded.type_ids,
     }
-    return {name: np.array([given[name]], np.int64) for name in inputs}
+    return {name: np.array([values[name]], np.int64) for name in inputs}
 
 
 def _mean(states: FloatArray, mask: FloatArray) -> FloatArray:

@@ -1,8 +1,7 @@
 """An embedder behind an OpenAI-compatible endpoint: `POST {base_url}/embeddings`.
 
-Texts leave the machine for that endpoint, so it is never chosen unless it is named. Embedding has no effect there, so
-what failed for a passing reason (a lost connection, 429, 5xx) is tried again, a few times, waiting longer each time.
-The key is in no representation, message or cause of an error.
+Texts are sent to that endpoint, so it is used only if it is named. Embedding is idempotent, so transient failures (lost
+connection, 429, 5xx) are retried a few times with exponential backoff. The API key appears in no repr and no error.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _KNOWN_DIMENSIONS = {
 
 
 class OpenAIEmbedder:
-    """Implements `ports.Embedder`, and tells what it took where the endpoint does."""
+    """Implements `ports.Embedder`, and reports token usage if the endpoint does."""
 
     def __init__(
         self,
@@ -45,7 +44,7 @@ class OpenAIEmbedder:
         attempts: int = 4,
         first_wait_seconds: float = 0.5,
     ) -> None:
-        """`dimensions` are asked of the endpoint if given; else they are the model's, known or seen in an answer."""
+        """`dimensions` are sent to the endpoint if given; else the model's own apply, known or read from a response."""
         if not model.strip():
             raise EmbedderMisconfigured(
                 "an openai embedder needs the name of a model, such as openai:text-embedding-3-small"
@@ -65,12 +64,12 @@ class OpenAIEmbedder:
 
     @property
     def fingerprint(self) -> str:
-        # The endpoint tells no hash of its weights: its address and the model's name stand for them.
+        # The endpoint reports no hash of its weights: its URL and the model's name identify them.
         return f"openai:{self._url}:{self._model}:{self._asked or 'own'}:1"
 
     @property
     def dimensions(self) -> int:
-        """0 until the first answer of a model that is not known here."""
+        """0 until the first response of an unknown model."""
         return self._dimensions
 
     @property
@@ -79,27 +78,27 @@ class OpenAIEmbedder:
 
     @property
     def provider(self) -> str:
-        """Whom calls are paid to: the endpoint's host."""
+        """The billed provider: the endpoint's host."""
         return urlsplit(self._url).hostname or "openai"
 
     async def embed(self, texts: Sequence[str], purpose: Purpose) -> FloatArray:
         return (await self.embed_metered(texts, purpose)).vectors
 
     async def embed_metered(self, texts: Sequence[str], purpose: Purpose) -> Embedded:
-        # Somebody waits for a search, and it can do without the model: it is asked once, and not for long.
-        patience = (1, _QUERY_SECONDS) if purpose is Purpose.QUERY else (self._attempts, self._timeout_seconds)
-        batches = [await self._embed(batch, *patience) for batch in _batches(texts)]
+        # A user waits for a search, which also works without vectors: one attempt, short timeout.
+        limits = (1, _QUERY_SECONDS) if purpose is Purpose.QUERY else (self._attempts, self._timeout_seconds)
+        batches = [await self._embed(batch, *limits) for batch in _batches(texts)]
         if not batches:
             return Embedded(np.zeros((0, self._dimensions), np.float32))
-        told = [tokens for _, tokens in batches if tokens is not None]
-        usage = Usage(self._model, len(told), sum(told)) if told else None
+        token_counts = [tokens for _, tokens in batches if tokens is not None]
+        usage = Usage(self._model, len(token_counts), sum(token_counts)) if token_counts else None
         return Embedded(np.concatenate([vectors for vectors, _ in batches]), usage)
 
     async def close(self) -> None:
         await self._client.aclose()
 
     async def _embed(self, texts: list[str], attempts: int, timeout_seconds: float) -> tuple[FloatArray, int | None]:
-        """The vectors, and how many tokens the endpoint says that it read."""
+        """The vectors, and the token count that the endpoint reports."""
         body: dict[str, object] = {"model": self._model, "input": texts, "encoding_format": "float"}
         if self._asked:
             body["dimensions"] = self._asked
@@ -107,7 +106,7 @@ class OpenAIEmbedder:
         vectors = _vectors(answer, len(texts))
         if self._dimensions and vectors.shape[1] != self._dimensions:
             raise EmbedderMisconfigured(
-                f"{self._model} answered {vectors.shape[1]} dimensions, not {self._dimensions}: set the right ones"
+                f"{self._model} returned {vectors.shape[1]} dimensions, not {self._dimensions}: set the right number"
             )
         self._dimensions = int(vectors.shape[1])
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -115,7 +114,7 @@ class OpenAIEmbedder:
         return unit, _tokens(answer)
 
     async def _answer(self, body: dict[str, object], attempts: int, timeout_seconds: float) -> object:
-        problem = EmbedderUnavailable(f"{self._url} was not asked")
+        problem = EmbedderUnavailable(f"{self._url} was not called")
         for attempt in range(attempts):
             if attempt:
                 await asyncio.sleep(self._first_wait * math.pow(2, attempt - 1))
@@ -138,46 +137,48 @@ class OpenAIEmbedder:
 
 
 def _batches(texts: Sequence[str]) -> list[list[str]]:
-    found: list[list[str]] = []
+    batches: list[list[str]] = []
     chars = 0
     for text in texts:
-        if not found or len(found[-1]) >= _BATCH_TEXTS or chars + len(text) > _BATCH_CHARS:
-            found.append([])
+        if not batches or len(batches[-1]) >= _BATCH_TEXTS or chars + len(text) > _BATCH_CHARS:
+            batches.append([])
             chars = 0
-        found[-1].append(text)
+        batches[-1].append(text)
         chars += len(text)
-    return found
+    return batches
 
 
 def _decoded(response: httpx2.Response, url: str) -> object:
     try:
         answer: object = response.json()
     except ValueError as error:
-        raise EmbedderUnavailable(f"{url} answered something that is not JSON") from error
+        raise EmbedderUnavailable(f"{url} returned a response that is not JSON") from error
     return answer
 
 
 def _refusal(status: int, url: str, model: str) -> EmbedderError:
     if status == 429 or status >= 500:
-        return EmbedderUnavailable(f"{url} answered {status}; try again later")
+        return EmbedderUnavailable(f"{url} returned status {status}; try again later")
     advice = {401: "check the key", 403: "check the key", 404: f"check the URL and the model {model!r}"}
-    return EmbedderMisconfigured(f"{url} answered {status}: {advice.get(status, 'check the model and the texts')}")
+    return EmbedderMisconfigured(
+        f"{url} returned status {status}: {advice.get(status, 'check the model and the texts')}"
+    )
 
 
 def _vectors(answer: object, expected: int) -> FloatArray:
-    """The vectors in the order of the texts, which the answer's `index` gives."""
+    """The vectors in the order of the texts, by the response's `index`."""
     try:
         data = answer["data"]  # type: ignore[index]
         rows = [entry["embedding"] for entry in sorted(data, key=lambda entry: entry["index"])]
         vectors: FloatArray = np.array(rows, np.float32)
     except (KeyError, TypeError, ValueError) as error:
-        raise EmbedderUnavailable("the endpoint's answer is not a list of embeddings") from error
+        raise EmbedderUnavailable("the endpoint's response is not a list of embeddings") from error
     if vectors.ndim != 2 or len(vectors) != expected or not np.isfinite(vectors).all():
-        raise EmbedderUnavailable(f"the endpoint answered {len(rows)} embeddings for {expected} texts")
+        raise EmbedderUnavailable(f"the endpoint returned {len(rows)} embeddings for {expected} texts")
     return vectors
 
 
 def _tokens(answer: object) -> int | None:
     usage = answer.get("usage") if isinstance(answer, dict) else None
-    found = usage.get("prompt_tokens") if isinstance(usage, dict) else None
-    return found if type(found) is int and found >= 0 else None
+    tokens = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    return tokens if type(tokens) is int and tokens >= 0 else None

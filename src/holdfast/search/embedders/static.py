@@ -1,8 +1,8 @@
-"""The default embedder: a table of token vectors, averaged. No model runs, and nothing is ever fetched.
+"""The default embedder: averages static token vectors. No model runs, and nothing is ever fetched.
 
-The table and its tokenizer are those that the wordllama package carries (256 dimensions, MIT; they descend from
-Llama 2's token embeddings). They are read straight from its files: its own code is never imported. The same text
-gives the same vector on every machine.
+The vectors and the tokenizer are those of the wordllama package (256 dimensions, MIT; derived from Llama 2's token
+embeddings). They are read from its files: its code is never imported. The same text gives the same vector on every
+machine.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ STATIC_PREFIX = "static:"
 MODEL = "wordllama-l2-supercat-256"
 _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
-# Up to here a batch takes a millisecond or two: a thread would cost more than it frees.
+# Up to this size a batch takes a millisecond or two: a thread would cost more.
 _INLINE_CHARS = 20_000
-# What is worked on at once. A character is up to four tokens, and a token a row of the table: a batch of so many texts
-# would be gigabytes in a script that the tokenizer spells out byte by byte.
+# Limits memory. A character is up to four tokens, and each token a row of the table: without a limit, a batch in a
+# script that the tokenizer encodes byte by byte would take gigabytes.
 _BATCH_CHARS = 32_768
 _GATHERED_TOKENS = 4_096
 CACHED_WORDS = 50_000
 _MAX_WORD_CHARS = 32
 _FEW_WORDS = 24
 _FROM_THE_FIRST = np.zeros(1, np.int64)
-_MARK = "\u2581"  # what the tokenizer writes for a space, and puts before the first word
+_MARK = "\u2581"  # the tokenizer writes this for a space, and before the first word
 _MARKS_WORDS = f'Sequence(normalizers=[Prepend(prepend="{_MARK}"), Replace(pattern=String(" "), content="{_MARK}")])'
 
 
@@ -44,7 +44,7 @@ class StaticEmbedder:
     """Implements `ports.Embedder`. Safe to use from several threads."""
 
     def __init__(self, directory: Path | None = None) -> None:
-        """Reads from the installed wordllama package, or from a directory laid out like it."""
+        """Read from the installed wordllama package, or from a directory with the same layout."""
         root = directory or _installed()
         self._table = _read_table(root / _WEIGHTS)
         self.tokens = Tokens(_read_tokenizer(root / _TOKENIZER))
@@ -75,7 +75,7 @@ class StaticEmbedder:
         return None
 
     def vectors(self, texts: Sequence[str]) -> FloatArray:
-        """The same without an event loop."""
+        """Embed synchronously, without an event loop."""
         if len(texts) == 1:
             return self._one(texts[0])
         found = np.zeros((len(texts), self.dimensions), np.float32)
@@ -94,17 +94,17 @@ class StaticEmbedder:
         found[there] = _unit(self._sums(flat, starts))
 
     def _one(self, text: str) -> FloatArray:
-        """The same for a single text, to the last bit, with a third of the steps."""
+        """Embed a single text with a third of the steps; the result is identical to the last bit."""
         (ids,) = self.tokens.of((text,))
         if not ids:
             return np.zeros((1, self.dimensions), np.float32)
         return _unit(self._sums(ids, _FROM_THE_FIRST))
 
     def _sums(self, tokens: Sequence[int] | IntArray, starts: IntArray) -> FloatArray:
-        """The rows of tokens, summed from each start to the next."""
+        """Sum the token vectors from each start to the next."""
         if len(tokens) <= _GATHERED_TOKENS:
             return _summed(self._table, tokens, starts)
-        # Sums of parts would differ in their last bits; fewer columns at a time do not, for each is summed on its own.
+        # Partial sums would change the last bits. Splitting by columns does not: each column is summed separately.
         width = max(1, _GATHERED_TOKENS * self.dimensions // len(tokens))
         strips = [self._table[:, at : at + width] for at in range(0, self.dimensions, width)]
         tokens = np.asarray(tokens, np.int64)
@@ -112,10 +112,10 @@ class StaticEmbedder:
 
 
 class Tokens:
-    """The tokens of texts. They are put together from those of their words, which come again and again.
+    """Tokenizes texts word by word, with a cache, because words repeat.
 
-    No token of the vocabulary reaches over the beginning of a word, so cutting there changes nothing. A tokenizer of
-    another make is given whole texts.
+    No token of the vocabulary crosses the start of a word, so splitting there changes nothing. Other tokenizers get
+    whole texts.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -124,7 +124,7 @@ class Tokens:
         self._known: dict[str, tuple[int, ...]] = {}
 
     def __len__(self) -> int:
-        """How many words it knows."""
+        """Number of cached words."""
         return len(self._known)
 
     def of(self, texts: Sequence[str]) -> list[list[int]]:
@@ -135,28 +135,28 @@ class Tokens:
         return [[token for word in words for token in found[word] or ()] for words in cut]
 
     def _words(self, text: str) -> Sequence[str]:
-        # Around more than one space, at the ends, and beside the tokenizer's own marks, words are not on their own.
+        # With repeated, leading or trailing spaces, or the tokenizer's own marks, words are not independent.
         if not self._by_word or "  " in text or "<" in text or _MARK in text or text[:1] == " " or text[-1:] == " ":
             return (text,)
         return text.split(" ")
 
     def _looked_up(self, words: Sequence[str]) -> dict[str, tuple[int, ...]]:
         if len(words) <= _FEW_WORDS:
-            # A batch is spread over threads, and waking them takes longer than the work.
+            # A batch uses threads, and waking them takes longer than the work.
             encoded = [self.tokenizer.encode(word, add_special_tokens=False) for word in words]
         else:
             encoded = self.tokenizer.encode_batch_fast(list(words), add_special_tokens=False)
         found = {word: tuple(encoding.ids) for word, encoding in zip(words, encoded, strict=True)}
-        kept = {word: ids for word, ids in found.items() if len(word) <= _MAX_WORD_CHARS}
-        if len(self._known) + len(kept) > CACHED_WORDS:
+        short = {word: ids for word, ids in found.items() if len(word) <= _MAX_WORD_CHARS}
+        if len(self._known) + len(short) > CACHED_WORDS:
             self._known.clear()
-        if len(kept) <= CACHED_WORDS:
-            self._known.update(kept)
+        if len(short) <= CACHED_WORDS:
+            self._known.update(short)
         return found
 
 
 def tokenizes_by_word(tokenizer: Tokenizer) -> bool:
-    """Whether each word's tokens are its own, whatever stands beside it."""
+    """True if a word's tokens do not depend on its neighbours."""
     marks_words = repr(tokenizer.normalizer) == _MARKS_WORDS and tokenizer.pre_tokenizer is None
     own = [token.content for token in tokenizer.get_added_tokens_decoder().values()]
     vocabulary = tokenizer.get_vocab(with_added_tokens=False)
@@ -189,7 +189,7 @@ def _unit(sums: FloatArray) -> FloatArray:
 
 
 def file_hash(path: Path) -> str:
-    """A cheap hash of a file of weights: its size, and its first and last 64 KB."""
+    """A cheap hash of a weights file: its size, and its first and last 64 KB."""
     size = path.stat().st_size
     digest = blake2b(str(size).encode(), digest_size=8)
     with path.open("rb") as file:
@@ -202,7 +202,9 @@ def file_hash(path: Path) -> str:
 def _installed() -> Path:
     spec = importlib.util.find_spec("wordllama")
     if spec is None or spec.origin is None:
-        raise EmbedderMisconfigured("the wordllama package, which carries the static vectors, is not installed")
+        raise EmbedderMisconfigured(
+            "the wordllama package, which contains the static vectors, is not installed: install wordllama"
+        )
     return Path(spec.origin).parent
 
 
@@ -212,14 +214,14 @@ def _read_table(path: Path) -> FloatArray:
             table = file.get_tensor("embedding.weight").astype(np.float32)
     except (OSError, SafetensorError) as error:
         raise EmbedderMisconfigured(f"cannot read the static vectors from {path}: reinstall wordllama") from error
-    # What all tokens share says nothing about any text: without it, texts are told apart better in every language.
+    # The mean of all token vectors carries no information: subtracting it separates texts better in every language.
     centred: FloatArray = table - table.mean(axis=0)
     return centred
 
 
 def _read_tokenizer(path: Path) -> Tokenizer:
     if not path.is_file():
-        raise EmbedderMisconfigured(f"there is no tokenizer at {path}: reinstall wordllama")
+        raise EmbedderMisconfigured(f"the tokenizer {path} is missing: reinstall wordllama")
     tokenizer = Tokenizer.from_file(str(path))
     tokenizer.no_padding()
     tokenizer.no_truncation()

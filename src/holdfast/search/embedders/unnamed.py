@@ -1,7 +1,7 @@
-"""Stands in for the embedder that a store's vectors are by, where nobody named it.
+"""A placeholder for a store's own embedder when none was named.
 
-Whatever needs no vectors works as ever, and what is added waits for them. Nothing is embedded anew by an embedder that
-nobody chose.
+Calls that need no vectors work as usual, and new records wait for their vectors. A store is never embedded again with
+an embedder that was not chosen.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from holdfast.ports import Purpose
 
 
 class UnnamedEmbedder:
-    """Implements `ports.Embedder`, all but embedding."""
+    """Implements `ports.Embedder`, except embedding."""
 
     dimensions = 0
     local = False
@@ -29,7 +29,7 @@ class UnnamedEmbedder:
     def missing(self) -> EmbedderNotNamed:
         return EmbedderNotNamed(
             f"{self._store} was embedded by {self.fingerprint:.80}, and no embedder is named now; name that one"
-            " (embedder=, --embedder or HOLDFAST_EMBEDDER), or name static to have everything embedded anew"
+            " (embedder=, --embedder or HOLDFAST_EMBEDDER), or name static to embed everything again"
         )
 
     async def close(self) -> None:

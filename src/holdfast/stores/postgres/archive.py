@@ -1,4 +1,4 @@
-"""A store on a server as a whole, to be moved."""
+"""A whole PostgreSQL store as the source or target of a copy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from holdfast.stores.postgres.location import place_of
 from holdfast.stores.postgres.locks import store_key
 from holdfast.stores.sql.archive import SqlArchive
 
-# Tables that number their own rows.
+# Tables with an id sequence of their own.
 _NUMBERING = ("partitions", "scopes", "conversations", "embedders")
 _SEQUENCE = "SELECT setval(pg_get_serial_sequence('{0}', '{1}'), greatest(?, 1), ? > 0)"
 
@@ -36,11 +36,13 @@ class PostgresArchive(SqlArchive):
             with self._translating():
                 self._session.execute("SELECT pg_advisory_lock(?::bigint)", (store_key(self._place.schema),)).fetchall()
         except StoreBusy as error:
-            raise StoreBusy(f"{self.location} is in use; stop whatever has it open, and copy again") from error
+            raise StoreBusy(
+                f"{self.location} is in use; stop the processes that have it open, and copy again"
+            ) from error
 
     @property
     def identity(self) -> tuple[object, ...]:
-        # The start tells servers apart that were made from one copy, where both are up.
+        # The start time distinguishes running servers that were cloned from one copy.
         found = self._select(
             "SELECT current_database(), (SELECT oid FROM pg_database WHERE datname = current_database()),"
             " pg_postmaster_start_time()::text, current_setting('port')"
@@ -69,7 +71,7 @@ class PostgresArchive(SqlArchive):
         self._session.execute(f"TRUNCATE {', '.join(tables)}")
 
     def _wipe(self) -> None:
-        """TRUNCATE gives the files back to the system."""
+        """Do nothing: TRUNCATE returns the files to the system."""
 
     def _go_on_from(self, highest: int) -> None:
         self._session.execute(_SEQUENCE.format("records", "number"), (highest, highest))
@@ -78,7 +80,7 @@ class PostgresArchive(SqlArchive):
             self._session.execute(_SEQUENCE.format(table, "id"), (last, last))
 
     def close(self) -> None:
-        # The server notices only a moment later that a connection is gone, and would refuse whoever comes meanwhile.
+        # Unlock explicitly: the server notices a closed connection late, and would refuse others meanwhile.
         with suppress(psycopg.Error):
             self._session.execute("SELECT pg_advisory_unlock_all()").fetchall()
         self._session.close()

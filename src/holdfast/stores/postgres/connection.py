@@ -1,4 +1,4 @@
-"""Making connections, each set up the same way, and waiting for a server that is away for a moment."""
+"""Open connections, all set up the same way, and wait for a server that is briefly unavailable."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from holdfast.stores.postgres.locks import store_key
 from holdfast.stores.postgres.session import Session
 from holdfast.stores.sql.archive import refuse_unfinished
 
-# Of one attempt: a server that does not answer by then is as good as down.
+# Per attempt: a server that does not answer by then counts as down.
 CONNECT_SECONDS = 10.0
-# A client that has stopped in the middle of a transaction must not hold its locks for good.
+# A client that hangs within a transaction must not hold its locks forever.
 _IDLE_SECONDS = 300
 log = logging.getLogger("holdfast.store")
 
@@ -27,33 +27,33 @@ _SET_UP = (
     "SELECT set_config('search_path', %s, false), set_config('lock_timeout', %s, false),"
     " set_config('idle_in_transaction_session_timeout', %s, false), set_config('jit', 'off', false),"
     " set_config('client_min_messages', 'warning', false),"
-    # What is acknowledged is durable, whatever the server's default is.
+    # Acknowledged writes are durable, whatever the server's default.
     " set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'"
     " ELSE current_setting('synchronous_commit') END, false), pg_try_advisory_lock_shared(%s), pg_is_in_recovery()"
 )
-# From one start to its end, on one timeline of the log.
+# Identifies one run of the server, on one timeline of its write-ahead log.
 _LIFE = "SELECT pg_postmaster_start_time()::text || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)"
 
 
 class Patience:
-    """A bounded time to try again in, in steps that grow and differ."""
+    """A retry deadline, with jittered exponential backoff."""
 
     def __init__(self, seconds: float) -> None:
         self._deadline = time.monotonic() + seconds
         self._step = 0.005
 
     def more(self) -> bool:
-        """Wait a little; False if there is no time left."""
+        """Sleep one step; return False if no time is left."""
         left = self._deadline - time.monotonic()
         if left <= 0:
             return False
-        time.sleep(min(left, self._step * random.uniform(0.5, 1.5)))  # noqa: S311 - spreads the waiters, guards nothing
+        time.sleep(min(left, self._step * random.uniform(0.5, 1.5)))  # noqa: S311 - jitter, not security
         self._step = min(self._step * 2, 0.5)
         return True
 
 
 class Connector:
-    """Opens sessions on one place."""
+    """Opens sessions on one server and schema."""
 
     def __init__(self, place: Place, busy_seconds: float) -> None:
         self.place = place
@@ -61,10 +61,9 @@ class Connector:
         self._path = ""
 
     def prepare(self, *, whole: bool = True) -> Session:
-        """The first session: the server is checked, and its schema brought up to date.
+        """Open the first session: check the server, and migrate its schema.
 
-        A server that is down is told at once, not waited for. A store that a copy has only begun to fill is not
-        `whole`.
+        A server that is down is reported at once, not waited for. With `whole`, an unfinished copy is refused.
         """
         connection = self._connected(Patience(self.busy_seconds), patient=False)
         try:
@@ -85,7 +84,7 @@ class Connector:
         return session
 
     def session(self, patience: Patience | None = None) -> Session:
-        """A new one. A server that is away is waited for."""
+        """Open a session; wait for a server that is unavailable."""
         patience = patience or Patience(self.busy_seconds)
         while True:
             connection = self._connected(patience, patient=True)
@@ -106,7 +105,7 @@ class Connector:
                 return psycopg.connect(self.place.conninfo, autocommit=True)
             except psycopg.Error as error:
                 ours: StoreError = unreached(error, self.place)
-                # A server that is just starting is waited for by everybody.
+                # A server that is starting is always waited for.
                 worth_it = passing(ours) and (patient or "starting" in str(ours))
                 if not worth_it or not patience.more():
                     raise ours from None
@@ -131,11 +130,11 @@ class Connector:
     def _warn(self, connection: psycopg.Connection[Any]) -> None:
         row = connection.execute("SELECT current_setting('fsync')").fetchone()
         if row is not None and row[0] == "off":
-            log.warning("%s runs with fsync = off: what it acknowledges is lost with the power", self.place.shown)
+            log.warning("%s runs with fsync = off: a power failure loses acknowledged writes", self.place.shown)
 
 
 def _life(connection: psycopg.Connection[Any]) -> str | None:
-    """What tells one life of the server from another. Not every kin of PostgreSQL says so."""
+    """Return an id of this run of the server; None if this variant of PostgreSQL has none."""
     try:
         row = connection.execute(_LIFE).fetchone()
     except psycopg.Error:

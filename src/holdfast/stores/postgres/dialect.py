@@ -1,4 +1,4 @@
-"""What is PostgreSQL's own in the statements that the stores share."""
+"""PostgreSQL's differences in the shared statements."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ class PostgresDialect:
         return f"({column}::jsonb ->> '{part}')"
 
     def by(self, index: str | None) -> str:
-        return ""  # it has statistics, and reads a page off the index that is in its order
+        return ""  # with statistics, it reads a page from the index in the right order by itself
 
     def vector(self, raw: bytes) -> HalfVector:
-        """Little-endian halves, as pgvector takes them: big-endian, after their number."""
+        """Convert little-endian halves to pgvector's form: their count, then big-endian halves."""
         swapped = np.frombuffer(raw, "<u2").byteswap().tobytes()
         return HalfVector((len(raw) // 2).to_bytes(2, "big") + b"\0\0" + swapped)
 
     def vectors(self, found: Sequence[tuple[Any, ...]]) -> Sequence[tuple[Any, ...]]:
-        """All of them turned at once: a large partition has very many."""
-        whole = b"".join([row[2][HEADER:] for row in found])
-        turned = np.frombuffer(whole, "<u2").byteswap().tobytes()
-        made, start = [], 0
+        """Swap the bytes of all vectors at once: a large partition has very many."""
+        joined = b"".join([row[2][HEADER:] for row in found])
+        swapped = np.frombuffer(joined, "<u2").byteswap().tobytes()
+        converted, start = [], 0
         for number, piece, vector in found:
             end = start + len(vector) - HEADER
-            made.append((number, piece, turned[start:end]))
+            converted.append((number, piece, swapped[start:end]))
             start = end
-        return made
+        return converted
 
     def draw(self, database: Database, count: int) -> Rows:
         return database.execute("SELECT nextval('records_number_seq') FROM generate_series(1, ?)", (count,))
@@ -80,7 +80,7 @@ class PostgresDialect:
             " WHERE datname = current_database() AND checksum_failures > 0"
         )
         return [("indexes", f"{name} is not valid") for (name,) in found] + [
-            ("pages", f"the server met {count} damaged pages") for (count,) in damaged
+            ("pages", f"the server found {count} damaged pages") for (count,) in damaged
         ]
 
 

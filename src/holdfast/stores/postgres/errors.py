@@ -1,4 +1,4 @@
-"""PostgreSQL's errors, in Holdfast's words. Translated where they are met, the cause kept."""
+"""Translate PostgreSQL's errors to Holdfast's; callers keep the cause."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from holdfast.stores.postgres.location import Place
 
 
 class Kind(Enum):
-    """What an error means for the transaction it ended."""
+    """The effect of an error on its transaction."""
 
-    LOST = auto()  # the connection is gone, or leads to a server that takes no writes any more
-    CONFLICT = auto()  # another transaction was in the way: the same work may succeed now
-    REFUSED = auto()  # the statement itself
+    LOST = auto()  # the connection is gone, or its server no longer accepts writes
+    CONFLICT = auto()  # conflict with another transaction: a retry may succeed
+    REFUSED = auto()  # the statement itself was rejected
 
 
-# The last: what was prepared on it is gone, or no longer fits the tables.
+# 26000: a prepared statement is gone, or no longer fits the tables.
 _LOST = re.compile(r"08...|57P0[1235]|25P0[34]|25006|26000")
 _CONFLICT = re.compile(r"40001|40P01|55P03")
 
@@ -44,37 +44,37 @@ def kind_of(error: psycopg.Error, connection: psycopg.Connection | None = None) 
 
 
 def translated(error: psycopg.Error, place: Place) -> StoreError:
-    """What went wrong with a statement. Nothing of its transaction is in the store."""
+    """Translate the error of a statement. Nothing of its transaction is in the store."""
     state, where = error.sqlstate or "", place.shown
-    told = place.hidden((error.diag.message_primary or str(error)).strip().splitlines()[0])
+    detail = place.hidden((error.diag.message_primary or str(error)).strip().splitlines()[0])
     if state == "25006":
         return StoreReadOnly(
             f"{where} takes no writes: it is a replica, or set to read only; give the address of the primary, or all"
             " addresses with target_session_attrs=read-write"
         )
     if kind_of(error) is Kind.LOST:
-        return StoreUnavailable(f"the connection to {where} was lost ({told}); nothing was changed, try again")
+        return StoreUnavailable(f"the connection to {where} was lost ({detail}); nothing was changed, try again")
     if kind_of(error) is Kind.CONFLICT:
-        return StoreBusy(f"{where} is being written by others ({told}); nothing was changed, try again")
-    for pattern, made in _STATES.items():
+        return StoreBusy(f"{where} is being written by others ({detail}); nothing was changed, try again")
+    for pattern, entry in _STATES.items():
         if re.fullmatch(pattern, state):
-            kind, advice = made
-            return kind(f"{where}: {told}; {advice}")
-    return StoreError(f"{where}: {told}; nothing was changed")
+            kind, advice = entry
+            return kind(f"{where}: {detail}; {advice}")
+    return StoreError(f"{where}: {detail}; nothing was changed")
 
 
 _STATES: dict[str, tuple[type[StoreError], str]] = {
     "53100|58030|53400": (StoreFull, "nothing was changed, make room on the server's disk and try again"),
-    "53300": (StoreBusy, "nothing was changed; let the server take more connections"),
+    "53300": (StoreBusy, "nothing was changed; raise the server's connection limit"),
     "57014|53200": (StoreBusy, "nothing was changed, try again"),
     "XX00[12]": (StoreCorrupt, "restore the database from a backup, or run `holdfast store verify` on it"),
     "42501": (StoreUnusable, "give this user the rights that docs/how-to/run-on-postgresql.md lists"),
-    "42P01|3F000": (StoreUnusable, "the store's tables are gone; open it anew"),
+    "42P01|3F000": (StoreUnusable, "the store's tables are gone; open it again"),
 }
 
 
-# What libpq says of a connection that cannot be made. There is no code for it, only words; where a server speaks
-# another language, its own words are passed on.
+# libpq reports a failed connection as text, without a code. If the server uses another language, its text is passed on
+# as it is.
 _UNREACHED: list[tuple[str, type[StoreError], str]] = [
     (
         r"translate host name|failed to resolve host|Name or service not known|nodename nor servname",
@@ -89,7 +89,7 @@ _UNREACHED: list[tuple[str, type[StoreError], str]] = [
     (
         r"no pg_hba\.conf entry|pg_hba\.conf rejects",
         StoreUnusable,
-        "it accepts no such connection from here; add this user, database and address to pg_hba.conf",
+        "it rejects this connection; add this user, database and address to pg_hba.conf",
     ),
     (
         r"database \".*\" does not exist",
@@ -110,30 +110,30 @@ _UNREACHED: list[tuple[str, type[StoreError], str]] = [
     (
         r"session is read-only|not accepting connections for writes|read-write",
         StoreReadOnly,
-        "no server of these takes writes; wait until one is promoted, or give the primary's address",
+        "none of these servers accepts writes; wait until one is promoted, or give the primary's address",
     ),
     (
         r"Connection refused|No such file|No route|unreachable|timeout expired|timed out",
         StoreUnavailable,
         "nothing answers there; check host and port, and that the server is up",
     ),
-    (r"SSL|certificate", StoreUnusable, "its encryption does not fit; check sslmode and the certificates in the URL"),
+    (r"SSL|certificate", StoreUnusable, "the TLS connection failed; check sslmode and the certificates in the URL"),
 ]
 
 
 def unreached(error: psycopg.Error, place: Place) -> StoreError:
-    """Why no connection could be made."""
-    told = place.hidden(" ".join(str(error).split()))
+    """Translate the error of a failed connection."""
+    detail = place.hidden(" ".join(str(error).split()))
     for pattern, kind, advice in _UNREACHED:
-        if re.search(pattern, told):
-            return kind(f"{place.shown} cannot be opened: {advice} ({_brief(told)})")
-    return StoreUnavailable(f"{place.shown} cannot be opened: {_brief(told)}; check the URL and the server")
+        if re.search(pattern, detail):
+            return kind(f"{place.shown} cannot be opened: {advice} ({_brief(detail)})")
+    return StoreUnavailable(f"{place.shown} cannot be opened: {_brief(detail)}; check the URL and the server")
 
 
-def _brief(told: str) -> str:
-    return told if len(told) <= 300 else f"{told[:297]}..."
+def _brief(text: str) -> str:
+    return text if len(text) <= 300 else f"{text[:297]}..."
 
 
 def passing(error: StoreError) -> bool:
-    """Whether a connection that could not be made may be made a moment later."""
+    """True if the connection may succeed a moment later."""
     return isinstance(error, StoreUnavailable | StoreBusy | StoreReadOnly)

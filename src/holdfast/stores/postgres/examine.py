@@ -1,4 +1,4 @@
-"""A store on a server as it is found, before it is opened for use: nothing is created, migrated or written."""
+"""Examine a store on a server before it is opened: nothing is created, migrated or written."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SIZE = (
 
 
 def examine(location: str, busy_seconds: float) -> Examined | None:
-    """None if the schema is not there."""
+    """Return None if the schema does not exist."""
     place = place_of(location, min(CONNECT_SECONDS, busy_seconds))
     try:
         connection = psycopg.connect(place.conninfo, autocommit=True)

@@ -1,4 +1,4 @@
-"""Where a store is: a URL of PostgreSQL's own form, with `schema` added. Shown without its password, everywhere."""
+"""The location of a store: a PostgreSQL URL plus `schema`. It is always shown without its password."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEFAULT_SCHEMA = "holdfast"
 _SCHEMA = re.compile(r"(?!pg_)[A-Za-z_][A-Za-z0-9_]{0,62}")
 _PORT = re.compile(r"\d{0,5}")
 _EXAMPLE = "postgresql://user:password@host:5432/database"
-# What is set unless the URL says otherwise: a peer that is gone without a word is noticed within a minute.
+# Defaults that the URL overrides: a silently lost peer is detected within a minute.
 _DEFAULTS = {
     "application_name": "holdfast",
     "keepalives": "1",
@@ -30,7 +30,7 @@ _DEFAULTS = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """`conninfo` holds the password: it is for libpq alone. `shown` is for people."""
+    """A parsed location. `conninfo` holds the password: only for libpq. `shown` is for people."""
 
     conninfo: str = field(repr=False)
     schema: str
@@ -38,7 +38,7 @@ class Place:
     secrets: tuple[str, ...] = field(repr=False)
 
     def hidden(self, message: str) -> str:
-        """A message of somebody else's, without our secrets."""
+        """Redact our secrets in a message of the server or of libpq."""
         for secret in self.secrets:
             message = message.replace(secret, "***")
         return message
@@ -48,26 +48,26 @@ def place_of(location: str, connect_seconds: float) -> Place:
     name = shown(location)
     address, schema = _without_schema(location, name)
     try:
-        given = conninfo_to_dict(address)
+        options = conninfo_to_dict(address)
     except psycopg.Error as error:
         # libpq may quote the URL, and the password with it.
         problem = str(error).strip().replace(address, name).replace(location, name)
         if (secret := urlsplit(address).password) is not None:
             problem = problem.replace(secret, "***")
-        raise StoreUnusable(f"{name} is no PostgreSQL URL: {problem}; it looks like {_EXAMPLE}") from None
-    if wrong := [port for port in str(given.get("port") or "").split(",") if not _PORT.fullmatch(port)]:
-        raise StoreUnusable(f"{name} is no PostgreSQL URL: {wrong[0]!r:.40} is no port; it looks like {_EXAMPLE}")
-    settings = {**_DEFAULTS, "connect_timeout": str(max(2, round(connect_seconds))), **given}
-    secrets = tuple(str(given[key]) for key in ("password", "sslpassword") if given.get(key))
+        raise StoreUnusable(f"{name} is not a PostgreSQL URL: {problem}; it looks like {_EXAMPLE}") from None
+    if wrong := [port for port in str(options.get("port") or "").split(",") if not _PORT.fullmatch(port)]:
+        raise StoreUnusable(f"{name} is not a PostgreSQL URL: {wrong[0]!r:.40} is not a port; it looks like {_EXAMPLE}")
+    settings = {**_DEFAULTS, "connect_timeout": str(max(2, round(connect_seconds))), **options}
+    secrets = tuple(str(options[key]) for key in ("password", "sslpassword") if options.get(key))
     return Place(make_conninfo("", **settings), schema, name, secrets)
 
 
 def _without_schema(location: str, name: str) -> tuple[str, str]:
-    """The URL as libpq knows it, and the schema."""
+    """Split the location into the URL for libpq and the schema."""
     try:
         parts = urlsplit(location)
     except ValueError as error:
-        raise StoreUnusable(f"{name} is no PostgreSQL URL: {error}; it looks like {_EXAMPLE}") from None
+        raise StoreUnusable(f"{name} is not a PostgreSQL URL: {error}; it looks like {_EXAMPLE}") from None
     query = parse_qsl(parts.query, keep_blank_values=True)
     schemas = [value for key, value in query if key == "schema"]
     schema = schemas[-1] if schemas else DEFAULT_SCHEMA
@@ -75,5 +75,5 @@ def _without_schema(location: str, name: str) -> tuple[str, str]:
         raise StoreUnusable(
             f"{name}: schema must be a plain name of letters, digits and underscores, not beginning with pg_"
         )
-    kept = "&".join(f"{key}={quote(value, safe='')}" for key, value in query if key != "schema")
-    return urlunsplit(parts._replace(query=kept)), schema
+    remaining = "&".join(f"{key}={quote(value, safe='')}" for key, value in query if key != "schema")
+    return urlunsplit(parts._replace(query=remaining)), schema

@@ -1,13 +1,12 @@
-"""Who waits for whom.
+"""Advisory locks that serialize writes per partition.
 
-Writes to one partition are serial: each takes the partition's lock before it reads anything, and holds it until it is
-committed. So what a write decides on is still so when it commits, and a partition's change numbers are committed in
-order: a reader that has seen one has seen all below it. Writes to other partitions go on beside it. Whatever reaches
-over a whole space (a forget takes along what was learned elsewhere) takes the space's lock alone, which all others
-share.
+Each write takes the partition's lock before it reads anything, and holds it until commit. So what it read is still true
+when it commits, and a partition's change numbers are committed in order: a reader that has seen one has seen all below
+it. Writes to other partitions run in parallel. A write over a whole space (a forget also takes what was learned
+elsewhere) takes the space's lock exclusively; all other writes share it.
 
-A lock is a number that PostgreSQL keeps until the transaction ends. Two names with one number, of 2^64, would only wait
-for each other without need.
+A lock is a number that PostgreSQL holds until the transaction ends. Two names that share a number, of 2^64, only wait
+for each other needlessly.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from functools import lru_cache
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.scope import Partition
 
-# Over all schemas of a database, since they share its extension.
+# One lock for all schemas of a database, since they share its extension.
 MIGRATION = int.from_bytes(hashlib.blake2b(b"holdfast/migration", digest_size=8).digest(), "big", signed=True)
-# What an operator does without naming a subject or agent, and that reads only where it writes.
+# Actions of an operator that name no subject or agent, and read only where they write.
 _AT_HOME = frozenset(
     {
         Action.ADD,
@@ -39,7 +38,7 @@ def _key(*parts: str) -> int:
 
 
 def store_key(schema: str) -> int:
-    """Shared by every connection of a store for as long as it lasts; a copy that fills the store has it alone."""
+    """Key of the lock that every open connection of a store shares; a copy into the store holds it exclusively."""
     return _key(schema)
 
 
@@ -54,7 +53,7 @@ def partition_key(schema: str, partition: Partition) -> int:
 
 
 def whole_space(grant: Grant) -> str | None:
-    """The space that a write needs for itself, if it does."""
+    """Return the space that a write must lock exclusively, if any."""
     if grant.everywhere:
         return None
     reaches_over = grant.action is Action.FORGET or (grant.partitions is None and grant.action not in _AT_HOME)
@@ -62,7 +61,7 @@ def whole_space(grant: Grant) -> str | None:
 
 
 def partitions_of(grant: Grant) -> frozenset[Partition]:
-    """What a write needs besides, as far as its grant tells; work over the whole store enters partitions as it goes."""
+    """Return the partitions that a write must lock, by its grant; store-wide work locks partitions as it goes."""
     if grant.everywhere:
         return frozenset()
     return grant.partitions if grant.partitions is not None else frozenset({grant.scope.partition})

@@ -1,8 +1,8 @@
 """Approximate indexes on PostgreSQL: a partial HNSW index of `vectors` for each large partition and embedder.
 
-The server keeps it up to date, so that it lacks nothing that is committed. It is built without holding up writes; a row
-of the table `nearest` says that it is complete, and one that is not valid is never used. Queries name the partition as
-a constant and are kept from any other plan: whether the index is used decides what is found, so the planner does not.
+The server maintains it, so it lacks nothing that is committed. It is built without blocking writes; a row of the table
+`nearest` marks it as complete, and an invalid index is never used. Queries name the partition as a constant and rule
+out other plans: results depend on whether the index is used, so the planner must not decide.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from holdfast.stores.postgres.wire import Answer
 from holdfast.stores.sql.dialect import Database
 
 CONNECTIVITY, BUILD_EXPANSION = 16, 128
-# What the server takes as the widest search.
+# The server's maximum of hnsw.ef_search.
 _WIDEST = 1_000
 _SAMPLE, _NEAREST = 30, 10
 _LOOK_SECONDS = 0.5
-# For each vector while an index is built: itself, and its neighbours.
+# Memory per vector while an index is built, besides the vector itself.
 _GRAPH_BYTES = 500
 _LEAST_MEMORY, _MOST_MEMORY = 64, 1_024  # megabytes
 _ROW = (
@@ -42,7 +42,7 @@ _ROW = (
     " JOIN pg_index i ON i.indexrelid = c.oid AND i.indisvalid"
     " WHERE n.partition_id = ? AND e.fingerprint = ?"
 )
-# In a transaction that only reads, and only for the statement that follows; then as they were.
+# Set in a read-only transaction for the next statement; `_FREE` resets them.
 _PINNED = (
     "SELECT set_config('hnsw.ef_search', ?, true), set_config('hnsw.iterative_scan', ?, true),"
     " set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),"
@@ -56,7 +56,7 @@ _FREE = (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A partition's vectors of one embedder, as the index holds them."""
+    """The indexed vectors of one partition and embedder."""
 
     partition: int
     embedder: int
@@ -68,7 +68,7 @@ class Place:
 
     @property
     def condition(self) -> str:
-        """With constants: an index of a part serves no other statement."""
+        """Contains constants: a partial index serves no other statement."""
         return (
             f"partition_id = {self.partition:d} AND embedder_id = {self.embedder:d}"
             f" AND vector_dims(vector) = {self.dimensions:d}"
@@ -80,7 +80,7 @@ class Place:
 
     @property
     def nearest(self) -> str:
-        """Of the vector and the limit to be bound."""
+        """The search statement; its parameters are the vector and the limit."""
         return (
             f"SELECT number FROM vectors WHERE {self.condition}"
             f" ORDER BY {self.indexed} <#> ?::halfvec({self.dimensions:d}) LIMIT ?"
@@ -88,7 +88,7 @@ class Place:
 
     @property
     def packed(self) -> str:
-        """Of the numbers to be bound, all in one value: a row for each would take longer than to find it."""
+        """Selects the vectors of these numbers as one value: a row for each would take longer than the search."""
         return (
             "SELECT string_agg(int8send(number) || halfvec_send(vector), '') FROM (SELECT number, vector FROM vectors"
             f" WHERE {self.condition} AND number = ANY (?::bigint[]) ORDER BY number, piece) AS found"
@@ -118,34 +118,34 @@ class ServerNearest:
         return asked(self._session, self._place, vector, limit, depth)
 
     def vectors(self, numbers: IntArray) -> VectorBlock:
-        # Few enough at a time for one value, which must stay below a gigabyte.
+        # In chunks, since one value must stay below a gigabyte.
         parts = np.split(numbers, range(POSTGRES.chunk, len(numbers), POSTGRES.chunk))
         answers = [self._session.execute(self._place.packed, (part.tolist(),)) for part in parts]
         return self._place.unpacked(b"".join([answer.fetchone()[0] or b"" for answer in answers]))
 
 
 def asked(session: Session, place: Place, vector: FloatArray, limit: int, depth: int) -> Callable[[], IntArray]:
-    """Have the server look for the nearest; what is returned waits for them."""
-    # What is looked at costs more here than in memory, and half of the depth finds the same in the end (decision 6).
+    """Start a search on the server; the returned function waits for the result."""
+    # A candidate costs more here than in memory, and half the depth finds the same in the end (decision 6).
     width = min(max(limit, depth // 2, 1), _WIDEST)
     enough = limit <= width
     answer = _sent(session, place, vector, limit, width, again=not enough)
     session.push()
 
-    def told() -> IntArray:
+    def wait() -> IntArray:
         rows = answer.fetchall()
         if enough and len(rows) < limit // 2:
-            # Most of what is near is deleted and not yet vacuumed.
+            # Most near rows are deleted and not yet vacuumed.
             rows = _sent(session, place, vector, limit, width, again=True).fetchall()
         found = np.array([row[0] for row in rows], np.int64)
         _, first = np.unique(found, return_index=True)
         return found[np.sort(first)]
 
-    return told
+    return wait
 
 
 def _sent(session: Session, place: Place, vector: FloatArray, limit: int, width: int, *, again: bool) -> Answer:
-    """`again` goes on where one pass does not find as many as are wanted, which makes every pass slower."""
+    """Send a search. `again` continues if one pass finds too few rows, which makes every pass slower."""
     session.execute(_PINNED, (str(width), "strict_order" if again else "off"))
     answer = session.execute(place.nearest, (_bound(vector), limit))
     session.execute(_FREE)
@@ -185,7 +185,7 @@ def build(
     embedder: str,
     go_on: Callable[[int, int], bool],
 ) -> Built | None:
-    """Make the index, on a session that is in no transaction; None if there is nothing to make, or it was stopped."""
+    """Build the index on a session without a transaction; None if there is nothing to build, or it was stopped."""
     row = session.execute(
         "SELECT p.id, p.change, e.id, (SELECT count(*) FROM records r WHERE r.partition_id = p.id)"
         " FROM partitions p, embedders e WHERE p.space = ? AND p.kind = ? AND p.owner = ? AND e.fingerprint = ?",
@@ -210,7 +210,7 @@ def build(
 def _created(
     session: Session, watch: Callable[[], Session], place: Place, records: int, go_on: Callable[[int, int], bool]
 ) -> bool:
-    """Whether it is there now; False if it was stopped."""
+    """Create the index unless it exists; return False if it was stopped."""
     valid = session.execute(
         "SELECT i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid"
         " WHERE c.relname = ? AND c.relnamespace = current_schema()::regnamespace",
@@ -221,7 +221,7 @@ def _created(
     if valid is not None:
         session.connection.execute(f"DROP INDEX CONCURRENTLY {place.name}".encode())
     memory = min(max(records * (place.dimensions * 2 + _GRAPH_BYTES) >> 20, _LEAST_MEMORY), _MOST_MEMORY)
-    # However long it takes to wait for older transactions: nobody waits for this.
+    # No lock timeout: older transactions may take long, and nobody waits for this.
     session.execute(
         "SELECT set_config('maintenance_work_mem', ?, false), set_config('lock_timeout', '0', false)", (f"{memory}MB",)
     )
@@ -231,21 +231,21 @@ def _created(
     )
     with _Watched(session, watch, records, go_on) as watched:
         try:
-            # Not in a pipeline: it would be part of a transaction there.
+            # Not in a pipeline, where it would run in a transaction.
             session.connection.execute(statement.encode())
         except psycopg.errors.QueryCanceled:
             if not watched.stopped:
                 raise
-            # What is half built is still written to, and would keep what is forgotten.
+            # The server still writes to a half-built index, which would retain forgotten vectors.
             session.connection.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {place.name}".encode())
             return False
     return True
 
 
 class _Watched:
-    """Looks at how far a statement has come, and ends it if nobody wants it any more.
+    """Watches the progress of a statement, and cancels it when `go_on` returns False.
 
-    Where no connection is to be had for that, the statement goes on unseen.
+    If no connection is available for this, the statement runs unwatched.
     """
 
     def __init__(
@@ -281,7 +281,7 @@ class _Watched:
 
 
 def _measured(session: Session, place: Place) -> float:
-    """The share of the nearest ten that the index finds of a sample, asked as a search asks."""
+    """Measure recall on a sample: the share of the ten nearest that a search finds."""
     sample = session.execute(
         f"SELECT vector FROM vectors WHERE {place.condition} ORDER BY hashint8(number) LIMIT {_SAMPLE}"
     ).fetchall()

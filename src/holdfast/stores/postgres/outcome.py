@@ -1,10 +1,10 @@
-"""Whether a transaction whose connection was lost while it was being committed is in the store.
+"""Resolve transactions in doubt: those whose connection was lost during the commit.
 
-The server knows transactions by number, but a number alone does not tell: a server that crashed before it wrote one
-down gives it out again, and one that took over counts on its own. So the number only says whether the transaction is
-still under way. Whether it was committed is told by the audit row that every call writes in the same transaction: if
-that is there, all of it is. Of a call that wrote its row beforehand, as `unknown`, the row must tell what came of it.
-What has no such row is the store's own upkeep, which does no harm if it is done twice.
+The server knows transactions by number, but a number alone is no proof: a server that crashed before it wrote one down
+assigns it again, and a promoted replica counts on its own. So the number only tells whether the transaction is still
+running. The proof of a commit is the audit row that every call writes in the same transaction. If the call wrote its
+row beforehand, as `unknown`, the row must hold the outcome. A transaction without such a row is maintenance of the
+store, which is safe to repeat.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from holdfast.stores.postgres.session import Session
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """An audit row of a transaction: that it is there, or, if `settled`, that it is no longer `unknown`."""
+    """An audit row that proves a commit: that it exists or, if `settled`, that it is no longer `unknown`."""
 
     operation_id: str
     settled: bool = False
@@ -30,7 +30,7 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Unsettled:
-    """A transaction by its number in one life of the server, and by the audit rows that it holds."""
+    """A transaction in doubt: its number in one run of the server, and its audit rows."""
 
     transaction_id: str | None
     life: str | None
@@ -45,7 +45,7 @@ class _Answer(Enum):
 
 
 def was_committed(connector: Connector, unsettled: Unsettled) -> bool:
-    """Ask until it is known, for a bounded time; else `OutcomeUnknown`."""
+    """Ask the server until the outcome is known, for a bounded time; else raise `OutcomeUnknown`."""
     patience = Patience(connector.busy_seconds)
     while True:
         try:
@@ -58,9 +58,8 @@ def was_committed(connector: Connector, unsettled: Unsettled) -> bool:
             answer = _Answer.NOT_YET
         if answer is _Answer.NEVER or (answer is _Answer.NOT_YET and not patience.more()):
             raise OutcomeUnknown(
-                f"the connection to {connector.place.shown} was lost while a write was being committed, and whether it"
-                " was cannot be found out; look before you write it again, or give an idempotency_key: with the same"
-                " key, trying again is safe"
+                f"the connection to {connector.place.shown} was lost during a commit, whose outcome is unknown;"
+                " check before you write it again, or give an idempotency_key: with the same key, trying again is safe"
             )
         if answer is not _Answer.NOT_YET:
             return answer is _Answer.COMMITTED
@@ -68,7 +67,7 @@ def was_committed(connector: Connector, unsettled: Unsettled) -> bool:
 
 def _asked(session: Session, unsettled: Unsettled) -> _Answer:
     same = session.life is not None and session.life == unsettled.life
-    # Of another life, nothing is under way any more.
+    # After a restart, nothing of it is still running.
     status = _status(session, unsettled.transaction_id) if same or session.life is None else _Answer.ROLLED_BACK
     if status is _Answer.NOT_YET:
         return status
@@ -78,7 +77,7 @@ def _asked(session: Session, unsettled: Unsettled) -> _Answer:
     known = " AND outcome <> 'unknown'" if proof.settled else ""
     if session.execute(f"SELECT 1 FROM operations WHERE id = ?{known}", (proof.operation_id,)).fetchone() is not None:
         return _Answer.COMMITTED
-    # Looked for after it had ended, and not there.
+    # The transaction has ended, and its row does not exist.
     return _Answer.NEVER if status is _Answer.NEVER else _Answer.ROLLED_BACK
 
 
@@ -86,7 +85,7 @@ def _status(session: Session, transaction_id: str | None) -> _Answer:
     try:
         row = session.execute("SELECT pg_xact_status(?::xid8)", (transaction_id,)).fetchone()
     except psycopg.errors.InvalidParameterValue:
-        # A number yet to be given out: the server crashed before it had written it down.
+        # A number not assigned yet: the server crashed before it wrote it down.
         return _Answer.ROLLED_BACK
     return _STATUS.get(str(row[0]), _Answer.NEVER)
 

@@ -1,4 +1,4 @@
-"""Reading from a PostgreSQL connection."""
+"""The reader of a PostgreSQL store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bringing a database to the newest schema, safely under several starting processes and after a crash half way."""
+"""Migrate a database to the newest schema; safe with several starting processes and after a crash midway."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ _HOW_TO = "see docs/how-to/run-on-postgresql.md"
 
 
 def migrations() -> list[tuple[int, str]]:
-    """(version, SQL) of each step."""
+    """Return (version, SQL) of each step."""
     folder = resources.files(__package__) / "migrations"
     steps = [(int(entry.name[:4]), entry.read_text("utf-8")) for entry in folder.iterdir() if entry.name[:4].isdigit()]
     return sorted(steps)
 
 
 def prepare(connection: psycopg.Connection[Any], place: Place) -> None:
-    """Check the server, and apply what is missing, each step in one transaction."""
+    """Check the server, and apply missing steps, each in one transaction."""
     check_server(connection.info.server_version, place)
     newest = migrations()[-1][0]
     if version_of(connection, place, newest) == newest:
         check_vector(connection, place)
         return
-    # Held by the session, so that whoever dies half way lets go of it.
+    # Held by the session, so that a process that dies midway releases it.
     connection.execute("SELECT pg_advisory_lock(%s)", (MIGRATION,))
     try:
         _install_vector(connection, place)
         for version, script in migrations():
-            # Another process may have been faster.
+            # Another process may have applied it meanwhile.
             if version_of(connection, place, newest) < version:
                 _apply(connection, place, version, script)
     finally:
@@ -64,7 +64,7 @@ def check_server(version: int, place: Place) -> None:
 
 
 def version_of(connection: psycopg.Connection[Any], place: Place, newest: int) -> int:
-    """The schema's version, 0 if it is yet to be made. Another program's tables are never written to."""
+    """Return the schema's version, 0 if it does not exist. Another program's tables are refused."""
     tables = {
         name
         for (name,) in connection.execute(
@@ -89,7 +89,7 @@ def version_of(connection: psycopg.Connection[Any], place: Place, newest: int) -
 
 
 def vector_home(connection: psycopg.Connection[Any]) -> tuple[str, str] | None:
-    """The version of pgvector in this database and the schema it lives in."""
+    """Return the version of pgvector in this database, and its schema."""
     row = connection.execute(
         "SELECT e.extversion, n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace"
         " WHERE e.extname = 'vector'"

@@ -1,4 +1,4 @@
-"""One connection to the server, set up as the store needs it: the handle that shared statements run on."""
+"""One connection to the server, set up for the store: the handle that shared statements run on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from holdfast.stores.sql.known import Known
 
 
 class Session:
-    """Implements `Database`. `life` tells one life of the server from another."""
+    """Implements `Database`. `life` identifies one run of the server."""
 
     def __init__(self, connection: psycopg.Connection[Any], schema: str, life: str | None) -> None:
         self.connection = connection
@@ -40,17 +40,17 @@ class Session:
         return None
 
     def push(self) -> None:
-        """Within a transaction: have the server begin on what was sent, though nobody waits for it yet."""
+        """Within a transaction: make the server start on what was sent, before a result is awaited."""
         self._wire.push()
 
     @contextlib.contextmanager
     def _pipeline(self) -> Iterator[None]:
-        """Whatever is sent within has been answered at its end."""
+        """Run a pipeline: at its end, the results of all statements sent within have arrived."""
         self._wire.enter()
         try:
             yield
         except BaseException:
-            # What is told is what came first.
+            # The first error is the one to report.
             with contextlib.suppress(psycopg.Error):
                 self._wire.leave()
             raise
@@ -60,7 +60,7 @@ class Session:
 
     @contextlib.contextmanager
     def transaction(self, begin: str) -> Iterator[None]:
-        """Whatever is not committed by hand within is rolled back."""
+        """Begin a transaction, and roll it back unless it is explicitly committed within."""
         self._held.clear()
         self.transaction_id = None
         try:
@@ -76,23 +76,23 @@ class Session:
         return self.connection.closed or self.connection.broken
 
     def commit(self) -> None:
-        # A transaction that failed on the way is ended by COMMIT, and not committed.
+        # COMMIT ends a failed transaction without committing it.
         if self.execute("COMMIT").tag != b"COMMIT":
             raise psycopg.errors.InFailedSqlTransaction("the transaction was rolled back")
 
     def savepoint(self) -> frozenset[int]:
-        """Begin a part that can be rolled back alone; what to give to `roll_back_to`."""
+        """Set a savepoint; return the argument for `roll_back_to`."""
         self.execute("SAVEPOINT request")
         return frozenset(self._held)
 
     def release(self) -> None:
-        """End that part well."""
+        """Release the savepoint, and keep what was done since."""
         self.execute("RELEASE SAVEPOINT request")
 
     def roll_back_to(self, held: frozenset[int]) -> None:
         self.execute("ROLLBACK TO SAVEPOINT request")
         self.execute("RELEASE SAVEPOINT request")
-        # Locks taken since then are given back with it, and so is what was learned.
+        # The rollback also releases locks taken since, and invalidates cached row numbers.
         self._held = set(held)
         self.known.drop()
 
@@ -103,7 +103,7 @@ class Session:
     # --- locks: each is held until the transaction ends ---
 
     def lock_space(self, space: str, *, exclusive: bool = False) -> bool:
-        """Whether that was not held yet."""
+        """Lock a space; return True if it was not held yet."""
         return self._lock(space_key(self._schema, space), shared=not exclusive)
 
     def lock_partition(self, partition: Partition) -> bool:

@@ -1,4 +1,4 @@
-"""A database on a server, for several processes at once: readers in threads, each on a snapshot; lanes that write."""
+"""A store on a server, shared by several processes: reader threads on snapshots, and writer lanes."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ class PostgresStore:
             await self._writers.submit(storewide(), lambda transaction: None)
 
     async def scrub(self) -> bool:
-        """Vacuum what forgetting deletes from. False while somebody's older snapshot still sees it.
+        """Vacuum the tables that a forget deletes from. False while an older snapshot still sees deleted rows.
 
-        And where this user may not: then it is left to the server's own vacuum.
+        Also False if this user may not vacuum: then the server's own vacuum does it.
         """
         deadline = asyncio.get_running_loop().time() + SCRUB_SECONDS
         while (done := await self._readers.submit(_Vacuum())) is _Vacuumed.NOT_YET:
@@ -99,7 +99,7 @@ class PostgresStore:
         return lambda transaction: nearest.publish(cast(PostgresTransaction, transaction).session, built, at)
 
     def _built(self, partition: Partition, embedder: str, go_on: Callable[[int, int], bool]) -> nearest.Built | None:
-        # On a connection of its own, in a thread of its own: it may take very long.
+        # On its own connection and thread: it may take very long.
         session = self._connector.session()
         try:
             return nearest.build(session, self._connector.session, partition, embedder, go_on)
@@ -111,14 +111,14 @@ class PostgresStore:
     async def close(self) -> None:
         """Finish what was accepted, then close every connection."""
         self._readers.close()
-        # Not in a thread of the pool: when the interpreter ends, there are no more of those.
+        # Not in a thread of the pool: at interpreter exit there are none left.
         for ended in self._writers.close():
             await asyncio.wrap_future(ended)
         self._writers.join()
 
 
 class _Readers:
-    """Threads with a connection each, made when it is first needed."""
+    """Threads with a connection each, opened on first use."""
 
     def __init__(self, connector: Connector, threads: int, first: Session) -> None:
         self._connector = connector
@@ -137,7 +137,7 @@ class _Readers:
         return errand
 
     def _do(self, errand: _Errand) -> None:
-        """Nothing was changed, so that whatever the loss of a connection ended is done again on another."""
+        """Run an errand; after a lost connection, retry it on another, since a read changes nothing."""
         patience = Patience(self._connector.busy_seconds)
         while not errand.unwanted:
             try:
@@ -183,7 +183,7 @@ class _Readers:
 
 
 class _Errand(Pending):
-    """Something to do on a connection of the readers', and the answer to it."""
+    """A task for a reader's connection, and its result."""
 
     __slots__ = ("told",)
 
@@ -199,7 +199,7 @@ class _Errand(Pending):
         Pending.tell((self,))
 
     def fail(self, error: BaseException) -> None:
-        # What goes wrong after the answer is the connection's end, and nobody's business.
+        # An error after the answer affects only the connection, not the caller.
         if not self.told:
             self.error = error
             self.tell_it()
@@ -228,25 +228,25 @@ class _Vacuumed(Enum):
 
 
 class _Vacuum(_Errand):
-    """The answer is whether nothing that is deleted is left in the tables."""
+    """Vacuums; the outcome says whether deleted rows are left in the tables."""
 
     __slots__ = ()
 
     def run(self, session: Session) -> None:
-        told: list[str] = []
+        notices: list[str] = []
         warnings: list[str] = []
 
         def note(diagnostic: psycopg.errors.Diagnostic) -> None:
-            told.append(f"{diagnostic.message_primary or ''} {diagnostic.message_detail or ''}")
+            notices.append(f"{diagnostic.message_primary or ''} {diagnostic.message_detail or ''}")
             if diagnostic.severity_nonlocalized == "WARNING":
-                warnings.append(told[-1])
+                warnings.append(notices[-1])
 
         session.connection.add_notice_handler(note)
         try:
             session.connection.execute(_VACUUM)
         finally:
             session.connection.remove_notice_handler(note)
-        remaining = [int(found) for text in told for match in _REMAINING.findall(text) for found in match if found]
+        remaining = [int(found) for text in notices for match in _REMAINING.findall(text) for found in match if found]
         if warnings:
             log.warning("forgotten rows are left for the server to vacuum: %s", warnings[0].strip())
             self.outcome = _Vacuumed.REFUSED

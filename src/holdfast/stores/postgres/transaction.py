@@ -1,4 +1,4 @@
-"""Writing to PostgreSQL: what the stores share, and the locks that make it serial where it must be."""
+"""The transaction of a PostgreSQL store: the shared one, plus locks that serialize writes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.stores.sql.transaction import SqlTransaction
 
 
 class PostgresTransaction(SqlTransaction):
-    """Implements `ports.Transaction`. `recorded` is what proves, later, whether it was committed."""
+    """Implements `ports.Transaction`. `recorded` is the later proof of its commit."""
 
     dialect = POSTGRES
 
@@ -31,5 +31,5 @@ class PostgresTransaction(SqlTransaction):
 
     def settle(self, operation: Operation) -> None:
         super().settle(operation)
-        # That it was recorded, an earlier transaction saw to.
+        # An earlier transaction recorded it.
         self.recorded = Proof(operation.id, settled=True)

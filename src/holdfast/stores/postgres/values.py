@@ -1,4 +1,4 @@
-"""Values as parameters: of the few kinds that the statements bind."""
+"""Encode statement parameters, of the few types in use."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ _TEXT, _BINARY = 0, 1
 
 
 class HalfVector(bytes):
-    """A vector in the form in which pgvector reads it."""
+    """A vector in pgvector's binary form."""
 
 
 def encoded(values: Sequence[Any]) -> tuple[list[bytes | None], list[int]]:
-    """What is sent for them, and in which format."""
-    given: list[bytes | None] = []
+    """Return the encoded values, and their formats."""
+    parameters: list[bytes | None] = []
     formats: list[int] = []
     for value in values:
         if isinstance(value, bytes):
-            given.append(value)
+            parameters.append(value)
             formats.append(_BINARY)
         else:
-            given.append(None if value is None else _text(value))
+            parameters.append(None if value is None else _text(value))
             formats.append(_TEXT)
-    return given, formats
+    return parameters, formats
 
 
 def _text(value: Any) -> bytes:
     if isinstance(value, str):
         raw = value.encode()
         if b"\0" in raw:
-            raise psycopg.DataError("PostgreSQL keeps no NUL character in a text")
+            raise psycopg.DataError("PostgreSQL cannot store a NUL character in a text")
         return raw
     if isinstance(value, int):
         return b"%d" % value
@@ -42,7 +42,7 @@ def _text(value: Any) -> bytes:
 
 
 def _element(value: Any) -> bytes:
-    """Of an array."""
+    """Encode an element of an array."""
     if isinstance(value, int):
         return b"%d" % value
     if isinstance(value, bytes):

@@ -1,9 +1,9 @@
-"""Statements on their way to the server and answers on their way back, as many at a time as nobody waits for.
+"""A pipeline of statements and results over one connection.
 
-libpq's pipeline, used directly: what is sent is only waited for when its answer is looked at, so that a transaction of
-ten statements takes two or three trips instead of ten. Each statement is prepared once per connection. Parameters go
-without a type, for the server to infer, so that a value that is missing now and then makes no other statement of it;
-answers come in binary. Waiting is done on the socket, where other threads can go on.
+It uses libpq's pipeline mode directly: a result is awaited only when it is read, so a transaction of ten statements
+takes two or three round trips instead of ten. Each statement is prepared once per connection. Parameters are sent
+without a type, for the server to infer, so that an occasional NULL does not make a different statement; results are
+binary. Waiting is done on the socket, so that other threads can run.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _FINE = frozenset({ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK})
 
 @lru_cache(maxsize=2_000)
 def numbered(statement: str) -> bytes:
-    """`?` as PostgreSQL writes it: $1, $2, …"""
+    """Replace each `?` with PostgreSQL's placeholders: $1, $2, …"""
     first, *rest = statement.split("?")
     return (first + "".join(f"${number}{part}" for number, part in enumerate(rest, 1))).encode()
 
 
 class Answer:
-    """What a statement gave. Looking at it waits for it, and raises what went wrong with it."""
+    """The result of a statement. Reading it waits for it, and raises its error."""
 
     __slots__ = ("_next", "_result", "_wire", "prepares")
 
@@ -59,7 +59,7 @@ class Answer:
 
     @property
     def tag(self) -> bytes:
-        """What the server calls what it did, such as COMMIT."""
+        """The server's command tag, such as COMMIT."""
         return self._received().command_status or b""
 
     def fetchone(self) -> Any:
@@ -79,7 +79,7 @@ class Answer:
         return self._wire.loaded(result, start, last) if start < last else []
 
 
-# A server that is alive says something by then, whatever it is doing for us.
+# A live server sends something by then, whatever it is working on.
 SILENCE_SECONDS = 300.0
 
 
@@ -107,32 +107,32 @@ class Wire:
         self.open = True
 
     def send(self, statement: str, values: Sequence[Any] = ()) -> Answer:
-        """On its way; looked at later, or never."""
+        """Send a statement; its result is read later, or never."""
         name = self._prepared.get(statement)
         if name is None and len(self._prepared) < _MOST_PREPARED:
             name = self._prepared[statement] = b"h%d" % len(self._prepared)
             self._libpq.send_prepare(name, numbered(statement))
             self._expected.append(Answer(self, prepares=statement))
-        given, formats = encoded(values)
+        parameters, formats = encoded(values)
         if name is None:
             self._libpq.send_query_params(
-                numbered(statement), given, param_formats=formats, result_format=Format.BINARY
+                numbered(statement), parameters, param_formats=formats, result_format=Format.BINARY
             )
         else:
-            self._libpq.send_query_prepared(name, given, formats, result_format=Format.BINARY)
+            self._libpq.send_query_prepared(name, parameters, formats, result_format=Format.BINARY)
         answer = Answer(self)
         self._expected.append(answer)
         return answer
 
     def push(self) -> None:
-        """Let nothing of it wait here, and no answer there."""
+        """Flush sent statements, and make the server flush its results."""
         self._libpq.send_flush_request()
         self._flush()
 
     # --- receiving ---
 
-    def receive(self, wanted: Answer) -> None:
-        """Take in answers up to this one; the first error among them."""
+    def receive(self, last: Answer) -> None:
+        """Receive results up to this one; raise the first error among them."""
         if self._error is not None:
             raise self._error
         self.push()
@@ -141,13 +141,13 @@ class Wire:
             self._take(answer)
             if self._error is not None:
                 raise self._error
-            if answer is wanted:
+            if answer is last:
                 return
         raise psycopg.OperationalError("the connection was lost")
 
     def leave(self) -> None:
-        """Take in everything that is still out, and end the pipeline; the first error of it, if none was raised yet."""
-        told, self.open = self._error, False
+        """Receive all outstanding results, and end the pipeline; raise the first error, if none was raised yet."""
+        raised, self.open = self._error, False
         self._libpq.pipeline_sync()
         self._flush()
         while self._expected:
@@ -155,14 +155,14 @@ class Wire:
         while (result := self._result()) is None or result.status != ExecStatus.PIPELINE_SYNC:
             pass
         self._libpq.exit_pipeline_mode()
-        if self._error is not None and told is None:
+        if self._error is not None and raised is None:
             raise self._error
 
     def _take(self, answer: Answer) -> None:
-        """One statement's answer: a result, and the mark of its end."""
+        """Receive one statement's result, and its end marker."""
         result = self._result()
         if result is None:
-            raise psycopg.OperationalError("the server's answers are out of step")
+            raise psycopg.OperationalError("the server's results are out of step")
         if result.status in _FINE:
             answer.arrived(result)
         else:
@@ -171,7 +171,7 @@ class Wire:
             if result.status != ExecStatus.PIPELINE_ABORTED and self._error is None:
                 self._error = errors.error_from_result(result, self._connection.info.encoding)
         if self._result() is not None:
-            raise psycopg.OperationalError("the server's answers are out of step")
+            raise psycopg.OperationalError("the server's results are out of step")
 
     def _result(self) -> PGresult | None:
         libpq = self._libpq
@@ -185,7 +185,7 @@ class Wire:
         return result
 
     def _flush(self) -> None:
-        # The server stops listening while nobody takes in what it says.
+        # Read while sending: the server stops reading while its output is not consumed.
         while self._libpq.flush():
             for _, event in _wait(self._both):
                 if event & ~select.POLLOUT:
@@ -204,5 +204,5 @@ class Wire:
 def _wait(poll: select.poll) -> list[tuple[int, int]]:
     found = poll.poll(SILENCE_SECONDS * 1000)
     if not found:
-        raise psycopg.OperationalError(f"it has said nothing for {SILENCE_SECONDS:g} seconds")
+        raise psycopg.OperationalError(f"the server sent nothing for {SILENCE_SECONDS:g} seconds")
     return found

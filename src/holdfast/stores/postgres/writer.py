@@ -1,9 +1,9 @@
-"""Writing: a few lanes, each a thread with a connection, that take whatever is queued into one commit.
+"""Writer lanes with group commit: each is a thread with a connection.
 
-Writes to one partition always come to the same lane, so that what this process writes there at once costs one sync;
-what other processes write there waits for the partition's lock (`locks`). In a batch, each request has a savepoint: one
-that fails is rolled back alone. A transaction that met another's, or lost its connection before the commit began, is
-done again; one that lost it during the commit is first asked after (`outcome`).
+Writes to one partition always go to the same lane, so that concurrent writes of this process cost one sync; writes of
+other processes wait for the partition's lock (`locks`). In a batch, each request has a savepoint: one that fails is
+rolled back alone. A transaction that conflicted with another, or lost its connection before the commit began, is
+retried; if it lost the connection during the commit, its outcome is determined first (`outcome`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ log = logging.getLogger("holdfast.store")
 
 
 class _Request(Pending):
-    """`recorded` is what proves, later, whether it was committed."""
+    """A write. `recorded` is the later proof of its commit."""
 
     __slots__ = ("grant", "recorded", "work")
 
@@ -56,7 +56,7 @@ class Writers:
         self._audits = AuditBuffer(connector.place.shown, connector.busy_seconds)
         self._lock = threading.Lock()
         self._closed = False
-        # The first also writes the audit rows of reads, and what concerns the whole store.
+        # The first also writes the audit rows of reads, and does store-wide work.
         self._lanes = [_Lane(connector, self._audits if number == 0 else None, number) for number in range(lanes)]
 
     def submit(self, grant: Grant, work: Callable[[PostgresTransaction], Any]) -> Pending:
@@ -73,7 +73,7 @@ class Writers:
         return self._lanes[hash(place) % len(self._lanes)]
 
     def audit(self, operation: Operation) -> bool:
-        """Queue an audit row. False if so many wait already that the caller should wait for room."""
+        """Queue an audit row. Return False if the buffer is full and the caller should wait for room."""
         with self._lock:
             self._check_open()
             if self._audits.add(operation):
@@ -82,7 +82,7 @@ class Writers:
 
     @property
     def owes_audits(self) -> bool:
-        """Whether rows wait for a commit. Until it is made they are here, so none is on its way elsewhere."""
+        """True if audit rows wait for a commit. They stay here until then, so none is in flight elsewhere."""
         with self._lock:
             self._check_open()
         return bool(self._audits)
@@ -91,7 +91,7 @@ class Writers:
         self._audits.wait_for_room()
 
     def close(self) -> list[Future[None]]:
-        """Finish what was queued, then end; each done when its lane has."""
+        """Finish the queues, then end; each future is done when its lane has ended."""
         with self._lock:
             if not self._closed:
                 self._closed = True
@@ -109,7 +109,7 @@ class Writers:
 
 
 class _Lane:
-    """Its connection is made with its first write, and touched by its thread alone."""
+    """A writer thread. Its connection is opened on the first write, and used only by this thread."""
 
     def __init__(self, connector: Connector, audits: AuditBuffer | None, number: int) -> None:
         self.inbox: Inbox[_Request] = Inbox(audits, MAX_BATCH)
@@ -134,7 +134,7 @@ class _Lane:
     # --- committing ---
 
     def _commit(self, batch: Sequence[_Request]) -> None:
-        """Do it until it is done, or cannot be."""
+        """Retry until the batch is committed, or cannot be."""
         patience = Patience(self._connector.busy_seconds)
         while True:
             try:
@@ -156,7 +156,7 @@ class _Lane:
         return kind is not Kind.REFUSED and patience.more()
 
     def _failed(self, batch: Sequence[_Request], error: BaseException) -> None:
-        """Nothing of it is in the store. It may be the doing of one request, and alone each learns whether it was."""
+        """Handle a batch of which nothing is in the store. One request may be the cause, so each is retried alone."""
         if len(batch) > 1 and not isinstance(error, StoreError) and not self._waited_for_all(error):
             for request in batch:
                 self._commit([request])
@@ -170,11 +170,11 @@ class _Lane:
             self.inbox.settle()
 
     def _waited_for_all(self, error: BaseException) -> bool:
-        """Who waited in vain for a lock or a server waited for all of them."""
+        """True if the error is a timeout for a lock or a server, which affects the whole batch."""
         return isinstance(error, psycopg.Error) and kind_of(error) is not Kind.REFUSED
 
     def _attempt(self, batch: Sequence[_Request], patience: Patience) -> None:
-        """One transaction."""
+        """Run one transaction."""
         session = self._session = self._session or self._connector.session(patience)
         audits = self._audits.waiting() if self._audits is not None else []
         committed = False
@@ -190,7 +190,7 @@ class _Lane:
                 committed = self._committed(session, batch)
                 reach("commit.after")
         except psycopg.Error:
-            # Once it is committed, the loss of the connection is the next one's business.
+            # After the commit, a lost connection matters only to the next transaction.
             if not committed:
                 raise
         finally:
@@ -225,7 +225,7 @@ class _Lane:
                 request.outcome = request.work(transaction)
                 session.release()
             except psycopg.Error:
-                # Statements are not waited for one by one, so this may be another's doing: each learns it alone.
+                # Statements are pipelined, so another request may be the cause: each is retried alone.
                 raise
             except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
                 request.error = error
@@ -239,7 +239,7 @@ class _Lane:
 
 
 def _lock(session: Session, grants: Sequence[Grant]) -> None:
-    """All that the batch needs, in one order for everybody."""
+    """Take all locks of the batch, in one global order, which prevents deadlocks."""
     alone = {space for grant in grants if (space := whole_space(grant)) is not None}
     partitions = {partition for grant in grants for partition in partitions_of(grant)}
     for space in sorted(alone | {partition.space for partition in partitions}):
@@ -254,7 +254,7 @@ def _record(session: Session, audits: Sequence[Operation]) -> None:
         return
     reach("audit.before")
     for operation in audits:
-        # A call that was cancelled may have been carried out all the same; then its own row stands.
+        # A cancelled call may have been carried out nevertheless; then its own row stands.
         record_operation(session, operation, unless_there=True)
     reach("audit.after")
 

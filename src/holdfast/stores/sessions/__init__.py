@@ -1,4 +1,4 @@
-"""An agent's sessions in one SQLite file, with a full-text index over what was said."""
+"""An agent's sessions in one SQLite file, with a full-text index over the messages."""
 
 from holdfast.stores.sessions.store import SqliteSessions
 

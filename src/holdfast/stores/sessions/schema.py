@@ -1,4 +1,4 @@
-"""The file of the sessions: its tables, its version, and a mark that tells it from a memory store."""
+"""The session file: its tables, its version, and an application id that tells it from a memory store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.stores.sqlite.waiting import begin_immediate, patiently
 # "HLDS"
 APPLICATION_ID = 0x484C4453
 
-# Moments are microseconds since the epoch, in UTC. `meta` holds what is still to be done ("scrub").
+# Times are microseconds since the epoch, in UTC. `meta` holds pending work ("scrub").
 _FIRST = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     """
@@ -43,14 +43,14 @@ _FIRST = (
         UNIQUE (session, number)
     )
     """,
-    # It keeps its own copy of the words: what is taken out of the index is then exactly what was put in.
+    # The index keeps its own copy of the words, so that a delete removes exactly what was inserted.
     "CREATE VIRTUAL TABLE said USING fts5 (words, tokenize = 'porter unicode61 remove_diacritics 2')",
 )
 STEPS: tuple[tuple[str, ...], ...] = (_FIRST,)
 
 
 def open_file(location: str, busy_seconds: float) -> sqlite3.Connection:
-    """The writer's connection; the file is made if it is not there, for nobody else to read."""
+    """Open the writer's connection; creates a missing file, readable by this user only."""
     _make(Path(location))
     check_path(Path(location))
     connection = connect(location, busy_seconds)
@@ -60,7 +60,7 @@ def open_file(location: str, busy_seconds: float) -> sqlite3.Connection:
             patiently(lambda: connection.execute("PRAGMA journal_mode = WAL"), busy_seconds)
         connection.execute("PRAGMA synchronous = FULL")
         _migrate(connection, location, busy_seconds)
-        # From here on the writer waits in its own way (`waiting`).
+        # From here on the writer waits by `waiting`, not by SQLite's timeout.
         connection.execute("PRAGMA busy_timeout = 0")
     except BaseException:
         connection.close()
@@ -71,12 +71,12 @@ def open_file(location: str, busy_seconds: float) -> sqlite3.Connection:
 def _make(path: Path) -> None:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # SQLite gives the log and its index the rights of the file.
+        # SQLite gives the write-ahead log and its index the permissions of the file.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
         return
     except OSError as error:
-        raise StoreUnusable(f"{path} cannot be made: {error.strerror}; check the path and its disk") from error
+        raise StoreUnusable(f"{path} cannot be created: {error.strerror}; check the path and its disk") from error
 
 
 def _migrate(connection: sqlite3.Connection, location: str, busy_seconds: float) -> None:
@@ -84,7 +84,7 @@ def _migrate(connection: sqlite3.Connection, location: str, busy_seconds: float)
         return
     begin_immediate(connection, busy_seconds)
     try:
-        # Another process may have been faster.
+        # Another process may have migrated the file meanwhile.
         for number in range(_version(connection, location), len(STEPS)):
             for statement in STEPS[number]:
                 connection.execute(statement)
@@ -108,7 +108,7 @@ def _version(connection: sqlite3.Connection, location: str) -> int:
 
 
 def _check_ours(connection: sqlite3.Connection, location: str) -> None:
-    # In this order: a process that makes the file just now commits tables and mark together.
+    # In this order: a process that is creating the file commits tables and application id together.
     tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
     application = int(connection.execute("PRAGMA application_id").fetchone()[0])
     if application != APPLICATION_ID and (tables or application):

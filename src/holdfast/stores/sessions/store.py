@@ -1,9 +1,9 @@
-"""Sessions in one file that several processes may share: WAL, full sync, every append one commit.
+"""Sessions in one file that several processes may share: WAL, full sync, one commit per append.
 
 SQL runs in two threads of its own, one that writes and one that reads, and never on an event loop. Deleting a session
-leaves no byte of it: the index is merged, so that it drops the words it only marked as gone; the file is written anew,
-because SQLite leaves copies of rows that it moved in unused parts of pages; and the log is cut. That this is to be done
-is committed with the deletion, so that a crash in between, or a reader in the way, only delays it.
+leaves no byte of it: the index is merged, which drops words that were only marked as deleted; the file is vacuumed,
+because SQLite leaves copies of moved rows in unused parts of pages; and the log is truncated. This pending work is
+committed with the deletion, so that a crash in between, or a concurrent reader, only delays it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ log = logging.getLogger("holdfast.store")
 
 
 class SqliteSessions:
-    """Implements the agent's `Sessions`. `stop_words` are lists, one a language, that a search need not look for."""
+    """Implements the agent's session port. `stop_words` are word lists, one per language, that a search may skip."""
 
     def __init__(
         self,
@@ -104,17 +104,17 @@ class SqliteSessions:
         )
 
     async def search(self, query: str, *, without: str | None = None, limit: int = 5) -> tuple[SessionHit, ...]:
-        left_out = None if without is None else _storable(without)
+        excluded = None if without is None else _storable(without)
         for terms in asked(_storable(query[:MAX_QUERY_CHARS]), self._stop_words) if limit > 0 else ():
-            if found := await self._do(self._reader, partial(self._search, terms, left_out, limit)):
-                return found
+            if hits := await self._do(self._reader, partial(self._search, terms, excluded, limit)):
+                return hits
         return ()
 
     async def delete(self, session_id: str) -> bool:
         return await self._do(self._writer, lambda: self._delete(_storable(session_id)))
 
     async def close(self) -> None:
-        """Finish what was accepted. Closing twice is closing once."""
+        """Finish accepted work, then close. Idempotent."""
         with self._lock:
             ended = [] if self._closed else [self._reader.submit(self._reading.close), self._writer.submit(self._end)]
             self._closed = True
@@ -126,18 +126,18 @@ class SqliteSessions:
     # --- threads ---
 
     async def _do(self, threads: ThreadPoolExecutor, work: Callable[[], T]) -> T:
-        # Once begun, it is carried out, whether or not the caller still waits.
+        # Submitted work is completed, even if the caller no longer waits.
         return await asyncio.wrap_future(self._submit(threads, work))
 
     def _submit(self, threads: ThreadPoolExecutor, work: Callable[[], T]) -> Future[T]:
-        def translated() -> T:
+        def run() -> T:
             with translating(self._location):
                 return work()
 
         with self._lock:
             if self._closed:
-                raise StoreClosed("these sessions were closed; open them again")
-            return threads.submit(translated)
+                raise StoreClosed("these sessions are closed; open them again")
+            return threads.submit(run)
 
     def _end(self) -> None:
         if self._to_be_scrubbed():
@@ -155,7 +155,7 @@ class SqliteSessions:
             raise
         return done
 
-    # --- what the threads do ---
+    # --- work of the threads ---
 
     def _append(self, session_id: str, run_id: str, events: Sequence[tuple[NewEvent, str]]) -> tuple[Event, ...]:
         def work(db: sqlite3.Connection) -> tuple[Event, ...]:
@@ -168,17 +168,17 @@ class SqliteSessions:
             session, title, last, count, messages = db.execute(
                 "SELECT id, title, last_at, events, messages FROM sessions WHERE name = ?", (session_id,)
             ).fetchone()
-            # A clock that was set back does not put an answer before its question.
+            # A clock that was set back must not put an answer before its question.
             at = max(now, last)
             for number, (event, data) in enumerate(events, count + 1):
                 row = (session, number, run_id, at, event.kind, event.content, event.role, data, event.context_visible)
-                said = db.execute(
+                event_id = db.execute(
                     "INSERT INTO events (session, number, run, at, kind, content, role, data, visible)"
                     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                     row,
                 ).lastrowid
                 if event.context_visible and event.role in _SAID:
-                    db.execute("INSERT INTO said (rowid, words) VALUES (?, ?)", (said, indexed(event.content)))
+                    db.execute("INSERT INTO said (rowid, words) VALUES (?, ?)", (event_id, indexed(event.content)))
                     messages += 1
                     if not title and event.role is Role.USER:
                         title = _title(event.content)
@@ -203,7 +203,7 @@ class SqliteSessions:
         )  # fmt: skip
 
     def _search(self, terms: str, without: str | None, limit: int) -> tuple[SessionHit, ...]:
-        # One transaction, so that what was found cannot be deleted before it is read.
+        # One read transaction, so that a hit cannot be deleted before it is read.
         self._reading.execute("BEGIN")
         try:
             best: dict[int, int] = {}
@@ -220,10 +220,10 @@ class SqliteSessions:
             self._reading.execute("ROLLBACK")
 
     def _hit(self, session: int, number: int) -> SessionHit:
-        said = "e.session = ? AND e.visible AND e.role IN ('user', 'assistant') AND e.number"
-        (found,) = self._read(f"{said} = ?", "e.number", (session, number))
-        before = self._read(f"{said} < ?", f"e.number DESC LIMIT {AROUND}", (session, number))[::-1]
-        after = self._read(f"{said} > ?", f"e.number LIMIT {AROUND}", (session, number))
+        is_message = "e.session = ? AND e.visible AND e.role IN ('user', 'assistant') AND e.number"
+        (found,) = self._read(f"{is_message} = ?", "e.number", (session, number))
+        before = self._read(f"{is_message} < ?", f"e.number DESC LIMIT {AROUND}", (session, number))[::-1]
+        after = self._read(f"{is_message} > ?", f"e.number LIMIT {AROUND}", (session, number))
         assert found.role is not None
         return SessionHit(found.session_id, number, found.at, found.role, found.content, (*before, *after))
 
@@ -248,25 +248,25 @@ class SqliteSessions:
             return self._writing.execute("SELECT 1 FROM meta WHERE key = 'scrub'").fetchone() is not None
 
     def _scrub(self) -> None:
-        """Take what was deleted out of the index, the file and the log; later, if others are in the way now."""
+        """Remove deleted text from the index, the file and the log; later, if other connections prevent it now."""
         try:
             self._commit(lambda db: db.execute("INSERT INTO said (said) VALUES ('optimize')"))
             patiently(lambda: self._writing.execute("VACUUM"), self._busy_seconds)
         except sqlite3.OperationalError as error:
-            # The session is gone all the same; what is left of it goes when there is room, or nobody else writes.
+            # The session is deleted all the same; its bytes go once there is disk space and no other writer.
             log.warning("%s: deleted sessions are not overwritten yet (%s)", self._location, error)
             return
         deadline = time.monotonic() + SCRUB_SECONDS
         while self._writing.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
             if time.monotonic() >= deadline:
-                log.warning("%s is in use; its log is cut at the next opportunity", self._location)
+                log.warning("%s is in use; its log will be truncated later", self._location)
                 return
             time.sleep(_SCRUB_STEP)
         self._commit(lambda db: db.execute("DELETE FROM meta WHERE key = 'scrub'"))
 
 
 def _written(event: NewEvent) -> tuple[NewEvent, str]:
-    """The event as it is stored, and its data as JSON."""
+    """Return the event as it is stored, and its data as JSON."""
     try:
         data = json.dumps(dict(event.data), allow_nan=False)
     except (TypeError, ValueError):
@@ -275,7 +275,7 @@ def _written(event: NewEvent) -> tuple[NewEvent, str]:
 
 
 def _storable(text: str) -> str:
-    """Half a surrogate pair, which a model may write, cannot be stored; a log that refused it would have a gap."""
+    """Replace lone surrogates: a model may write them, SQLite cannot store them, and a refusal would leave a gap."""
     return _LONE_SURROGATE.sub("\ufffd", text)
 
 

@@ -1,8 +1,8 @@
-"""Texts as the full-text index takes them, and queries that are words alone, whatever signs are in them.
+"""Text for the full-text index, and queries that contain words only, whatever signs are in them.
 
-Scripts without spaces are indexed by the character, and asked for by pairs of neighbours, or by single characters where
-no pair is found; the index itself folds case, takes accents off, and stems English words. Both ways go through the same
-folding, so that they always agree.
+Scripts without spaces are indexed by the character, and queried by pairs of neighbours, or by single characters if no
+pair matches; the index itself folds case, removes accents, and stems English words. Text and queries go through the
+same normalization, so that they always agree.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ MAX_ASKED = 64
 _SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff"
 _ONE = re.compile(f"([{_SPACELESS}])")
 _RUN = re.compile(f"[{_SPACELESS}]+|[^{_SPACELESS}]+")
-# Between these a word may end. What is within one, such as a dot or a hyphen, makes it a phrase.
+# Word separators. Other signs within a word, such as a dot or a hyphen, make it a phrase.
 _BETWEEN = re.compile(r"[\s\x00!-&(-,/:-@\[-^`{-~\u2000-\u206f\u3000-\u303f\uff00-\uff0f]+")
 
 
 def indexed(text: str) -> str:
-    """The words of a text, as the index is given them."""
+    """Normalize a text for the index."""
     return _ONE.sub(r" \1 ", unicodedata.normalize("NFKC", text).replace("\x00", " "))
 
 
 def asked(query: str, stop_words: Iterable[Collection[str]] = ()) -> tuple[str, ...]:
-    """Queries of the index for any of the words, each to be tried if the ones before found nothing.
+    """Build index queries for any of the words; try each one only if those before it match nothing.
 
-    Words that every text has are left out, by the one list that knows most of them, unless there are no others.
+    Stop words are left out, by the one list that has most of the words, unless there are no others.
     """
     words = list(dict.fromkeys(word for word in _words(query) if any(char.isalnum() for char in word)))
     common = max(stop_words, key=lambda known: sum(word in known for word in words), default=())
@@ -43,7 +43,7 @@ def _words(query: str) -> list[str]:
 
 
 def _quoted(run: str, size: int) -> str:
-    """In quotes nothing is an operator; a quote itself cannot be in a word."""
+    """Quote a run, so that nothing in it is an operator; a word cannot contain a quote."""
     if not _ONE.match(run):
         return f'"{run}"'
     places = range(max(1, min(len(run), MAX_ASKED) + 1 - size))

@@ -1,1 +1,1 @@
-"""What the stores over SQL share: one implementation of the ports over a thin handle and a small dialect."""
+"""The implementation of the ports that all SQL stores share, over a thin connection handle and a small dialect."""

@@ -1,4 +1,4 @@
-"""A whole store as rows, to be moved: what `stores.copying` asks of one that keeps its tables in a database."""
+"""A whole SQL store as rows: the source and target of `stores.copying`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from holdfast.failpoints import reach
 from holdfast.stores.copying import DERIVED, TABLES, Key, Row, Table
 from holdfast.stores.sql.dialect import Database, Dialect, Rows
 
-# In `meta`, while the store is the target of a copy that is not complete.
+# Key in `meta` while the store is the target of an unfinished copy.
 NOTE = "copy"
 _VECTORS = "vectors"
-# Where numbers of texts are.
+# Columns that hold numbers of texts.
 _NUMBERED = (
     ("records", "number"),
     ("tombstones", "number"),
@@ -25,7 +25,7 @@ _NUMBERED = (
     ("turns", "words"),
     ("deliveries", "payload"),
 )
-# A table has a new line here for each way in which it can change.
+# One line for each way in which a table can change.
 _STATE = (
     "SELECT id, change FROM partitions ORDER BY id",
     "SELECT outcome = 'unknown', count(*), max(id) FROM operations GROUP BY 1 ORDER BY 1",
@@ -48,11 +48,9 @@ _STATE = (
 
 
 def refuse_unfinished(database: Database, location: str) -> None:
-    """Half a store must not be taken for a whole one."""
+    """Refuse a store that a copy has only partly filled."""
     if is_unfinished(database):
-        raise StoreUnusable(
-            f"{location} is the target of a copy that is not complete; go on with it: `holdfast store copy FROM TO`"
-        )
+        raise StoreUnusable(f"{location} is the target of an incomplete copy; resume it: `holdfast store copy FROM TO`")
 
 
 def is_unfinished(database: Database) -> bool:
@@ -65,9 +63,9 @@ def _note(database: Database) -> str | None:
 
 
 class SqlArchive(ABC):
-    """Implements `copying.Target` on one connection that nobody else uses.
+    """Implements both ends of `stores.copying` on a connection of its own.
 
-    `backends` are what a manifest may call the place that it is in.
+    `backends` are the names that a manifest may use for this engine.
     """
 
     backends: ClassVar[tuple[str, ...]]
@@ -90,31 +88,31 @@ class SqlArchive(ABC):
 
     @abstractmethod
     def take(self) -> None:
-        """Have it for itself: what others know of its rows would be wrong afterwards. `StoreBusy` if it is in use."""
+        """Lock the store exclusively: what others cache of its rows would become wrong. `StoreBusy` if it is in use."""
 
     @abstractmethod
     def snapshot(self) -> None:
-        """From now on, read what is there at this moment."""
+        """Begin a snapshot, which all later reads use."""
 
     @abstractmethod
     def _translating(self) -> AbstractContextManager[None]:
-        """The database's errors in Holdfast's words."""
+        """Translate the database's errors to Holdfast's."""
 
     @abstractmethod
     def _committing(self) -> AbstractContextManager[None]:
-        """One durable transaction, its errors in Holdfast's words."""
+        """Run one durable transaction, and translate its errors."""
 
     @abstractmethod
     def _empty(self, tables: Sequence[str]) -> None:
-        """Within a transaction: remove all rows of the tables, which are in the order of what refers to them."""
+        """Within a transaction: delete all rows of the tables. Referring tables come before referenced ones."""
 
     @abstractmethod
     def _wipe(self) -> None:
-        """Outside any transaction: leave no byte of what was removed."""
+        """Outside any transaction: leave no byte of the deleted rows."""
 
     @abstractmethod
     def _go_on_from(self, highest: int) -> None:
-        """Within a transaction: give new records numbers above this one, and other rows such that nobody has."""
+        """Within a transaction: number new records above `highest`, and give other new rows unused ids."""
 
     # --- reading ---
 
@@ -165,7 +163,7 @@ class SqlArchive(ABC):
         if changed.rowcount != 1:
             raise CopyRefused(f"another copy to {self._location} is under way; wait for it to end")
 
-    # A vector is the last column of its table, after its record's number, its piece and its embedder.
+    # The vector is the last column of its table, after the record's number, piece and embedder.
 
     def _bound(self, table: Table, row: Row) -> Sequence[Any]:
         return (*row[:-1], self._dialect.vector(row[-1])) if table.name == _VECTORS else row
@@ -191,7 +189,7 @@ class SqlArchive(ABC):
             self._rehouse()
 
     def _rehouse(self) -> None:
-        """The manifest of the source names where that is kept."""
+        """Name this store's backend in the manifest, which still names the source's."""
         for (text,) in self._db.execute("SELECT value FROM meta WHERE key = ?", (MANIFEST,)).fetchall():
             moved = rehoused(text, self.backends)
             self._db.execute("UPDATE meta SET value = ? WHERE key = ?", (moved, MANIFEST))
@@ -199,7 +197,7 @@ class SqlArchive(ABC):
 
 def _copied(table: Table) -> str:
     if table.name == "texts":
-        # What is left of a forgotten record, or of deleted content, is blank, and nothing to keep.
+        # The texts of forgotten records and of deleted content are blank: not copied.
         return (
             "(EXISTS (SELECT 1 FROM records r WHERE r.number = t.number AND r.status <> 'raw_deleted')"
             " OR EXISTS (SELECT 1 FROM resources r WHERE r.number = t.number)"

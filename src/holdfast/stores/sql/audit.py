@@ -1,4 +1,4 @@
-"""The audit trail's rows."""
+"""Write rows of the audit trail (table `operations`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _VALUES = "?, ?, ?, {}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
 _PLAIN = f"INSERT INTO operations ({_COLUMNS}) VALUES ({_VALUES})"
 _ATTRIBUTED = f"INSERT INTO operations ({_COLUMNS}, binding, source_kind, hook, details) VALUES ({_VALUES}, ?, ?, ?, ?)"
 _LOOKED_UP = "(SELECT id FROM partitions WHERE space = ? AND kind = ? AND owner = ?)"
-# By whether the partition's number is known, and whether there is an attribution.
+# Keyed by (partition number is known, attribution is present).
 _INSERTS = {
     (known, attributed): statement.format("?" if known else _LOOKED_UP)
     for known in (True, False)
@@ -40,52 +40,52 @@ _SETTLE = (
 def record_operation(
     database: Database, operation: Operation, *, unless_there: bool = False, partition: int | None = None
 ) -> None:
-    """Write an audit row. It names the partition it belongs to, so that only those who reach that can read it.
+    """Write an audit row. It names its partition, so that only grants that reach the partition can read it.
 
-    `partition` is that one's number, where it is known.
+    `partition` is the partition's number, if known.
     """
-    scope, given = operation.scope, operation.attribution
-    place = scope.partition
-    placed: tuple[str | int, ...]
-    attributed = given is not None
+    scope, attribution = operation.scope, operation.attribution
+    home = scope.partition
+    partition_values: tuple[str | int, ...]
+    attributed = attribution is not None
     if partition is None or unless_there:
         statement = _UNLESS_THERE[attributed] if unless_there else _INSERTS[False, attributed]
-        placed = (place.space, place.kind, place.owner)
+        partition_values = (home.space, home.kind, home.owner)
     else:
-        statement, placed = _INSERTS[True, attributed], (partition,)
+        statement, partition_values = _INSERTS[True, attributed], (partition,)
     database.execute(
         statement,
         (
-            operation.id, scope.space, rows.scope_json(scope), *placed, operation.actor.kind,
+            operation.id, scope.space, rows.scope_json(scope), *partition_values, operation.actor.kind,
             operation.actor.id, operation.action, operation.outcome, operation.error_code, operation.touched,
             to_micros(operation.started_at), operation.duration_micros, *_looked_up_by(operation),
-            *(() if given is None else _attributed(given)),
+            *(() if attribution is None else _attributed(attribution)),
         ),
     )  # fmt: skip
 
 
 def settle_operation(database: Database, operation: Operation) -> int:
-    """Write down what came of one that was recorded as `unknown`; how many rows that were (1, or none)."""
-    given = operation.attribution
+    """Write the outcome of an operation that was recorded as `unknown`; return the number of rows changed (0 or 1)."""
+    attribution = operation.attribution
     return database.execute(
         _SETTLE,
         (
             operation.outcome, operation.error_code, operation.touched, operation.duration_micros,
-            *((None,) * 4 if given is None else _attributed(given)), *_looked_up_by(operation),
+            *((None,) * 4 if attribution is None else _attributed(attribution)), *_looked_up_by(operation),
             operation.scope.space, operation.action, operation.id,
         ),
     ).rowcount  # fmt: skip
 
 
 def _looked_up_by(operation: Operation) -> Concern:
-    """What the explorer asks by. The scope is shown as it was given, from a column of its own."""
-    scope, given = operation.scope, operation.attribution
-    if given is None:
+    """Return the columns that the explorer filters by. The scope as given has a column of its own."""
+    scope, attribution = operation.scope, operation.attribution
+    if attribution is None:
         return Concern(scope.agent, scope.project, scope.issue, scope.run)
-    return concern(scope, given.source, given.hook)
+    return concern(scope, attribution.source, attribution.hook)
 
 
-def _attributed(given: Attribution) -> tuple[Any, ...]:
-    source = None if given.source is None else given.source.kind
-    hook = None if given.hook is None else given.hook.kind
-    return given.binding, source, hook, attribution_json(given)
+def _attributed(attribution: Attribution) -> tuple[Any, ...]:
+    source = None if attribution.source is None else attribution.source.kind
+    hook = None if attribution.hook is None else attribution.hook.kind
+    return attribution.binding, source, hook, attribution_json(attribution)

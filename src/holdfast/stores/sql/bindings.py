@@ -1,5 +1,5 @@
-"""Which memory serves a space. A space that never had a binding has one all the same, and it is written down as soon
-as something is changed."""
+"""Bindings: the memory that serves a space. A space without stored bindings has a default one, which is stored on the
+first change."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _values(binding: Binding) -> tuple[Any, ...]:
 
 
 class BindingReader(Pages):
-    """The part of `ports.Reader` that is about bindings. Any grant in a space may ask which memory serves it."""
+    """The part of `ports.Reader` that is about bindings. Any grant in a space may read them."""
 
     def bindings(self, keys: Collection[str] | None = None) -> Sequence[Binding]:
         own, values = self._named_only("x.key", keys)
@@ -76,7 +76,7 @@ class BindingReader(Pages):
         return [Target(TargetKind(kind), target_id, key) for kind, target_id, key in found]
 
     def _named_only(self, column: str, named: Collection[str] | None) -> tuple[str, list[Any]]:
-        """Those of the space; of these names, if only they are wanted."""
+        """Build the condition for rows of the space; only those with these names, if any are given."""
         own, values = self._in_any_space()
         if not named:
             return (own, values) if named is None else ("1 = 0", [])
@@ -84,7 +84,7 @@ class BindingReader(Pages):
         return f"{own} AND {among}", [*values, *names]
 
     def _is_unwritten(self) -> bool:
-        """Whether the space never had a binding of its own."""
+        """True if the space never had a stored binding."""
         if self._grant.everywhere:
             return False
         there = self._db.execute("SELECT 1 FROM bindings WHERE space = ? LIMIT 1", (self._grant.scope.space,))
@@ -92,16 +92,16 @@ class BindingReader(Pages):
 
 
 class BindingWriter(BindingReader):
-    """The part of `ports.Transaction` that is about bindings: for a grant over their whole space."""
+    """The part of `ports.Transaction` that is about bindings; needs a grant over the whole space."""
 
     def _governed(self) -> str:
-        """The grant's space, if the grant is over the whole of it."""
+        """Return the grant's space; refuse a grant that is not over the whole of it."""
         if self._grant.partitions is not None or self._grant.everywhere:
             raise AccessDenied("the grant is not over one whole space")
         return self._grant.scope.space
 
     def _begun(self, at: datetime | None) -> str:
-        """The grant's space, with its first binding written down if it never had another."""
+        """Store the default binding if the space never had one; return the space."""
         space = self._governed()
         if self._is_unwritten():
             first = _values(first_binding(space))
@@ -115,7 +115,7 @@ class BindingWriter(BindingReader):
             raise AccessDenied("the grant does not reach the bindings of this space")
         self._begun(binding.created_at)
         if self._db.execute(_ADD, _values(binding)).rowcount != 1:
-            raise BindingExists(f"the company has a binding {binding.key!r} already; change it, or choose another key")
+            raise BindingExists(f"the company already has a binding {binding.key!r}; change it, or choose another key")
 
     def put_binding(self, binding: Binding) -> None:
         if binding.space != self._governed():
@@ -133,7 +133,7 @@ class BindingWriter(BindingReader):
 
     def remove_binding(self, key: str, at: datetime) -> None:
         space = self._begun(at)
-        # Its configuration names addresses and secrets: nobody needs them any more.
+        # Erase the configuration, which names addresses and secrets.
         removed = self._db.execute(
             "UPDATE bindings SET deleted_at = ?, config = '{}' WHERE space = ? AND key = ? AND deleted_at IS NULL",
             (to_micros(at), space, key),

@@ -1,4 +1,4 @@
-"""Forgetting: what was written is taken away, and tombstones without text stay."""
+"""Carry out a forget: delete what was written, and leave tombstones without text."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class Burial(TurnWriter, ResourceWriter, DeliveryWriter):
         found = self._rows_of(record_ids, doomed.baseless)
         for chunk in chunks(found, self.dialect.chunk):
             self._bury(chunk, to_micros(at))
-        # A memory that only lost an older revision is still there to be worked on.
+        # Jobs keep a memory that lost only an older revision.
         self._forget_in_jobs(record_ids)
         left = self._bury_resources(doomed.resource_ids)
         self._bury_deliveries(doomed.delivery_ids, to_micros(at))
         return len(found), len(self._rows_of(record_ids, doomed.baseless)) + left
 
     def _rows_of(self, record_ids: Sequence[str], numbers: Sequence[int]) -> list[Any]:
-        """`doomed` decided what may be taken; here only the wall between spaces is checked once more."""
+        """Load the rows to delete. The plan chose them; only the boundary between spaces is checked again."""
         space, values = self._in_space()
         return [
             row
@@ -66,12 +66,12 @@ class Burial(TurnWriter, ResourceWriter, DeliveryWriter):
         self._lose_messages([(row[7], row[5], row[3], row[4]) for row in found if row[7] is not None], at)
 
     def _keep_positions(self, conversations: set[int]) -> None:
-        """The position of a message that goes is not given to another."""
+        """Raise the least position, so that positions of forgotten messages are not reused."""
         condition, named = self.dialect.among("id", sorted(conversations))
         self._db.execute(f"{_KEEP_POSITIONS} AND {condition}", named)
 
     def _loosen(self, messages: Sequence[int]) -> None:
-        """Memories that lose a link have changed."""
+        """Mark memories that lose a link as changed."""
         condition, named = self.dialect.among("e.message_number", messages)
         touched = self._db.execute(
             "SELECT DISTINCT r.number, r.partition_id FROM evidence e JOIN records r ON r.number = e.memory_number"

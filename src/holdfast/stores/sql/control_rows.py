@@ -1,5 +1,5 @@
-"""Between the JSON that rows of the control plane hold and the domain's values. All of it is ASCII: whatever somebody
-outside gave can be kept."""
+"""Convert between the JSON in rows of the control plane and domain values. The JSON is ASCII, so that any text from
+outside can be stored."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from holdfast.domain.jobs import Cause
 from holdfast.domain.operations import Attribution
 from holdfast.domain.times import from_micros, to_micros
 
-# What the details of a call begin with that was to ask nobody. Told by its first letters: not every database can read
-# all that stands after them, since a provider may have said anything.
+# The details of a call that asks no provider begin with this. Only the prefix is compared: not every database can parse
+# the rest, which may hold any text of a provider.
 UNASKED = '{"asked":false'
 _SOURCE_PARTS = tuple(field.name for field in fields(SourceRef))
 
@@ -35,7 +35,7 @@ def as_json(value: Mapping[str, Any]) -> str:
 
 
 def _given(**values: Any) -> dict[str, Any]:
-    """Without what is not there."""
+    """Drop empty values."""
     return {name: value for name, value in values.items() if value not in (None, (), {}, [], 0)}
 
 
@@ -71,7 +71,7 @@ def hook_of(entry: Mapping[str, Any]) -> HookContext:
 
 
 def usage_entry(usage: Usage) -> dict[str, Any]:
-    """Cents are text: a decimal stays what it is."""
+    """Cents are stored as text, so that decimals stay exact."""
     return {
         "provider": usage.provider,
         "billing_type": usage.billing_type,
@@ -103,20 +103,20 @@ def usage_of(entry: Mapping[str, Any]) -> Usage:
     )
 
 
-def attribution_json(given: Attribution) -> str | None:
-    """None if there is nothing in it but a binding, which has a column: so it is for nearly every call."""
-    unasked = {} if given.asked else {"asked": False}  # first, see above
+def attribution_json(attribution: Attribution) -> str | None:
+    """Return None if it holds only a binding, which has its own column: true of nearly every call."""
+    unasked = {} if attribution.asked else {"asked": False}  # first: see `UNASKED`
     entry = unasked | _given(
-        provider=given.provider,
-        source=source_entry(given.source),
-        hook=hook_entry(given.hook),
-        usage=[usage_entry(usage) for usage in given.usage],
-        mode=given.mode,
-        cost_events=given.cost_events,
-        handles=given.handles,
-        dropped=given.dropped,
+        provider=attribution.provider,
+        source=source_entry(attribution.source),
+        hook=hook_entry(attribution.hook),
+        usage=[usage_entry(usage) for usage in attribution.usage],
+        mode=attribution.mode,
+        cost_events=attribution.cost_events,
+        handles=attribution.handles,
+        dropped=attribution.dropped,
     )
-    return as_json(entry) if entry or given.binding is None else None
+    return as_json(entry) if entry or attribution.binding is None else None
 
 
 def attribution_of(binding: str | None, details: str | None) -> Attribution | None:

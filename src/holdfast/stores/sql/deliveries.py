@@ -1,8 +1,8 @@
-"""Hooks on their way, and what they carry: kept in `texts`, and blanked there as soon as nobody needs it.
+"""Deliveries of hooks. Payloads are stored in `texts`, and blanked there as soon as they are no longer needed.
 
-A forget takes what is still to be delivered along: of a subject or a conversation, what is in such a scope; of a
-source, what names it (an issue, comment, document, run, activity or reference). Of single records it takes nothing:
-what is on its way is no record yet.
+A forget also drops pending deliveries: for a subject or a conversation, those in its scope; for a source, those that
+name it (an issue, comment, document, run, activity or reference). A forget of single records drops none: a delivery is
+not a record yet.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from holdfast.stores.sql.dialect import NewRows, insertion
 from holdfast.stores.sql.pages import Asked, Lead, Pages
 
 FORGOTTEN = "forgotten"
-# What it carries, or a digest by which that could be recognised.
+# Has a payload, or a digest that could identify it.
 _CARRIED = "(x.payload IS NOT NULL OR x.digest <> '')"
 _COLUMNS = (
     "id", "space", "destination", "hook_id", "kind", "source_kind", "scope", "home", "details", "status", "attempts",
@@ -76,15 +76,17 @@ def _delivery(row: Sequence[Any]) -> Delivery:
     )
 
 
-def _details(given: Delivery) -> str:
-    return as_json({"hook": hook_entry(given.hook), "source": source_entry(given.source), "binding": given.binding})
+def _details(delivery: Delivery) -> str:
+    return as_json(
+        {"hook": hook_entry(delivery.hook), "source": source_entry(delivery.source), "binding": delivery.binding}
+    )
 
 
 class DeliveryReader(Pages):
     """The part of `ports.Reader` that is about deliveries."""
 
     def _at_home(self) -> tuple[str, list[Any]]:
-        """Those of the space; for a narrower grant, of the partitions that it reaches."""
+        """Build the condition for deliveries of the space; for a narrower grant, of the partitions that it reaches."""
         space, values = self._in_any_space()
         if self._grant.partitions is None:
             return space, values
@@ -128,12 +130,12 @@ class DeliveryReader(Pages):
         return payload_of(row[0]) if row else None
 
     def deliveries_page(self, wanted: DeliveryFilter, before: str | None, limit: int) -> Sequence[Delivery]:
-        asked = Asked(self._within_scope_of("x", self._at_home()))
-        asked.one(destination=wanted.to, kind=wanted.kind, source_kind=wanted.source_kind, status=wanted.status)
-        return [_delivery(row) for row in self._newest("deliveries", _READ, asked, _LEADS, before, limit)]
+        query = Asked(self._within_scope_of("x", self._at_home()))
+        query.one(destination=wanted.to, kind=wanted.kind, source_kind=wanted.source_kind, status=wanted.status)
+        return [_delivery(row) for row in self._newest("deliveries", _READ, query, _LEADS, before, limit)]
 
     def _doomed_deliveries(self, target: ForgetTarget) -> list[str]:
-        """Those that carry something, or did and would still know it, of what the target names."""
+        """Return the deliveries that the target names and that have a payload or its digest."""
         if target.ids:
             return []
         within, values = self._within_scope_of("x", self._at_home())
@@ -159,23 +161,24 @@ class DeliveryWriter(DeliveryReader):
     """The part of `ports.Transaction` that is about deliveries."""
 
     def add_delivery(self, new: NewDelivery) -> Delivery:
-        given = new.delivery
-        place = given.scope.partition
-        if not self._grant.reaches(place):
+        delivery = new.delivery
+        partition = delivery.scope.partition
+        if not self._grant.reaches(partition):
             raise AccessDenied("the grant does not reach this scope")
-        details = _details(given)
+        details = _details(delivery)
         values = (
-            given.id, place.space, given.to, given.hook.hook_id, given.hook.kind, given.source.kind,
-            rows.scope_json(given.scope), _home(place), details, given.status, given.attempts, given.reason,
-            given.operation_id, given.digest, to_micros(given.created_at), rows.micros(given.updated_at),
+            delivery.id, partition.space, delivery.to, delivery.hook.hook_id, delivery.hook.kind, delivery.source.kind,
+            rows.scope_json(delivery.scope), _home(partition), details, delivery.status, delivery.attempts,
+            delivery.reason, delivery.operation_id, delivery.digest, to_micros(delivery.created_at),
+            rows.micros(delivery.updated_at),
         )  # fmt: skip
         if self._db.execute(_ADD, values).rowcount != 1:
-            there = self.delivery_of(given.to, given.hook.hook_id, given.scope)
-            assert there is not None
-            return there
+            existing = self.delivery_of(delivery.to, delivery.hook.hook_id, delivery.scope)
+            assert existing is not None
+            return existing
         if new.payload is not None:
-            self._carry(place.space, given.id, new.payload)
-        return given
+            self._carry(partition.space, delivery.id, new.payload)
+        return delivery
 
     def _carry(self, space: str, delivery_id: str, payload: SourcePayload) -> None:
         drawn = self.dialect.draw(self._db, 1)
@@ -183,26 +186,26 @@ class DeliveryWriter(DeliveryReader):
         self._db.execute("UPDATE deliveries SET payload = ? WHERE space = ? AND id = ?", (number, space, delivery_id))
 
     def resume_delivery(self, delivery_id: DeliveryId, new: NewDelivery) -> bool:
-        given = new.delivery
-        there = self.delivery(delivery_id)
-        # Of what was forgotten nothing is known that could be compared: it stays where it is.
-        if there is None or not there.digest or there.digest != given.digest:
+        delivery = new.delivery
+        existing = self.delivery(delivery_id)
+        # A forgotten delivery has no digest to compare: it stays as it is.
+        if existing is None or not existing.digest or existing.digest != delivery.digest:
             return False
         resumed = self._change_delivery(
             delivery_id,
             "status = ?, updated_at = ?, reason = ?, operation_id = ?, attempts = ?, details = ?",
             [
-                given.status,
-                to_micros(given.created_at),
-                given.reason,
-                given.operation_id,
-                given.attempts,
-                _details(given),
+                delivery.status,
+                to_micros(delivery.created_at),
+                delivery.reason,
+                delivery.operation_id,
+                delivery.attempts,
+                _details(delivery),
             ],
             ("skipped",),
         )
         if resumed and new.payload is not None:
-            self._carry(there.scope.space, delivery_id, new.payload)
+            self._carry(existing.scope.space, delivery_id, new.payload)
         return resumed
 
     def end_delivery(
@@ -215,7 +218,7 @@ class DeliveryWriter(DeliveryReader):
         *,
         tried: bool,
     ) -> None:
-        # What is dead may still be dropped, or turn out to have arrived; what has ended stays as it is.
+        # A dead delivery may still be dropped, or turn out to be delivered; an ended one does not change.
         changed = self._change_delivery(
             delivery_id,
             "status = ?, updated_at = ?, reason = ?, operation_id = coalesce(?, operation_id), attempts = attempts + ?",
@@ -240,9 +243,9 @@ class DeliveryWriter(DeliveryReader):
             delivery_id, "status = 'pending', updated_at = ?, reason = NULL", [to_micros(at)], ("dead",)
         )
 
-    def _change_delivery(self, delivery_id: str, changes: str, values: list[Any], while_it_is: Sequence[str]) -> bool:
+    def _change_delivery(self, delivery_id: str, changes: str, values: list[Any], statuses: Sequence[str]) -> bool:
         reach, named = self._at_home()
-        states, allowed = self.dialect.among("x.status", list(while_it_is))
+        states, allowed = self.dialect.among("x.status", list(statuses))
         changed = self._db.execute(
             f"UPDATE deliveries AS x SET {changes} WHERE {reach} AND x.id = ? AND {states}",
             [*values, *named, delivery_id, *allowed],
@@ -264,7 +267,7 @@ class DeliveryWriter(DeliveryReader):
             )
 
     def _bury_deliveries(self, delivery_ids: Sequence[str], at: int) -> None:
-        """What they carried goes, and what tells it from another; what had not arrived never will."""
+        """Erase payloads and digests; drop deliveries that have not arrived."""
         self._blank_payloads(delivery_ids)
         own, values = self._in_any_space()
         for condition, named in self._among("x.id", delivery_ids):

@@ -1,7 +1,7 @@
-"""What one database says differently from another, and the little that is asked of a connection.
+"""Differences between SQL databases, and the minimal interface of a connection.
 
-Statements are written once, with `?` for values, in what SQLite and PostgreSQL both understand. A `Dialect` holds the
-rest. Of a `Database` only two calls are used: SQLite's own connection is one as it is.
+Statements are written once, with `?` for values, in SQL that SQLite and PostgreSQL both accept. A `Dialect` holds the
+rest. A `Database` has only two methods: SQLite's own connection is one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 
 class Rows(Protocol):
-    """What a statement gave. A database on a network may wait for it only when it is looked at."""
+    """The result of a statement. Over a network, it may be awaited only when it is read."""
 
     @property
     def rowcount(self) -> int: ...
@@ -36,13 +36,13 @@ class NewRows(NamedTuple):
 
 
 class Dialect(Protocol):
-    """`chunk` is how many values one statement may name; `skip_locked` follows a SELECT of rows that several take from.
+    """`chunk` is the maximum of values in a statement; `skip_locked` ends a SELECT of rows that several workers claim.
 
-    `trail_by_action` says whether the trail is in order only within each kind of call.
+    `trail_by_action` is true if operations are ordered only within each action.
 
-    `blank_texts` is the head of the statement that takes the words of forgotten records away, and `written` the
-    condition on a row of `texts` (as `t`) that still holds some. `vector_bytes` is how long the vector of a row of
-    `vectors` (as `v`) is.
+    `blank_texts` is the head of the statement that erases the words of forgotten records, and `written` the condition
+    on a row of `texts` (as `t`) that still has some. `vector_bytes` is the length of the vector in a row of `vectors`
+    (as `v`).
     """
 
     @property
@@ -64,39 +64,39 @@ class Dialect(Protocol):
     def vector_bytes(self) -> str: ...
 
     def among(self, column: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
-        """The condition that the column is one of the values, and what to bind for it."""
+        """Return the condition that the column is one of the values, and its parameters."""
 
     def part_of(self, column: str, part: str) -> str:
-        """One part of a scope that is kept as JSON."""
+        """Return the SQL for one part of a scope that is stored as JSON."""
 
     def by(self, index: str | None) -> str:
-        """What follows a table's name where its rows are to be found by that index."""
+        """Return the SQL after a table's name that makes the statement use that index."""
 
     def vector(self, raw: bytes) -> Any:
-        """A vector as it is bound."""
+        """Convert a vector to a parameter."""
 
     def vectors(self, found: Sequence[tuple[Any, ...]]) -> Sequence[tuple[Any, ...]]:
-        """(number, piece, vector) as they were read, as the port has them."""
+        """Convert rows (number, piece, vector) as read to the port's form."""
 
     def draw(self, database: Database, count: int) -> Any:
-        """Ask for the numbers of so many records to come, where they are given out beforehand."""
+        """Reserve numbers for that many new records, if the database assigns them in advance."""
 
     def add_records(self, database: Database, drawn: Any, records: NewRows, texts: NewRows) -> Sequence[int]:
-        """Insert rows of `records` and of `texts`, which are given without a number; those that they got, in order."""
+        """Insert rows of `records` and `texts`, which come without numbers; return their numbers in order."""
 
     def add_text(self, database: Database, drawn: Any, text: NewRows) -> int:
-        """Insert one row of `texts` that belongs to no record; its number."""
+        """Insert one row of `texts` that belongs to no record; return its number."""
 
     def insert(
         self, database: Database, table: str, columns: tuple[str, ...], values: Sequence[Sequence[Any]]
     ) -> None: ...
 
     def check(self, database: Database) -> list[tuple[str, str]]:
-        """What is wrong with the database itself: (what was looked at, what was found)."""
+        """Return problems of the database itself: (part checked, problem)."""
 
 
 def numbered(numbers: Sequence[int], rows: NewRows) -> NewRows:
-    """The rows with their numbers in front."""
+    """Prepend their numbers to the rows."""
     return NewRows(
         ("number", *rows.columns), [(number, *row) for number, row in zip(numbers, rows.values, strict=True)]
     )

@@ -1,4 +1,4 @@
-"""What a forget would take: what the target names, and what rests on nothing else."""
+"""Plan a forget: targets and memories derived only from them."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _RESTING_ON = (
 )
 
 
-# A memory that took a message's place rests on it since its first revision, and counts from the moment on at which the
-# message no longer did. Other memories may rest on the same message: they do not stand in its place.
+# A memory that replaced a message rests on it since its first revision, and was recorded when the message was
+# superseded. Other memories may rest on the same message without replacing it.
 TOOK_PLACE = (
     "evidence e JOIN records r ON r.number = e.memory_number AND r.revision = 1"
     " JOIN records said ON said.number = e.message_number AND said.superseded_at = r.recorded_at"
 )
 
 
-# By the name of a conversation the index gives its scopes; each partition that has one is looked through until
-# something of it is found, as a forget there would do.
+# The index finds scopes by the name of a conversation; the rows of each are searched until the first is found, as a
+# forget there would do.
 _HOLDING = (
     "SELECT DISTINCT p.space, p.kind, p.owner FROM scopes s JOIN partitions p ON p.id = s.partition_id WHERE {} AND ("
     "EXISTS (SELECT 1 FROM records r WHERE r.partition_id = s.partition_id AND r.scope_id = s.id)"
@@ -37,7 +37,7 @@ _HOLDING = (
 
 
 class DoomReader(ResourceReader, DeliveryReader):
-    """The part of `ports.Reader` that looks ahead of a forget."""
+    """The part of `ports.Reader` that plans a forget."""
 
     def holding(self) -> Sequence[Partition]:
         within, values = self._within("s")
@@ -73,7 +73,7 @@ class DoomReader(ResourceReader, DeliveryReader):
         )
 
     def _named(self, target: ForgetTarget) -> list[tuple[int, str, int]]:
-        """(number, id, kind) of what the target names itself."""
+        """Return (number, id, kind) of the records that the target names."""
         within, values = self._within(keyed=bool(target.ids))
         select = f"SELECT r.number, r.id, r.kind FROM records r JOIN scopes s ON s.id = r.scope_id WHERE {within}"
         if target.ids:
@@ -89,10 +89,10 @@ class DoomReader(ResourceReader, DeliveryReader):
         return self._db.execute(f"{select} AND s.subject = ?", [*values, target.subject]).fetchall()
 
     def _derived(self, messages: dict[int, str], memories: set[str]) -> tuple[set[str], set[int], int]:
-        """What rests on those messages alone: memories by id, and older revisions, by number, of memories that stay.
+        """Find what rests only on those messages: memories, by id, and older revisions of other memories, by number.
 
-        And how many memories only lose a link or an older revision. Whoever may forget what was said also forgets what
-        was learned from it, wherever in the space that is kept.
+        Also count the memories that only lose a link or an older revision. A grant to forget a message covers what was
+        learned from it, anywhere in the space.
         """
         space, values = self._in_space()
         touched: dict[int, tuple[str, bool]] = {}
@@ -108,9 +108,9 @@ class DoomReader(ResourceReader, DeliveryReader):
         return gone, older, len({record_id for record_id, _ in touched.values()} - gone)
 
     def _replaced(self, memory_ids: Sequence[str], known: dict[int, str]) -> dict[int, str]:
-        """The messages, but for the `known`, in whose place those memories stand.
+        """Return the messages that those memories replaced, except `known`.
 
-        They go with the memory: the text that was corrected must neither come back into search nor stay hidden.
+        They are forgotten with the memory: corrected text must neither return to search nor stay hidden.
         """
         space, values = self._in_space()
         return {

@@ -1,4 +1,4 @@
-"""Looking for damage: in the file, and in what the tables promise each other."""
+"""Integrity checks: of the database itself, and of the invariants between tables."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ def _listed(values: Iterable[str]) -> str:
     return ", ".join(f"'{value}'" for value in values)
 
 
-# Of a record without its table's name. `length` counts each occurrence of a term, `terms` holds each term once. No text
-# is analyzed for it; one with a letter that has a case has a word.
+# Condition on `records` without an alias. `length` counts each occurrence of a term, `terms` holds each term once. No
+# text is analyzed: one with a cased letter has a word.
 BAD_TERMS = (
     f"status <> 'raw_deleted' AND (length(terms) % {TERM_BYTES} <> 0 OR length(terms) > {TERM_BYTES} * length"
     " OR length(terms) = 0 AND (length > 0 OR EXISTS (SELECT 1 FROM texts t WHERE t.number = records.number"
     " AND lower(t.text) <> upper(t.text))))"
 )
-# Of a vector `v`, with a dialect's `vector_bytes`: its embedder's vectors are, for the most part, of another length.
+# Condition on a vector `v`, with a dialect's `vector_bytes`: most vectors of its embedder have another length.
 _BAD_VECTOR = (
     "(v.embedder_id, {0}) NOT IN (SELECT embedder_id, bytes FROM (SELECT v.embedder_id, {0} AS bytes, row_number()"
     " OVER (PARTITION BY v.embedder_id ORDER BY count(*) DESC, {0} DESC) AS place FROM vectors v"
     " WHERE {0} > 0 AND {0} % 2 = 0 GROUP BY v.embedder_id, {0}) AS usual WHERE place = 1)"
 )
 
-# Each finds rows that must not exist.
+# Each counts rows that must not exist.
 _CHECKS = {
     "records have their text": (
         "SELECT count(*) FROM records r LEFT JOIN texts t ON t.number = r.number"
@@ -137,7 +137,7 @@ _BLANK = (
 
 
 def bad_vectors(dialect: Dialect, what: str) -> str:
-    """A statement that selects `what` of vectors `v` that cannot be compared with others of their embedder."""
+    """Return a SELECT of `what` from vectors `v` that cannot be compared with others of their embedder."""
     return f"SELECT {what} FROM vectors v WHERE {_BAD_VECTOR.format(dialect.vector_bytes)}"
 
 
@@ -150,8 +150,8 @@ def check(database: Database, dialect: Dialect) -> tuple[dict[str, int], list[Fi
     }
     for name, statement in checks.items():
         if wrong := int(database.execute(statement).fetchone()[0]):
-            anew = "; `holdfast store rebuild` makes the indexes anew" if MENDS.get(name) is Mend.REINDEX else ""
-            findings.append(Finding(name, f"{wrong} rows break this{anew}"))
+            advice = "; run `holdfast store rebuild` to rebuild the indexes" if MENDS.get(name) is Mend.REINDEX else ""
+            findings.append(Finding(name, f"{wrong} rows violate this{advice}"))
     checked = {
         table: int(database.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
         for table in (

@@ -1,4 +1,4 @@
-"""The table of background work: claimed with a lease, finished under a fencing token."""
+"""The job queue: jobs are claimed with a lease, and finished under a fencing token."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from holdfast.stores.sql import rows
 from holdfast.stores.sql.control_rows import cause_json
 from holdfast.stores.sql.reader import DUE, SqlReader
 
-# Doing these twice does no more than doing them once, so one waiting row is enough.
+# Idempotent kinds: one queued job is enough.
 _ONE_AT_A_TIME = frozenset({JobKind.REEMBED, JobKind.SCRUB})
-# Of these one in a partition is enough, waiting or under way.
+# One job per partition is enough, queued or running.
 _ONE_PER_PARTITION = frozenset({JobKind.NEAREST})
 
 
 def _caused(cause: Cause | None) -> tuple[str | None, str | None, str | None]:
-    """Binding, hook, and all of it."""
+    """Return the columns `binding`, `hook` and `cause`."""
     if cause is None:
         return None, None, None
     return cause.binding, None if cause.hook is None else cause.hook.kind, cause_json(cause)
@@ -91,12 +91,12 @@ class JobTable(SqlReader):
         self._held(job, "lease_until = ?, done = ?, total = ?", to_micros(now + lease), done, total)
 
     def finish(self, job: Job, status: JobStatus, now: datetime, error: str | None = None) -> None:
-        # The words of somebody else's error, which not every database can keep as they are.
-        told = None if error is None else error.replace("\x00", "")
-        # Most kinds do not count as they go: what succeeded is done, all of it.
-        whole = ", done = total" if status is JobStatus.SUCCEEDED else ""
-        ended = f"status = ?, finished_at = ?, lease_until = NULL, error = ?{whole}"
-        self._held(job, ended, status, to_micros(now), told)
+        # Not every database can store NUL characters, which an error from outside may contain.
+        message = None if error is None else error.replace("\x00", "")
+        # Most kinds report no progress: a job that succeeded has done everything.
+        progress = ", done = total" if status is JobStatus.SUCCEEDED else ""
+        changes = f"status = ?, finished_at = ?, lease_until = NULL, error = ?{progress}"
+        self._held(job, changes, status, to_micros(now), message)
 
     def release(self, job: Job) -> None:
         self._db.execute(
@@ -109,7 +109,7 @@ class JobTable(SqlReader):
         self._queue_again(job, now, run_after)
 
     def _queue_again(self, job: Job, now: datetime, run_after: datetime) -> JobId:
-        # Padded, so that ids sort as attempts do.
+        # Padded, so that ids sort by attempt.
         again = JobId(f"{job.id.split('.')[0]}.{job.attempt + 1:02}")
         self._queue(again, job, job.attempt + 1, now, run_after, job.id)
         return again
@@ -120,10 +120,10 @@ class JobTable(SqlReader):
             return None
         if self._db.execute("SELECT 1 FROM jobs WHERE retry_of = ?", (job_id,)).fetchone() is not None:
             return None
-        # What was forgotten since is no longer anybody's work.
+        # Skip records that were forgotten since.
         gone = self.buried(job.scope.partition, job.record_ids)
-        kept = tuple(record_id for record_id in job.record_ids if record_id not in gone)
-        return self.job(self._queue_again(replace(job, record_ids=kept), now, now))
+        remaining = tuple(record_id for record_id in job.record_ids if record_id not in gone)
+        return self.job(self._queue_again(replace(job, record_ids=remaining), now, now))
 
     def cancel_job(self, job_id: JobId, now: datetime) -> Job | None:
         within, values = self._of_jobs()
@@ -143,11 +143,11 @@ class JobTable(SqlReader):
             raise LeaseLost(f"{job.id} was taken over by another worker, or cancelled")
 
     def _forget_in_jobs(self, record_ids: Iterable[str]) -> None:
-        """A forgotten record is no longer anybody's work."""
+        """Remove forgotten records from queued and running jobs."""
         doomed = set(record_ids)
         waiting = self._db.execute("SELECT id, record_ids FROM jobs WHERE status IN ('queued', 'running')").fetchall()
         for job_id, listed in waiting:
             ids = json.loads(listed)
-            kept = [record_id for record_id in ids if record_id not in doomed]
-            if len(kept) < len(ids):
-                self._db.execute("UPDATE jobs SET record_ids = ? WHERE id = ?", (json.dumps(kept), job_id))
+            remaining = [record_id for record_id in ids if record_id not in doomed]
+            if len(remaining) < len(ids):
+                self._db.execute("UPDATE jobs SET record_ids = ? WHERE id = ?", (json.dumps(remaining), job_id))

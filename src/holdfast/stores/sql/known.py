@@ -1,7 +1,7 @@
-"""Numbers of rows that stay once they are there: partitions, scopes, conversations and embedders.
+"""Cache of row numbers that never change: of partitions, scopes, conversations and embedders.
 
-A writing connection keeps them, so that a write does not ask for them again. What a transaction has learned counts for
-others only after its commit; anything rolled back takes all of what is not committed with it.
+Each writing connection has one, to avoid repeated lookups. Entries added in a transaction are kept only after its
+commit; any rollback drops all that are not committed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Known:
         self._fresh[key] = number
 
     def keep(self) -> None:
-        """The transaction is committed."""
+        """Keep the new entries: the transaction is committed."""
         if self._fresh:
             if len(self._committed) + len(self._fresh) > self._most:
                 self._committed.clear()
@@ -33,5 +33,5 @@ class Known:
             self._fresh.clear()
 
     def drop(self) -> None:
-        """Some or all of the transaction was rolled back."""
+        """Drop the new entries: some or all of the transaction was rolled back."""
         self._fresh.clear()

@@ -1,4 +1,4 @@
-"""What memory costs: metered calls, flat fees, and prices."""
+"""Costs of memory: metered calls, flat fees, and prices."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _finance(row: Sequence[Any]) -> FinanceEvent:
 
 
 class LedgerReader(BindingReader):
-    """The part of `ports.Reader` that is about costs. Prices are read by whoever reckons with them."""
+    """The part of `ports.Reader` that is about costs. Any grant in a space may read its prices."""
 
     def prices(self) -> Sequence[Price]:
         own, values = self._in_any_space()
@@ -85,13 +85,13 @@ class LedgerReader(BindingReader):
         return [Price(*row) for row in found]
 
     def cost_events_page(self, before: str | None, limit: int) -> Sequence[CostEvent]:
-        asked = Asked(self._in_own_space())
-        return [_cost(row) for row in self._newest("cost_events", _COST_READ, asked, (), before, limit)]
+        query = Asked(self._in_own_space())
+        return [_cost(row) for row in self._newest("cost_events", _COST_READ, query, (), before, limit)]
 
     def finance_events_page(self, before: str | None, limit: int) -> Sequence[FinanceEvent]:
-        asked = Asked(self._in_own_space())
+        query = Asked(self._in_own_space())
         columns = ", ".join(_FINANCE_COLUMNS)
-        return [_finance(row) for row in self._newest("finance_events", columns, asked, (), before, limit)]
+        return [_finance(row) for row in self._newest("finance_events", columns, query, (), before, limit)]
 
     def cost_summary(self, group: CostGroup, since: datetime | None, until: datetime | None) -> Sequence[CostLine]:
         tokens = ", ".join(_sum(f"x.{column}") for column in _SUMMED)
@@ -125,7 +125,7 @@ class LedgerWriter(LedgerReader, BindingWriter):
 
     def add_cost(self, event: CostEvent) -> None:
         scope, usage = event.scope, event.usage
-        # Whoever's call it was: what it cost is the company's to know.
+        # Costs belong to the company, whichever partition the call was for.
         if not (self._grant.everywhere or scope.space == self._grant.scope.space):
             raise AccessDenied("the grant does not reach the costs of this space")
         values = (

@@ -1,4 +1,4 @@
-"""What a repair does to a store: it drops what refers to nothing, and has made anew what can be. No text goes."""
+"""Repair a store: drop dangling references, and mark what can be rebuilt. No text is deleted."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _LINKS_TO_NOTHING = (
     "NOT EXISTS (SELECT 1 FROM records r WHERE r.number = evidence.memory_number AND r.kind = 1)"
     " OR NOT EXISTS (SELECT 1 FROM records r WHERE r.number = evidence.message_number AND r.kind = 0)"
 )
-# What was changed in how a company's memory is looked after is kept for good.
+# Administrative events are never pruned.
 _PASSING = "kind NOT IN ({})".format(", ".join(f"'{kind}'" for kind in sorted(ADMINISTRATIVE)))
-# Its worker has not been heard of since its lease ran out.
+# The lease has expired without news from the worker.
 _STUCK = "status = 'running' AND lease_until <= ?"
 _COUNTS = {
     Mend.DROP_ORPHAN_VECTORS: f"SELECT count(*) FROM vectors WHERE {_VECTORS_OF_NOTHING}",
@@ -38,7 +38,7 @@ _MENDS = {
 
 
 class MendingReader(Reach):
-    """The part of `ports.Reader` that looks for what a repair could do."""
+    """The part of `ports.Reader` that finds what a repair could fix."""
 
     def mendable(self, now: datetime, keep_events: int) -> Mapping[Mend, int]:
         self._require_everything()
@@ -50,11 +50,11 @@ class MendingReader(Reach):
 
     @property
     def _badly_indexed(self) -> str:
-        """Of records whose terms or vectors are to be made anew."""
+        """The condition for records whose terms or vectors must be rebuilt."""
         return f"({_WITHOUT_VECTORS}) OR ({BAD_TERMS}) OR number IN ({bad_vectors(self.dialect, 'v.number')})"
 
     def _long_logs(self, keep: int) -> list[tuple[str, int]]:
-        """Spaces that have more events than that, and how many."""
+        """Return the spaces with more than `keep` events, and their counts."""
         found = self._db.execute(
             f"SELECT space, count(*) FROM events WHERE {_PASSING} GROUP BY space HAVING count(*) > ?", (keep,)
         )
@@ -62,15 +62,15 @@ class MendingReader(Reach):
 
     def _require_everything(self) -> None:
         if not self._grant.everywhere:
-            raise AccessDenied("a repair is of the whole store; this grant reaches less")
+            raise AccessDenied("a repair needs a grant over the whole store")
 
 
 class MendingWriter(MendingReader):
-    """The part of `ports.Transaction` that does it."""
+    """The part of `ports.Transaction` that repairs."""
 
     def mend(self, now: datetime, keep_events: int) -> Mapping[Mend, int]:
         self._require_everything()
-        # Then `unindexed` finds them, and a job of kind `reembed` makes them anew.
+        # Then `unindexed` finds them, and a `reembed` job rebuilds them.
         reindex = f"UPDATE records SET embedder_id = NULL WHERE {self._badly_indexed}"
         statements = {Mend.REINDEX: reindex, **_MENDS}
         done = {mend: self._db.execute(statement).rowcount for mend, statement in statements.items()}

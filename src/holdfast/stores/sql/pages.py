@@ -1,9 +1,9 @@
-"""Pages of the trail, of jobs and of deliveries: newest first, by whatever is asked for.
+"""Keyset pagination of operations, jobs and deliveries: newest first, with filters.
 
-A page is read off an index whose last column is the id, so that it costs the same however long the table is. Where
-several things are asked for, one of them leads, and the others are looked at row by row: the one that the fewest rows
-have, which a short look into each index tells. The database is not left the choice: without statistics it guesses, and
-with them it may walk a whole table in search of what is rare.
+A page is read from an index whose last column is the id, so its cost does not depend on the table's size. With several
+filters, one index leads, and the other filters are applied row by row: the index with the fewest matching rows, found
+by counting a few in each. The database must not choose: without statistics it guesses, and with them it may scan a
+whole table for rare rows.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from holdfast.domain.ids import OPERATION
 from holdfast.domain.times import to_micros
 from holdfast.stores.sql.reach import Reach
 
-_GLANCE = 1_000  # rows of an index that are looked at before one is chosen
+_GLANCE = 1_000  # rows counted per index before one is chosen
 _HEX_OF_MILLIS = 12
-# Ids are made by the machine's clock, the times beside them by the caller's: they agree about this well, or not at all.
+# Ids come from the machine's clock, the times beside them from the caller's: they agree this closely, or not at all.
 _SLACK = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """An index: a space, these columns, the id. With its own condition, if that does not follow from the columns.
+    """An index over the space, these columns and the id. `also` is its condition, if the columns do not imply it.
 
     Without a name it is the primary key.
     """
@@ -38,11 +38,11 @@ class Lead:
 
 @dataclass(slots=True)
 class Asked:
-    """What rows `x` of a table must have: within reach, for each column one of some values, and further conditions."""
+    """Conditions on rows `x` of a table: grant scope, allowed values per column, and further conditions."""
 
     reach: tuple[str, list[Any]]
-    from_id: str | None = None  # the first that counts
-    below_id: str | None = None  # the first that does not: where both a page and a time end, the earlier
+    from_id: str | None = None  # inclusive
+    below_id: str | None = None  # exclusive: the lower of the page's and the time's bound
     equal: dict[str, Sequence[Any]] = field(default_factory=dict)
     conditions: list[str] = field(default_factory=list)
     values: list[Any] = field(default_factory=list)
@@ -54,57 +54,57 @@ class Asked:
     def end(self, below: str) -> None:
         self.below_id = below if self.below_id is None else min(self.below_id, below)
 
-    def one(self, **given: Any) -> None:
-        """Each column that is given has that value."""
-        self.equal.update({column: (value,) for column, value in given.items() if value is not None})
+    def one(self, **columns: Any) -> None:
+        """Require these values; columns with None are not restricted."""
+        self.equal.update({column: (value,) for column, value in columns.items() if value is not None})
 
 
 class Pages(Reach):
     def _in_own_space(self, alias: str = "x") -> tuple[str, list[Any]]:
-        """Rows of the grant's space, for a grant that reaches the whole of it; none for another."""
+        """Match rows of the grant's space if the grant reaches the whole of it, else none."""
         if self._grant.partitions is not None:
             return "FALSE", []
         return self._in_any_space(alias)
 
     def _in_any_space(self, alias: str = "x") -> tuple[str, list[Any]]:
-        """Rows of the grant's space, for any grant in it."""
+        """Match rows of the grant's space, for any grant in it."""
         return ("TRUE", []) if self._grant.everywhere else (f"{alias}.space = ?", [self._grant.scope.space])
 
     def _newest(
-        self, table: str, columns: str, asked: Asked, leads: Sequence[Lead], before: str | None, limit: int
+        self, table: str, columns: str, query: Asked, leads: Sequence[Lead], before: str | None, limit: int
     ) -> list[Any]:
-        """Rows of a page; the first column is the id."""
-        if not all(asked.equal.values()):
+        """Read the rows of a page; the first column is the id."""
+        if not all(query.equal.values()):
             return []
         if before is not None:
-            asked.end(before)
-        usable = [] if self._grant.everywhere else narrowest(asked, leads)
-        lead = self._lead(table, asked, usable)
+            query.end(before)
+        usable = [] if self._grant.everywhere else narrowest(query, leads)
+        lead = self._lead(table, query, usable)
         named = () if lead is None else lead.columns
-        rest, values = self._unled({column: each for column, each in asked.equal.items() if column not in named})
-        conditions = " AND ".join([asked.reach[0], *asked.conditions, *rest])
+        rest, values = self._unled({column: each for column, each in query.equal.items() if column not in named})
+        conditions = " AND ".join([query.reach[0], *query.conditions, *rest])
         also, by = ("", "") if lead is None else (lead.also, self.dialect.by(lead.index))
         leading = "".join(f" AND x.{column} = ?" for column in named)
         found: list[Any] = []
-        for each in product(*(asked.equal[column] for column in named)):
-            # From the second on, only what comes before the last that is known so far. One bound on each side: of
-            # two, the database would seek by either.
-            lowest = asked.from_id if len(found) < limit else found[limit - 1][0]
-            bounds = [*([] if lowest is None else [lowest]), *([] if asked.below_id is None else [asked.below_id])]
-            between = ("" if lowest is None else " AND x.id >= ?") + ("" if asked.below_id is None else " AND x.id < ?")
+        for each in product(*(query.equal[column] for column in named)):
+            # After the first pass, only rows newer than the last of the page so far. One bound on each side: with two,
+            # the database would seek by either.
+            lowest = query.from_id if len(found) < limit else found[limit - 1][0]
+            bounds = [*([] if lowest is None else [lowest]), *([] if query.below_id is None else [query.below_id])]
+            between = ("" if lowest is None else " AND x.id >= ?") + ("" if query.below_id is None else " AND x.id < ?")
             found += self._db.execute(
                 f"SELECT {columns} FROM {table} x{by} WHERE {conditions}{leading}{also}{between}"
                 " ORDER BY x.id DESC LIMIT ?",
-                [*asked.reach[1], *asked.values, *values, *each, *bounds, limit],
+                [*query.reach[1], *query.values, *values, *each, *bounds, limit],
             ).fetchall()
             found.sort(key=_id_of, reverse=True)
         return found[:limit]
 
-    def _lead(self, table: str, asked: Asked, leads: Sequence[Lead]) -> Lead | None:
+    def _lead(self, table: str, query: Asked, leads: Sequence[Lead]) -> Lead | None:
         if len(leads) < 2:
             return leads[0] if leads else None
         glance = f"SELECT count(*) FROM (SELECT 1 FROM {table} x{{}} WHERE x.space = ?{{}} LIMIT {_GLANCE}) AS found"
-        # All asked before any is looked at: on a network they travel together.
+        # Send all before reading any result: over a network they travel together.
         glances = [
             [
                 self._db.execute(
@@ -114,15 +114,15 @@ class Pages(Reach):
                     ),
                     [self._grant.scope.space, *each],
                 )
-                for each in product(*(asked.equal[column] for column in lead.columns))
+                for each in product(*(query.equal[column] for column in lead.columns))
             ]
             for lead in leads
         ]
-        counts = [sum(int(told.fetchone()[0]) for told in each) for each in glances]
+        counts = [sum(int(result.fetchone()[0]) for result in each) for each in glances]
         return leads[counts.index(min(counts))]
 
     def _unled(self, equal: Mapping[str, Sequence[Any]]) -> tuple[list[str], list[Any]]:
-        """Conditions that no index is used for."""
+        """Build conditions for which the database cannot use an index."""
         conditions, values = [], []
         for column, allowed in equal.items():
             condition, named = self.dialect.among(f"(x.{column} || '')", [str(each) for each in allowed])
@@ -131,26 +131,26 @@ class Pages(Reach):
         return conditions, values
 
     def _since_and_until(
-        self, table: str, prefix: str, asked: Asked, column: str, since: datetime | None, until: datetime | None
+        self, table: str, prefix: str, query: Asked, column: str, since: datetime | None, until: datetime | None
     ) -> None:
-        """Bound a column of moments, and with them the ids, which were made then or before.
+        """Bound a column of times, and with it the ids, which were created then or before.
 
-        Where ids are not of the time that stands beside them (somebody gave a clock, or ids, of their own), only the
-        moments count. A job that is tried again keeps its first id: from below, only ids of operations are bounded.
+        If ids do not agree with the times beside them (custom clock or custom ids), only the times are bounded. A
+        retried job keeps its first id, so only ids of operations get a lower bound.
         """
         if since is not None:
-            asked.where(f"x.{column} >= ?", to_micros(since))
+            query.where(f"x.{column} >= ?", to_micros(since))
         if until is not None:
-            asked.where(f"x.{column} < ?", to_micros(until))
-        if (since is None and until is None) or not self._ids_tell_time(table, prefix, asked, column):
+            query.where(f"x.{column} < ?", to_micros(until))
+        if (since is None and until is None) or not self._ids_tell_time(table, prefix, query, column):
             return
         if since is not None and prefix == OPERATION:
-            asked.from_id = _first_id(prefix, since - _SLACK)
+            query.from_id = _first_id(prefix, since - _SLACK)
         if until is not None:
-            asked.end(_first_id(prefix, until + _SLACK))
+            query.end(_first_id(prefix, until + _SLACK))
 
-    def _ids_tell_time(self, table: str, prefix: str, asked: Asked, column: str) -> bool:
-        space, values = asked.reach
+    def _ids_tell_time(self, table: str, prefix: str, query: Asked, column: str) -> bool:
+        space, values = query.reach
         by_action = table == "operations" and self.dialect.trail_by_action
         ends = [
             self._db.execute(
@@ -167,9 +167,9 @@ def _id_of(row: Sequence[Any]) -> str:
     return str(row[0])
 
 
-def narrowest(asked: Asked, leads: Sequence[Lead]) -> list[Lead]:
-    """Those that lead to what is asked for, without any whose columns are among another's."""
-    usable = [lead for lead in leads if asked.equal.keys() >= set(lead.columns)]
+def narrowest(query: Asked, leads: Sequence[Lead]) -> list[Lead]:
+    """Return the indexes that serve the query, without those whose columns are a subset of another's."""
+    usable = [lead for lead in leads if query.equal.keys() >= set(lead.columns)]
     return [lead for lead in usable if not any(set(lead.columns) < set(other.columns) for other in usable)]
 
 

@@ -1,4 +1,4 @@
-"""The papers of a space: which conversation a chat id stands for, and the event log."""
+"""Aliases of conversations (chat ids) and the event log of a space."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PLACES = tuple(part for part in CONVERSATION_PARTS if part != "conversation")
 
 
 def _alias_key(thread: Scope, chat_id: str) -> bytes:
-    """A digest, as for every name that somebody gave: an index moves its entries, and would leave copies."""
+    """Digest a chat id, as every name in an index: an index moves its entries, and would leave copies of the text."""
     digest = hashlib.blake2b(digest_size=16)
     for part in (*(getattr(thread, name) or "" for name in _PLACES), chat_id):
         raw = part.encode()
@@ -38,9 +38,9 @@ def _alias_key(thread: Scope, chat_id: str) -> bytes:
 
 
 def _thread(partition: Partition, name: str, parts: Sequence[str]) -> Scope:
-    given = {part: value for part, value in zip(_PLACES, parts, strict=True) if value}
+    named = {part: value for part, value in zip(_PLACES, parts, strict=True) if value}
     owner = {} if partition.kind is PartitionKind.SHARED else {partition.kind.value: partition.owner}
-    return Scope(space=partition.space, conversation=name or None, **owner, **given)
+    return Scope(space=partition.space, conversation=name or None, **owner, **named)
 
 
 def _event(row: Sequence[Any]) -> Event:
@@ -64,7 +64,7 @@ class PapersReader(MendingReader):
         return None if row is None else Alias(row[0], bool(row[1]))
 
     def _alias_row(self, partition: int | None, thread: Scope, chat_id: str) -> Any:
-        # Which conversation a name leads to is the question: a grant for one of them may ask it.
+        # A grant for one conversation may look up which one a chat id stands for.
         granted = self._grant.scope
         if partition is None or any(getattr(granted, part) not in (None, getattr(thread, part)) for part in _PLACES):
             return None
@@ -130,7 +130,7 @@ class PapersReader(MendingReader):
         return found
 
     def _built(self, found: Sequence[Any]) -> list[Record]:
-        """With evidence; the class that this is a part of knows how."""
+        """Build records with their evidence; the subclass implements it."""
         raise NotImplementedError
 
     def present(self, record_ids: Sequence[str]) -> frozenset[str]:
@@ -155,7 +155,7 @@ class PapersReader(MendingReader):
     ) -> Sequence[Event]:
         within, values = self._within_scope_of("e", ("TRUE", []))
         if not self._grant.everywhere:
-            # What is about a subject that never was has no partition, but belongs to the space all the same.
+            # Events about a subject without a partition still belong to the space.
             reach, numbers = ("TRUE", []) if self._grant.partitions is None else self._reach("e")
             within, values = self._within_scope_of(
                 "e", (f"e.space = ? AND {reach}", [self._grant.scope.space, *numbers])
@@ -172,7 +172,7 @@ class PapersReader(MendingReader):
 
 
 class PapersWriter(PapersReader, MendingWriter):
-    """The part of `ports.Transaction` that is about them. `Places`, which it is mixed with, gives the numbers."""
+    """The part of `ports.Transaction` that is about aliases and events. The subclass provides row numbers."""
 
     def _partition_id(self, partition: Partition) -> int:
         raise NotImplementedError
@@ -184,16 +184,16 @@ class PapersWriter(PapersReader, MendingWriter):
         partition = self._partition_id(thread.partition)
         conversation = self._conversation_id(partition, thread)
         key = _alias_key(thread, chat_id)
-        there = self._db.execute(_ALIAS, (partition, key)).fetchone()
-        if there is None:
+        existing = self._db.execute(_ALIAS, (partition, key)).fetchone()
+        if existing is None:
             self._db.execute(
                 "INSERT INTO aliases (partition_id, key, conversation_id, trusted, recorded_at) VALUES (?, ?, ?, 1, ?)",
                 (partition, key, conversation, to_micros(at)),
             )
             return Alias(thread.conversation or "", trusted=True)
-        name, trusted, stood_for = there
+        name, trusted, stood_for = existing
         if trusted and stood_for != conversation:
-            # Which of the two is meant cannot be known any more, also not later.
+            # The chat id is ambiguous from now on.
             self._db.execute(
                 "UPDATE aliases SET trusted = 0, recorded_at = ? WHERE partition_id = ? AND key = ?",
                 (to_micros(at), partition, key),
@@ -204,14 +204,14 @@ class PapersWriter(PapersReader, MendingWriter):
     def keep_alias(self, alias: KeptAlias) -> bool:
         partition = self._partition_id(alias.thread.partition)
         conversation = self._conversation_id(partition, alias.thread)
-        there = self._db.execute(_ALIAS, (partition, alias.key)).fetchone()
-        if there is None:
+        existing = self._db.execute(_ALIAS, (partition, alias.key)).fetchone()
+        if existing is None:
             self._db.execute(
                 "INSERT INTO aliases (partition_id, key, conversation_id, trusted, recorded_at) VALUES (?, ?, ?, ?, ?)",
                 (partition, alias.key, conversation, int(alias.trusted), to_micros(alias.recorded_at)),
             )
             return True
-        if not alias.trusted or there[2] != conversation:
+        if not alias.trusted or existing[2] != conversation:
             self._db.execute(
                 "UPDATE aliases SET trusted = 0 WHERE partition_id = ? AND key = ?", (partition, alias.key)
             )

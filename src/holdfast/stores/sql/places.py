@@ -1,4 +1,4 @@
-"""Where a write goes: the numbers of partitions, scopes, conversations and embedders, made where they are new."""
+"""Row numbers for writes: find or create partitions, scopes, conversations and embedders."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Places(JobTable):
         self._changes: dict[int, int | Rows] = {}
 
     def enter(self, partition: Partition) -> bool:
-        """Before the first look at a partition that this write goes to: whoever else writes there comes after.
+        """Lock a partition before this write first reads it, so that other writers wait.
 
-        Whether it had to be waited for: then what was read before may have changed.
+        Return True if it was not locked yet: then earlier reads may be stale.
         """
         return False
 
@@ -36,11 +36,11 @@ class Places(JobTable):
             return super()._partition_rows()
         partitions = sorted(self._grant.partitions)
         missing = [partition for partition in partitions if self._known.get(partition) is None]
-        # Their change is not read here: `change_of` asks for it, since it moves.
-        there = [
+        # Their change number is not cached, since it moves: `change_of` reads it.
+        cached = [
             (self._known.get(each), each.space, each.kind, each.owner, 0) for each in partitions if each not in missing
         ]
-        return [*there, *self._named_partitions(missing)]
+        return [*cached, *self._named_partitions(missing)]
 
     def _note(self, found: Iterable[Sequence[Any]]) -> None:
         super()._note(found)
@@ -54,7 +54,7 @@ class Places(JobTable):
         return int(self._db.execute("SELECT change FROM partitions WHERE id = ?", (number,)).fetchone()[0])
 
     def _partition_id(self, partition: Partition) -> int:
-        """Its number, made if it is new. A partition out of the grant's reach is refused here, last of all places."""
+        """Return the partition's number; create it if new. This is the last check that the grant reaches it."""
         if not self._grant.reaches(partition):
             raise AccessDenied("the grant does not reach this scope")
         self.enter(partition)
@@ -77,7 +77,7 @@ class Places(JobTable):
         return self._placed(fingerprint, "embedders", ("fingerprint",), (fingerprint,))
 
     def _placed(self, key: Hashable, table: str, columns: tuple[str, ...], values: Sequence[Any]) -> int:
-        """The number of the row with these values."""
+        """Return the number of the row with these values; create it if new."""
         number = self._known.get(key)
         if number is None:
             number = self._lookup(table, columns, values) or self._made(table, columns, values)
@@ -92,20 +92,20 @@ class Places(JobTable):
     def _made(self, table: str, columns: tuple[str, ...], values: Sequence[Any]) -> int:
         statement = f"{insertion(table, columns)} ON CONFLICT DO NOTHING RETURNING id"
         row = self._db.execute(statement, values).fetchone()
-        # Somebody else may have made it in the very moment.
+        # Another process may have created it concurrently.
         number = int(row[0]) if row else self._lookup(table, columns, values)
         assert number is not None
         return number
 
     def _touch(self, partition: int) -> None:
-        """Move the partition's change number, once; `_change` looks at what came of it."""
+        """Increment the partition's change number, once per transaction; `_change` reads the result."""
         if partition not in self._changes:
             self._changes[partition] = self._db.execute(
                 "UPDATE partitions SET change = change + 1 WHERE id = ? RETURNING change", (partition,)
             )
 
     def _change(self, partition: int) -> int:
-        """This transaction's change number of the partition."""
+        """Return this transaction's change number of the partition."""
         self._touch(partition)
         change = self._changes[partition]
         if not isinstance(change, int):

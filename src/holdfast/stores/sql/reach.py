@@ -1,4 +1,4 @@
-"""What a grant reaches. Every statement over records carries the condition that is made here; nothing else decides."""
+"""Limit statements to a grant. Every statement over records carries the condition built here; nothing else decides."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _these(count: int) -> str:
 
 
 class Reach:
-    """One connection, inside one transaction, and the grant that it was opened with."""
+    """A connection inside one transaction, and its grant."""
 
     dialect: ClassVar[Dialect]
 
@@ -32,7 +32,7 @@ class Reach:
         self._looked = False
 
     def _partitions(self) -> dict[Partition, int]:
-        """All that exist and that the grant reaches, with their numbers."""
+        """Return the existing partitions that the grant reaches, with their numbers."""
         if not self._looked:
             self._note(self._partition_rows())
             self._looked = True
@@ -57,11 +57,11 @@ class Reach:
             self._seen_change[number] = change
 
     def _number_of(self, partition: Partition) -> int | None:
-        """None if there is no such partition, or none that the grant reaches."""
+        """Return the partition's number; None if it does not exist, or the grant does not reach it."""
         number = self._found.get(partition)
         if number is None and not self._looked and self._grant.reaches(partition):
             if self._grant.partitions is None:
-                # One of perhaps very many.
+                # Look up only this one: there may be very many.
                 self._note(self._named_partitions([partition]))
             else:
                 self._partitions()
@@ -69,10 +69,10 @@ class Reach:
         return number
 
     def _reach(self, alias: str = "r", *, keyed: bool = False) -> tuple[str, list[Any]]:
-        """The condition on a table with `partition_id` that keeps a statement inside the grant.
+        """Build the condition on a table with `partition_id` that keeps a statement inside the grant.
 
-        A `keyed` statement finds its rows by ids or numbers. There the partition is only checked: the plus sign keeps
-        the database from walking through the whole of it.
+        A `keyed` statement finds its rows by ids or numbers, and only checks the partition: the plus sign keeps the
+        database from scanning all of it.
         """
         column = f"{'+' if keyed else ''}{alias}.partition_id"
         if self._grant.partitions is None:
@@ -82,7 +82,7 @@ class Reach:
         return self.dialect.among(column, list(self._partitions().values()))
 
     def _within(self, alias: str = "r", *, keyed: bool = False) -> tuple[str, list[Any]]:
-        """`_reach`, and the other parts of the scope that were given; for statements over records and scopes."""
+        """Add the other parts of the grant's scope to `_reach`; for statements over records and scopes."""
         condition, values = self._reach(alias, keyed=keyed)
         for part in FILTER_PARTS:
             if (value := getattr(self._grant.scope, part)) is not None:
@@ -91,7 +91,7 @@ class Reach:
         return condition, values
 
     def _within_scope_of(self, alias: str, reach: tuple[str, list[Any]] | None = None) -> tuple[str, list[Any]]:
-        """The same for tables whose rows carry their scope as JSON."""
+        """Do the same for tables whose rows hold their scope as JSON."""
         condition, values = reach or self._reach(alias)
         for part in FILTER_PARTS:
             if (value := getattr(self._grant.scope, part)) is not None:
@@ -105,6 +105,6 @@ class Reach:
         return "+r.partition_id IN (SELECT id FROM partitions WHERE space = ?)", [self._grant.scope.space]
 
     def _among(self, column: str, values: Sequence[Any]) -> Iterator[tuple[str, list[Any]]]:
-        """Conditions that together name all of the values, as many at a time as a statement may hold."""
+        """Yield conditions that together match all values, as many at a time as a statement may hold."""
         for chunk in chunks(values, self.dialect.chunk):
             yield self.dialect.among(column, chunk)

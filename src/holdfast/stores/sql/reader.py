@@ -1,4 +1,4 @@
-"""Reading: a consistent view of what a grant reaches."""
+"""The reader that all SQL stores share: a consistent view of what a grant reaches."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ class SqlReader(DoomReader, UserReader, TranscriptChecker, PapersReader, TrailRe
 
     def change_of(self, partition: Partition) -> int:
         number = self._number_of(partition)
-        # Read together with the number: within a snapshot it stays.
+        # Read together with the number; it does not change within a snapshot.
         return 0 if number is None else self._seen_change[number]
 
     def delta(self, partition: Partition, since: int, embedder: str, vectors_after: int = 0) -> Delta:
         number = self._number_of(partition)
         if number is None:
             return Delta(0, (), (), (), {})
-        # All asked before any is looked at: on a network they travel together.
+        # Send all before reading any result: over a network they travel together.
         changed = self._db.execute(_DELTA_ROWS, (number, since))
         vectors = self._vectors(number, max(since, vectors_after), embedder)
-        # A view that starts from nothing has nothing to remove.
+        # An empty view has nothing to remove.
         removed = self._db.execute(_REMOVED, (number, since, number, since)) if since else ()
         found = changed.fetchall()
         return Delta(
@@ -111,13 +111,13 @@ class SqlReader(DoomReader, UserReader, TranscriptChecker, PapersReader, TrailRe
         try:
             return [rows.record(row, evidence.get(row[0], ())) for row in found]
         except ValueError as error:
-            raise StoreCorrupt("a record cannot be read; `holdfast store verify` says what is wrong") from error
+            raise StoreCorrupt("a record cannot be read; run `holdfast store verify` to see what is wrong") from error
 
     def _evidence(self, numbers: Sequence[int]) -> dict[int, list[Evidence]]:
         gathered: dict[int, list[Evidence]] = {}
         within, values = self._within(keyed=True)
         for condition, named in self._among("e.memory_number", numbers):
-            # A memory that is shared must not carry along what was said where the reader may not look.
+            # A shared memory must not reveal messages that the reader's grant does not reach.
             for memory, *row in self._db.execute(_EVIDENCE.format(condition, within), [*named, *values]):
                 message_id, text, sender, said_at, conversation, external_id = row
                 gathered.setdefault(memory, []).append(
@@ -139,7 +139,7 @@ class SqlReader(DoomReader, UserReader, TranscriptChecker, PapersReader, TrailRe
         ).fetchall()
 
     def _own(self) -> tuple[str, list[Any]]:
-        """A message of a private authority is read as in the raw view: by whose it is, by whatever way."""
+        """Limit messages of a private authority to their owner, as the raw view does."""
         actor = self._grant.actor
         if actor.kind is ActorKind.SYSTEM or runs_the_store(actor):
             return "TRUE", []
@@ -187,7 +187,7 @@ class SqlReader(DoomReader, UserReader, TranscriptChecker, PapersReader, TrailRe
         return self._built(self._select(condition, values, newest, keyed=places is not None))
 
     def _seals(self) -> list[tuple[int, int]] | None:
-        """Up to where the conversations that the scope names are sealed; None if it names none, or very many."""
+        """Return (number, sealed position) of the scope's conversations; None if it names none, or very many."""
         if self._grant.scope.conversation is None:
             return None
         reach, values = self._reach("c")
@@ -196,7 +196,7 @@ class SqlReader(DoomReader, UserReader, TranscriptChecker, PapersReader, TrailRe
                 reach += f" AND c.{column} = ?"
                 values.append(value)
         found = self._db.execute(f"SELECT c.id, c.sealed FROM conversations c WHERE {reach} LIMIT ?", [*values, _MANY])
-        # No conversation has the number 0.
+        # Matches nothing: no conversation has the number 0.
         places: list[tuple[int, int]] = [(row[0], row[1]) for row in found] or [(0, 0)]
         return None if len(places) == _MANY else places
 
@@ -219,7 +219,7 @@ class SqlReader(DoomReader, UserReader, TranscriptChecker, PapersReader, TrailRe
         return [MessageId(record_id) for (record_id,) in found]
 
     def _conversation(self, scope: Scope) -> tuple[int, int, int] | None:
-        """(number, next position, sealed position)"""
+        """Return (number, next position, sealed position)."""
         row = self._db.execute(
             f"SELECT c.id, c.sealed, {NEXT_POSITION} FROM conversations c"
             f" WHERE c.partition_id = ? AND {OF_CONVERSATION}",
@@ -309,9 +309,9 @@ def _listed(dialect: Dialect, wanted: ListFilter) -> tuple[str, list[Any]]:
     conditions: list[str] = []
     values: list[Any] = []
 
-    def where(condition: str, *given: Any) -> None:
+    def where(condition: str, *parameters: Any) -> None:
         conditions.append(condition)
-        values.extend(given)
+        values.extend(parameters)
 
     if wanted.as_of is None:
         where("r.superseded_at IS NULL")
@@ -333,8 +333,8 @@ def _listed(dialect: Dialect, wanted: ListFilter) -> tuple[str, list[Any]]:
     return " AND ".join(conditions), values
 
 
-# A job from the future was queued before the clock went back: it must not wait until the clock is there again.
-# A lease that ends later than this was given by a clock that has gone back since: nobody holds it.
+# A job created in the future was queued before the clock went back: it must not wait for the clock to catch up.
+# A lease that ends later than this was granted before the clock went back: it is void.
 _LONGEST_LEASE_MICROS = 3_600_000_000
 DUE = (
     "status IN ('queued', 'running')"
@@ -346,7 +346,7 @@ DUE = (
 _KNOWN = "r.recorded_at <= ? AND (r.superseded_at IS NULL OR r.superseded_at > ?)"
 _VALID = "(r.valid_from IS NULL OR r.valid_from <= ?) AND (r.valid_to IS NULL OR r.valid_to > ?)"
 
-# Ids alone: what is there to read of them, the grant decides.
+# Ids only: the grant decides which of them can be read.
 _REPLACING = f"SELECT r.id FROM {TOOK_PLACE} WHERE said.id = ?"
 _REPLACED = f"SELECT said.id FROM {TOOK_PLACE} WHERE r.id = ?"
 
@@ -361,7 +361,7 @@ _DELTA_ROWS = (
     f"SELECT {_DELTA_COLUMNS} FROM records r JOIN texts t ON t.number = r.number"
     f" WHERE r.partition_id = ? AND r.change > ? AND {rows.SEARCHED} ORDER BY r.number"
 )
-# What no search may see any more is not merely marked: it leaves the view.
+# Records hidden from search are removed from the view, not only marked.
 _REMOVED = (
     "SELECT number FROM tombstones WHERE partition_id = ? AND change > ?"
     f" UNION ALL SELECT number FROM records WHERE partition_id = ? AND change > ? AND {rows.HIDDEN}"
@@ -380,7 +380,7 @@ _CHANGED_VECTORS = (
     " AND v.embedder_id = (SELECT id FROM embedders WHERE fingerprint = ?) ORDER BY v.number, v.piece"
 )
 _OF_EMBEDDER = "r.embedder_id = (SELECT id FROM embedders WHERE fingerprint = ?)"
-# From this share of new, changed and forgotten records on, an approximate index is made anew.
+# An approximate index is rebuilt when more than this share of records is new, changed or forgotten.
 _BEHIND_SHARE = 0.1
 _LARGE = "SELECT partition_id, count(*) FROM records GROUP BY partition_id HAVING count(*) >= ?"
 _CHANGED_COUNTS = (

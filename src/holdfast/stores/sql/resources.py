@@ -1,4 +1,4 @@
-"""The table of resources. What somebody called one, and where it came from, stand in `texts`, to be blanked there."""
+"""The table of resources. Their names and external URIs are stored in `texts`, where a forget blanks them."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class ResourceReader(Reach):
         return int(self._db.execute(f"SELECT count(*) FROM {_TABLES} WHERE {within}", values).fetchone()[0])
 
     def _doomed_resources(self, target: ForgetTarget) -> list[str]:
-        """Those that the target names: a conversation's, a subject's, or the one that is the source."""
+        """Return the resources that the target names: of a conversation, of a subject, or the source itself."""
         if target.ids:
             return []
         within, values = self._within()
@@ -100,7 +100,7 @@ class ResourceReader(Reach):
 
 
 class ResourceWriter(ResourceReader):
-    """The part of `ports.Transaction` that is about their rows."""
+    """The part of `ports.Transaction` that is about resources."""
 
     def _put_resource(self, partition: int, scope_id: int, resource: Resource) -> None:
         drawn = self.dialect.draw(self._db, 1)
@@ -119,7 +119,7 @@ class ResourceWriter(ResourceReader):
         )  # fmt: skip
 
     def _bury_resources(self, resource_ids: Sequence[str]) -> int:
-        """Take them away; how many are still there. Their chunks are buried as what they are, memories."""
+        """Delete the resources; return how many are still there. Their chunks are forgotten as memories."""
         for numbers in self._resource_numbers(resource_ids):
             condition, named = self.dialect.among("number", numbers)
             self._db.execute(f"{self.dialect.blank_texts} WHERE {condition}", named)

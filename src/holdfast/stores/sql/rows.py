@@ -1,4 +1,4 @@
-"""Between rows and the domain's values."""
+"""Convert between rows and domain values."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from holdfast.stores.sql.control_rows import attribution_of, cause_of
 
 MESSAGE, MEMORY = 0, 1
 
-# The columns of `record`, in its order; `r` is records, `s` scopes, `t` texts.
+# The columns that `record` takes, in order; `r` is records, `s` scopes, `t` texts.
 RECORD_COLUMNS = (
     "r.number, r.kind, r.id, r.revision, r.turn_id, r.position, t.text, t.sender, r.role, r.said_at, r.recorded_at,"
     " r.superseded_at, t.external_id, t.source, t.metadata, r.plane, r.trust, r.status, r.valid_from, r.valid_to,"
     " t.author, t.reason, " + ", ".join(f"s.{part}" for part in SCOPE_PARTS)
 )
-# Of a record `r`: whether it may be shown at all, and whether it may be learned from, or shown as evidence.
+# Conditions on a record `r`: it may be shown, it may be learned from or shown as evidence, it may be searched.
 SHOWN = "r.status NOT IN ('masked', 'raw_deleted')"
 LEARNED_FROM = "r.status = 'accepted' AND r.plane IS NULL"
 SEARCHED = "r.status IN ('accepted', 'quarantined')"
-# What no search sees. There is an index of it, which is used where these words stand as they are.
+# Hidden from search. A partial index has this condition, and is used only where it appears verbatim.
 HIDDEN = "status NOT IN ('accepted', 'quarantined')"
 RECORD_TABLES = "records r JOIN scopes s ON s.id = r.scope_id JOIN texts t ON t.number = r.number"
 JOB_COLUMNS = (
@@ -45,7 +45,7 @@ OPERATION_COLUMNS = (
 )
 
 
-# A store is written from the same few scopes again and again.
+# Most writes to a store use the same few scopes.
 _remembered = lru_cache(maxsize=4_096)
 
 
@@ -162,7 +162,7 @@ def operation(row: Sequence[Any]) -> Operation:
 
 
 def content_key(sender: str | None, said_at: int, text: str) -> bytes:
-    """What makes two messages of a conversation the same without an id: sender, given time and text."""
+    """Digest that identifies a message without an id in its conversation: sender, given time and text."""
     digest = hashlib.blake2b(digest_size=16)
     for part in (sender or "", str(said_at), text):
         raw = part.encode()
@@ -171,5 +171,5 @@ def content_key(sender: str | None, said_at: int, text: str) -> bytes:
 
 
 def key_of(value: str | None) -> bytes | None:
-    """What stands in an index for a value that somebody gave: an index moves its entries, and would leave copies."""
+    """Digest that replaces a caller's value in an index: an index moves its entries, and would leave copies."""
     return None if value is None else hashlib.blake2b(value.encode(), digest_size=16).digest()

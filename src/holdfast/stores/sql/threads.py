@@ -1,4 +1,4 @@
-"""Conversations as places: which one a scope means, and what comes next in it."""
+"""The conversation that a scope names, and the next position and turn in it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from holdfast.domain.scope import CONVERSATION_PARTS, Scope
 CONVERSATION_COLUMNS = tuple("name" if part == "conversation" else part for part in CONVERSATION_PARTS)
 OF_CONVERSATION = " AND ".join(f"c.{column} = ?" for column in CONVERSATION_COLUMNS)
 
-# Of a conversation `c`: the columns that `next_position` and `next_sequence` take.
+# Columns of a conversation `c` that `next_position` and `next_sequence` take.
 NEXT_POSITION = "c.least_position, (SELECT max(r.position) FROM records r WHERE r.conversation_id = c.id)"
 NEXT_SEQUENCE = "c.least_sequence, (SELECT max(u.sequence) FROM turns u WHERE u.conversation_id = c.id)"
 
 
 def next_position(found: Sequence[Any]) -> int:
-    """After the last message that is there, and after all that were forgotten."""
+    """Return the position after the last message, and after all forgotten ones."""
     least, last = found
     return int(least) if last is None else max(int(least), int(last) + 1)
 

@@ -1,4 +1,4 @@
-"""The trail as it is asked: operations by what they were for, and what they say of how well memory serves."""
+"""Query operations by their attribution, and compute metrics of memory from them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from holdfast.stores.sql.pages import Asked, Lead, Pages, narrowest
 _UNWELL = " AND x.outcome <> 'succeeded'"
 _BY_ACTION = Lead(None, ("action",))
 _ACTIONS = tuple(sorted(Action))
-# Where several are as good, the first.
+# The first wins a tie.
 _LEADS = (
     Lead("operations_agent_action", ("agent", "action")),
     Lead("operations_agent_outcome", ("agent", "outcome"), _UNWELL),
@@ -58,7 +58,7 @@ class TrailReader(Pages):
     """The part of `ports.Reader` that is about operations."""
 
     def _of_trail(self) -> tuple[str, list[Any]]:
-        """Calls about a subject that never was have no partition, but belong to the space all the same."""
+        """Match by space first: operations on a subject without a partition still belong to the space."""
         space, values = self._in_any_space()
         if self._grant.partitions is not None:
             reach, numbers = self._reach("x")
@@ -75,36 +75,36 @@ class TrailReader(Pages):
         return rows.operation(row) if row else None
 
     def _of_actions(self) -> tuple[str, list[Any]]:
-        """Of any: named, where rows lie by them, so that each is looked up in its order."""
+        """Match all actions; by name where rows are ordered by action, so that each is looked up in order."""
         return self.dialect.among("x.action", _ACTIONS) if self.dialect.trail_by_action else ("TRUE", [])
 
     def operations(self, limit: int = 100) -> Sequence[Operation]:
         return self.operations_page(OperationFilter(), None, limit)
 
     def operations_page(self, wanted: OperationFilter, before: str | None, limit: int) -> Sequence[Operation]:
-        asked = Asked(self._of_trail())
+        query = Asked(self._of_trail())
         for part in ("agent", "project", "issue", "run", "binding", "source_kind", "outcome"):
-            asked.one(**{part: getattr(wanted, part)})
+            query.one(**{part: getattr(wanted, part)})
         if wanted.type is not None or wanted.action is not None or wanted.of_memory:
-            asked.equal["action"] = sorted(_actions(wanted))
-        self._since_and_until("operations", OPERATION, asked, "started_at", wanted.since, wanted.until)
+            query.equal["action"] = sorted(_actions(wanted))
+        self._since_and_until("operations", OPERATION, query, "started_at", wanted.since, wanted.until)
         well = wanted.outcome is Outcome.SUCCEEDED
         leads = [lead for lead in _LEADS if not (well and lead.also)]
-        if self.dialect.trail_by_action and not narrowest(asked, leads):
-            asked.equal["action"] = _ACTIONS
-        found = self._newest("operations", rows.OPERATION_COLUMNS, asked, leads, before, limit)
+        if self.dialect.trail_by_action and not narrowest(query, leads):
+            query.equal["action"] = _ACTIONS
+        found = self._newest("operations", rows.OPERATION_COLUMNS, query, leads, before, limit)
         return [rows.operation(row) for row in found]
 
     def metrics(self, since: datetime | None, until: datetime | None) -> MemoryMetrics:
-        asked = Asked(self._in_own_space())
-        self._since_and_until("operations", OPERATION, asked, "started_at", since, until)
+        query = Asked(self._in_own_space())
+        self._since_and_until("operations", OPERATION, query, "started_at", since, until)
         of_memory, actions = self.dialect.among("x.action", sorted(TYPE_OF))
-        for bound, limit in (("x.id >= ?", asked.from_id), ("x.id < ?", asked.below_id)):
+        for bound, limit in (("x.id >= ?", query.from_id), ("x.id < ?", query.below_id)):
             if limit is not None:
-                asked.where(bound, limit)
-        asked.where(_ASKED, UNASKED)
-        conditions = " AND ".join([asked.reach[0], of_memory, *asked.conditions])
-        found = self._db.execute(_METRICS.format(conditions), [*asked.reach[1], *actions, *asked.values])
+                query.where(bound, limit)
+        query.where(_ASKED, UNASKED)
+        conditions = " AND ".join([query.reach[0], of_memory, *query.conditions])
+        found = self._db.execute(_METRICS.format(conditions), [*query.reach[1], *actions, *query.values])
         failures = self._extraction_failures(since, until)
         tally = _Tally()
         for binding, outcome, action, hit, to_model, count in found:
@@ -112,7 +112,7 @@ class TrailReader(Pages):
         return tally.metrics(int(failures))
 
     def _extraction_failures(self, since: datetime | None, until: datetime | None) -> int:
-        """Extractions that ended as failed, and were not tried again."""
+        """Count extractions that failed and were not retried."""
         own, values = self._in_own_space("j")
         for condition, at in (("j.finished_at >= ?", since), ("j.finished_at < ?", until)):
             if at is not None:
@@ -141,9 +141,7 @@ class TrailWriter(TrailReader):
         if not (self._grant.everywhere or operation.scope.space == self._grant.scope.space):
             raise AccessDenied("the grant does not reach the operations of this space")
         if settle_operation(self._db, operation) != 1:
-            raise RevisionConflict(
-                f"{operation.id} is not waiting for its outcome: it was settled already, or never recorded"
-            )
+            raise RevisionConflict(f"{operation.id} has no open outcome: it was already settled, or never recorded")
 
 
 class _Tally:

@@ -1,4 +1,4 @@
-"""Writing: all of it commits, or nothing. Whatever changes a partition moves its change number."""
+"""The transaction that all SQL stores share. Every change to a partition increments its change number."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from holdfast.stores.sql.trail import TrailWriter
 from holdfast.stores.sql.turn_rows import words_of
 from holdfast.stores.sql.users import UserWriter
 
-# What is written of every record, and besides that of a message and of a revision of a memory.
+# Columns of every record; then those of a message and of a memory's revision.
 _COLUMNS = (
     "partition_id", "change", "kind", "scope_id", "source_key", "recorded_at", "analyzer", "flags", "length",
     "embedder_id", "terms", "id", "revision", "position", "status", "trust", "said_at",
@@ -54,7 +54,7 @@ _AS_BEFORE = (
     " JOIN records r ON r.number = e.memory_number WHERE r.id = ? AND r.revision = ? ON CONFLICT DO NOTHING"
 )
 
-# By which a message of a conversation is known: the column, and the key in it.
+# Identifies a message of a conversation: the column, and the key in it.
 _Key = tuple[str, bytes]
 
 
@@ -69,15 +69,15 @@ class SqlTransaction(Burial, UserWriter, PapersWriter, TrailWriter, LedgerWriter
         if self._is_forgotten(conversation, turn):
             return StoredMessages((None,) * len(turn.messages))
         keys = [_key_of(message) for message in turn.messages]
-        there = self._there(conversation, [key for key in keys if key is not None])
+        existing = self._there(conversation, [key for key in keys if key is not None])
         ids: list[MessageId | None] = []
         new: dict[int, NewMessage] = {}
         for index, (message, key) in enumerate(zip(turn.messages, keys, strict=True)):
-            if key is not None and key in there:
-                ids.append(_same_message(message, key, there[key]))
+            if key is not None and key in existing:
+                ids.append(_same_message(message, key, existing[key]))
                 continue
             if key is not None:
-                there[key] = (message.id, _same(message))
+                existing[key] = (message.id, _same(message))
             ids.append(message.id)
             new[index] = message
         if not new:
@@ -86,7 +86,7 @@ class SqlTransaction(Burial, UserWriter, PapersWriter, TrailWriter, LedgerWriter
         return StoredMessages(tuple(ids), frozenset(new), sequence)
 
     def _there(self, conversation: int, keys: Sequence[_Key]) -> dict[_Key, tuple[MessageId | None, bytes]]:
-        """Which of these the conversation holds already, with what must be equal; None for one that was forgotten."""
+        """Find these keys in the conversation, with the content that must match; None for a forgotten message."""
         found: dict[_Key, tuple[MessageId | None, bytes]] = {}
         if not keys:
             return found
@@ -99,7 +99,7 @@ class SqlTransaction(Burial, UserWriter, PapersWriter, TrailWriter, LedgerWriter
                     [conversation, *named],
                 )
                 for key, record_id, status, sender, text in stored:
-                    # One whose content was deleted is not brought back either.
+                    # A message whose content was deleted is not restored either.
                     found[column, bytes(key)] = (
                         (None, b"")
                         if status == Status.RAW_DELETED
@@ -122,8 +122,8 @@ class SqlTransaction(Burial, UserWriter, PapersWriter, TrailWriter, LedgerWriter
         embedder: str,
         analyzer: int,
     ) -> int:
-        """The sequence of the turn."""
-        # All asked before any is looked at: on a network they travel together.
+        """Insert messages and their turn; return the turn's sequence."""
+        # Send all before reading any result: over a network they travel together.
         self._touch(partition)
         counted = self._db.execute(_NEXT, (conversation,))
         drawn = self.dialect.draw(self._db, len(messages))
@@ -160,7 +160,7 @@ class SqlTransaction(Burial, UserWriter, PapersWriter, TrailWriter, LedgerWriter
     def _shared(
         self, partition: int, scope: Scope, kind: int, source: str | None, recorded_at: int, analyzer: int
     ) -> tuple[Any, ...]:
-        """The first of `_COLUMNS`, which are the same for all that a write adds."""
+        """Return the first of `_COLUMNS`, equal for all records that a write adds."""
         scope_id, source_key = self._scope_id(partition, scope), rows.key_of(source)
         return partition, self._change(partition), kind, scope_id, source_key, recorded_at, analyzer
 
@@ -209,7 +209,7 @@ class SqlTransaction(Burial, UserWriter, PapersWriter, TrailWriter, LedgerWriter
         drawn = self.dialect.draw(self._db, len(chunks))
         self._put_resource(partition, self._scope_id(partition, resource.scope), resource)
         if not chunks:
-            return  # they came by themselves, as the memories that they are
+            return  # its chunks are added separately, as memories
         recorded_at = to_micros(resource.recorded_at)
         shared = self._shared(partition, resource.scope, rows.MEMORY, resource.uri, recorded_at, analyzer)
         embedder_id = self._embedder_id(embedder)
@@ -221,7 +221,7 @@ class SqlTransaction(Burial, UserWriter, PapersWriter, TrailWriter, LedgerWriter
         )
 
     def _slot_of(self, revision: NewRevision) -> bytes | None:
-        """A correction fills the slot of what it corrects, so that what is said later replaces it too."""
+        """Return the slot of the corrected revision, so that later statements replace the correction too."""
         if revision.supersedes is None:
             return None
         row = self._db.execute(
@@ -230,7 +230,7 @@ class SqlTransaction(Burial, UserWriter, PapersWriter, TrailWriter, LedgerWriter
         return row[0] if row else None
 
     def _superseded(self, revision: NewRevision, partition: int, change: int) -> int:
-        """Close the current revision; the number of the next."""
+        """Close the current revision; return the number of the next."""
         updated = self._db.execute(
             "UPDATE records SET superseded_at = ?, change = ?"
             " WHERE id = ? AND revision = ? AND partition_id = ? AND kind = 1 AND superseded_at IS NULL",
@@ -250,7 +250,7 @@ class SqlTransaction(Burial, UserWriter, PapersWriter, TrailWriter, LedgerWriter
             [message_id, *values],
         ).fetchone()
         if row is None:
-            raise RevisionConflict(f"{message_id} is no longer what counts; read it again and decide anew")
+            raise RevisionConflict(f"{message_id} was superseded meanwhile; read it again and decide anew")
         self._db.execute(
             "UPDATE records SET superseded_at = ?, change = ? WHERE number = ?",
             (to_micros(at), self._change(row[1]), row[0]),
@@ -279,7 +279,7 @@ class SqlTransaction(Burial, UserWriter, PapersWriter, TrailWriter, LedgerWriter
         )
 
     def in_slot(self, scope: Scope, slot: str) -> Record | None:
-        # Looked at in order to be filled.
+        # Lock first: the slot is read in order to be filled.
         self.enter(scope.partition)
         return super().in_slot(scope, slot)
 
@@ -302,26 +302,26 @@ class SqlTransaction(Burial, UserWriter, PapersWriter, TrailWriter, LedgerWriter
 
     def index(self, entries: Iterable[Indexed], embedder: str, analyzer: int) -> None:
         embedder_id = self._embedder_id(embedder)
-        given = {entry.number: entry for entry in entries}
-        places = self._places_of(list(given))
+        by_number = {entry.number: entry for entry in entries}
+        places = self._places_of(list(by_number))
         changed = [(self._change(partition), embedder_id, number) for number, partition in places.items()]
-        # The records first: whoever forgets one of them meanwhile comes before or after all of this.
+        # Update the records first: a concurrent forget of one comes before or after all of this.
         self._db.executemany("UPDATE records SET change = ?, embedder_id = ? WHERE number = ?", changed)
         self._db.executemany(
             "UPDATE records SET analyzer = ?, flags = ?, length = ?, terms = ? WHERE number = ?",
             [
                 (analyzer, int(made.flags), made.length, made.terms, number)
                 for number in places
-                if (made := given[number].analysis) is not None
+                if (made := by_number[number].analysis) is not None
             ],
         )
         self._delete_vectors([(partition, number) for number, partition in places.items()])
         self._put_vectors(
-            ((partition, number, given[number].vectors) for number, partition in places.items()), embedder_id
+            ((partition, number, by_number[number].vectors) for number, partition in places.items()), embedder_id
         )
 
     def _places_of(self, numbers: Sequence[int]) -> dict[int, int]:
-        """The partition of each record that is still there."""
+        """Return the partition of each record that still exists."""
         found = self._placed_records(numbers)
         homes = {Partition(space, PartitionKind(kind), owner) for _, _, space, kind, owner in found}
         waited = [self.enter(partition) for partition in sorted(homes)]
@@ -374,7 +374,7 @@ def _memory_text(revision: NewRevision) -> tuple[str | None, ...]:
 
 
 def _derived(new: NewMessage | NewRevision, embedder_id: int) -> tuple[Any, ...]:
-    """Those of `_COLUMNS` that are made of the text."""
+    """Return those of `_COLUMNS` that are derived from the text."""
     made = new.analysis
     return int(made.flags), made.length, embedder_id if new.vectors else None, made.terms
 
@@ -383,19 +383,19 @@ def _plane_of(message: NewMessage) -> Plane | None:
     return None if message.authority is None else PLANES.get(message.authority)
 
 
-def _same_message(message: NewMessage, key: _Key, there: tuple[MessageId | None, bytes]) -> MessageId | None:
-    """The id of the one that is there already."""
-    found, same = there
+def _same_message(message: NewMessage, key: _Key, existing: tuple[MessageId | None, bytes]) -> MessageId | None:
+    """Return the id of the existing message; `DuplicateId` if its content differs."""
+    found, same = existing
     if found is not None and key[0] == "external_key" and same != _same(message):
         raise DuplicateId(
-            "id: a message of this id, with another text or sender, is in this conversation already;"
+            "id: this conversation already has a message with this id and another text or sender;"
             " give each message an id of its own"
         )
     return found
 
 
 def _key_of(message: NewMessage) -> _Key | None:
-    """What makes a message a retry: the id that its caller gave; else, at a given time, its content."""
+    """Return the key that makes a message a retry: the caller's id or, if the time was given, the content."""
     if message.external_id is not None:
         key = rows.key_of(message.external_id)
         assert key is not None
@@ -406,5 +406,5 @@ def _key_of(message: NewMessage) -> _Key | None:
 
 
 def _same(message: NewMessage) -> bytes:
-    """What must be equal for a message id to be a retry: sender and text."""
+    """Digest what must be equal for a message id to be a retry: sender and text."""
     return rows.content_key(message.sender, 0, message.text)

@@ -1,6 +1,6 @@
-"""Looking for what is broken in the rows of one conversation: what refers to what is not there, or contradicts itself.
+"""Check the rows of one conversation for dangling references and contradictions.
 
-Only our own rows are looked at, page by page, and never a text.
+Only our own rows are checked, page by page, and never a text.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _MISPLACED = (
     + " OR ".join(f"s.{'conversation' if name == 'name' else name} <> c.{name}" for name in CONVERSATION_COLUMNS)
     + ") ORDER BY r.position LIMIT ?"
 )
-# Links from its messages that lead to no memory, or to one beyond the wall between spaces.
+# Links from its messages to a missing memory, or to one in another space.
 _ORPHANS = (
     "SELECT m.id, m.turn_id, r.id, r.kind FROM records m JOIN evidence e ON e.message_number = m.number"
     " LEFT JOIN records r ON r.number = e.memory_number LEFT JOIN partitions p ON p.id = r.partition_id"
     " WHERE m.conversation_id = ? AND (r.kind IS NULL OR r.kind <> 1 OR p.space <> ?) ORDER BY m.position LIMIT ?"
 )
-# Links of memories of its partition to messages that are not there: nothing tells which conversation they were of.
+# Links from memories of its partition to missing messages, whose conversation is unknown.
 _BASELESS = (
     "SELECT r.id FROM records r JOIN evidence e ON e.memory_number = r.number"
     " LEFT JOIN records m ON m.number = e.message_number"
@@ -63,7 +63,7 @@ class TranscriptChecker(TurnReader):
         return TranscriptCheck(checked[0], references, issues)
 
     def _turn_issues(self, thread: Scope, conversation: int, checked: list[int]) -> Iterator[RepairIssue]:
-        """Page by page; `checked` counts."""
+        """Check turns page by page; `checked` counts them."""
         shown: set[str] = set()
         before: TurnRow | None = None
         after = -1
@@ -86,12 +86,12 @@ class TranscriptChecker(TurnReader):
     def _turnless(self, turn_id: str, messages: Sequence[MessageRow]) -> Iterator[RepairIssue]:
         elsewhere = self._db.execute("SELECT 1 FROM turns WHERE id = ? LIMIT 1", (turn_id,)).fetchone()
         kind = _KIND.MISSING_SOURCE_TURN if elsewhere is None else _KIND.MISMATCHED_SOURCE_KEY
-        what = "its turn is not there" if elsewhere is None else "it does not lie where its turn does"
+        what = "its turn is missing" if elsewhere is None else "it is not stored where its turn is"
         yield from (RepairIssue(kind, what, turn_id, message.id) for message in messages)
 
     def _message_issues(self, conversation: int, limit: int) -> Iterator[RepairIssue]:
         for message_id, turn_id in self._db.execute(_MISPLACED, (conversation, limit)).fetchall():
-            what = "its scope is not that of its conversation"
+            what = "its scope differs from its conversation's"
             yield RepairIssue(_KIND.MISMATCHED_SOURCE_KEY, what, turn_id, message_id)
 
     def _link_issues(self, thread: Scope, conversation: int, limit: int) -> Iterator[RepairIssue]:
@@ -100,10 +100,10 @@ class TranscriptChecker(TurnReader):
             if kind == 1:
                 what, issue = "a memory of another space rests on it", _KIND.MISMATCHED_SOURCE_KEY
             else:
-                what, issue = "what was learned from it is not there", _KIND.ORPHAN_DERIVED_REF
+                what, issue = "a memory derived from it is missing", _KIND.ORPHAN_DERIVED_REF
             yield RepairIssue(issue, what, turn_id, message_id, memory_id)
         for (memory_id,) in self._db.execute(_BASELESS, (self._number_of(thread.partition), limit)).fetchall():
-            what = "a message that it rests on is not there"
+            what = "a message that it rests on is missing"
             yield RepairIssue(_KIND.MISSING_SOURCE_MESSAGE, what, store_key=memory_id)
 
 
@@ -140,5 +140,5 @@ def _status_issues(row: TurnRow, message: MessageRow) -> Iterator[RepairIssue]:
         what = f"its turn is {row.state!r:.40}, and it is {message.status!r:.40}"
         yield RepairIssue(_KIND.CORRUPT_RECORD, what, row.id, message.id)
     elif message.status == Status.RAW_DELETED and isinstance(message.text, str):
-        what = "its content was deleted, and is there"
+        what = "its content was deleted, but is still there"
         yield RepairIssue(_KIND.CORRUPT_RECORD, what, row.id, message.id)

@@ -1,4 +1,4 @@
-"""Between the rows of a turn and the domain's values. What a host wrote about a turn is one text, its words."""
+"""Convert rows of a turn to domain values. A host's data about a turn is one text, its words."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ STATUSES = {
 
 
 class TurnRow(NamedTuple):
-    """A row of `turns`, with its words: `external_id` and `words` are None where nobody wrote any."""
+    """A row of `turns` with its words: `external_id` and `words` are None if there are none."""
 
     sequence: int
     id: str
@@ -55,11 +55,11 @@ class TurnRow(NamedTuple):
 
     @property
     def shown_id(self) -> TurnId:
-        """What a blank leaves in the place of an id is none."""
+        """The host's id, else our own. A blanked id counts as none."""
         return TurnId(self.external_id if isinstance(self.external_id, str) else self.id)
 
 
-# Of a turn `u` and its words `w`, in the order of `TurnRow`.
+# Columns of a turn `u` and its words `w`, in the order of `TurnRow`.
 TURN_COLUMNS = (
     "u.sequence, u.id, u.state, u.delivery, u.first_position, u.messages, u.recorded_at, u.words, w.external_id, w.text"
 )
@@ -89,17 +89,17 @@ MESSAGE_TABLES = "records r LEFT JOIN texts t ON t.number = r.number"
 
 
 def is_ours(turn_id: str) -> bool:
-    """Whether it has the shape of our own ids: only then it is looked for among them, one by one."""
+    """True if it has the form of our own ids: only then is it looked up among them."""
     return _OURS.fullmatch(turn_id) is not None
 
 
 def turn_key(external_id: str) -> bytes:
-    """What stands in an index for a host's id of a turn; never the key of a message."""
+    """Digest that replaces a host's id of a turn in an index; never equal to the key of a message."""
     return hashlib.blake2b(external_id.encode(), digest_size=16, person=b"turn").digest()
 
 
 def words_of(turn: NewTurn) -> str | None:
-    """What a host wrote about a turn besides its id; None if that is nothing."""
+    """Encode a host's data about a turn, except its id; None if there is none."""
     by = {} if turn.attribution is None else {k: v for k, v in asdict(turn.attribution).items() if v is not None}
     refs = [
         [ref.host_kind, ref.business_ref_type, ref.business_ref_id, ref.relation, ref.visibility, ref.label]
@@ -111,7 +111,7 @@ def words_of(turn: NewTurn) -> str | None:
 
 
 def without_labels(words: Any) -> str | None:
-    """The words of a turn whose content was deleted; None if nothing can be kept of them."""
+    """Remove labels from the words of a turn whose content was deleted; None if the words cannot be read."""
     try:
         read = json.loads(words)
         refs = [[*ref[:_LABEL], None] for ref in read["refs"]]
@@ -121,7 +121,7 @@ def without_labels(words: Any) -> str | None:
 
 
 def turn(row: TurnRow, messages: Sequence[MessageRow], thread: Scope) -> TranscriptTurn:
-    """`StoreCorrupt` if it cannot be one. What it says never holds a text."""
+    """Build a turn. `StoreCorrupt` if its rows are invalid; the error never contains a text."""
     try:
         attribution, host_refs = _words(row)
         return TranscriptTurn(
@@ -137,7 +137,7 @@ def turn(row: TurnRow, messages: Sequence[MessageRow], thread: Scope) -> Transcr
         )
     except (HoldfastError, TypeError, ValueError, KeyError, OverflowError):
         problem = f"turn {row.sequence} of this conversation ({row.id}) cannot be read"
-    raise StoreCorrupt(f"{problem}; `holdfast transcript repair` says what is wrong with it")
+    raise StoreCorrupt(f"{problem}; run `holdfast transcript repair` to see what is wrong")
 
 
 def _message(row: MessageRow) -> TranscriptMessage:

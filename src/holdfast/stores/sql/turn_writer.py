@@ -1,4 +1,4 @@
-"""Writing turns: where a new one comes in, what its states do to its messages, and what a forget leaves of it."""
+"""Write turns: insert new ones, apply states to their messages, and update them after a forget."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from holdfast.stores.sql.places import Places
 from holdfast.stores.sql.turn_rows import STATUSES, is_ours, turn_key, without_labels
 from holdfast.stores.sql.turns import Span
 
-TURN = 2  # what a tombstone is of: neither a message (0) nor a memory (1)
+TURN = 2  # kind of a tombstone; 0 is a message, 1 a memory
 _COLUMNS = (
     "conversation_id", "sequence", "id", "external_key", "state", "delivery", "first_position", "messages",
     "recorded_at", "words",
@@ -30,7 +30,7 @@ _KEYED = "external_key = ?"
 _NAMED = "(external_key = ? OR id = ?)"
 _LAST = "(SELECT max(u.sequence) FROM turns u WHERE u.conversation_id = conversations.id)"
 _KEEP_SEQUENCES = f"UPDATE conversations SET least_sequence = {_LAST} + 1 WHERE least_sequence <= {_LAST}"
-# Of a message whose content is deleted, what was made of the content goes with it.
+# Erases what was derived from the content of a message.
 _UNDERIVED = "terms = ?, length = 0, flags = 0, embedder_id = NULL, content_key = NULL"
 _WORDS = (
     "SELECT u.id, u.sequence, u.conversation_id, u.messages, u.external_key, u.words, w.external_id, w.text"
@@ -42,7 +42,7 @@ class TurnWriter(Places):
     """The part of `ports.Transaction` that is about turns."""
 
     def _thread(self, thread: Scope) -> int | None:
-        # Looked at in order to be written to.
+        # Lock first: the conversation is read in order to be written.
         if self._grant.reaches(thread.partition):
             self.enter(thread.partition)
         return super()._thread(thread)
@@ -50,19 +50,19 @@ class TurnWriter(Places):
     # --- new ones ---
 
     def _is_forgotten(self, conversation: int, turn: NewTurn) -> bool:
-        """Whether the host's turn of this id was forgotten. `DuplicateId` if there is one."""
+        """True if the host's turn with this id was forgotten. `DuplicateId` if it exists."""
         if turn.external_id is None:
             return False
         key = turn_key(turn.external_id)
-        there = self._db.execute(
+        existing = self._db.execute(
             f"SELECT 1 FROM turns WHERE conversation_id = ? AND {_NAMED if is_ours(turn.external_id) else _KEYED}",
             (conversation, key, *([turn.external_id] if is_ours(turn.external_id) else [])),
         )
         gone = self._db.execute(
             "SELECT 1 FROM tombstones WHERE conversation_id = ? AND external_key = ?", (conversation, key)
         )
-        if there.fetchone() is not None:
-            raise DuplicateId("turn_id: a turn of this id is in this conversation already; give each an id of its own")
+        if existing.fetchone() is not None:
+            raise DuplicateId("turn_id: this conversation already has a turn with this id; give each an id of its own")
         return gone.fetchone() is not None
 
     def _put_turn(
@@ -92,7 +92,7 @@ class TurnWriter(Places):
         if state is TranscriptState.RAW_DELETED:
             self._delete_words(conversation, span)
             self._delete_raw(conversation, span)
-        # What was deleted stays so, whatever is asked.
+        # Deleted turns stay deleted, whatever the requested state.
         self._db.execute(
             "UPDATE turns SET state = ? WHERE conversation_id = ? AND sequence BETWEEN ? AND ?"
             " AND state <> 'raw_deleted'",
@@ -107,7 +107,7 @@ class TurnWriter(Places):
         return moved.rowcount
 
     def _delete_raw(self, conversation: int, span: Span) -> None:
-        """Take away what was written, and what was made of it. The rows stay, with what refers to them."""
+        """Erase the content of messages, and what was derived from it. The rows stay, with their references."""
         found = self._db.execute(
             "SELECT m.number, m.id, m.partition_id, m.turn_id FROM records m"
             f" WHERE m.conversation_id = ? AND {span.condition} AND m.status <> ?",
@@ -122,7 +122,7 @@ class TurnWriter(Places):
         self._forget_in_jobs(message_ids)
 
     def _delete_words(self, conversation: int, span: Span) -> None:
-        """A label is words: what a host wrote about a turn is blanked, and written anew without labels."""
+        """Blank a host's data about turns, and rewrite it without labels, which count as content."""
         found = self._db.execute(
             f"{_WORDS} WHERE u.conversation_id = ? AND u.sequence BETWEEN ? AND ? AND u.words IS NOT NULL",
             (conversation, span.first, span.last),
@@ -130,22 +130,25 @@ class TurnWriter(Places):
         for _, sequence, _, _, _, number, external_id, text in found:
             shown = external_id if isinstance(external_id, str) else None
             self._forget_hashes([] if shown is None else [shown])
-            kept = without_labels(text)
-            if kept == text:
+            unlabelled = without_labels(text)
+            if unlabelled == text:
                 continue
             self._db.execute(f"{self.dialect.blank_texts} WHERE number = ?", (number,))
-            anew = None
-            if kept is not None:
+            rewritten = None
+            if unlabelled is not None:
                 drawn = self.dialect.draw(self._db, 1)
-                anew = self.dialect.add_text(self._db, drawn, NewRows(("external_id", "text"), [(shown, kept)]))
+                rewritten = self.dialect.add_text(
+                    self._db, drawn, NewRows(("external_id", "text"), [(shown, unlabelled)])
+                )
             self._db.execute(
-                "UPDATE turns SET words = ? WHERE conversation_id = ? AND sequence = ?", (anew, conversation, sequence)
+                "UPDATE turns SET words = ? WHERE conversation_id = ? AND sequence = ?",
+                (rewritten, conversation, sequence),
             )
 
-    # --- what a forget leaves ---
+    # --- after a forget ---
 
     def _lose_messages(self, found: Sequence[tuple[str, int, int, int]], at: int) -> None:
-        """Of messages that go: (their turn, conversation, partition, scope). A turn without any goes with them."""
+        """Uncount forgotten messages: (turn, conversation, partition, scope) of each. Turns left empty are deleted."""
         lost = Counter(row[0] for row in found)
         places = {row[0]: row[1:] for row in found}
         there = [row for conversation in {row[1] for row in found} for row in self._rows_in(conversation, sorted(lost))]
@@ -158,7 +161,7 @@ class TurnWriter(Places):
             self._bury_turns(gone, places, at)
 
     def _rows_in(self, conversation: int, turn_ids: Sequence[str]) -> list[Any]:
-        """Those of a conversation that have such an id."""
+        """Return the turns of a conversation with these ids."""
         return [
             row
             for condition, named in self._among("u.id", turn_ids)
@@ -181,7 +184,7 @@ class TurnWriter(Places):
         for turn_id, _, conversation, _, key, number, *_ in gone:
             _, partition, scope = places[turn_id]
             if key is not None and number is not None:
-                # So that the host's turn of this id is not brought back.
+                # Keeps the host's turn with this id from being added again.
                 change = self._change(partition)
                 tombstones.append((partition, change, number, turn_id, TURN, scope, conversation, key, at))
         if tombstones:
@@ -191,7 +194,7 @@ class TurnWriter(Places):
         )
 
     def _forget_hashes(self, keys: Iterable[str]) -> None:
-        """What tells one content from another goes when the content does."""
+        """Erase content hashes from events: they are deleted with the content."""
         for condition, named in self._among("record_key", list(keys)):
             self._db.execute(
                 f"UPDATE events SET content_hash = NULL WHERE content_hash IS NOT NULL AND {condition}", named

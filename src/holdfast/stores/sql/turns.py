@@ -1,4 +1,4 @@
-"""Turns in order: reading them page by page, and what rests on them. A page is sought, whatever lies before it."""
+"""Read turns in order, with keyset pagination, and the memories that rest on them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from holdfast.stores.sql.turn_rows import (
 
 
 class Span(NamedTuple):
-    """Turns that follow one another, and the positions of their messages: up to, not including, `end`, if any."""
+    """Consecutive turns, and the positions of their messages: from `start` up to, not including, `end`, if any."""
 
     first: int
     last: int
@@ -45,7 +45,7 @@ class Span(NamedTuple):
 
     @property
     def condition(self) -> str:
-        """On a record `m`, after its conversation."""
+        """The condition on a record `m`, besides its conversation."""
         return "m.position >= ?" if self.end is None else "m.position >= ? AND m.position < ?"
 
     @property
@@ -57,9 +57,9 @@ class TurnReader(Reach):
     """The part of `ports.Reader` that is about turns."""
 
     def _thread(self, thread: Scope) -> int | None:
-        """The number of the conversation; None if there is none, or none that the grant reaches."""
+        """Return the conversation's number; None if it does not exist, or the grant does not reach it."""
         granted = self._grant.scope
-        # A grant for one run of a conversation reaches that, and not the whole of it.
+        # A grant for one run does not reach the whole conversation.
         if any(getattr(granted, part) not in (None, getattr(thread, part)) for part in FILTER_PARTS):
             return None
         partition = self._number_of(thread.partition)
@@ -95,7 +95,7 @@ class TurnReader(Reach):
         conversation = self._thread(thread)
         if conversation is None or limit < 1:
             return []
-        # One more than is wanted: where it begins, the last of them ends.
+        # Read one more turn: the last one wanted ends where it begins.
         found = self._turn_rows(conversation, "u.sequence > ? ORDER BY u.sequence LIMIT ?", after, limit + 1)
         end = found[limit].first_position if len(found) > limit else None
         return self._built_turns(thread, conversation, found[:limit], end)
@@ -145,7 +145,7 @@ class TurnReader(Reach):
         return [turn(row, messages.get(row.id, ()), thread) for row in found]
 
     def _messages_of(self, conversation: int, start: int, end: int | None) -> dict[str, list[MessageRow]]:
-        """By the turn's own id, in order."""
+        """Return messages in order, by our own id of their turn."""
         span = Span(0, 0, start, end)
         found = self._db.execute(
             f"SELECT {MESSAGE_COLUMNS} FROM {MESSAGE_TABLES}"
@@ -165,7 +165,7 @@ class TurnReader(Reach):
         return None if row is None else int(row[0])
 
     def _spans(self, conversation: int, sequences: Sequence[int]) -> Iterator[Span]:
-        """The turns of those sequences that are there, as few spans as they make."""
+        """Yield the existing turns of those sequences in as few spans as possible."""
         for first, last in _runs(sequences):
             row = self._db.execute(
                 "SELECT first_position FROM turns WHERE conversation_id = ? AND sequence BETWEEN ? AND ?"
@@ -197,7 +197,7 @@ class TurnReader(Reach):
         return [_derived(links, shown) for links in gathered.values()]
 
     def _shown_ids(self, conversation: int, span: Span) -> list[tuple[str, TurnId]]:
-        """Of the turns that a host gave an id, by our own."""
+        """Return (our id, host's id) of the turns to which a host gave an id."""
         condition = "u.sequence BETWEEN ? AND ? AND u.external_key IS NOT NULL"
         return [(row.id, row.shown_id) for row in self._turn_rows(conversation, condition, span.first, span.last)]
 
@@ -216,7 +216,7 @@ class TurnReader(Reach):
             if (value := getattr(self._grant.scope, part)) is None:
                 continue
             if part in ("run", "issue"):
-                return []  # no conversation belongs to one alone
+                return []  # no conversation belongs to a single run or issue
             condition += f" AND c.{'name' if part == 'conversation' else part} = ?"
             values.append(value)
         if after is not None:
@@ -247,12 +247,12 @@ def _state(row: TurnRow) -> TranscriptState:
     try:
         return TranscriptState(row.state)
     except ValueError:
-        problem = f"turn {row.sequence} of this conversation ({row.id}) is in no state that there is"
-    raise StoreCorrupt(f"{problem}; `holdfast transcript repair` says what else is wrong")
+        problem = f"turn {row.sequence} of this conversation ({row.id}) has an unknown state"
+    raise StoreCorrupt(f"{problem}; run `holdfast transcript repair` to see what is wrong")
 
 
 def _runs(sequences: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """The first and last of each stretch without a gap."""
+    """Yield the first and last of each run without a gap."""
     ordered = sorted(set(sequences))
     if not ordered:
         return

@@ -1,4 +1,4 @@
-"""The table of credentials. They are of a whole space: a grant that reaches some of its partitions reaches none."""
+"""The table of credentials. They belong to a whole space: a grant over some of its partitions reaches none."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _user(row: Sequence[Any]) -> User:
 
 
 class UserReader(Reach):
-    """The part of `ports.Reader` that is about whoever has a key."""
+    """The part of `ports.Reader` that is about holders of keys."""
 
     def _among_users(self) -> tuple[str, list[Any]]:
         if self._grant.partitions is not None:
@@ -67,7 +67,7 @@ class UserReader(Reach):
 
 
 class UserWriter(UserReader):
-    """The part of `ports.Transaction` that is about them."""
+    """The part of `ports.Transaction` that is about holders of keys."""
 
     def put_user(self, user: User, key_digest: bytes) -> None:
         if self._grant.partitions is not None or not (self._grant.everywhere or user.space == self._grant.scope.space):

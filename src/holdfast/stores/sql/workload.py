@@ -1,4 +1,4 @@
-"""Background work as it is asked: by its state and by what it goes back to."""
+"""Query background jobs by state and by cause."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LEADS = (
     Lead("jobs_project", ("project",)),
     Lead("jobs_binding", ("binding",)),
 )
-# Which index tells of a status; of those that went well there are nearly all.
+# The index for each status. Succeeded jobs need none: nearly all jobs succeed.
 _BY_STATUS = {
     JobState.FAILED: Lead("jobs_ended", ("status",), _ENDED),
     JobState.CANCELLED: Lead("jobs_ended", ("status",), _ENDED),
@@ -34,10 +34,10 @@ _BY_STATUS = {
 
 
 class WorkloadReader(Pages):
-    """The part of `ports.Reader` that is about jobs, besides what a worker asks."""
+    """The part of `ports.Reader` that is about jobs, except the queries of workers."""
 
     def _of_jobs(self) -> tuple[str, list[Any]]:
-        """As of the trail: a job of a partition that never was is of the space all the same."""
+        """Match by space first: jobs without a partition still belong to the space."""
         space, values = self._in_any_space()
         if self._grant.partitions is not None:
             reach, numbers = self._reach("x")
@@ -71,18 +71,18 @@ class WorkloadReader(Pages):
 
     def jobs_page(self, wanted: JobFilter, now: datetime, before: str | None, limit: int) -> Sequence[Job]:
         if self._grant.partitions is not None and not self._partitions():
-            return []  # nothing was ever kept there
-        asked = Asked(self._of_jobs())
+            return []  # nothing was ever stored there
+        query = Asked(self._of_jobs())
         for part in ("agent", "project", "issue", "run", "binding", "hook"):
-            asked.one(**{part: getattr(wanted, part)})
+            query.one(**{part: getattr(wanted, part)})
         if wanted.kinds is not None:
-            asked.equal["kind"] = sorted(wanted.kinds)
+            query.equal["kind"] = sorted(wanted.kinds)
         if wanted.state is JobState.STUCK:
-            asked.one(status="running")
-            asked.where("x.lease_until <= ?", to_micros(now))
+            query.one(status="running")
+            query.where("x.lease_until <= ?", to_micros(now))
         elif wanted.state is not None:
-            asked.one(status=wanted.state)
-        self._since_and_until("jobs", JOB, asked, "created_at", wanted.since, wanted.until)
+            query.one(status=wanted.state)
+        self._since_and_until("jobs", JOB, query, "created_at", wanted.since, wanted.until)
         leads = [*_LEADS, *([_BY_STATUS[wanted.state]] if wanted.state in _BY_STATUS else [])]
-        found = self._newest("jobs", rows.JOB_COLUMNS, asked, leads, before, limit)
+        found = self._newest("jobs", rows.JOB_COLUMNS, query, leads, before, limit)
         return [rows.job(row) for row in found]

@@ -1,4 +1,4 @@
-"""A file as a whole, to be moved."""
+"""A whole SQLite store as the source or target of a copy."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ class SqliteArchive(SqlArchive):
             with self._committing():
                 pass  # from now on the file is locked
         except StoreBusy as error:
-            raise StoreBusy(f"{self.location} is in use; stop whatever has it open, and copy again") from error
+            raise StoreBusy(
+                f"{self.location} is in use; stop the processes that have it open, and copy again"
+            ) from error
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -72,7 +74,7 @@ class SqliteArchive(SqlArchive):
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _go_on_from(self, highest: int) -> None:
-        # Numbers follow the last text. Blank ones are not copied, and the last may have been one.
+        # New numbers follow the last text. Blank texts are not copied, and the last may have been blank.
         if highest:
             self._connection.execute(
                 "INSERT INTO texts (number, text) VALUES (?, x'') ON CONFLICT DO NOTHING", (highest,)

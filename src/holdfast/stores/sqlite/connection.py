@@ -1,4 +1,4 @@
-"""Opening connections, each set up the same way."""
+"""Open connections, all set up the same way."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ MEMORY = ":memory:"
 
 
 def connect(location: str, busy_seconds: float) -> sqlite3.Connection:
-    """A connection in autocommit mode: transactions are begun and ended by hand."""
+    """Open a connection in autocommit mode: transactions are begun and ended explicitly."""
     connection = sqlite3.connect(location, timeout=busy_seconds, isolation_level=None, check_same_thread=False)
     for pragma in (
         "foreign_keys = ON",
         "secure_delete = ON",  # freed bytes are overwritten: forgetting is real
-        "temp_store = MEMORY",  # and no copy of them is spilled elsewhere
+        "temp_store = MEMORY",  # and no copy of them reaches the disk
         "cache_size = -16384",
     ):
         connection.execute(f"PRAGMA {pragma}")
@@ -29,9 +29,9 @@ def connect(location: str, busy_seconds: float) -> sqlite3.Connection:
 
 
 def open_store(location: str, busy_seconds: float, *, whole: bool = True, alone: bool = False) -> sqlite3.Connection:
-    """The writer's connection, its schema up to date. A store that a copy has only begun to fill is not `whole`.
+    """Open the writer's connection, and migrate the schema. With `whole`, an unfinished copy is refused.
 
-    With `alone`, nobody else has the file open until this is closed; `StoreBusy` if somebody has it now.
+    With `alone`, no other process can open the file until this is closed; `StoreBusy` if one has it open now.
     """
     if location != MEMORY:
         check_path(Path(location))
@@ -45,7 +45,7 @@ def open_store(location: str, busy_seconds: float, *, whole: bool = True, alone:
             migrate(connection, location, busy_seconds)
             if whole:
                 refuse_unfinished(connection, location)
-            # From here on the writer waits in its own way (`waiting`).
+            # From here on the writer does its own waiting: see `begin_immediate`.
             connection.execute("PRAGMA busy_timeout = 0")
         except BaseException:
             connection.close()
@@ -54,7 +54,7 @@ def open_store(location: str, busy_seconds: float, *, whole: bool = True, alone:
 
 
 def _use_wal(connection: sqlite3.Connection, busy_seconds: float) -> None:
-    # Changing the mode does not use SQLite's own waiting; a store that is WAL already must not wait at all.
+    # SQLite's busy timeout does not cover a mode change; a store in WAL mode already must not wait at all.
     if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         patiently(lambda: connection.execute("PRAGMA journal_mode = WAL"), busy_seconds)
     connection.execute("PRAGMA synchronous = FULL")
@@ -64,7 +64,7 @@ def check_path(path: Path) -> None:
     try:
         _check_path(path)
     except OSError as error:
-        raise StoreUnusable(f"{path} cannot be looked at: {error.strerror}; check the path and its disk") from error
+        raise StoreUnusable(f"{path} cannot be accessed: {error.strerror}; check the path and its disk") from error
 
 
 def _check_path(path: Path) -> None:
@@ -74,12 +74,12 @@ def _check_path(path: Path) -> None:
         raise StoreUnusable(f"{path.parent} does not exist; create the folder first")
     if path.exists() and not os.access(path, os.R_OK):
         raise StoreUnusable(f"{path} cannot be read; check the permissions of the file")
-    # A store that cannot be written could not keep its audit trail either.
+    # A read-only store could not record its audit trail.
     if path.exists() and not os.access(path, os.W_OK):
         raise StoreReadOnly(f"{path} cannot be written; check the permissions of the file, or open a copy of it")
     if path.exists() and not path.is_file():
         raise StoreUnusable(f"{path} is not a file, but a device, a pipe or a socket; give the path of a file")
-    # SQLite refuses what is no database, but for a file of one byte, which it takes for an empty one. The file is not
-    # read here to see: when a process closes a file, the locks that its SQLite holds on it are gone.
+    # SQLite refuses files that are not databases, except a file of one byte, which it treats as empty. Do not read the
+    # file to check: closing it would release the locks that this process's SQLite holds on it.
     if path.exists() and path.stat().st_size == 1:
         raise StoreUnusable(f"{path} is not a Holdfast store; give the path of one, or of a new file")

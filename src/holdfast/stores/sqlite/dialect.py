@@ -1,4 +1,4 @@
-"""What is SQLite's own in the statements that the stores share."""
+"""SQLite's differences in the shared statements."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SqliteDialect:
     chunk = 500
     skip_locked = ""  # there is one writer
     trail_by_action = True
-    # A blank of the same length stays in its place, and so does everything around it (`docs/decisions/0004`).
+    # A blank of the same length stays in place, so that nothing around it moves (`docs/decisions/0004`).
     blank_texts = "UPDATE texts SET " + ", ".join(
         f"{column} = iif({column} IS NULL, NULL, zeroblob(length(CAST({column} AS BLOB))))" for column in _TEXT_COLUMNS
     )
@@ -36,7 +36,7 @@ class SqliteDialect:
         return f"json_extract({column}, '$.{part}')"
 
     def by(self, index: str | None) -> str:
-        # Without statistics it prefers the order of the primary key, and walks through all of a space.
+        # Without statistics it prefers the order of the primary key, and scans a whole space.
         return "" if index is None else f" INDEXED BY {index}"
 
     def vector(self, raw: bytes) -> bytes:
@@ -46,13 +46,13 @@ class SqliteDialect:
         return found
 
     def draw(self, database: Database, count: int) -> None:
-        """Numbers come with the texts."""
+        """Do nothing: inserting the texts assigns the numbers."""
 
     def add_records(self, database: Any, drawn: None, records: NewRows, texts: NewRows) -> Sequence[int]:
         statement = insertion("texts", texts.columns)
         first = int(database.execute(statement, texts.values[0]).lastrowid)
         if len(texts.values) > 1:
-            # Nobody else writes now, so the numbers follow one another.
+            # There is one writer, so the numbers are consecutive.
             database.executemany(statement, texts.values[1:])
         numbers = range(first, first + len(texts.values))
         self.insert(database, "records", *numbered(numbers, records))
@@ -71,14 +71,14 @@ class SqliteDialect:
         found = [("file", row[0]) for row in database.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
         found += [("foreign keys", f"a row of {row[0]}") for row in database.execute("PRAGMA foreign_key_check")]
         return found + [
-            ("types", f"{count} rows of {table} hold another kind of value")
+            ("types", f"{count} rows of {table} hold a value of the wrong type")
             for table, count in _mistyped(database)
             if count
         ]
 
 
 def _mistyped(database: Database) -> Iterator[tuple[str, int]]:
-    """Per table, the rows with a value of another kind than its column's, which SQLite takes. Texts are blanked so."""
+    """Count rows per table with a value of the wrong type, which SQLite allows. Blanked texts have one: not counted."""
     tables = database.execute(
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND name <> 'texts'"
     ).fetchall()

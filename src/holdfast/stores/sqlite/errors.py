@@ -1,4 +1,4 @@
-"""SQLite's errors, in Holdfast's words. Translated where they are met, the cause kept."""
+"""Translate SQLite's errors to Holdfast's, and keep the cause."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def translated(error: sqlite3.Error, location: str) -> StoreError:
     code = _extended(error) & _PRIMARY_CODE
     if is_busy(error):
         return StoreBusy(f"{location} is being written by another process; nothing was changed, try again")
-    # The second: the file beside the log could not grow.
+    # SHMSIZE: the shared-memory file beside the write-ahead log could not grow.
     if code == sqlite3.SQLITE_FULL or _extended(error) == sqlite3.SQLITE_IOERR_SHMSIZE:
         return StoreFull(f"no space is left for {location}; nothing was changed, free some and try again")
     if code == sqlite3.SQLITE_READONLY:

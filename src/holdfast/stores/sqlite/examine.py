@@ -1,4 +1,4 @@
-"""A file as it is found, before it is opened for use: nothing is created, migrated or written."""
+"""Examine a file before it is opened: nothing is created, migrated or written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from holdfast.stores.sqlite.schema import checked_version, migrations
 
 
 def examine(location: str, busy_seconds: float) -> Examined | None:
-    """None if there is no file."""
+    """Return None if there is no file."""
     check_path(Path(location))
     if not os.path.exists(location):
         return None

@@ -1,9 +1,9 @@
-"""Graphs of nearest neighbours, a file each: built in memory, written whole, opened memory-mapped and never trusted.
+"""Nearest-neighbour graphs in files: built in memory, written at once, opened memory-mapped, and verified before use.
 
-A graph is a usearch file, which begins with its vectors as one matrix in the order in which they were added, and a file
-of numbers beside it that says whose each vector is. A digest covers the numbers and all of the usearch file but the
-matrix: there, a forgotten record's vectors are overwritten with zeros in place. What does not match its digest is not
-opened at all, for a broken graph could lead anywhere in memory.
+A graph is a usearch file, which begins with its vectors as one matrix in insertion order, and a file with the record
+number of each vector. A digest covers the numbers and all of the usearch file except the matrix, where a forgotten
+record's vectors are overwritten with zeros in place. A file that does not match its digest is not opened: a broken
+graph could make usearch read any address in memory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from holdfast.ports import VectorBlock
 if TYPE_CHECKING:
     from usearch.index import Index
 
-# How many neighbours a vector has, and how widely they are looked for: more finds more, and takes longer.
+# Neighbours per vector, and width of the search for them: more finds more, and takes longer.
 CONNECTIVITY = 16
 BUILD_EXPANSION = 128
 _CHUNK = 1_000
@@ -36,11 +36,11 @@ _COPY_BYTES = 1 << 22
 
 
 class BadGraph(Exception):
-    """What is wrong with a graph's files."""
+    """A graph's files are invalid; the message says why."""
 
 
 def installed() -> bool:
-    """Whether the library that makes and reads graphs is there; it is an extra."""
+    """True if usearch, an optional dependency, is installed."""
     return importlib.util.find_spec("usearch") is not None
 
 
@@ -59,7 +59,7 @@ def _index(dimensions: int) -> Index:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """What must be true of a graph's files, as the store wrote it down."""
+    """Expected properties of a graph's files, as stored in the database."""
 
     name: str
     vectors: int
@@ -78,16 +78,16 @@ def paths(folder: Path, name: str) -> tuple[Path, Path]:
 def built(
     folder: Path, name: str, block: VectorBlock, gone: Callable[[], IntArray], go_on: Callable[[int], bool]
 ) -> tuple[Graph, float] | None:
-    """Write the graph of these vectors, and measure it: the share of the nearest ten that it finds.
+    """Write the graph of these vectors, and measure its recall: the share of the nearest ten that it finds.
 
-    The records' numbers must ascend. `gone` says which of them were forgotten meanwhile. `go_on` hears how many vectors
-    are done, and stops the work by answering False.
+    The records' numbers must ascend. `gone` returns those forgotten meanwhile. `go_on` is called with the number of
+    vectors done, and stops the build by returning False.
     """
     rows = _writable(block.rows)
     index = _index(rows.shape[1])
     for start in range(0, len(rows), _CHUNK):
         chunk = rows[start : start + _CHUNK]
-        # One thread: the vectors then stand in the file in this order, and the other cores are somebody else's.
+        # One thread: keeps the vectors in this order in the file, and leaves the other cores free.
         index.add(np.arange(start, start + len(chunk), dtype=np.uint64), chunk, copy=False, threads=1)
         if not go_on(start + len(chunk)):
             return None
@@ -109,22 +109,22 @@ def _writable(rows: HalfArray) -> HalfArray:
 
 def _measured(index: Index, rows: HalfArray) -> float:
     chance = np.random.default_rng(len(rows))
-    asked = rows[np.sort(chance.choice(len(rows), min(_SAMPLE, len(rows)), replace=False))].astype(np.float32)
-    wanted = min(_NEAREST, len(rows))
-    found = np.zeros(len(asked))
+    queries = rows[np.sort(chance.choice(len(rows), min(_SAMPLE, len(rows)), replace=False))].astype(np.float32)
+    count = min(_NEAREST, len(rows))
+    found = np.zeros(len(queries))
     exact = np.concatenate(
-        [asked @ some.astype(np.float32).T for some in np.array_split(rows, len(rows) // 65_536 + 1)], 1
+        [queries @ some.astype(np.float32).T for some in np.array_split(rows, len(rows) // 65_536 + 1)], 1
     )
-    for at, query in enumerate(asked):
-        # Equal vectors are equally near: it counts how near those are that were found.
-        least = np.partition(exact[at], -wanted)[-wanted]
+    for at, query in enumerate(queries):
+        # Equal vectors are equally near: compare similarities, not keys.
+        least = np.partition(exact[at], -count)[-count]
         keys = _ask(index, query, min(NEAREST_DEPTH, len(rows)), NEAREST_DEPTH)
-        found[at] = min(int(np.count_nonzero(exact[at][keys] >= least - 1e-4)), wanted)
-    return float(found.mean() / wanted)
+        found[at] = min(int(np.count_nonzero(exact[at][keys] >= least - 1e-4)), count)
+    return float(found.mean() / count)
 
 
 def _ask(index: Index, vector: FloatArray, limit: int, depth: int) -> IntArray:
-    index.expansion_search = depth  # type: ignore[misc]  # it has a setter that its stub does not know
+    index.expansion_search = depth  # type: ignore[misc]  # its stub lacks the setter
     keys: IntArray = np.asarray(index.search(vector, limit, threads=1).keys, np.int64)
     return keys
 
@@ -162,10 +162,10 @@ def _mapped(file: Path, vectors: int, dimensions: int) -> HalfArray:
 
 
 class OpenGraph:
-    """A graph that was found to be what was written. Safe to use from several threads."""
+    """A verified graph, opened for search. Safe to use from several threads."""
 
     def __init__(self, folder: Path, graph: Graph) -> None:
-        """`BadGraph` says what is wrong with the files."""
+        """Verify and open the files; `BadGraph` if they are invalid."""
         check(folder, graph)
         file, numbers = paths(folder, graph.name)
         self.graph = graph
@@ -176,7 +176,7 @@ class OpenGraph:
         self._index.view(str(file))
 
     def search(self, vector: FloatArray, limit: int, depth: int) -> IntArray:
-        # One at a time: the library does not say that its searches may overlap.
+        # One at a time: usearch does not document concurrent searches as safe.
         with self._lock:
             keys = _ask(self._index, vector, min(limit, self.graph.vectors), depth)
         found = self._numbers[keys]
@@ -191,7 +191,7 @@ class OpenGraph:
 
 
 def blank(folder: Path, graph: Graph, numbers: IntArray) -> None:
-    """Overwrite the vectors of these records. The graph still leads through them, and nothing leads to them."""
+    """Overwrite the vectors of these records with zeros. The graph still leads through them, and nothing to them."""
     file, _ = paths(folder, graph.name)
     places = np.flatnonzero(_holding(folder, graph, numbers))
     row = graph.dimensions * 2
@@ -204,7 +204,7 @@ def blank(folder: Path, graph: Graph, numbers: IntArray) -> None:
 
 
 def share_of(folder: Path, graph: Graph, numbers: IntArray) -> float:
-    """Which share of the vectors is these records'."""
+    """Return the share of the vectors that belongs to these records."""
     return float(_holding(folder, graph, numbers).mean())
 
 
@@ -213,16 +213,16 @@ def _holding(folder: Path, graph: Graph, numbers: IntArray) -> BoolArray:
 
 
 def check(folder: Path, graph: Graph) -> None:
-    """`BadGraph` says what is wrong with the files."""
+    """Raise `BadGraph` if the files are not as they were written."""
     file, numbers = paths(folder, graph.name)
     try:
         if file.stat().st_size != graph.size or numbers.stat().st_size != graph.vectors * 8:
-            raise BadGraph("its files are not of the size that was written")
+            raise BadGraph("its files have the wrong size")
         with file.open("rb") as source:
             head = _HEAD.unpack(source.read(_HEAD.size))
         if head != (graph.vectors, graph.dimensions * 2):
-            raise BadGraph("its file holds other vectors than were written")
+            raise BadGraph("its file holds the wrong vectors")
         if _digest(file, numbers, graph.vectors * graph.dimensions * 2) != graph.digest:
-            raise BadGraph("its files are not what was written")
+            raise BadGraph("its files do not match their digest")
     except OSError as error:
         raise BadGraph(f"its files cannot be read: {error.strerror or type(error).__name__}") from None

@@ -1,8 +1,8 @@
-"""Approximate indexes of a SQLite store: which there are, and how they are built, published, read and blanked.
+"""Approximate indexes of a SQLite store: build, publish, read and blank them.
 
-A row of the table `nearest` says which graph is valid. Files without a row are nobody's: they are removed. A forget
-leaves the graph as it is; `scrub` then overwrites the vectors of what was forgotten in the files, and notes up to where
-it has done so in the row. Whoever is stopped in between is followed by the job that was queued with the forget.
+A row of the table `nearest` makes a graph valid. Files without a row are orphans, and removed. A forget leaves the
+graph as it is; `scrub` then overwrites the forgotten vectors in the files, and records its progress in the row. If it
+is interrupted, the job that was queued with the forget finishes it.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from holdfast.stores.sqlite.graphs import BadGraph, Graph, OpenGraph
 from holdfast.stores.sqlite.waiting import begin_immediate
 
 log = logging.getLogger("holdfast.store")
-GoOn = Callable[[int, int], bool]  # hears how much is done of how much, and answers whether to go on
+GoOn = Callable[[int, int], bool]  # called with (done, total); returns whether to go on
 _READ = 10_000
-# An index is given up when more than this share of it was forgotten.
+# An index is dropped when more than this share of it was forgotten.
 _MOST_FORGOTTEN = 0.5
 _COLUMNS = (
     "partition_id", "embedder_id", "name", "change", "forgotten", "records", "vectors", "dimensions", "bytes",
     "digest", "recall", "built_at",
 )  # fmt: skip
-# Of an embedder that the partition has no vectors of any more.
+# Deletes indexes of embedders that have no vectors left in the partition.
 _OUTLIVED = (
     "DELETE FROM nearest WHERE partition_id = ? AND embedder_id <> ? AND NOT EXISTS (SELECT 1 FROM vectors v"
     " WHERE v.partition_id = nearest.partition_id AND v.embedder_id = nearest.embedder_id)"
@@ -86,7 +86,7 @@ class GraphNearest:
 
 
 class Shelf:
-    """The folder of a store's graphs, and those that are open. Safe to use from several threads."""
+    """The folder of a store's graphs, and its open graphs. Safe to use from several threads."""
 
     def __init__(self, location: str) -> None:
         self.folder = Path(f"{location}-nearest")
@@ -95,7 +95,7 @@ class Shelf:
 
     @property
     def missing(self) -> str | None:
-        """Why there are no approximate indexes here."""
+        """The reason why approximate indexes are unavailable; None if they are available."""
         return None if graphs.installed() else "usearch is not installed: pip install 'holdfast[approximate]'"
 
     def nearest(self, connection: sqlite3.Connection, partition: int, embedder: str) -> GraphNearest | None:
@@ -112,7 +112,7 @@ class Shelf:
         return GraphNearest(NearestState(row.records, row.change, False, row.recall, row.built_at), graph)
 
     def _opened(self, row: _Row) -> OpenGraph | None:
-        """None if it cannot be used. A file that is not what it should be is looked at once."""
+        """Return the open graph; None if it is invalid. An invalid file is checked only once."""
         key = (row.partition_id, row.embedder_id)
         with self._lock:
             name, graph = self._open.get(key, ("", None))
@@ -120,13 +120,13 @@ class Shelf:
                 try:
                     graph = OpenGraph(self.folder, row.graph)
                 except BadGraph as error:
-                    log.warning("an approximate index cannot be used, and is made anew: %s", error)
+                    log.warning("an approximate index cannot be used, and will be rebuilt: %s", error)
                     graph = None
                 self._open[key] = (row.graph.name, graph)
             return graph
 
     def findings(self, connection: sqlite3.Connection) -> tuple[int, list[str]]:
-        """How many there are, and what is wrong with them."""
+        """Return the number of indexes, and their problems."""
         rows = [_Row.of(row) for row in connection.execute(_ROW)]
         if self.missing:
             return len(rows), []
@@ -136,7 +136,7 @@ class Shelf:
                 graphs.check(self.folder, row.graph)
             except BadGraph as error:
                 wrong.append(
-                    f"{row.graph.name}: {error}; it is made anew, and its partition searched exactly till then"
+                    f"{row.graph.name}: {error}; it will be rebuilt; until then its partition is searched exactly"
                 )
         return len(rows), wrong
 
@@ -145,7 +145,7 @@ class Shelf:
     def build(
         self, connect: Callable[[], sqlite3.Connection], partition: Partition, embedder: str, go_on: GoOn
     ) -> Built | None:
-        """Make the graph of what the partition holds now; None if there is nothing to make, or it was stopped."""
+        """Build the graph of the partition's vectors; None if there is nothing to build, or it was stopped."""
         with closing(connect()) as connection:
             source = _read(connection, partition, embedder)
             if source is None:
@@ -163,11 +163,11 @@ class Shelf:
         return None if made is None else Built(source, *made)
 
     def publish(self, connection: sqlite3.Connection, built: Built, at: datetime) -> None:
-        """Within a write transaction: from its commit on the graph is the valid one."""
+        """Within a write transaction: make the graph the valid one, as of the commit."""
         source, graph = built.source, built.graph
         gone = _forgotten(connection, source.partition_id, source.change)
         try:
-            # Nobody forgets anything while this transaction is open.
+            # No forget can run while this transaction is open.
             graphs.blank(self.folder, graph, gone)
         except OSError:
             raise HoldfastError("the files of an approximate index were removed before it was complete") from None
@@ -184,15 +184,15 @@ class Shelf:
     # --- forgetting ---
 
     def scrub(self, connection: sqlite3.Connection, busy_seconds: float) -> None:
-        """Outside any transaction: blank what was forgotten since the last time, and remove files that are nobody's."""
+        """Outside any transaction: blank vectors forgotten since the last time, and remove orphaned files."""
         if not self.folder.is_dir() and connection.execute("SELECT 1 FROM nearest").fetchone() is None:
             return
         # The write lock keeps others from publishing or forgetting meanwhile.
         begin_immediate(connection, busy_seconds)
         try:
             rows = [_Row.of(row) for row in connection.execute(_ROW)]
-            kept = {row.graph.name for row in rows if self._blanked(connection, row)}
-            self._remove_all_but(kept)
+            valid = {row.graph.name for row in rows if self._blanked(connection, row)}
+            self._remove_all_but(valid)
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
@@ -200,16 +200,16 @@ class Shelf:
             raise
 
     def remove_all(self) -> None:
-        """Nothing here is of use any more."""
+        """Remove the files of all graphs."""
         self._remove_all_but(set())
 
-    def _remove_all_but(self, kept: set[str]) -> None:
+    def _remove_all_but(self, valid: set[str]) -> None:
         for file in self.folder.glob("*"):
-            if file.stem not in kept:
+            if file.stem not in valid:
                 file.unlink(missing_ok=True)
 
     def _blanked(self, connection: sqlite3.Connection, row: _Row) -> bool:
-        """Whether the index is still of use."""
+        """Blank forgotten vectors; return whether the index is still useful."""
         gone = _forgotten(connection, row.partition_id, row.forgotten)
         if not len(gone):
             return True
@@ -231,7 +231,7 @@ class Shelf:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """What a graph is made of: a partition's vectors as they were at a change."""
+    """The input of a graph: a partition's vectors at one change number."""
 
     partition_id: int
     embedder_id: int
@@ -242,7 +242,7 @@ class _Source:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A graph that is written, and not yet valid."""
+    """A graph that is written, but not yet valid."""
 
     source: _Source
     graph: Graph
@@ -250,7 +250,7 @@ class Built:
 
 
 def _forgotten(connection: sqlite3.Connection, partition: int, since: int) -> IntArray:
-    """Also what is there without its content."""
+    """Return the numbers of forgotten records, and of records whose content was deleted."""
     found = connection.execute(
         "SELECT number FROM tombstones WHERE partition_id = ? AND change > ? UNION ALL SELECT number FROM records"
         f" WHERE partition_id = ? AND change > ? AND {HIDDEN} AND status = 'raw_deleted'",
@@ -286,8 +286,8 @@ def _block(connection: sqlite3.Connection, partition: int, embedder: int) -> Vec
     ).fetchone()
     if usual is None:
         return None
-    # A model that was exchanged under its old name leaves vectors of another length, and so may damage: only the usual
-    # kind is compared.
+    # A model that was replaced under its old name, or damage, leaves vectors of another length: only the most common
+    # length is used.
     length, count = usual
     condition = f"{of_embedder} AND length(vector) = ?"
     values = (partition, embedder, length)

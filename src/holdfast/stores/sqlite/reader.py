@@ -1,4 +1,4 @@
-"""Reading from a SQLite connection."""
+"""The reader of a SQLite store."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from holdfast.stores.sqlite.nearest import Shelf
 
 
 class SqliteReader(SqlReader):
-    """Implements `ports.Reader`. In memory, where no files are, there is no `shelf` for approximate indexes."""
+    """Implements `ports.Reader`. `shelf` holds the approximate indexes; a store in memory has none."""
 
     dialect = SQLITE
 

@@ -1,4 +1,4 @@
-"""Bringing a file to the newest schema, safely under several starting processes and after a crash half way."""
+"""Migrate a file to the newest schema; safe with several starting processes and after a crash midway."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ APPLICATION_ID = 0x484C4446
 
 
 def migrations() -> list[tuple[int, str]]:
-    """(version, SQL) of each step."""
+    """Return (version, SQL) of each step."""
     folder = resources.files(__package__) / "migrations"
     steps = [(int(entry.name[:4]), entry.read_text("utf-8")) for entry in folder.iterdir() if entry.name[:4].isdigit()]
     return sorted(steps)
 
 
 def migrate(connection: sqlite3.Connection, location: str, busy_seconds: float) -> int:
-    """Apply what is missing, each step in one transaction; the schema's version."""
+    """Apply missing steps, each in one transaction; return the schema's version."""
     newest = migrations()[-1][0]
     if checked_version(connection, location, newest) == newest:
         return newest
-    # A table that is made anew is gone for a moment; what refers to it is checked at the end of the step.
+    # A table that is rebuilt is missing for a moment; references to it are checked at the end of the step.
     connection.execute("PRAGMA foreign_keys = OFF")
     for version, script in migrations():
         begin_immediate(connection, busy_seconds)
         try:
-            # Another process may have been faster.
+            # Another process may have applied it meanwhile.
             if checked_version(connection, location, newest) < version:
                 reach("migration.before")
                 _apply(connection, location, version, script)
@@ -50,7 +50,7 @@ def _apply(connection: sqlite3.Connection, location: str, version: int, script: 
         connection.execute(statement)
     if (broken := connection.execute("PRAGMA foreign_key_check").fetchone()) is not None:
         raise StoreCorrupt(
-            f"{location} cannot be brought to schema {version}: a row of {broken[0]} refers to one of {broken[2]} that"
+            f"{location} cannot be migrated to schema {version}: a row of {broken[0]} refers to one of {broken[2]} that"
             " is not there; restore it from a backup"
         )
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -58,8 +58,8 @@ def _apply(connection: sqlite3.Connection, location: str, version: int, script: 
 
 
 def check_ours(connection: sqlite3.Connection, location: str) -> None:
-    """Refuse another program's database before anything in it is touched."""
-    # In this order: a process that creates the store just now commits tables and mark together.
+    """Refuse another program's database before it is changed."""
+    # In this order: a process that is creating the store commits tables and application id together.
     tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
     application = int(connection.execute("PRAGMA application_id").fetchone()[0])
     if application != APPLICATION_ID and (tables or application):
@@ -69,7 +69,7 @@ def check_ours(connection: sqlite3.Connection, location: str) -> None:
 
 
 def checked_version(connection: sqlite3.Connection, location: str, newest: int) -> int:
-    """The schema's version, 0 for a new file."""
+    """Return the schema's version, 0 for a new file."""
     check_ours(connection, location)
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version > newest:

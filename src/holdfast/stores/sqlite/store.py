@@ -1,4 +1,4 @@
-"""One file: WAL, full sync, one writer with group commit, many readers.
+"""A store in one SQLite file: WAL, full sync, one writer with group commit, many readers.
 
 `:memory:` is the same store on one connection, where reads queue with the writes.
 """
@@ -70,11 +70,11 @@ class SqliteStore:
             await self._writer.submit(storewide(), lambda transaction: None)
 
     async def scrub(self) -> bool:
-        """Move the log into the file and cut it to nothing: deleted bytes are overwritten in both, and in indexes."""
+        """Blank indexes, then checkpoint and truncate the WAL: deleted bytes are overwritten in all of them."""
         if (shelf := self._shelf) is not None:
             blank = functools.partial(_blank, shelf, self._busy_seconds)
             await asyncio.wrap_future(self._writer.call(blank))
-        # In short attempts, so that a reader in the way does not hold up the writer.
+        # In short attempts, so that a reader in the way does not block the writer.
         deadline = time.monotonic() + SCRUB_SECONDS
         while not await asyncio.wrap_future(self._writer.call(_truncate_log)):
             if time.monotonic() >= deadline:
@@ -109,7 +109,7 @@ class SqliteStore:
         """Finish what was accepted, then close every connection."""
         if self._readers is not None:
             self._readers.close()
-        # Not in a thread of the pool: when the interpreter ends, there are no more of those.
+        # Not in a thread of the pool: at interpreter exit there are none left.
         await asyncio.wrap_future(self._writer.close())
         self._writer.join()
 
@@ -176,6 +176,6 @@ def _blank(shelf: Shelf, busy_seconds: float, connection: sqlite3.Connection) ->
 
 
 def _truncate_log(connection: sqlite3.Connection) -> bool:
-    """Whether it is empty now; in memory there is none."""
+    """Return whether the WAL is empty now; a store in memory has none."""
     busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     return not busy

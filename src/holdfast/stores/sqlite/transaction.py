@@ -1,4 +1,4 @@
-"""Writing through SQLite's one writing connection."""
+"""The transaction of a SQLite store, on its one writing connection."""
 
 from __future__ import annotations
 

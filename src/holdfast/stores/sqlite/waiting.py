@@ -1,6 +1,6 @@
-"""Waiting for another process's lock: a bounded time, in short and even steps.
+"""Wait for another process's lock: a bounded time, in short and even steps.
 
-SQLite's own waiting backs off to a tenth of a second, which starves a process beside a busy one.
+SQLite's own wait backs off to a tenth of a second, which starves a process beside a busy one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SLOWEST_SECONDS = 0.02
 
 
 def patiently(work: Callable[[], object], busy_seconds: float) -> None:
-    """Do it as soon as the lock is free; the last busy error if it is not by then."""
+    """Retry until the lock is free; raise the last busy error after `busy_seconds`."""
     deadline = time.monotonic() + busy_seconds
     wait = _FIRST_SECONDS
     while True:
@@ -26,7 +26,7 @@ def patiently(work: Callable[[], object], busy_seconds: float) -> None:
         except sqlite3.OperationalError as error:
             if not is_busy(error) or time.monotonic() >= deadline:
                 raise
-            time.sleep(wait * random.uniform(0.5, 1.5))  # noqa: S311 - spreads the waiters, guards nothing
+            time.sleep(wait * random.uniform(0.5, 1.5))  # noqa: S311 - jitter, not security
             wait = min(wait * 1.5, _SLOWEST_SECONDS)
         else:
             return

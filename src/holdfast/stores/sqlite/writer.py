@@ -1,8 +1,8 @@
-"""The one writer: a thread that takes whatever is queued into one commit.
+"""The one writer: a thread with group commit.
 
-A request is answered only after the commit that holds it reached the disk. A request that fails is rolled back alone
-and spoils nobody else's: once one of several has failed, all are begun anew, a savepoint each. Audit rows of reads and
-refusals ride along with the next commit, or are committed on their own within `AUDIT_SECONDS`.
+A request is answered only after its commit has reached the disk. A request that fails is rolled back alone and does not
+affect others: once one of several has failed, all start over, with a savepoint each. Audit rows of reads and refusals
+share the next commit, or are committed on their own within `AUDIT_SECONDS`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from holdfast.stores.sqlite.waiting import begin_immediate
 MAX_BATCH = 1_000
 log = logging.getLogger("holdfast.store")
 
-# What the row itself is to blame for: another attempt would end the same way.
+# Errors that the row itself causes: another attempt would fail the same way.
 _UNWRITABLE = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.InterfaceError, sqlite3.DataError, ValueError)
 
 
@@ -43,7 +43,7 @@ class _Request(Pending):
 
 
 class Writer:
-    """Owns the writing connection. Whoever has the turn may touch it, and nobody else: its thread, or a lone caller."""
+    """Owns the writing connection. Only the holder of `_turn` may use it: its thread, or a lone caller."""
 
     def __init__(self, connection: sqlite3.Connection, location: str, busy_seconds: float) -> None:
         self._db = connection
@@ -73,23 +73,23 @@ class Writer:
         return not self._shared and not self._turn.locked() and self._inbox.empty
 
     def _commit_here(self, request: _Request) -> None:
-        """In the calling thread, which would only wait: the way to the other thread and back costs a tenth of an add.
+        """Commit in the calling thread, which would only wait: a switch to the writer thread costs a tenth of an add.
 
-        Where several write at once, the thread takes them into one commit, which saves more.
+        When several callers write at once, the thread groups them into one commit, which saves more.
         """
-        # Not `acquire`, after which an interrupt could come before the block that releases.
+        # Not `acquire`: an interrupt could come before the block that releases.
         with self._turn:
             self._check_open()
             self._commit([request])
 
     def call(self, work: Callable[[sqlite3.Connection], Any]) -> Future[Any]:
-        """Run something on the connection between two commits."""
+        """Run a task on the connection between two commits."""
         future: Future[Any] = Future()
         self._put(_Errand(work, future))
         return future
 
     def audit(self, operation: Operation) -> bool:
-        """Queue an audit row. False if so many wait already that the caller should wait for `room`."""
+        """Queue an audit row. Return False if the buffer is full and the caller should wait for room."""
         with self._lock:
             self._check_open()
             if self._audits.add(operation):
@@ -98,7 +98,7 @@ class Writer:
 
     @property
     def owes_audits(self) -> bool:
-        """Whether rows wait for a commit. Until it is made they are here, so none is on its way elsewhere."""
+        """True if audit rows wait for a commit. They stay here until then, so none is in flight elsewhere."""
         with self._lock:
             self._check_open()
         return bool(self._audits)
@@ -107,7 +107,7 @@ class Writer:
         self._audits.wait_for_room()
 
     def close(self) -> Future[None]:
-        """Finish what was queued, then end; done when it has."""
+        """Finish the queue, then end; the future is done when it has ended."""
         with self._lock:
             if not self._closed:
                 self._closed = True
@@ -115,7 +115,7 @@ class Writer:
         return self._ended
 
     def join(self) -> None:
-        """Wait for the thread itself, which has nothing left to do once `close` is done."""
+        """Wait for the thread, which has nothing left to do once `close` is done."""
         self._thread.join()
 
     def _put(self, item: _Request | _Errand) -> None:
@@ -134,10 +134,10 @@ class Writer:
         while not stopping:
             batch, errands, stopping = self._inbox.gather()
             with self._turn:
-                # Others had the turn for a while.
-                wanted = [request for request in batch if not request.unwanted]
-                if wanted or self._inbox.audits_due(stopping):
-                    self._commit(wanted)
+                # Callers may have given up while others had the turn.
+                active = [request for request in batch if not request.unwanted]
+                if active or self._inbox.audits_due(stopping):
+                    self._commit(active)
                 for errand in errands:
                     cast(_Errand, errand).run(self._db, self._location)
         with self._turn:
@@ -150,8 +150,8 @@ class Writer:
         try:
             complete = self._attempt(batch)
         except BaseException as error:  # noqa: BLE001 - handed to the callers, whatever it is
-            # Nothing of it is in the file. Who waited in vain for the lock waited for all; any other error may be the
-            # doing of one request, and alone each learns whether it was.
+            # Nothing of it is in the file. A lock timeout affects the whole batch; one request may be the cause of any
+            # other error, so each is retried alone.
             if len(batch) < 2 or (isinstance(error, sqlite3.Error) and is_busy(error)):
                 self._fail(batch, error)
                 return
@@ -163,7 +163,7 @@ class Writer:
         Pending.tell(batch)
 
     def _attempt(self, batch: Sequence[_Request]) -> bool:
-        """One transaction. False if SQLite gave up the whole of it because of one request among several."""
+        """Run one transaction. Return False if SQLite aborted all of it because of one request among several."""
         audits = self._audits.waiting() if self._audits else []
         self._shared = len(batch) > 1
         self._end_what_was_interrupted()
@@ -194,7 +194,7 @@ class Writer:
         return True
 
     def _end_what_was_interrupted(self) -> None:
-        """Ctrl-C may have come while a caller was rolling back."""
+        """Roll back a transaction that Ctrl-C left open while a caller was rolling it back."""
         if self._db.in_transaction:
             self._known.drop()
             self._db.execute("ROLLBACK")
@@ -205,15 +205,15 @@ class Writer:
         reach("audit.before")
         for operation in audits:
             try:
-                # A call that was cancelled may have been carried out all the same; then its own row stands.
+                # A cancelled call may have been carried out nevertheless; then its own row stands.
                 record_operation(self._db, operation, unless_there=True)
             except _UNWRITABLE:
-                # It must not keep everybody else's writes from being committed.
+                # It must not block the commit of other writes.
                 log.exception("the audit row %s cannot be written", operation.id)
         reach("audit.after")
 
     def _serve_alone(self, request: _Request) -> None:
-        """Without a savepoint: if it fails, the transaction ends, for there is nothing else in it."""
+        """Run a request without a savepoint: if it fails, the transaction ends, since it holds nothing else."""
         request.error = None
         try:
             request.outcome = request.work(SqliteTransaction(self._db, request.grant, self._known))
@@ -224,8 +224,8 @@ class Writer:
                 self._db.execute("ROLLBACK")
 
     def _serve_together(self, batch: Sequence[_Request]) -> bool:
-        """False if SQLite gave up the whole transaction; then `_serve` has dropped what was learned in it."""
-        # Where one has failed, others are likely to: several compare and set the same.
+        """Return False if SQLite aborted the whole transaction; then `_serve` has dropped its cached row numbers."""
+        # After one failure, others are likely: several compare-and-set the same row.
         if not self._spoiled and self._serve_at_once(batch):
             return True
         if not self._db.in_transaction:
@@ -238,12 +238,12 @@ class Writer:
         return True
 
     def _serve_at_once(self, batch: Sequence[_Request]) -> bool:
-        """All of them, or none: hardly ever does one fail, and savepoints cost a twentieth of an add."""
+        """Run all of them or none: failures are rare, and savepoints cost a twentieth of an add."""
         try:
             for request in batch:
                 request.error = None
                 request.outcome = request.work(SqliteTransaction(self._db, request.grant, self._known))
-        except BaseException:  # noqa: BLE001 - whoever it comes from is served again, and told then
+        except BaseException:  # noqa: BLE001 - all are run again, and the error is reported then
             self._known.drop()
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
@@ -258,7 +258,7 @@ class Writer:
         except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
             request.error = _in_our_words(error, self._location)
             self._known.drop()
-            # A full disk or an I/O error ends the whole transaction by itself.
+            # A full disk or an I/O error aborts the whole transaction.
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK TO request")
         if self._db.in_transaction:
@@ -266,8 +266,8 @@ class Writer:
 
     def _fail(self, batch: Sequence[_Request], error: BaseException) -> None:
         for request in batch:
-            # What a request failed with alone says more than what became of others' audit rows after it. Among several,
-            # it may have failed because of what is now undone.
+            # The error of a lone request says more than a later error of other calls' audit rows. Among several, it may
+            # have failed because of changes that are now undone.
             if request.error is None or len(batch) > 1:
                 request.error = _in_our_words(error, self._location)
         Pending.tell(batch)
@@ -282,7 +282,7 @@ def _in_our_words(error: BaseException, location: str) -> BaseException:
 
 
 class _Errand(Errand):
-    """Something to run on the connection, outside any transaction."""
+    """A task for the connection, outside any transaction."""
 
     def __init__(self, work: Callable[[sqlite3.Connection], Any], future: Future[Any]) -> None:
         self._work = work

@@ -1,4 +1,4 @@
-"""Bindings, whom they serve, and credentials of every kind."""
+"""Bindings, their targets, and credentials of every kind."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class ControlBindingContract:
 
     @scenario
     async def test_a_space_that_lost_all_its_bindings_has_none(self, store: Store) -> None:
-        """It is not as at first: somebody decided so."""
+        """The initial binding does not reappear: it was removed on purpose."""
         await store.write(GRANT, lambda t: t.remove_binding("default", ControlScribe().now()))
         assert (await _bindings(store), await _targets(store)) == ([], [])
 

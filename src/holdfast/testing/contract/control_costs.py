@@ -1,4 +1,4 @@
-"""What memory costs: kept to the millionth, and summed as plain arithmetic would."""
+"""Costs of memory: stored to the millionth, and summed exactly."""
 
 from __future__ import annotations
 

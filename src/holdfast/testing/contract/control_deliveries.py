@@ -1,4 +1,4 @@
-"""Hooks on their way: each once to a place, what it carries for as long as it is needed, and no longer."""
+"""Hook deliveries: each hook goes to a destination once, and its payload is kept only as long as needed."""
 
 from __future__ import annotations
 
@@ -161,12 +161,12 @@ class ControlDeliveryContract:
         skipped = await put(store, scribe.delivery(status=_S.SKIPPED, reason="hook_disabled"), None)
         scribe.clock.step()
         hook = replace(skipped.hook, triggered_at=scribe.now(), run_id=None)
-        given = {"hook": hook, "status": status, "attempts": int(status is _S.DELIVERED), "binding": "by-now"}
-        own = scribe.delivery(**given, operation_id=OperationId("op_1"))
+        fields = {"hook": hook, "status": status, "attempts": int(status is _S.DELIVERED), "binding": "by-now"}
+        own = scribe.delivery(**fields, operation_id=OperationId("op_1"))
         payload = PAYLOAD if status is _S.PENDING else None
         another = NewDelivery(replace(own, digest="another"), payload)
         assert not await store.write(GRANT, lambda t: t.resume_delivery(skipped.id, another))
-        assert await seen(store, skipped) == (skipped, None), "something else under its id is not what was skipped"
+        assert await seen(store, skipped) == (skipped, None), "other content under its id resumes nothing"
         assert await store.write(GRANT, lambda t: t.resume_delivery(skipped.id, NewDelivery(own, payload)))
         after = replace(own, id=skipped.id, created_at=skipped.created_at, updated_at=own.created_at)
         assert await seen(store, skipped) == (after, payload)

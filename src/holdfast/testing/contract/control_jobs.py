@@ -1,4 +1,4 @@
-"""Background work as an operator sees it: what it goes back to, and how it is stopped and tried again."""
+"""Background jobs as an operator sees them: their causes, cancelling and retrying."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def of(store: Store, job_id: str) -> Job:
 
 
 def matches(job: Job, wanted: JobFilter, now: datetime) -> bool:
-    """What the filter means, said plainly: what the scope does not name, the source or the hook may."""
+    """Reference implementation of the filter: parts that the scope lacks may come from the source or the hook."""
     cause, scope = job.cause or Cause(), job.scope
     state = wanted.state
     of_source = (None, None) if cause.source is None else (cause.source.issue_id, cause.source.run_id)
@@ -140,7 +140,7 @@ class ControlJobContract:
         assert await store.write(GRANT, lambda t: t.cancel_job(JobId("job_never"), scribe.now())) is None
         assert await of(store, job.id) == before
 
-    # --- trying again ---
+    # --- retrying ---
 
     @pytest.mark.parametrize("status", [JobStatus.FAILED, JobStatus.CANCELLED])
     @scenario
@@ -174,14 +174,14 @@ class ControlJobContract:
         scribe = ControlScribe()
         job = await queued(store, scribe)
 
-        async def refused() -> bool:
+        async def is_refused() -> bool:
             return await store.write(GRANT, lambda t: t.retry_job(job.id, scribe.now())) is None
 
-        assert await refused()
+        assert await is_refused()
         held = await claimed(store, scribe.now())
-        assert await refused()
+        assert await is_refused()
         await store.write(EVERYTHING, lambda t: t.retry(held, scribe.now(), scribe.now(), "no luck"))
-        assert await refused()
+        assert await is_refused()
         second = await claimed(store, scribe.now())
         await store.write(EVERYTHING, lambda t: t.finish(second, JobStatus.SUCCEEDED, scribe.now()))
         assert await store.write(GRANT, lambda t: t.retry_job(second.id, scribe.now())) is None

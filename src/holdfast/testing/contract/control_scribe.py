@@ -1,4 +1,4 @@
-"""What the tests of the control plane's tables write: something of each, for any space."""
+"""Test data for the control plane's tables: one builder per table, for any space."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def governing(space: str = "default") -> Grant:
 
 @dataclass(slots=True)
 class ControlScribe:
-    """Makes what the tables hold, with ids that are of the time of its clock, and grow."""
+    """Builds rows of the tables, with increasing ids that contain the time of its clock."""
 
     space: str = "default"
     clock: FixedClock = field(default_factory=FixedClock)
     _counter: Any = field(init=False)
 
     def __post_init__(self) -> None:
-        # Ids are given once, whatever the space.
+        # Ids are unique across spaces.
         self._counter = count(sum(self.space.encode()) << 32)
 
     def id(self, prefix: str) -> str:
@@ -58,8 +58,8 @@ class ControlScribe:
         return Scope(space=self.space, **parts)
 
     def binding(self, key: str = "other", **changes: Any) -> Binding:
-        given: dict[str, Any] = {"config": {"url": "https://a", "ü": [1]}, "created_at": self.now(), **changes}
-        return Binding(BindingId(self.id("bnd")), self.space, key, "http", **given)
+        fields: dict[str, Any] = {"config": {"url": "https://a", "ü": [1]}, "created_at": self.now(), **changes}
+        return Binding(BindingId(self.id("bnd")), self.space, key, "http", **fields)
 
     def hook(self, kind: HookKind = HookKind.POST_RUN_CAPTURE, hook_id: str | None = None) -> HookContext:
         return HookContext(kind, hook_id or self.id("hook"), self.now(), "agent-1", "run-1")
@@ -68,7 +68,7 @@ class ControlScribe:
         return SourceRef(kind, self.space, **parts)
 
     def usage(self, **changes: Any) -> Usage:
-        given: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "model": "small",
             "billing_type": BillingType.METERED_API,
             "attribution_mode": AttributionMode.BILLED_DIRECTLY,
@@ -78,10 +78,10 @@ class ControlScribe:
             "details": {"region": "eu"},
             **changes,
         }
-        return Usage(given.pop("provider", f"vendor-of-{self.space}"), **given)
+        return Usage(fields.pop("provider", f"vendor-of-{self.space}"), **fields)
 
     def attribution(self, **changes: Any) -> Attribution:
-        given: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "binding": "other",
             "provider": "http",
             "source": self.source(run_id="run-1"),
@@ -93,10 +93,10 @@ class ControlScribe:
             "dropped": 2,
             **changes,
         }
-        return Attribution(**given)
+        return Attribution(**fields)
 
     def operation(self, **changes: Any) -> Operation:
-        given: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "actor": LOCAL_OPERATOR,
             "action": Action.CAPTURE,
             "scope": self.scope(),
@@ -107,10 +107,10 @@ class ControlScribe:
             "duration_micros": 5,
             **changes,
         }
-        return Operation(OperationId(self.id("op")), **given)
+        return Operation(OperationId(self.id("op")), **fields)
 
     def delivery(self, **changes: Any) -> Delivery:
-        given: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "to": "binding:other",
             "hook": self.hook(),
             "scope": self.scope(subject="ana", run="run-1"),
@@ -120,10 +120,10 @@ class ControlScribe:
             "digest": "abc",
             **changes,
         }
-        return Delivery(DeliveryId(self.id("dlv")), **given)
+        return Delivery(DeliveryId(self.id("dlv")), **fields)
 
     def cost(self, **changes: Any) -> CostEvent:
-        given: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "operation_id": None,
             "binding": "other",
             "scope": self.scope(agent="agent-1", project="p", issue="i", run="r"),
@@ -134,10 +134,10 @@ class ControlScribe:
             "occurred_at": self.now(),
             **changes,
         }
-        return CostEvent(CostEventId(self.id("cost")), **given)
+        return CostEvent(CostEventId(self.id("cost")), **fields)
 
     def finance(self, **changes: Any) -> FinanceEvent:
-        given: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "kind": FinanceKind.SUBSCRIPTION,
             "description": "the month of May",
             "amount_micros": 20_000_000,
@@ -146,21 +146,21 @@ class ControlScribe:
             "provider": f"vendor-of-{self.space}",
             **changes,
         }
-        return FinanceEvent(FinanceEventId(self.id("fin")), self.space, **given)
+        return FinanceEvent(FinanceEventId(self.id("fin")), self.space, **fields)
 
     def job(self, **changes: Any) -> tuple[JobId, NewJob]:
         cause = Cause(OperationId("op_1"), "other", self.hook(), self.source(run_id="run-1"))
-        given: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "kind": JobKind.DELIVER,
             "scope": self.scope(agent="agent-1", project="p", issue="i", run="r"),
             "record_ids": ("dlv_1",),
             "cause": cause,
             **changes,
         }
-        return JobId(self.id("job")), NewJob(**given)
+        return JobId(self.id("job")), NewJob(**fields)
 
     def everything(self) -> Callable[[Transaction], Left]:
-        """A write that leaves something in every table of the control plane."""
+        """A write that puts rows into every table of the control plane."""
 
         def write(transaction: Transaction) -> Left:
             transaction.add_binding(self.binding())
@@ -199,7 +199,7 @@ class ControlScribe:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What `everything` left, by which it can be asked for."""
+    """The rows and ids that `everything` wrote."""
 
     done: Operation
     unknown: Operation

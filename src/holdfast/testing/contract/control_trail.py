@@ -1,4 +1,4 @@
-"""The trail and background work as they are asked: by whatever they were for, without gaps, and settled once."""
+"""The audit trail: filtered by attribution, paged without gaps, and each operation settled once."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ TICK = timedelta(microseconds=1)
 
 
 def matches(operation: Operation, wanted: OperationFilter) -> bool:
-    """What the filter means, said plainly: what the scope does not name, the source or the hook may."""
-    given, scope = operation.attribution or Attribution(), operation.scope
-    source = None if given.source is None else given.source.kind
-    of_source = (None, None) if given.source is None else (given.source.issue_id, given.source.run_id)
-    of_hook = (None, None) if given.hook is None else (given.hook.actor_agent_id, given.hook.run_id)
+    """Reference implementation of the filter: parts that the scope lacks may come from the source or the hook."""
+    attribution, scope = operation.attribution or Attribution(), operation.scope
+    source = None if attribution.source is None else attribution.source.kind
+    of_source = (None, None) if attribution.source is None else (attribution.source.issue_id, attribution.source.run_id)
+    of_hook = (None, None) if attribution.hook is None else (attribution.hook.actor_agent_id, attribution.hook.run_id)
     pairs = [
         (wanted.agent, scope.agent or of_hook[0]),
         (wanted.project, scope.project),
         (wanted.issue, scope.issue or of_source[0]),
         (wanted.run, scope.run or of_source[1] or of_hook[1]),
-        (wanted.binding, given.binding),
+        (wanted.binding, attribution.binding),
         (wanted.source_kind, source),
         (wanted.type, TYPE_OF.get(operation.action)),
         (wanted.action, operation.action),
@@ -61,7 +61,7 @@ def matches(operation: Operation, wanted: OperationFilter) -> bool:
 
 
 def some_operation(scribe: ControlScribe, chance: random.Random) -> Operation:
-    """Few values, so that any pair of them occurs."""
+    """Draws from few values, so that every pair of them occurs."""
 
     def maybe(*values: Any) -> Any:
         return chance.choice((None, *values))
@@ -203,7 +203,7 @@ class ControlTrailContract:
 
     @scenario
     async def test_times_count_where_ids_do_not_tell_them(self, store: Store) -> None:
-        """Somebody gave a clock of their own: ids are of today, times of another year."""
+        """With a custom clock, ids are of today and times of another year."""
         scribe = ControlScribe()
         began = scribe.now()
         made = [scribe.operation(started_at=began.replace(year=2001) + n * timedelta(days=1)) for n in range(10)]
@@ -234,7 +234,7 @@ class ControlTrailContract:
             assert [each.id for each in read] == sorted((each.id for each in read), reverse=True)
             assert [each for each in read if each in made] == expected[::-1]
 
-    # --- what came of it ---
+    # --- outcomes ---
 
     @scenario
     async def test_what_came_of_an_operation_is_written_down_once(self, store: Store) -> None:
@@ -316,7 +316,7 @@ class ControlTrailContract:
             assert found == made[::2][::-1]
         assert await store.read(ana, lambda r: r.operation(made[1].id)) is None
 
-    # --- how well memory serves ---
+    # --- metrics ---
 
     @scenario
     async def test_metrics_count_what_they_say(self, store: Store) -> None:

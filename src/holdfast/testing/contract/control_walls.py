@@ -1,4 +1,4 @@
-"""What the control plane keeps of a space is that space's: for every method, and whatever it is asked for."""
+"""Isolation of spaces in the control plane, for every method and every argument."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def _methods(protocol: type) -> set[str]:
 
 
 def _of(scribe: ControlScribe, ids: Iterable[str]) -> list[tuple[str, str]]:
-    """Ids do not say whose they are: with the space that left them."""
+    """Tag ids with the space that wrote them: an id alone does not tell."""
     return [(scribe.space, each) for each in ids]
 
 
-# Asked for what the given space left.
+# Each reads what the given space wrote.
 READS: dict[str, _READ] = {
     "bindings": lambda r, s, left: r.bindings(),
     "targets": lambda r, s, left: r.targets(),
@@ -60,9 +60,9 @@ READS: dict[str, _READ] = {
     "cost_summary": lambda r, s, left: r.cost_summary(CostGroup.PROVIDER, None, None),
     "finance_summary": lambda r, s, left: r.finance_summary(None, None),
 }
-# What names its space in what it answers.
+# Results that do not name their space.
 _COUNTED = {"metrics"}
-# What any grant in a space may ask; what a narrower one has of its own; all else is for whoever has the whole space.
+# Allowed for any grant in a space; visible to a narrower grant for its own rows. All else needs the whole space.
 _ANYBODY = {"bindings", "targets", "prices"}
 _OWN = {
     "operation",
@@ -78,7 +78,7 @@ _OWN = {
     "deliveries_page",
 }
 
-# Each would change something, in the space of whatever is named; all of it is of the scribe's space.
+# Each changes something in the scribe's space.
 WRITES: dict[str, _WRITE] = {
     "add_binding": lambda t, s, left: t.add_binding(s.binding("another")),
     "put_binding": lambda t, s, left: t.put_binding(replace(s.binding(), revision=2)),
@@ -102,7 +102,7 @@ WRITES: dict[str, _WRITE] = {
     "retry_job": lambda t, s, left: t.retry_job(left.cancelled, s.now()),
     "cancel_job": lambda t, s, left: t.cancel_job(left.job, s.now()),
 }
-# What the call of a narrower grant leaves behind, whoever makes it.
+# Writes that any call makes, also under a narrower grant.
 _OF_A_CALL = {"settle", "add_cost"}
 
 
@@ -159,7 +159,7 @@ class ControlWallsContract:
         with contextlib.suppress(HoldfastError):
             await store.write(governing(HERE), lambda t: WRITES[method](t, there, left))
         assert await _seen(store, governing(THERE), there, left) == before
-        # It is the wall that kept it out: in its own space, the same does change something.
+        # Isolation is what stopped it: in its own space, the same write does change something.
         changed = await store.write(governing(THERE), lambda t: WRITES[method](t, there, left))
         assert await _seen(store, governing(THERE), there, left) != before or changed is False
 
@@ -170,7 +170,7 @@ class ControlWallsContract:
         nobody = authorize(LOCAL_OPERATOR, Action.READ_OPERATIONS, Scope(space=HERE, subject="bob"))
         seen = await _seen(store, nobody, scribe, left)
         assert {name for name, answer in seen.items() if HERE in answer} == _ANYBODY
-        # Deliveries are Ana's; of a narrower grant's own, they alone have a home before there is a partition.
+        # Deliveries are Ana's; of the rows of a narrower grant, only they are visible before there is a partition.
         ana = authorize(LOCAL_OPERATOR, Action.READ_DELIVERIES, Scope(space=HERE, subject="ana"))
         seen = await _seen(store, ana, scribe, left)
         deliveries = {"delivery", "delivery_of", "dead_deliveries", "payload_of", "deliveries_page"}

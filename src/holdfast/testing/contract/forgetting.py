@@ -1,4 +1,4 @@
-"""Forgotten is forgotten, with what rested on it. Also: answers to retries, and sealing."""
+"""Forgetting removes records and the memories derived only from them. Also: idempotent answers, and sealing."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class ForgettingContract:
         weakened = await found(store, both.id)
         assert isinstance(weakened, Memory)
         assert [link.text for link in weakened.evidence] == ["two"]
-        # It lost a link: whoever holds a copy must learn of it.
+        # It lost a link, so the delta must include it: caches must update their copy.
         assert await number_of(store, both.id) in [row.number for row in (await delta(store, since=since)).rows]
 
     @scenario
@@ -118,7 +118,7 @@ class ForgettingContract:
         override = scribe.revision(ANA, "override", evidence=[one.id])
         await store.write(writing(ANA), lambda t: t.supersede(one.id, override.recorded_at))
         await put(store, override)
-        # Resting on a message that was corrected is not standing in its place.
+        # Having a corrected message as evidence is not replacing it.
         doomed = await store.read(reading(scope), lambda r: r.doomed(ForgetTarget(ids=(learned.id,))))
         assert (doomed.message_ids, doomed.memory_ids, doomed.derived_ids) == ((), (learned.id,), ())
         target = ForgetTarget(ids=(override.id,))
@@ -126,7 +126,7 @@ class ForgettingContract:
         assert (doomed.message_ids, doomed.memory_ids) == ((one.id,), (override.id,))
         assert (doomed.derived_ids, doomed.weakened, doomed.conversations) == ((), 1, 1)
         await put(store, scribe.revision(ANA, "again", of=override, supersedes=1, evidence=[two.id]))
-        # Also when it goes because of what it rests on by now; and with both messages, what was learned from them.
+        # Also if the override goes with its current evidence; with both messages goes the memory learned from them.
         doomed = await store.read(reading(scope), lambda r: r.doomed(ForgetTarget(ids=(two.id,))))
         assert doomed.message_ids == tuple(sorted([one.id, two.id]))
         assert doomed.derived_ids == tuple(sorted([override.id, learned.id]))
@@ -145,10 +145,10 @@ class ForgettingContract:
         await store.write(writing(ANA), lambda t: t.supersede(message.id, first.recorded_at))
         await put(store, first)
         await put(store, scribe.revision(ANA, "two", of=first, supersedes=1))
-        whole = ["said", "one", "two"]
+        history = ["said", "one", "two"]
         for record_id, expected in [
-            (message.id, whole),
-            (first.id, whole),
+            (message.id, history),
+            (first.id, history),
             (learned.id, ["learned"]),
             (other.id, ["other"]),
         ]:
@@ -188,7 +188,7 @@ class ForgettingContract:
         assert await holding(conversation="chat", subject="ana") == {"ana"}
         assert await holding(conversation="nowhere") == await holding(conversation="chat", space="away") == set()
         assert await store.read(writing(SHARED), lambda r: r.holding()) == []
-        # Names stay where they were; what counts is whether something is there.
+        # Names of conversations stay; only records count.
         await forget(store, ForgetTarget(conversation="chat"), writing(ANA), scribe.clock.step())
         assert await holding(conversation="chat") == {"bob", "bot", "dan"}
         await add(store, scribe.turn(SHARED, "nobody's"), writing(SHARED))
@@ -269,19 +269,19 @@ class ForgettingContract:
         await add(store, scribe.turn(ANA, *messages[:3]))
         await add(store, scribe.turn(replace(ANA, conversation="other"), "elsewhere"))
 
-        async def unsealed() -> list[str]:
+        async def unsealed_ids() -> list[str]:
             found: list[str] = list(await store.read(reading(ANA), lambda r: r.unsealed(ANA)))
             listed = await store.read(reading(ANA), lambda r: r.page(ListFilter(unsealed=True), None, 10))
             assert [record.id for record in listed] == found[::-1]
             return found
 
-        assert await unsealed() == [message.id for message in messages[:3]]
+        assert await unsealed_ids() == [message.id for message in messages[:3]]
         await forget(store, ForgetTarget(ids=(messages[1].id,)), writing(ANA), scribe.clock.step())
-        assert await unsealed() == [messages[0].id, messages[2].id]
+        assert await unsealed_ids() == [messages[0].id, messages[2].id]
         await store.write(writing(ANA), lambda t: t.seal(ANA))
-        assert await unsealed() == []
+        assert await unsealed_ids() == []
         await add(store, scribe.turn(ANA, messages[3]))
-        assert await unsealed() == [messages[3].id]
+        assert await unsealed_ids() == [messages[3].id]
         other = replace(ANA, conversation="other")
         assert len(await store.read(reading(other), lambda r: r.unsealed(other))) == 1
         assert await store.write(writing(BOB), lambda t: t.seal(BOB)) == 0

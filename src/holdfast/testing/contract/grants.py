@@ -1,4 +1,4 @@
-"""Nobody sees, counts, finds, changes or forgets what the grant does not reach."""
+"""A grant limits what can be seen, counted, found, changed and forgotten."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class GrantContract:
             assert list(reader.unindexed(EMBEDDER, ANALYZER, 0, 10)) == []
             assert list(reader.waiting([message, memory], EMBEDDER, ANALYZER)) == []
             assert reader.in_slot(here, "slot") is None
-            # A conversation is sealed whole, whatever runs and issues it went through.
+            # A conversation is sealed as a whole, across its runs and issues.
             assert part in ("run", "issue") or list(reader.unsealed(here)) == []
             assert list(reader.jobs()) == []
             assert reader.job_counts() == {}
@@ -151,7 +151,7 @@ class GrantContract:
         await store.write(grant, lambda t: t.index(entries, EMBEDDER, ANALYZER))
         await store.write(grant, lambda t: t.mark_stale())
         await store.write(grant, lambda t: t.seal(there))
-        # Somebody else's memory cannot be superseded by claiming that it is one's own.
+        # Claiming the id of a foreign memory does not allow superseding it.
         stolen = replace(scribe.revision(here, "stolen"), id=memory, supersedes=1)
         with pytest.raises(HoldfastError):
             await put(store, stolen, grant)
@@ -222,7 +222,7 @@ class GrantContract:
         }
         assert (await store.read(reading(ANA), lambda r: r.counts(EMBEDDER, ANALYZER)))["messages"] == 2
         assert (await store.read(SPACE, lambda r: r.counts(EMBEDDER, ANALYZER)))["messages"] == 5
-        # To another embedder, everything still has to be embedded: old revisions, too, for `as_of`.
+        # For another embedder, everything still has to be embedded, also old revisions, for `as_of`.
         assert (await store.read(SPACE, lambda r: r.counts("another", ANALYZER)))["pending_vectors"] == 7
 
     @scenario
@@ -232,6 +232,6 @@ class GrantContract:
         await store.write(EVERYTHING, lambda t: t.mark_stale())
         counts = await store.read(SPACE, lambda r: r.counts(EMBEDDER, ANALYZER))
         assert (counts["pending_vectors"], counts["stale_vectors"]) == (2, 1)
-        # To another embedder, a vector that is not its own is none.
+        # For another embedder, a vector by this one does not count.
         counts = await store.read(SPACE, lambda r: r.counts("another", ANALYZER))
         assert (counts["pending_vectors"], counts["stale_vectors"]) == (2, 0)

@@ -1,4 +1,4 @@
-"""What search reads: the changes of a partition, its vectors, and what still waits for them."""
+"""Data for search: the changes of a partition, its vectors, and records that wait for vectors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from holdfast.testing.contract.scribe import (
 
 
 class IndexContract:
-    # --- what search reads ---
+    # --- deltas ---
 
     @scenario
     async def test_a_delta_from_nothing_is_the_whole_partition(self, store: Store) -> None:
@@ -92,7 +92,7 @@ class IndexContract:
         assert [each.number for each in second.vectors] == [new]
         await put(store, scribe.revision(Scope(subject="ana"), "two", of=first, supersedes=1))
         third = await delta(store, since=second.change)
-        # The revision that was superseded has changed as well, and comes with all of its vectors.
+        # The superseded revision has changed as well, and comes with all of its vectors.
         current = await number_of(store, first.id)
         assert {row.number for row in third.rows} == {old, current}
         assert {each.number for each in third.vectors} == {old, current}
@@ -204,21 +204,23 @@ class IndexContract:
         await add(store, scribe.turn(ANA, done, bare))
         await put(store, scribe.revision(Scope(subject="ana"), "memory", vectors=()))
 
-        async def unindexed(embedder: str = EMBEDDER, analyzer: int = ANALYZER, after: int = 0) -> list[str]:
+        async def unindexed_texts(embedder: str = EMBEDDER, analyzer: int = ANALYZER, after: int = 0) -> list[str]:
             return [
                 record.text for record in await store.read(SPACE, lambda r: r.unindexed(embedder, analyzer, after, 10))
             ]
 
-        assert await unindexed() == ["bare", "memory"]
-        assert await unindexed(after=await number_of(store, bare.id)) == ["memory"]
-        assert await unindexed(embedder="another") == await unindexed(analyzer=2) == ["done", "bare", "memory"]
+        assert await unindexed_texts() == ["bare", "memory"]
+        assert await unindexed_texts(after=await number_of(store, bare.id)) == ["memory"]
+        assert (
+            await unindexed_texts(embedder="another") == await unindexed_texts(analyzer=2) == ["done", "bare", "memory"]
+        )
         waiting = await store.read(SPACE, lambda r: r.waiting([done.id, bare.id, "msg_0"], EMBEDDER, ANALYZER))
         assert [(each.id, each.text) for each in waiting] == [(bare.id, "bare")]
         limited = await store.read(SPACE, lambda r: r.unindexed("another", 1, 0, 2))
         assert [each.text for each in limited] == ["done", "bare"]
         entry = Indexed(await number_of(store, bare.id), [vector()], analysis("bare"))
         await store.write(writing(ANA), lambda t: t.index([entry], EMBEDDER, ANALYZER))
-        assert await unindexed() == ["memory"]
+        assert await unindexed_texts() == ["memory"]
 
     @scenario
     async def test_everything_can_be_marked_stale_while_search_goes_on(self, store: Store) -> None:

@@ -1,4 +1,4 @@
-"""Jobs: claimed by one worker under a lease, ended only by the one who holds it."""
+"""Jobs: claimed by one worker under a lease, finished only by the holder of the lease."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class JobContract:
         first = await enqueue(store, scribe, scribe.job(record_ids=("msg_1",)), now - timedelta(seconds=5))
         assert await store.read(EVERYTHING, lambda r: r.due(now))
         assert await store.read(EVERYTHING, lambda r: r.due(now, frozenset({JobKind.EXTRACT})))
-        # Whoever cannot do what is waiting is not called for it.
+        # A worker is not woken for kinds it cannot run.
         assert not await store.read(EVERYTHING, lambda r: r.due(now, frozenset({JobKind.MAINTAIN})))
         job = await claimed(store, now)
         assert (job.id, job.kind, job.scope, job.record_ids) == (first, JobKind.INDEX, ANA, ("msg_1",))
@@ -186,7 +186,7 @@ class JobContract:
         await store.write(EVERYTHING, lambda t: t.release(job))
         again = await claimed(store, now)
         assert (again.id, again.token) == (job.id, job.token + 1)
-        # Too late: somebody else holds it.
+        # Too late: another worker holds it.
         await store.write(EVERYTHING, lambda t: t.release(job))
         assert await claim(store, now) is None
 
@@ -198,7 +198,7 @@ class JobContract:
         first = await enqueue(store, scribe, scribe.job(kind, everywhere))
         assert await enqueue(store, scribe, scribe.job(kind, everywhere)) == first
         job = await claimed(store, scribe.clock.now())
-        # What runs already may have passed what is new: so it is queued again.
+        # A running job may have passed the new records, so another one is queued.
         second = await enqueue(store, scribe, scribe.job(kind, everywhere))
         assert second != first
         await store.write(EVERYTHING, lambda t: t.finish(job, JobStatus.SUCCEEDED, scribe.clock.now()))

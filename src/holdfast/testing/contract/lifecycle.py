@@ -1,6 +1,6 @@
-"""The states of turns: what is put away is found by nobody, what is masked is shown to nobody, what is deleted is gone.
+"""The states of turns: archived turns are not found, masked ones are not shown, deleted ones are gone.
 
-Which method shows what in which state is one table, and every method of a reader is in it.
+One table lists the states in which each method of a reader shows content.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ LABELLED = HostOpaqueRef("desk", "ticket", "7", Relation.ORIGIN, RefVisibility.H
 
 @dataclass(frozen=True)
 class World:
-    """One turn full of canaries, what was learned from it, and what refers to either."""
+    """One turn full of canaries, a memory learned from it, and records that refer to either."""
 
     scribe: Scribe
     message: MessageId
@@ -100,19 +100,19 @@ async def into(store: Store, given: World, state: TranscriptState) -> int:
     return await store.write(writing(ANA), lambda t: t.set_state(ANA, [2], state, at))
 
 
-# --- what each method shows -------------------------------------------------------------------------------------------
+# --- content by method ------------------------------------------------------------------------------------------------
 
 NEVER: frozenset[TranscriptState] = frozenset()
 FOUND = frozenset({_S.ACTIVE})
 READ = frozenset({_S.ACTIVE, _S.ARCHIVED})
-# For those who redact or compare, and show nothing by themselves.
+# For callers that redact or compare, and show nothing themselves.
 HANDED_OVER = frozenset({_S.ACTIVE, _S.ARCHIVED, _S.MASKED})
 _ASK = Callable[[Reader, World], object]
 _TARGET = ForgetTarget(conversation="chat")
 
 
 def _id_of(value: object, given: World) -> object:
-    """For answers that are ids alone: whether it is the message's."""
+    """For results that hold only ids: the canary if the message's id is among them."""
     return CANARY if given.message in repr(value) else None
 
 
@@ -120,7 +120,7 @@ def _page_of(status: Status) -> _ASK:
     return lambda reader, given: reader.page(ListFilter(status=status), None, 10)
 
 
-# The method and what it is asked for; the states in which its answer may hold the content.
+# The call of each method, and the states in which its result may hold the content.
 METHODS: dict[str, tuple[_ASK, frozenset[TranscriptState]]] = {
     "delta": (lambda r, w: r.delta(ANA.partition, 0, EMBEDDER), FOUND),
     "delta since": (lambda r, w: r.delta(ANA.partition, w.since, EMBEDDER), NEVER),
@@ -151,7 +151,7 @@ METHODS: dict[str, tuple[_ASK, frozenset[TranscriptState]]] = {
     },
     "in_slot": (lambda r, w: r.in_slot(Scope(subject="ana"), "slot"), FOUND),
     "unsealed": (lambda r, w: _id_of(r.unsealed(ANA), w), FOUND),
-    "unindexed": (lambda r, w: r.unindexed("another", ANALYZER, 0, 10), READ),  # an embedder may be somebody else's
+    "unindexed": (lambda r, w: r.unindexed("another", ANALYZER, 0, 10), READ),  # an embedder may be external
     "waiting": (lambda r, w: r.waiting([w.message], "another", ANALYZER), READ),
     "tail": (lambda r, w: r.tail(ANA, 10), HANDED_OVER),
     "turns": (lambda r, w: r.turns(ANA, 0, 10), HANDED_OVER),
@@ -184,7 +184,7 @@ METHODS: dict[str, tuple[_ASK, frozenset[TranscriptState]]] = {
     "users": (lambda r, w: r.users(None, 10), NEVER),
     "resource": (lambda r, w: r.resource(CANARY), NEVER),
     "resource_of": (lambda r, w: r.resource_of(ANA, "00", None), NEVER),
-    "chunks_of": (lambda r, w: None, NEVER),  # of memories alone
+    "chunks_of": (lambda r, w: None, NEVER),  # only memories have chunks
     "resources": (lambda r, w: r.resources(None, 10), NEVER),
     "fact": (lambda r, w: r.fact(CANARY), NEVER),
     "job_counts": (lambda r, w: r.job_counts(), NEVER),
@@ -247,11 +247,11 @@ class LifecycleContract:
     async def test_what_is_restored_is_as_it_was(self, store: Store, state: TranscriptState) -> None:
         given = await world(store)
 
-        async def seen() -> list[object]:
+        async def snapshot() -> list[object]:
             whole = await delta(store)
             return [whole.rows, whole.vectors, await page(store), await turns(store), await found(store, given.memory)]
 
-        before = await seen()
+        before = await snapshot()
         assert await into(store, given, state) == 1
         hidden = await delta(store, since=given.since)
         assert (list(hidden.rows), list(hidden.vectors), list(hidden.removed)) == ([], [], [given.number])
@@ -259,7 +259,7 @@ class LifecycleContract:
         back = await delta(store, since=hidden.change)
         assert [row.number for row in back.rows] == [row.number for row in back.vectors] == [given.number]
         assert list(back.removed) == []
-        assert await seen() == before
+        assert await snapshot() == before
 
     @scenario
     async def test_a_status_goes_with_the_message(self, store: Store) -> None:
@@ -314,7 +314,7 @@ class LifecycleContract:
         for text in ("the canary sings", "another text"):
             again = scribe.message(text, sender="canary", external_id="canary-1")
             assert (await add(store, scribe.turn(ANA, again))).ids == (None,)
-        # Said anew, without that id, it is another message.
+        # The same text without that id is another message.
         assert (await add(store, scribe.turn(ANA, "the canary sings"))).sequence == 4
 
     @pytest.mark.parametrize("state", [_S.ARCHIVED, _S.MASKED])
@@ -339,7 +339,7 @@ class LifecycleContract:
         given = await world(store)
         await into(store, given, state)
         ended = await forget(store, target(given), writing(ANA), given.scribe.clock.step())
-        assert ended[0] >= 2  # with what was learned from it alone
+        assert ended[0] >= 2  # with the memory learned only from it
         assert ended[1] == 0
         assert await asked(store, lambda r: r.turn(ANA, "t2")) is None
         assert await found(store, given.memory) is None
@@ -394,7 +394,7 @@ class LifecycleContract:
             await store.write(writing(ANA), half)
         assert (await delta(store), await turns(store)) == before
 
-    # --- what is private ---
+    # --- private planes ---
 
     @pytest.mark.parametrize(
         ("authority", "plane"),

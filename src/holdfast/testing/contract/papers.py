@@ -1,4 +1,4 @@
-"""A space's papers: aliases that are trusted or not, events in order, and what an exchange and a repair ask for."""
+"""Aliases and whether they are trusted, events in order, and the queries of export, import and repair."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def _append(store: Store, *events: Event) -> None:
 
 
 class PapersContract:
-    """What every store promises about aliases, events, exchange and repair."""
+    """The promises of every store about aliases, events, exchange and repair."""
 
     # --- aliases ---
 

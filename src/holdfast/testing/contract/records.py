@@ -1,4 +1,4 @@
-"""What is written comes back: messages, memories, their revisions, and the two times."""
+"""Records round-trip: messages, memories, their revisions, and the two times."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from holdfast.testing.fakes import FixedClock
 
 
 class RecordContract:
-    # --- what is written comes back ---
+    # --- round trips ---
 
     @scenario
     async def test_a_message_comes_back_as_it_was_given(self, store: Store) -> None:
@@ -260,10 +260,10 @@ class RecordContract:
         replay = [scribe.message("hello", external_id="m1"), scribe.message("new", external_id="m2")]
         stored = await add(store, scribe.turn(ANA, *replay))
         assert stored == StoredMessages((None, replay[1].id), frozenset({1}), sequence=2)
-        # Also not with another text: the id was forgotten, whatever it named.
+        # Nor with another text: the id itself was forgotten.
         assert (await add(store, scribe.turn(ANA, scribe.message("other", external_id="m1")))).ids == (None,)
         assert await texts(store) == ["new"]
-        # Elsewhere it is another message.
+        # In another conversation it is another message.
         assert (await add(store, scribe.turn(BOB, scribe.message("hello", external_id="m1")))).new == frozenset({0})
 
     @scenario
@@ -276,7 +276,7 @@ class RecordContract:
         messages.sort(key=lambda message: message.position)
         assert [message.position for message in messages] == list(range(60))
         said = [message.text for message in messages]
-        # A turn's messages stand together, in their order.
+        # A turn's messages are adjacent and in order.
         assert all(
             said[at : at + 3] == [f"{said[at].split('.')[0]}.{line}" for line in range(3)] for at in range(0, 60, 3)
         )

@@ -1,4 +1,4 @@
-"""Resources come whole, with their chunks, and go whole; each belongs to a scope like any record."""
+"""Resources are added and removed together with their chunks, and belong to a scope like any record."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def keep(store: Store, resource: Resource, chunks: Sequence[NewRevision]) 
 
 
 class ResourceContract:
-    """What every store promises about resources."""
+    """The promises of every store about resources."""
 
     @scenario
     async def test_a_resource_is_kept_with_its_chunks(self, store: Store) -> None:

@@ -1,4 +1,4 @@
-"""What the tests of a store are written with: grants, a scribe who makes what is stored, and short names for calls."""
+"""Helpers for the store tests: grants, a `Scribe` that builds records, and short names for calls."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _PATIENCE_SECONDS = 10.0
 def scenario(
     test: Callable[..., Coroutine[Any, Any, None]],
 ) -> Callable[..., None]:
-    """Run a test on a store of its own, and close that. Its fixture gives a factory; the test gets a store."""
+    """Run a test on a new store, and close it. The fixture supplies a factory; the test gets a store."""
 
     @functools.wraps(test)
     def run(self: object, store: StoreFactory, **given: object) -> None:
@@ -69,7 +69,7 @@ def scenario(
 
 
 async def until(question: Callable[[], Awaitable[bool]]) -> None:
-    """Wait for something that happens soon; fail if it does not."""
+    """Wait until the condition holds; fail after a timeout."""
     deadline = asyncio.get_running_loop().time() + _PATIENCE_SECONDS
     while not await question():
         assert asyncio.get_running_loop().time() < deadline, "it did not happen in time"
@@ -90,7 +90,7 @@ def writing(scope: Scope) -> Grant:
     return authorize(LOCAL_OPERATOR, Action.ADD, scope)
 
 
-# --- what a store is given --------------------------------------------------------------------------------------------
+# --- test data --------------------------------------------------------------------------------------------------------
 
 
 def analysis(text: str) -> Analysis:
@@ -105,7 +105,7 @@ def vector(x: float = 1.0, y: float = 0.0) -> bytes:
 
 
 class Scribe:
-    """Makes what a store is given, with ids and moments that grow."""
+    """Builds test records with increasing ids and times."""
 
     def __init__(self) -> None:
         self.ids = CountingIds()
@@ -122,7 +122,7 @@ class Scribe:
         metadata: dict[str, str] | None = None,
         vectors: Sequence[bytes] | None = None,
     ) -> NewMessage:
-        """`said_at` is one that was given; without it, the message is said now."""
+        """`said_at` is an explicit time; without it, the message is said now."""
         return NewMessage(
             id=MessageId(self.ids.new("msg")),
             text=text,
@@ -199,7 +199,7 @@ class Scribe:
         )
 
 
-# --- doing ------------------------------------------------------------------------------------------------------------
+# --- calls ------------------------------------------------------------------------------------------------------------
 
 
 async def add(store: Store, turn: NewTurn, grant: Grant | None = None) -> StoredMessages:
@@ -221,7 +221,7 @@ async def page(
 
 
 async def texts(store: Store, grant: Grant = SPACE, wanted: ListFilter | None = None) -> list[str]:
-    """Newest first."""
+    """The texts of the records, newest first."""
     return [record.text for record in await page(store, grant, wanted)]
 
 
@@ -260,7 +260,7 @@ async def claimed(store: Store, now: datetime) -> Job:
 
 
 async def populate(store: Store, scribe: Scribe, scope: Scope) -> tuple[MessageId, MemoryId]:
-    """One of everything in that scope, and one forgotten message."""
+    """Write one of everything in that scope, and one forgotten message."""
     message = scribe.message("canary", external_id="same", vectors=())
     memory = scribe.revision(scope, "canary", evidence=[message.id], slot="slot", source="canary", vectors=())
     gone = scribe.message("canary gone")

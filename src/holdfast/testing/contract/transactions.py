@@ -1,4 +1,4 @@
-"""All of a write or nothing, each caller its own outcome, an audit row for everything."""
+"""Writes are atomic, each caller gets its own outcome, and every operation has an audit row."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ class TransactionContract:
         )
         for number, outcome in enumerate(ended):
             if number % 3 == 0:
-                # Each caller gets its own.
+                # Each caller gets its own error.
                 assert isinstance(outcome, ValueError)
                 assert outcome.args == (number,)
             else:
                 assert outcome == number
-        kept = {f"message {number}" for number in range(30) if number % 3}
-        assert set(await texts(store)) == kept
+        committed = {f"message {number}" for number in range(30) if number % 3}
+        assert set(await texts(store)) == committed
         positions = sorted(record.position for record in await page(store) if isinstance(record, Message))
         assert positions == list(range(20))
 
@@ -112,7 +112,7 @@ class TransactionContract:
         def look(reader: Reader) -> tuple[int, int]:
             first = reader.counts(EMBEDDER, ANALYZER)["messages"]
             looked.set()
-            # A store may make the writer wait until the reader is done: then nothing is written meanwhile.
+            # A store may block the writer until the reader is done; then nothing is written meanwhile.
             written.wait(0.5)
             return first, reader.counts(EMBEDDER, ANALYZER)["messages"]
 
@@ -210,10 +210,10 @@ class TransactionContract:
         for row in rows:
             await store.audit(row)
 
-        async def written() -> bool:
+        async def are_written() -> bool:
             return list(await store.read(EVERYTHING, lambda r: r.operations())) == rows[::-1]
 
-        await until(written)
+        await until(are_written)
         assert len(await store.read(EVERYTHING, lambda r: r.operations(limit=2))) == 2
 
     @scenario
@@ -232,10 +232,10 @@ class TransactionContract:
         for _ in range(3_000):
             await store.audit(scribe.operation(ANA))
 
-        async def written() -> bool:
+        async def are_written() -> bool:
             return len(await store.read(EVERYTHING, lambda r: r.operations(limit=5_000))) == 3_000
 
-        await until(written)
+        await until(are_written)
 
     @scenario
     async def test_an_audit_row_that_cannot_be_written_spoils_nothing_else(self, store: Store) -> None:
@@ -245,10 +245,10 @@ class TransactionContract:
             await store.audit(row)
         await add(store, scribe.turn(ANA, "hello"))
 
-        async def written() -> bool:
+        async def are_written() -> bool:
             return len(await store.read(EVERYTHING, lambda r: r.operations())) == 2
 
-        await until(written)
+        await until(are_written)
         assert await texts(store) == ["hello"]
 
     # --- closing ---

@@ -1,4 +1,4 @@
-"""Turns: in order and without gaps, with all that was said of them; what derives from them, and which there are."""
+"""Turns: in order and without gaps, with all their metadata; memories derived from them, and lists of threads."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ REFS = (
     HostOpaqueRef("desk", "ticket", "7", Relation.ORIGIN, RefVisibility.HOST_UI, "Ticket 7: снег ❄"),
     HostOpaqueRef("shop", "order", "8", Relation.EVIDENCE_FOR, RefVisibility.INTERNAL),
 )
-# What looks at one conversation.
+# The methods that read one conversation.
 OF_A_THREAD: dict[str, Callable[[Reader, Scope], object]] = {
     "tail": lambda reader, thread: list(reader.tail(thread, 10)),
     "turn_count": lambda reader, thread: reader.turn_count(thread),
@@ -213,7 +213,7 @@ class TranscriptContract:
         await add(store, scribe.turn(ANA, "after"))
         assert [len(turn.messages) for turn in await turns(store)] == [700, 1]
 
-    # --- whose they are ---
+    # --- isolation ---
 
     @pytest.mark.parametrize("method", OF_A_THREAD)
     @pytest.mark.parametrize(
@@ -230,12 +230,12 @@ class TranscriptContract:
         await add(store, governed(scribe.turn(ANA, message), "t1"))
         await put(store, scribe.revision(ANA, "learned", evidence=[message.id]))
         nothing = await store.read(reading(elsewhere), lambda r: OF_A_THREAD[method](r, elsewhere))
-        # A grant that does not reach the thread, asked about the thread itself.
+        # A grant that does not reach the thread reads the thread itself.
         beyond = await store.read(reading(elsewhere), lambda r: OF_A_THREAD[method](r, ANA))
         there = await store.read(reading(ANA), lambda r: OF_A_THREAD[method](r, ANA))
         assert there
         assert not nothing
-        # An operator who names nobody reaches everybody's.
+        # An operator's grant without a subject reaches everybody's.
         assert bool(beyond) is (elsewhere == SHARED)
 
     @pytest.mark.parametrize("part", ["run", "issue"])
@@ -274,7 +274,7 @@ class TranscriptContract:
         mail = await store.read(reading(Scope(channel="mail")), lambda r: list(r.threads(None, 10)))
         assert [each.thread for each in mail] == [places[4]]
 
-    # --- what a forget leaves ---
+    # --- after a forget ---
 
     @scenario
     async def test_a_forgotten_turns_place_is_not_given_again(self, store: Store) -> None:
@@ -316,10 +316,10 @@ class TranscriptContract:
         again = await add(store, governed(scribe.turn(ANA, "said"), "t1"))
         assert (again.ids, again.new, again.sequence) == ((None,), frozenset(), None)
         assert await turns(store) == []
-        # The same name for a message is another name.
+        # Messages have a namespace of their own.
         assert (await add(store, scribe.turn(ANA, scribe.message("said", external_id="t1")))).sequence == 2
 
-    # --- what rests on them ---
+    # --- derived memories ---
 
     @scenario
     async def test_what_was_learned_names_the_turns_and_messages_that_it_rests_on(self, store: Store) -> None:

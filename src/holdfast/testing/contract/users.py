@@ -1,4 +1,4 @@
-"""Users belong to a space, are known by the digest of their key, and are out of reach of whoever has less than that."""
+"""Users belong to a space and are identified by the digest of their key. A narrower grant cannot reach them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OTHER = Scope(space="other")
 
 
 class UserContract:
-    """What every store promises about users."""
+    """The promises of every store about users."""
 
     @scenario
     async def test_a_user_is_kept_as_it_was_put(self, store: Store) -> None:

@@ -1,4 +1,4 @@
-"""How an adapter behaves whatever it is given: hostile texts, many at once, a caller who leaves, and the end."""
+"""Robustness of an adapter: hostile texts, concurrent calls, cancelled calls, and closing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HOSTILE = {
 QUERIES = ('"', "*", "') OR ('1'='1", "NEAR(a b) AND NOT", "\\", "?", "🦜" * 50, "{}[]()^$.|", "a" * MAX_QUERY_CHARS)
 PLACES = ("../..", "a/b?c#d", "ü%2F\\", "-rf", "CON", "a" * 256, "🦜", "x'; --", "{agent}")
 _AT_ONCE = 20
-# Long enough for a busy machine; whoever needs it hangs.
+# Long enough for a busy machine; an adapter that needs longer hangs.
 _ANSWERED_SECONDS = 60.0
 
 
@@ -95,15 +95,15 @@ class ConductContract:
         await trial.note("The tide table hangs by the door.")
         for call in (lambda: trial.query("tide table"), lambda: trial.page(), lambda: trial.write("Left half way.")):
             task = asyncio.ensure_future(call())
-            # Into the call, and out of it.
+            # Let the call start before it is cancelled.
             await asyncio.sleep(0)
             await asyncio.sleep(0)
             task.cancel()
             try:
                 await asyncio.wait_for(asyncio.shield(asyncio.gather(task, return_exceptions=True)), _ANSWERED_SECONDS)
             except TimeoutError:
-                raise AssertionError("it does not let go of a caller who leaves") from None
-            assert task.cancelled() or task.exception() is None, f"leaving was told as {task.exception()!r}"
+                raise AssertionError("a cancelled call does not end") from None
+            assert task.cancelled() or task.exception() is None, f"cancelling raised {task.exception()!r}"
         assert "The tide table hangs by the door." in await trial.texts()
 
     @provided
@@ -111,7 +111,7 @@ class ConductContract:
         handle = await trial.note("It outlives its adapter.")
         await trial.adapter.close()
         await trial.adapter.close()
-        # Refused, or still answered; never anything else.
+        # A closed adapter may refuse or answer, nothing else.
         with contextlib.suppress(HoldfastError):
             await trial.adapter.get(handle, trial.scope())
         another = await trial.open_another()
@@ -132,8 +132,8 @@ class ConductContract:
         check_usage((await trial.adapter.forget(written.records, trial.scope())).usage)
 
 
-def check_usage(told: Sequence[Usage]) -> None:
-    for usage in told:
+def check_usage(usages: Sequence[Usage]) -> None:
+    for usage in usages:
         assert isinstance(usage, Usage)
         assert isinstance(usage.provider, str)
         assert usage.provider

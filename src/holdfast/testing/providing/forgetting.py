@@ -1,4 +1,4 @@
-"""What is forgotten is gone, by every way; what is not is untouched; and forgetting again is no mistake."""
+"""Forgotten records cannot be read in any way, others are untouched, and forgetting is idempotent."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class ForgettingProviderContract:
         seen = await trial.eventually(lambda: trial.listed(), lambda seen: bool(seen))
         handles = [snippet.handle for snippet in seen]
         done = await trial.adapter.forget(handles, trial.scope())
-        # What was learned from it may go with it, before its own turn comes.
+        # A memory learned from the message may be forgotten with it, before its own handle is reached.
         assert {*done.forgotten, *done.missing} == set(handles)
         assert done.forgotten
         await trial.eventually(lambda: trial.texts(), lambda seen: not any("anchor" in text for text in seen))

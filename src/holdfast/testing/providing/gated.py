@@ -1,4 +1,4 @@
-"""What its capabilities name, an adapter can do; what they do not name, it cannot."""
+"""An adapter can do exactly what its capabilities declare."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from holdfast.testing.providing.trial import BINDING, Trial, provided
 class GatedContract:
     @provided
     async def test_capabilities_are_said_and_stay(self, trial: Trial) -> None:
-        said = trial.adapter.capabilities
-        assert isinstance(said, Capabilities)
-        assert all(isinstance(getattr(said, each.name), bool) for each in fields(said))
+        declared = trial.adapter.capabilities
+        assert isinstance(declared, Capabilities)
+        assert all(isinstance(getattr(declared, each.name), bool) for each in fields(declared))
         assert isinstance(trial.adapter.key, str)
         assert trial.adapter.key
         await trial.note("Anything.")
-        assert trial.adapter.capabilities == said
+        assert trial.adapter.capabilities == declared
 
     @provided
     async def test_a_correction_takes_the_place_of_what_it_corrects(self, trial: Trial) -> None:

@@ -1,4 +1,4 @@
-"""Queries are bounded and in order; lists are whole; and what is not there is not there."""
+"""Queries are bounded and ordered, lists are complete, and missing records are not found."""
 
 from __future__ import annotations
 
@@ -33,10 +33,14 @@ class ReadingContract:
     async def test_a_query_finds_the_best_match_first(self, trial: Trial) -> None:
         await trial.write(*_TOPICS)
         await trial.eventually(lambda: trial.texts(), lambda seen: set(_TOPICS) <= set(seen))
-        asked = ("How many strings does a violin have?", "When does the bakery open?", "coolant pump of the reactor")
+        questions = (
+            "How many strings does a violin have?",
+            "When does the bakery open?",
+            "coolant pump of the reactor",
+        )
 
         async def first() -> list[str]:
-            return [text for question in asked for text in (await trial.found(question))[:1]]
+            return [text for question in questions for text in (await trial.found(question))[:1]]
 
         await trial.eventually(first, lambda seen: seen == [_TOPICS[3], _TOPICS[2], _TOPICS[4]])
 
@@ -59,21 +63,21 @@ class ReadingContract:
     async def test_every_intent_is_answered(self, trial: Trial, intent: Intent) -> None:
         await trial.note("The ferry to Skerry leaves from pier nine.")
 
-        async def found() -> list[str]:
+        async def query_texts() -> list[str]:
             return [each.text for each in (await trial.query("Where does the ferry leave?", intent=intent)).snippets]
 
-        await trial.eventually(found, holds("pier nine"))
+        await trial.eventually(query_texts, holds("pier nine"))
 
     @provided
     async def test_pages_hold_everything_once_and_the_newest_first(self, trial: Trial) -> None:
         for number in range(5):
             await trial.write(*(f"Note {number}-{each}." for each in range(5)))
-        whole = {f"Note {number}-{each}." for number in range(5) for each in range(5)}
-        await trial.eventually(lambda: trial.texts(), lambda seen: set(seen) == whole)
+        expected = {f"Note {number}-{each}." for number in range(5) for each in range(5)}
+        await trial.eventually(lambda: trial.texts(), lambda seen: set(seen) == expected)
         for limit in (1, 7, 200):
             listed = await trial.listed(limit=limit)
-            assert sorted(snippet.text for snippet in listed) == sorted(whole)
-            assert len({snippet.handle for snippet in listed}) == len(whole)
+            assert sorted(snippet.text for snippet in listed) == sorted(expected)
+            assert len({snippet.handle for snippet in listed}) == len(expected)
             assert _is_newest_first(listed)
         order = [snippet.text for snippet in await trial.listed(limit=4)]
         assert order.index("Note 4-0.") < order.index("Note 0-0."), "the newest must come first"
@@ -93,7 +97,7 @@ class ReadingContract:
                 break
             await trial.note(f"Late {turn}.")
         early = [text for text in seen if text in first]
-        assert sorted(early) == sorted(first), "each of those that were there must come exactly once"
+        assert sorted(early) == sorted(first), "each record from before must be listed exactly once"
         assert len(seen) == len(set(seen))
 
     @pytest.mark.parametrize("cursor", ["no cursor at all", "🦜", "eyJhIjoxfQ", "%00", "x" * 5_000])
@@ -117,7 +121,7 @@ class ReadingContract:
 
     @provided
     async def test_a_filter_on_metadata_lets_nothing_else_through(self, trial: Trial) -> None:
-        """A provider that cannot filter so refuses; one that can finds what it was asked for."""
+        """A provider that cannot filter by metadata refuses; one that can returns the matches."""
         for number in range(6):
             await trial.note(f"Buoy {number} needs paint.", colour=("red", "green")[number % 2], number=number)
         red = {f"Buoy {number} needs paint." for number in (0, 2, 4)}

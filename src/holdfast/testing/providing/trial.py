@@ -1,4 +1,4 @@
-"""An adapter on trial: what the tests of the suite do to it, and how long they wait for it."""
+"""The adapter under test, with the calls that the suite makes and the time it waits for results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from holdfast.ports.provider import Adapter
 
 T = TypeVar("T")
 
-# Opens the adapter under test; called again, another one on the same memory.
+# Opens the adapter under test; called again, it opens another one on the same memory.
 AdapterFactory = Callable[[], Awaitable[Adapter]]
 BINDING = "under-test"
 _LOOK_AGAIN_SECONDS = 0.05
@@ -41,7 +41,7 @@ _MOST_PAGES = 1_000
 
 
 def provided(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """Run a test on an adapter of its own, and close that. Its fixture gives a factory; the test gets a trial."""
+    """Run a test on a new adapter, and close it. The fixture supplies a factory; the test gets a trial."""
 
     @functools.wraps(test)
     def run(self: Any, adapters: AdapterFactory, **given: object) -> None:
@@ -54,7 +54,7 @@ def provided(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., No
 
         asyncio.run(whole())
 
-    # pytest asks for fixtures by the names of parameters: it is to see `adapters` where the test has its trial.
+    # pytest looks up fixtures by parameter name: it must see `adapters` where the test has `trial`.
     run.__signature__ = _signature(test)  # type: ignore[attr-defined]
     return run
 
@@ -67,7 +67,7 @@ def _signature(test: Callable[..., Any]) -> inspect.Signature:
 
 
 class Trial:
-    """One adapter, in a company of this test's own."""
+    """One adapter, in a company that only this test uses."""
 
     def __init__(self, adapter: Adapter, open_another: AdapterFactory, patience_seconds: float) -> None:
         self.adapter = adapter
@@ -76,14 +76,14 @@ class Trial:
         self._patience_seconds = patience_seconds
 
     def scope(self, **parts: str | None) -> Scope:
-        """Of this company's agent `ana`, unless something else is said."""
-        given: dict[str, Any] = {"space": self.space, "agent": "ana", **parts}
-        return Scope(**given)
+        """A scope of this company's agent `ana`, changed by `parts`."""
+        fields: dict[str, Any] = {"space": self.space, "agent": "ana", **parts}
+        return Scope(**fields)
 
     def source(self, **names: str) -> SourceRef:
         return SourceRef(SourceKind.MANUAL_NOTE, self.space, **names)
 
-    # --- asking ---
+    # --- calls ---
 
     async def write(
         self,
@@ -97,10 +97,10 @@ class Trial:
         return await self.adapter.upsert_records(request)
 
     async def note(self, text: str, scope: Scope | None = None, **metadata: Any) -> RecordHandle:
-        """One record, waited for until it can be read."""
+        """Write one record, and wait until it can be read."""
         scope = scope or self.scope()
         done = await self.write(NewRecord(text, metadata=metadata), scope=scope)
-        assert len(done.records) == 1, f"one record was written, and {len(done.records)} handles came back"
+        assert len(done.records) == 1, f"one record was written, but {len(done.records)} handles were returned"
         await self.eventually(lambda: self.adapter.get(done.records[0], scope), lambda found: found is not None)
         return done.records[0]
 
@@ -146,7 +146,7 @@ class Trial:
         )
 
     async def listed(self, scope: Scope | None = None, limit: int = 50) -> list[Snippet]:
-        """All that there is, page by page."""
+        """List all records, page by page."""
         found: list[Snippet] = []
         cursor: str | None = None
         for _ in range(_MOST_PAGES):
@@ -158,7 +158,7 @@ class Trial:
                 return found
         raise AssertionError(f"{_MOST_PAGES} pages were not the end of the list")
 
-    # --- looking ---
+    # --- results ---
 
     async def found(self, query: str, scope: Scope | None = None) -> list[str]:
         return [snippet.text for snippet in (await self.query(query, scope)).snippets]
@@ -171,18 +171,18 @@ class Trial:
         return None if found is None else found.text
 
     async def eventually(self, look: Callable[[], Awaitable[T]], wanted: Callable[[T], bool]) -> T:
-        """What is seen once it is as wanted: at once, or within the time that the provider says it takes."""
+        """Poll `look` until its result is as wanted, for at most `visible_within_seconds`; return the result."""
         until = asyncio.get_running_loop().time() + self._patience_seconds
         while True:
-            seen = await look()
-            if wanted(seen):
-                return seen
+            result = await look()
+            if wanted(result):
+                return result
             late = asyncio.get_running_loop().time() >= until
-            assert not late, f"not within {self._patience_seconds:g} s; what was seen last: {seen!r:.400}"
+            assert not late, f"not within {self._patience_seconds:g} s; last result: {result!r:.400}"
             await asyncio.sleep(_LOOK_AGAIN_SECONDS)
 
     async def is_unable(self, name: str, *arguments: Any) -> None:
-        """What its capabilities do not name must not be there, or be refused as such."""
+        """Check that a method outside the capabilities is missing or raises `CapabilityUnavailable`."""
         method = getattr(self.adapter, name, None)
         if method is None:
             return
@@ -190,9 +190,9 @@ class Trial:
             await method(*arguments)
         except CapabilityUnavailable:
             return
-        raise AssertionError(f"{name} answers, and the capabilities do not name it")
+        raise AssertionError(f"{name} answers, but the capabilities do not declare it")
 
 
 def holds(word: str) -> Callable[[Iterable[str]], bool]:
-    """Whether some text has the word in it."""
+    """A predicate: true if any text contains the word."""
     return lambda texts: any(word in text for text in texts)

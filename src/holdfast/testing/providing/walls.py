@@ -1,4 +1,4 @@
-"""Nobody sees, changes or forgets what is another's: company, agent, subject or namespace."""
+"""Isolation: no caller sees, changes or forgets records of another company, agent, subject or namespace."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from holdfast.errors import HoldfastError
 from holdfast.testing.providing.trial import Trial, provided
 
 _HELD = "The vault's combination is Periwinkle."
-# Names that differ, and that a careless encoding, folding or joining makes one.
+# Different names that careless encoding, case folding or joining would make equal.
 _ALIKE = [
     ("ana", "Ana"),
     ("ana", "ana2"),
@@ -65,7 +65,7 @@ class WallContract:
 
 def _both_sides(trial: Trial, wall: str, here: str, there: str) -> tuple[Scope, Scope]:
     if wall == "space":
-        # In this test's own companies, whatever the names.
+        # Make the companies unique to this test.
         mark = trial.space[-12:]
         here, there = f"{here[:240]}-{mark}", f"{there[:240]}-{mark}"
         if here == there:

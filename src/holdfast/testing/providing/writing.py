@@ -1,4 +1,4 @@
-"""What is written can be read at once, or when the provider says; and what is written again is there once."""
+"""Writes are visible at once or within the provider's declared delay, and repeated writes are stored once."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class WritingContract:
 
     @provided
     async def test_what_comes_back_of_a_record_is_what_was_given(self, trial: Trial) -> None:
-        """A provider may keep neither source nor metadata nor summary; it must not make any up."""
+        """A provider may drop source, metadata and summary, but must not invent any."""
         source = SourceRef(SourceKind.ISSUE_COMMENT, trial.space, issue_id="ISS-7", comment_id="c1")
         metadata = {"team": "harbour", "weight": 3, "tags": ["a", "b"], "exact": None}
         scope = trial.scope(project="pier", issue="ISS-7", run="run-1")

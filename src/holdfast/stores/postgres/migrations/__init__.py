@@ -1,1 +1,1 @@
-"""The steps of the schema, numbered from one. Never changed once released."""
+"""The schema's migrations, in order. A released step is never changed."""

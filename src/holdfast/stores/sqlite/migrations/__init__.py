@@ -1,1 +1,1 @@
-"""The steps that made the schema what it is, in order. A step is never changed once it was released."""
+"""The schema's migrations, in order. A released step is never changed."""
