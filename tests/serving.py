@@ -13,10 +13,12 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import uvicorn
 
+import holdfast
 from holdfast.app import Engine, open_engine
 from holdfast.domain.access import Action, Actor, ActorKind
 from holdfast.gateway.app import routed
@@ -223,13 +225,24 @@ def _request(connection: socket.socket) -> bytes:
     return head + b"\r\n\r\n" + body
 
 
+PACKAGE = Path(holdfast.__file__).parent
+
+
+def is_our_frame(filename: str) -> bool:
+    """True if the file is part of the package; a clone may be in a folder called `holdfast`, with its environment."""
+    return Path(filename).is_relative_to(PACKAGE)
+
+
 def whole_chain(error: BaseException | None) -> str:
-    """All that a program might print of it: the chain, hidden parts of it too, and what our own frames hold."""
-    found = ""
+    """Everything a program might print of an error: the chain with its hidden parts, and the locals of our frames."""
+    parts: list[str] = []
+    our_frames = 0
     while error is not None:
-        found += f"{error} {error!r} {error.args} {vars(error)}"
+        parts.append(f"{error} {error!r} {error.args} {vars(error)}")
         for frame in traceback.TracebackException.from_exception(error, capture_locals=True).stack:
-            found += f"{frame.filename} {frame.locals}" if "/holdfast/" in frame.filename else ""
+            if is_our_frame(frame.filename):
+                our_frames += 1
+                parts.append(f"{frame.filename} {frame.locals}")
         error = error.__cause__ or error.__context__
-    assert "/holdfast/" in found
-    return found
+    assert our_frames
+    return "".join(parts)
