@@ -12,7 +12,7 @@ EVAL ?= $(or $(HOLDFAST_EVAL),../shared/eval)
 UV := $(shell command -v uv 2>/dev/null)
 INSTALL = $(if $(UV),$(UV) pip install --quiet --python $(1)/bin/python,$(1)/bin/python -m pip install --quiet --disable-pip-version-check)
 
-.PHONY: serve demo test check format bench bench-retrieval bench-kinds bench-engine bench-gateway bench-runtime bench-control soak lock clean
+.PHONY: serve demo test test-postgres check format bench bench-retrieval bench-kinds bench-engine bench-gateway bench-runtime bench-control soak lock clean
 
 serve: $(VENV)/.installed
 	$(BIN)/holdfast serve
@@ -21,8 +21,12 @@ demo: $(VENV)/.installed
 	$(BIN)/holdfast demo
 
 test: $(VENV)/.tests
-	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -n 2 -m "not alone"
+	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -n 2 -m "not alone and not postgres"
 	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -m alone
+
+# The suites that run on both stores, on PostgreSQL. `make test` runs the store contract there.
+test-postgres: $(VENV)/.tests
+	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -n 2 -m "postgres and not alone"
 
 check: $(VENV)/.tests
 	$(BIN)/ruff format --check .

@@ -24,7 +24,7 @@ def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where an empty store is, or may be made."""
     if request.param == "sqlite":
         return str(blank(tmp_path / "memory.db"))
-    url: str = request.getfixturevalue("postgres_url")
+    url: str = request.getfixturevalue("migrated_url")
     return url
 
 

@@ -44,7 +44,7 @@ def store_place(reached_by: str, tmp_path: Path, request: pytest.FixtureRequest)
 
 def _place(reached_by: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
     if reached_by == "postgres":
-        url: str = request.getfixturevalue("postgres_url")
+        url: str = request.getfixturevalue("migrated_url")
         return url
     return str(tmp_path / "memory.db")
 
