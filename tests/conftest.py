@@ -54,7 +54,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.is_relative_to(_STORES):
             continue
         values = item.callspec.params.values() if hasattr(item, "callspec") else ()
-        if "postgres" in values or _ON_POSTGRES & set(getattr(item, "fixturenames", ())):
+        if any(isinstance(value, str) and value == "postgres" for value in values) or _ON_POSTGRES & set(
+            getattr(item, "fixturenames", ())
+        ):
             item.add_marker(pytest.mark.postgres)
 
 
