@@ -43,24 +43,18 @@ def pytest_configure(config: pytest.Config) -> None:
         leftovers.kill_when_we_are_gone()
 
 
-# The store contract runs on PostgreSQL in `make test`. Other suites that run on both stores do so in
-# `make test-postgres`.
-_ON_POSTGRES = {"postgres", "postgres_url", "migrated_url"}
+# `make test` holds PostgreSQL to the store contract and to the answers of SQLite. All other tests on PostgreSQL carry
+# the marker `postgres` and run in `make test-postgres`: by their fixtures, or by `postgres.ON_POSTGRES` as a parameter.
+_NEEDS_POSTGRES = {"postgres", "postgres_url", "migrated_url"}
+_CONTRACT = {"test_postgres_contract.py", "test_same_answers.py"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that start PostgreSQL outside of `tests/stores`."""
     for item in items:
-        if item.path.is_relative_to(_STORES):
-            continue
-        values = item.callspec.params.values() if hasattr(item, "callspec") else ()
-        if any(isinstance(value, str) and value == "postgres" for value in values) or _ON_POSTGRES & set(
-            getattr(item, "fixturenames", ())
-        ):
+        if item.path.name not in _CONTRACT and _NEEDS_POSTGRES & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.postgres)
 
 
-_STORES = Path(__file__).parent / "stores"
 _SLOWEST = 10
 
 

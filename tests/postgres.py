@@ -48,6 +48,8 @@ TEMPLATE, TEMPLATE_SCHEMA = "template_store", "store"
 NOBODY = 65534
 GIVEN = "HOLDFAST_TEST_POSTGRES"
 _PATIENCE_SECONDS = 60.0
+# For suites that run on both stores: as a parameter, it puts the test into `make test-postgres`.
+ON_POSTGRES = pytest.param("postgres", marks=pytest.mark.postgres)
 _numbers = itertools.count(1)
 
 

@@ -16,7 +16,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from desk import Desk
 from misbehaving import HostileProvider
 
-STORES = ("sqlite", "postgres")
+from postgres import ON_POSTGRES
+
+STORES = ("sqlite", ON_POSTGRES)
 
 
 @pytest.fixture(params=STORES)

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from blank import blank
+from postgres import ON_POSTGRES
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-STORES = ("sqlite", "postgres")
+STORES = ("sqlite", ON_POSTGRES)
 
 
 @pytest.fixture(params=STORES)
