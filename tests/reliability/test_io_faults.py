@@ -18,6 +18,7 @@ import holdfast
 from faults.disk import FAULTS, Shim
 from faults.ledger import LaterClock, check_rebuild, check_whole
 from faults.places import SqlitePlace
+from faults.sampling import spread
 from faults.snapshot import Snapshot, snapshot
 from faults.zygote import Zygote
 
@@ -107,16 +108,8 @@ def _cases(fault: str, calls: int) -> Iterator[tuple[int, bool]]:
         yield from itertools.product(range(1, calls + 1), (False, True))
         return
     turn = list(FAULTS).index(fault)
-    for number, at in enumerate(_spread(calls, turn / len(FAULTS)), turn):
+    for number, at in enumerate(spread(calls, SAMPLE, turn / len(FAULTS)), turn):
         yield at, number % 2 == 0
-
-
-def _spread(calls: int, phase: float) -> list[int]:
-    """The first call, the last, and others evenly between them: by the phase, a part of a step, they differ."""
-    if calls <= SAMPLE:
-        return list(range(1, calls + 1))
-    between, step = SAMPLE - 2, (calls - 2) / (SAMPLE - 2)
-    return [1, *(2 + int((number + phase) * step) for number in range(between)), calls]
 
 
 @pytest.mark.parametrize("fault", FAULTS)
