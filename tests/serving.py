@@ -92,8 +92,8 @@ class Prompt(uvicorn.Server):
     whether it is to end, and rests for as long before it does.
     """
 
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
         self.up = threading.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -211,10 +211,14 @@ def answering(*replies: bytes) -> Iterator[tuple[str, list[bytes]]]:
         thread.join(10)
 
 
+_TLS_HANDSHAKE = b"\x16"
+
+
 def _request(connection: socket.socket) -> bytes:
     connection.settimeout(10)
     got = b""
-    while b"\r\n\r\n" not in got:
+    # Who wants to speak TLS says no more until it is answered.
+    while b"\r\n\r\n" not in got and not got.startswith(_TLS_HANDSHAKE):
         if not (more := connection.recv(65536)):
             return got
         got += more

@@ -37,6 +37,7 @@ def mortal() -> Iterator[Server]:
         yield server
 
 
+@pytest.mark.postgres
 @pytest.mark.parametrize("seed", range(-(-KILLS // (10 * SERVER_KILLS_PER_STORE))))
 def test_a_killed_server_loses_nothing_and_its_clients_go_on(mortal: Server, zygote: Zygote, seed: int) -> None:
     place, chance, ledger = PostgresPlace(mortal), random.Random(seed), Ledger()
