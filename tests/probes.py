@@ -42,16 +42,19 @@ def store_of(memory: AsyncMemory) -> Store:
     return engine_of(memory)._core.store
 
 
-async def audit_trail(memory: AsyncMemory) -> Sequence[Operation]:
-    """Every operation row, oldest first. Rows of reads come with the next commit, which is made now."""
+async def audit_trail(memory: AsyncMemory, newest: int = 1_000_000) -> Sequence[Operation]:
+    """Every operation row, or so many of the newest, oldest first.
+
+    Rows of reads come with the next commit, which is made now.
+    """
     store = store_of(memory)
     await store.audited()
-    rows = await store.read(storewide(), lambda reader: reader.operations(limit=1_000_000))
+    rows = await store.read(storewide(), lambda reader: reader.operations(limit=newest))
     return rows[::-1]
 
 
-def trail_of(memory: Memory) -> Sequence[Operation]:
-    return memory._portal.run(audit_trail(memory._behind))
+def trail_of(memory: Memory, newest: int = 1_000_000) -> Sequence[Operation]:
+    return memory._portal.run(audit_trail(memory._behind, newest))
 
 
 def jobs_of(memory: Memory) -> Sequence[Job]:

@@ -13,10 +13,12 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import uvicorn
 
+import holdfast
 from holdfast.app import Engine, open_engine
 from holdfast.domain.access import Action, Actor, ActorKind
 from holdfast.gateway.app import routed
@@ -90,8 +92,8 @@ class Prompt(uvicorn.Server):
     whether it is to end, and rests for as long before it does.
     """
 
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
         self.up = threading.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -209,10 +211,14 @@ def answering(*replies: bytes) -> Iterator[tuple[str, list[bytes]]]:
         thread.join(10)
 
 
+_TLS_HANDSHAKE = b"\x16"
+
+
 def _request(connection: socket.socket) -> bytes:
     connection.settimeout(10)
     got = b""
-    while b"\r\n\r\n" not in got:
+    # Who wants to speak TLS says no more until it is answered.
+    while b"\r\n\r\n" not in got and not got.startswith(_TLS_HANDSHAKE):
         if not (more := connection.recv(65536)):
             return got
         got += more
@@ -223,13 +229,24 @@ def _request(connection: socket.socket) -> bytes:
     return head + b"\r\n\r\n" + body
 
 
+PACKAGE = Path(holdfast.__file__).parent
+
+
+def is_our_frame(filename: str) -> bool:
+    """True if the file is part of the package; a clone may be in a folder called `holdfast`, with its environment."""
+    return Path(filename).is_relative_to(PACKAGE)
+
+
 def whole_chain(error: BaseException | None) -> str:
-    """All that a program might print of it: the chain, hidden parts of it too, and what our own frames hold."""
-    found = ""
+    """Everything a program might print of an error: the chain with its hidden parts, and the locals of our frames."""
+    parts: list[str] = []
+    our_frames = 0
     while error is not None:
-        found += f"{error} {error!r} {error.args} {vars(error)}"
+        parts.append(f"{error} {error!r} {error.args} {vars(error)}")
         for frame in traceback.TracebackException.from_exception(error, capture_locals=True).stack:
-            found += f"{frame.filename} {frame.locals}" if "/holdfast/" in frame.filename else ""
+            if is_our_frame(frame.filename):
+                our_frames += 1
+                parts.append(f"{frame.filename} {frame.locals}")
         error = error.__cause__ or error.__context__
-    assert "/holdfast/" in found
-    return found
+    assert our_frames
+    return "".join(parts)

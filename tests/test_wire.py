@@ -6,6 +6,7 @@ import importlib
 import inspect
 import json
 import math
+import os
 import pkgutil
 import subprocess
 import sys
@@ -125,10 +126,11 @@ def anything(kind: Any) -> st.SearchStrategy[Any]:
 
 
 CHECKS = [HealthCheck.filter_too_much, HealthCheck.too_slow]
+EXAMPLES = int(os.environ.get("HOLDFAST_WIRE_EXAMPLES", "15"))  # of each verb, and of each answer
 
 
 @VERBS
-@settings(max_examples=40, deadline=None, suppress_health_check=CHECKS)
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=CHECKS)
 @given(data=st.data())
 def test_every_verb_arrives_as_it_was_sent(spoken: wire.Spoken, data: st.DataObject) -> None:
     try:
@@ -144,7 +146,7 @@ def test_every_verb_arrives_as_it_was_sent(spoken: wire.Spoken, data: st.DataObj
 
 
 @VERBS
-@settings(max_examples=40, deadline=None, suppress_health_check=CHECKS)
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=CHECKS)
 @given(data=st.data())
 def test_every_answer_arrives_as_it_was_given(spoken: wire.Spoken, data: st.DataObject) -> None:
     told = data.draw(anything(spoken.answer_type))

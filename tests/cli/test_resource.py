@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.domain.resources import MAX_CONTENT_BYTES
+from postgres import ON_POSTGRES
 from serving import HANG_UP, OPERATOR_KEY, USER_KEY, Served, answering, http, served
 
 from .conftest import Holdfast
@@ -38,12 +39,12 @@ def server(quiet_environment: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
         yield running
 
 
-@pytest.fixture(params=["file", "postgresql", "server"])
+@pytest.fixture(params=["file", ON_POSTGRES, "server"])
 def where(request: pytest.FixtureRequest, files: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Ana's memory. A user's calls are about that user; elsewhere they must say so, which these tests do everywhere."""
     if request.param == "server":
         return str(request.getfixturevalue("server").url)
-    place = "memory.db" if request.param == "file" else str(request.getfixturevalue("postgres_url"))
+    place = "memory.db" if request.param == "file" else str(request.getfixturevalue("migrated_url"))
     monkeypatch.setenv("HOLDFAST_STORE", place)
     return place
 

@@ -19,6 +19,7 @@ from holdfast.domain.profiles import DEFAULT_PROFILE, profile_of
 from holdfast.domain.surface.transcripts import MemoryTranscriptCommitRequest, TranscriptTurnInput, TurnMessage
 from holdfast.sdk.transcripts import TranscriptOperations
 from holdfast.settings import Settings
+from postgres import ON_POSTGRES
 from serving import OPERATOR_KEY, served
 
 from .conftest import Holdfast
@@ -45,12 +46,12 @@ async def said(location: str, turns: int) -> None:
         await engine.close()
 
 
-@pytest.fixture(params=["file", "postgresql"])
+@pytest.fixture(params=["file", ON_POSTGRES])
 def talked(request: pytest.FixtureRequest, quiet_environment: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A conversation of three turns."""
     place = str(quiet_environment / "memory.db")
-    if request.param == "postgresql":
-        place = request.getfixturevalue("postgres_url")
+    if request.param == "postgres":
+        place = request.getfixturevalue("migrated_url")
     monkeypatch.setenv("HOLDFAST_STORE", place)
     asyncio.run(said(place, 3))
     return place

@@ -14,13 +14,14 @@ import pytest
 import holdfast as library
 from holdfast.app import open_engine
 from holdfast.settings import Settings
+from postgres import ON_POSTGRES
 from serving import HANG_UP, OPERATOR_KEY, answering, http, served
 
 from .conftest import Holdfast
 from .test_process import PATIENCE_SECONDS, Terminal, start
 
 
-@pytest.fixture(params=["file", "postgresql", "server"])
+@pytest.fixture(params=["file", ON_POSTGRES, "server"])
 def where(request: pytest.FixtureRequest, quiet_environment: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A place with nothing in it, named by HOLDFAST_STORE; of a server, with the operator's token."""
     match request.param:
@@ -28,8 +29,8 @@ def where(request: pytest.FixtureRequest, quiet_environment: Path, monkeypatch: 
             place = str(quiet_environment / "users.db")
             monkeypatch.setenv("HOLDFAST_STORE", place)
             yield place
-        case "postgresql":
-            place = request.getfixturevalue("postgres_url")
+        case "postgres":
+            place = request.getfixturevalue("migrated_url")
             monkeypatch.setenv("HOLDFAST_STORE", place)
             yield place
         case _:

@@ -16,7 +16,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from desk import Desk
 from misbehaving import HostileProvider
 
-STORES = ("sqlite", "postgres")
+from postgres import ON_POSTGRES
+
+STORES = ("sqlite", ON_POSTGRES)
 
 
 @pytest.fixture(params=STORES)
@@ -24,7 +26,7 @@ def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where an empty store is, or may be made."""
     if request.param == "sqlite":
         return str(blank(tmp_path / "memory.db"))
-    url: str = request.getfixturevalue("postgres_url")
+    url: str = request.getfixturevalue("migrated_url")
     return url
 
 

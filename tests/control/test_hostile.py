@@ -123,20 +123,41 @@ def test_a_well_behaved_provider_serves_every_verb_and_one_row_says_so(
     assert [asked for asked, _ in desk.hostile.asked] == [name]
 
 
-@pytest.mark.parametrize("name", VERBS)
-def test_one_that_hangs_is_waited_for_no_longer_than_its_time(desk: Desk, runner: asyncio.Runner, name: str) -> None:
+def test_one_that_hangs_is_waited_for_no_longer_than_its_time(desk: Desk, runner: asyncio.Runner) -> None:
+    """Whatever it is asked, and however much of it at once."""
     runner.run(desk.bind_outside(timeout_seconds=SOON))
 
     async def hang(*_: Any) -> None:
         await asyncio.sleep(60)
 
-    desk.hostile.does[name] = hang
-    error = failed(desk, runner, VERBS[name](), ProviderTimeout)
-    assert f"within {SOON} s" in str(error)
+    async def everything() -> list[Any]:
+        return await asyncio.gather(*(desk.do(verb()) for verb in VERBS.values()), return_exceptions=True)
+
+    desk.hostile.does = dict.fromkeys(VERBS, hang)
+    with rows_of(desk, runner.run) as rows:
+        errors = runner.run(everything())
+    for error in errors:
+        assert isinstance(error, ProviderTimeout), error
+        assert f"within {SOON} s" in str(error)
+        assert SECRET not in told(error)
+    assert sorted(row.action for row in rows) == sorted(type(verb()).action for verb in VERBS.values())
+    for row in rows:
+        assert (row.outcome, row.error_code) == (Outcome.FAILED, ProviderTimeout.code)
+        assert row.attribution is not None
+        assert (row.attribution.binding, row.attribution.provider) == ("elsewhere", "hostile")
+        assert SECRET not in repr(row)
+    assert sorted(asked for asked, _ in desk.hostile.asked) == sorted(VERBS)
     served(desk, runner)
     assert desk.hostile.opened == 1  # its thread was not held up
 
 
+@pytest.fixture
+def hears_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that says nothing for a short time counts as blocked."""
+    monkeypatch.setattr(outside, "HEARS_WITHIN_SECONDS", 0.1)
+
+
+@pytest.mark.usefixtures("hears_sooner")
 @pytest.mark.parametrize("name", ["query", "capture", "open"])
 def test_one_that_blocks_its_thread_is_given_up_and_opened_anew(desk: Desk, runner: asyncio.Runner, name: str) -> None:
     runner.run(desk.bind_outside(timeout_seconds=SOON))
@@ -147,6 +168,7 @@ def test_one_that_blocks_its_thread_is_given_up_and_opened_anew(desk: Desk, runn
     assert desk.hostile.opened == 2
 
 
+@pytest.mark.usefixtures("hears_sooner")
 def test_one_that_blocks_again_and_again_is_refused_at_once_until_it_comes_back(
     desk: Desk, runner: asyncio.Runner
 ) -> None:

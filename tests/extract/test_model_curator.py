@@ -26,7 +26,7 @@ from holdfast.extract.model import (
     ModelCurator,
 )
 from holdfast.ports import Curated, Proposal, Usage
-from serving import HANG, HANG_UP, answering, http, whole_chain
+from serving import HANG, HANG_UP, answering, http, is_our_frame, whole_chain
 
 KEY = "sk-canary-of-the-tests"
 AT = datetime(2026, 3, 1, tzinfo=UTC)
@@ -77,7 +77,7 @@ async def _curated(url: str, messages: Sequence[Message], options: dict[str, Any
 
 def shown(error: BaseException) -> str:
     """All that a program might print of it. One that was never raised within has no frames of ours."""
-    ours = any("/holdfast/" in frame.filename for frame in traceback.extract_tb(error.__traceback__))
+    ours = any(is_our_frame(frame.filename) for frame in traceback.extract_tb(error.__traceback__))
     return whole_chain(error) if ours else "".join(traceback.format_exception(error))
 
 

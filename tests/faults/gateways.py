@@ -10,10 +10,15 @@ from dataclasses import dataclass, field
 from faults.zygote import Tell
 from holdfast.app import open_engine
 from holdfast.gateway import serving
-from holdfast.gateway.app import create_app
+from holdfast.gateway.app import create_app, routed
 from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.edge.metrics import Metrics
 from holdfast.settings import Settings
+
+
+def before_forks() -> None:
+    """The schemas of all routes are kept once they are made, which takes longer than all else that starts a service."""
+    routed(None, None, GatewayConfig(), Metrics())  # type: ignore[arg-type]
 
 
 def serve(tell: Tell, location: str, embedder: str = "fake") -> None:

@@ -15,9 +15,10 @@ from typing import Protocol
 from holdfast.ports import Store
 from holdfast.stores.postgres import PostgresStore
 from holdfast.stores.sqlite import SqliteStore
-from postgres import AnyServer
+from postgres import ON_POSTGRES, AnyServer
 
 KINDS = ("sqlite", "postgres")
+ON_EACH = ("sqlite", ON_POSTGRES)  # the same, as parameters of tests
 _PATIENCE_SECONDS = 60.0
 
 

@@ -22,7 +22,9 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import holdfast
@@ -189,9 +191,17 @@ def _warm_up() -> None:
     assert threading.active_count() == 1
 
 
+@cache
+def _imported(name: str) -> ModuleType:
+    """A module, and what it says to do once, before any child of it is forked."""
+    module = importlib.import_module(name)
+    getattr(module, "before_forks", lambda: None)()
+    return module
+
+
 def _forked(order: dict[str, Any], fd: int) -> int:
     module, _, function = order["call"].partition(":")
-    found = getattr(importlib.import_module(module), function)
+    found = getattr(_imported(module), function)
     pid = os.fork()
     if pid:
         return pid

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from served import TOKEN, Gateway, Visitor, serving
 
+from postgres import ON_POSTGRES
+
 
 def test_a_user_gets_a_key_once(open_gateway: Gateway) -> None:
     made = open_gateway.http.post("/users", json={"user_id": "ana"})
@@ -62,7 +64,7 @@ def test_a_revoked_user_is_out_until_its_key_is_rotated(gateway: Gateway) -> Non
     assert Visitor(gateway.http, visitor.user_id, rotated.json()["user_key"]).texts("something") == ["Something."]
 
 
-@pytest.mark.parametrize("kind", ["file", "postgresql"])
+@pytest.mark.parametrize("kind", ["file", ON_POSTGRES])
 def test_what_another_process_does_to_a_key_counts_at_once(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

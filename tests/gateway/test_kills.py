@@ -14,8 +14,8 @@ import holdfast
 from faults.gateways import Acknowledged, Callers
 from faults.zygote import Child, Zygote
 
-KILLS = int(os.environ.get("HOLDFAST_GATEWAY_KILLS", "100"))
-KILLS_PER_STORE = 20
+KILLS = int(os.environ.get("HOLDFAST_GATEWAY_KILLS", "30"))
+KILLS_PER_STORE = 15
 
 
 @pytest.fixture(scope="module")

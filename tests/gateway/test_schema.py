@@ -27,7 +27,7 @@ from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.edge.metrics import Metrics
 
 GOLDEN = Path(__file__).parent / "golden" / "openapi.json"
-EXAMPLES = int(os.environ.get("HOLDFAST_SCHEMA_EXAMPLES", "60"))
+EXAMPLES = int(os.environ.get("HOLDFAST_SCHEMA_EXAMPLES", "16"))
 CHECKS = [
     not_a_server_error,
     status_code_conformance,

@@ -27,13 +27,19 @@ def scraping(host: str = "127.0.0.1", token: str | None = None) -> Iterator[Scra
         yield made
 
 
-def test_on_this_machine_whoever_asks_by_its_name_is_answered() -> None:
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """Of one without a token."""
     with scraping() as made:
-        for host in ("localhost", "127.0.0.1", "LOCALHOST:99", "[::1]"):
-            answer = httpx2.get(made.url, headers={"Host": host})
-            assert answer.status_code == 200, host
-            assert "holdfast_memory_dead_deliveries" in answer.text
-            assert "Python" not in answer.headers["server"]
+        yield made.url
+
+
+def test_on_this_machine_whoever_asks_by_its_name_is_answered(url: str) -> None:
+    for host in ("localhost", "127.0.0.1", "LOCALHOST:99", "[::1]"):
+        answer = httpx2.get(url, headers={"Host": host})
+        assert answer.status_code == 200, host
+        assert "holdfast_memory_dead_deliveries" in answer.text
+        assert "Python" not in answer.headers["server"]
 
 
 @pytest.mark.parametrize(
@@ -47,10 +53,9 @@ def test_on_this_machine_whoever_asks_by_its_name_is_answered() -> None:
     ],
 )
 def test_a_page_on_the_web_and_a_proxy_are_refused_while_there_is_no_token(
-    headers: dict[str, str], status: int
+    url: str, headers: dict[str, str], status: int
 ) -> None:
-    with scraping() as made:
-        answer = httpx2.get(made.url, headers=headers)
+    answer = httpx2.get(url, headers=headers)
     assert answer.status_code == status
     assert "holdfast_memory" not in answer.text
 
@@ -68,11 +73,10 @@ def test_with_a_token_only_its_holder_is_answered(host: str) -> None:
         assert "holdfast_memory" in httpx2.get(made.url, headers=headers).text
 
 
-def test_there_is_nothing_else_and_nothing_can_be_sent() -> None:
-    with scraping() as made:
-        assert httpx2.get(made.url + "?name[]=x").status_code == 200
-        assert httpx2.get(made.url.removesuffix("/metrics")).status_code == 404
-        assert httpx2.post(made.url, content=b"x").status_code == 501
+def test_there_is_nothing_else_and_nothing_can_be_sent(url: str) -> None:
+    assert httpx2.get(url + "?name[]=x").status_code == 200
+    assert httpx2.get(url.removesuffix("/metrics")).status_code == 404
+    assert httpx2.post(url, content=b"x").status_code == 501
 
 
 def test_those_who_hold_connections_open_do_not_take_more_than_their_places() -> None:

@@ -16,6 +16,7 @@ from holdfast.sdk import (
     MemoryTranscriptLifecycleRequest,
     MemoryTranscriptReplayRequest,
 )
+from postgres import ON_POSTGRES
 
 PREFIXES = ("/api/v1/memory", "/api/v2/memory")
 
@@ -53,7 +54,7 @@ def answers(visitor: Visitor, record_ids: list[str]) -> Iterator[tuple[str, Any]
             yield prefix, http.post(f"{prefix}/get", json={**whose, "memory_type": "episode"}, headers=headers)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", ON_POSTGRES])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "postgres":
         url: str = request.getfixturevalue("postgres_url")

@@ -17,6 +17,7 @@ import holdfast
 from blank import blank
 from holdfast.ports import Embedder
 from holdfast.search.embedders.static import StaticEmbedder
+from postgres import ON_POSTGRES
 from probes import SERVED, SteppingClock
 from serving import OPERATOR_KEY, served
 
@@ -26,7 +27,7 @@ HTTP = "http"
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "reached_by" in metafunc.fixturenames:
         stays = metafunc.definition.get_closest_marker("embedded") or "store_place" in metafunc.fixturenames
-        metafunc.parametrize("reached_by", ["sqlite", "postgres", *([] if stays else [HTTP])], indirect=True)
+        metafunc.parametrize("reached_by", ["sqlite", ON_POSTGRES, *([] if stays else [HTTP])], indirect=True)
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def store_place(reached_by: str, tmp_path: Path, request: pytest.FixtureRequest)
 
 def _place(reached_by: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
     if reached_by == "postgres":
-        url: str = request.getfixturevalue("postgres_url")
+        url: str = request.getfixturevalue("migrated_url")
         return url
     return str(tmp_path / "memory.db")
 

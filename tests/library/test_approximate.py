@@ -18,6 +18,7 @@ from holdfast.domain.results import Explanation
 from holdfast.search import approximate
 from holdfast.search.embedders.static import StaticEmbedder
 from holdfast.settings import Settings
+from postgres import ON_POSTGRES
 
 FROM = 500
 TOPICS = {
@@ -52,7 +53,7 @@ def talk(memory: Memory, count: int, *, seed: int = 1, subject: str = "ana", **w
     return [str(message_id) for message_id in made]
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", ON_POSTGRES])
 def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return str(tmp_path / "memory.db")

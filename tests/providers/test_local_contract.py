@@ -22,8 +22,8 @@ class TestLocalOnSqlite(ProviderContract):
 
 class TestLocalOnPostgres(ProviderContract):
     @pytest.fixture
-    def adapters(self, postgres_url: str) -> AdapterFactory:
+    def adapters(self, migrated_url: str) -> AdapterFactory:
         async def opened() -> Adapter:
-            return await opened_local(postgres_url)
+            return await opened_local(migrated_url)
 
         return opened

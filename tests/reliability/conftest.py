@@ -10,11 +10,11 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from faults.places import KINDS, Place, PostgresPlace, SqlitePlace
+from faults.places import ON_EACH, Place, PostgresPlace, SqlitePlace
 from faults.zygote import Zygote
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=ON_EACH)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """Where a store can be, for each kind of store."""
     if request.param == "sqlite":

@@ -48,7 +48,7 @@ class _Server(ThreadingHTTPServer):
 def embeddings() -> Iterator[str]:
     """The address of an OpenAI-compatible endpoint that embeds anything."""
     server = _Server(("127.0.0.1", 0), _Embeddings)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_port}/v1"

@@ -11,7 +11,7 @@ from pathlib import Path
 import old_stores
 import pytest
 
-from faults.places import KINDS, Place, PostgresPlace, SqlitePlace
+from faults.places import ON_EACH, Place, PostgresPlace, SqlitePlace
 from holdfast.domain.access import LOCAL_OPERATOR, Action, ActorKind, authorize
 from holdfast.domain.bindings import first_binding
 from holdfast.domain.contract import SourceKind
@@ -59,7 +59,7 @@ def older(request: pytest.FixtureRequest, tmp_path: Path, kind: str) -> Place:
     return place
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ON_EACH)
 def test_a_store_of_schema_7_is_one_that_a_control_plane_can_ask(older: Place) -> None:
     async def whole() -> None:
         async with older.store() as store:

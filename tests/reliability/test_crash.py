@@ -15,7 +15,7 @@ from faults.writers import killed_after_its_server, killed_at_random
 from faults.zygote import Zygote
 from postgres import Server
 
-KILLS = int(os.environ.get("HOLDFAST_KILLS", "100"))  # of clients, on each store; a tenth as many of servers
+KILLS = int(os.environ.get("HOLDFAST_KILLS", "40"))  # of clients, on each store; a tenth as many of servers
 # Several kills on one store: each must also survive what the ones before have left.
 KILLS_PER_STORE = 10
 SERVER_KILLS_PER_STORE = 5
@@ -37,6 +37,7 @@ def mortal() -> Iterator[Server]:
         yield server
 
 
+@pytest.mark.postgres
 @pytest.mark.parametrize("seed", range(-(-KILLS // (10 * SERVER_KILLS_PER_STORE))))
 def test_a_killed_server_loses_nothing_and_its_clients_go_on(mortal: Server, zygote: Zygote, seed: int) -> None:
     place, chance, ledger = PostgresPlace(mortal), random.Random(seed), Ledger()

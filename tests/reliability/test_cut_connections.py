@@ -16,12 +16,13 @@ import holdfast
 from faults.disk import Shim
 from faults.ledger import LaterClock, check_whole
 from faults.places import PostgresPlace
+from faults.sampling import spread
 from faults.snapshot import Snapshot, snapshot
 from faults.zygote import Zygote
 from postgres import AnyServer
 
 EVERYTHING = os.environ.get("HOLDFAST_FAULTS") == "all"
-CUTS = 10  # of each verb, about, unless everything is asked for
+CUTS = 8  # of each verb, at most, unless everything is asked for
 TYPED = {"store_unavailable", "store_busy", "outcome_unknown"}
 
 
@@ -88,8 +89,8 @@ def bench(shimmed: tuple[Zygote, Shim], postgres: AnyServer) -> Iterator[Bench]:
 
 def _cases(calls: int) -> Iterator[tuple[int, bool]]:
     """Which call is cut, and whether the process dies after it: evenly over the calls; in the long run, all of them."""
-    step = 1 if EVERYTHING else max(1, calls // CUTS)
-    yield from ((at, number % 3 == 2) for number, at in enumerate(range(1, calls + 1, step)))
+    cut = spread(calls, calls if EVERYTHING else CUTS)
+    yield from ((at, number % 3 == 2) for number, at in enumerate(cut))
 
 
 @pytest.mark.parametrize("verb", EVERY)

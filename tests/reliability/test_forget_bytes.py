@@ -31,7 +31,7 @@ from holdfast.library import AsyncMemory
 from holdfast.ports import Reader
 from holdfast.stores.sqlite import SqliteStore
 
-LAYOUTS = int(os.environ.get("HOLDFAST_LAYOUTS", "10"))
+LAYOUTS = int(os.environ.get("HOLDFAST_LAYOUTS", "7"))
 EVERYTHING = authorize(SYSTEM, Action.WORK, Scope(space=EVERYWHERE))
 
 

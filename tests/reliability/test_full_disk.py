@@ -177,6 +177,7 @@ class SmallServer(Server):
         self.start()
 
 
+@pytest.mark.postgres
 @pytest.mark.parametrize("what", ["everything", "the tables"])
 def test_a_server_on_a_full_disk(what: str) -> None:
     async def whole(server: SmallServer, folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import shutil
 import tempfile
@@ -17,11 +18,14 @@ import holdfast
 from faults.disk import FAULTS, Shim
 from faults.ledger import LaterClock, check_rebuild, check_whole
 from faults.places import SqlitePlace
+from faults.sampling import spread
 from faults.snapshot import Snapshot, snapshot
 from faults.zygote import Zygote
 
-# Every call fails in each way; in the long run, also once with and once without a crash after it.
+# In the long run every call fails in each way, once with and once without a crash after it.
 EVERYTHING = os.environ.get("HOLDFAST_FAULTS") == "all"
+# Else so many calls of a verb, the first and the last among them, and other ones for each way to fail.
+SAMPLE = 10
 # What a verb under a failing disk may answer, besides that it is done.
 TYPED = {"store_error", "store_full", "store_unusable", "store_corrupt", "store_read_only", "store_busy"}
 
@@ -99,16 +103,13 @@ def _looked(place: SqlitePlace, *, thoroughly: bool = True) -> tuple[Snapshot, S
 
 
 def _cases(fault: str, calls: int) -> Iterator[tuple[int, bool]]:
-    """Which call fails, and whether the process dies after it.
-
-    Every call fails in any case; with and without dying where it counts most, and everywhere in the long run.
-    """
-    for at in range(1, calls + 1):
-        if EVERYTHING or fault == "EIO once":
-            yield at, False
-            yield at, True
-        else:
-            yield at, at % 2 == 0
+    """Which call fails, and whether the process dies after it."""
+    if EVERYTHING:
+        yield from itertools.product(range(1, calls + 1), (False, True))
+        return
+    turn = list(FAULTS).index(fault)
+    for number, at in enumerate(spread(calls, SAMPLE, turn / len(FAULTS)), turn):
+        yield at, number % 2 == 0
 
 
 @pytest.mark.parametrize("fault", FAULTS)

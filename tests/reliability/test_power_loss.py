@@ -20,7 +20,7 @@ from faults.places import SqlitePlace
 from faults.writers import killed_at_random
 from faults.zygote import Zygote
 
-CUTS = int(os.environ.get("HOLDFAST_CUTS", "50"))
+CUTS = int(os.environ.get("HOLDFAST_CUTS", "20"))
 CUTS_PER_STORE = 10
 
 

@@ -15,7 +15,7 @@ from holdfast.errors import IdempotencyConflict
 from holdfast.library import AsyncMemory
 
 TIMES = 20
-ROUNDS = int(os.environ.get("HOLDFAST_RETRY_ROUNDS", "200"))  # on each store
+ROUNDS = int(os.environ.get("HOLDFAST_RETRY_ROUNDS", "100"))  # on each store
 ROUNDS_PER_STORE = 25
 COUNTS = int(os.environ.get("HOLDFAST_COUNT_ROUNDS", "1"))
 WRITERS, PROCESSES = 64, 4

@@ -23,7 +23,7 @@ from holdfast.testing import CountingIds, FixedClock
 from postgres import AnyServer, schema_of
 
 T = TypeVar("T")
-EXAMPLES = int(os.environ.get("HOLDFAST_EXAMPLES", "500"))
+EXAMPLES = int(os.environ.get("HOLDFAST_EXAMPLES", "200"))
 STEPS = 18
 
 SPACES = st.sampled_from(["default", "default", "default", "other"])

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from blank import blank
+from postgres import ON_POSTGRES
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-STORES = ("sqlite", "postgres")
+STORES = ("sqlite", ON_POSTGRES)
 
 
 @pytest.fixture(params=STORES)
@@ -19,5 +20,5 @@ def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where an empty store is, or may be made."""
     if request.param == "sqlite":
         return str(blank(tmp_path / "memory.db"))
-    url: str = request.getfixturevalue("postgres_url")
+    url: str = request.getfixturevalue("migrated_url")
     return url

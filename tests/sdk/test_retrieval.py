@@ -41,13 +41,14 @@ from holdfast.errors import (
     InvalidScope,
     InvalidText,
 )
+from postgres import ON_POSTGRES
 from probes import SteppingClock
 
 IN_HERE = MemoryScope(conversation_id="here")
 WHEN = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", ON_POSTGRES])
 def world(request: pytest.FixtureRequest, tmp_path: Path, clock: SteppingClock) -> Iterator[World]:
     postgres = request.param == "postgres"
     with opened(request.getfixturevalue("postgres_url") if postgres else str(tmp_path / "m.db"), clock) as found:

@@ -29,6 +29,7 @@ from holdfast.domain.surface.retrieval import (
     MemoryProjectionRequest,
     MemoryRecallRequest,
 )
+from postgres import ON_POSTGRES
 from probes import SteppingClock
 
 WORLDS = int(os.environ.get("HOLDFAST_WORLDS", "16"))
@@ -65,7 +66,7 @@ class Told:
         return (at_hand or lasting) and (private or self.plane not in PRIVATE_PLANES)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", ON_POSTGRES])
 def world(request: pytest.FixtureRequest, tmp_path: Path, clock: SteppingClock) -> Iterator[World]:
     postgres = request.param == "postgres"
     with opened(request.getfixturevalue("postgres_url") if postgres else str(tmp_path / "m.db"), clock) as found:

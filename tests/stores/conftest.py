@@ -20,7 +20,7 @@ from holdfast.domain.scope import Scope
 from holdfast.ports import Store
 from holdfast.testing.contract.scribe import ANA, Scribe, add, put
 from holdfast.testing.contract.transcripts import governed
-from postgres import AnyServer, Proxy
+from postgres import ON_POSTGRES, AnyServer, Proxy
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def at_commit() -> Iterator[Callable[[Callable[[], None]], None]]:
     failpoints.arm(None)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", ON_POSTGRES])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     server = None if request.param == "sqlite" else request.getfixturevalue("postgres")
     location = str(tmp_path / "memory.db") if server is None else server.store_url()

@@ -38,7 +38,7 @@ from holdfast.stores import copying
 from holdfast.stores.copying import TABLES
 from holdfast.testing.contract.control_scribe import ControlScribe, governing
 from holdfast.testing.contract.scribe import Scribe, add, writing
-from postgres import AnyServer, schema_of
+from postgres import ON_POSTGRES, AnyServer, schema_of
 
 FORGOTTEN = "The code of the safe is a canary."
 
@@ -115,14 +115,14 @@ def found(location: str) -> list[tuple[str, float]]:
         return [(hit.id, hit.score) for hit in hits]
 
 
-@pytest.fixture(params=["file", "server"])
+@pytest.fixture(params=["file", ON_POSTGRES])
 def source(request: pytest.FixtureRequest) -> Iterator[str]:
     with place(request, "source.db") as location:
         fill(location)
         yield location
 
 
-@pytest.fixture(params=["file", "server"])
+@pytest.fixture(params=["file", ON_POSTGRES])
 def target(request: pytest.FixtureRequest) -> Iterator[str]:
     with place(request, "target.db") as location:
         yield location

@@ -11,8 +11,8 @@ from holdfast.testing.store_contract import DurableStoreContract, StoreFactory
 
 class TestPostgres(DurableStoreContract):
     @pytest.fixture
-    def store(self, postgres_url: str) -> StoreFactory:
+    def store(self, migrated_url: str) -> StoreFactory:
         async def opened() -> Store:
-            return PostgresStore(postgres_url)
+            return PostgresStore(migrated_url)
 
         return opened

@@ -65,11 +65,11 @@ def _without_scores(answer: Any) -> Any:
 
 
 @pytest.fixture
-def pair(tmp_path: Path, postgres_url: str, static_embedder: StaticEmbedder) -> Iterator[Pair]:
+def pair(tmp_path: Path, migrated_url: str, static_embedder: StaticEmbedder) -> Iterator[Pair]:
     clocks = (SteppingClock(), SteppingClock())
     opened = [
         holdfast.open(place, embedder=static_embedder, work=False, clock=clock, new_ids=CountingIds())
-        for place, clock in zip((tmp_path / "memory.db", postgres_url), clocks, strict=True)
+        for place, clock in zip((tmp_path / "memory.db", migrated_url), clocks, strict=True)
     ]
     try:
         yield Pair(opened[0], opened[1], clocks)

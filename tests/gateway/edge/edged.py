@@ -18,6 +18,7 @@ from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.edge import around
 from holdfast.gateway.edge.metrics import Metrics
 from holdfast.gateway.serving import Server, listen, logging_as_json
+from serving import Prompt
 
 PATIENCE = 20.0  # for what must happen; nothing waits so long unless it fails
 
@@ -192,6 +193,10 @@ class Running:
             line.socket.close()
 
 
+class PromptServer(Prompt, Server):
+    """The service's own, which ends as soon as a test is over."""
+
+
 @contextlib.contextmanager
 def running(app: Any = None, *, tracing: Any = None, **given: Any) -> Iterator[Running]:
     app = Obliging() if app is None else app
@@ -200,7 +205,7 @@ def running(app: Any = None, *, tracing: Any = None, **given: Any) -> Iterator[R
     sockets = listen(config)
     config = config.at(sockets[0].getsockname()[1])
     edge = around(app, config, metrics, tracing=tracing)
-    server = Server(edge, config, metrics, sockets, lambda _: up.set())
+    server = PromptServer(edge, config, metrics, sockets, lambda _: up.set())
     with logging_as_json(log):
         thread = threading.Thread(target=lambda: uvloop.run(server.serve(sockets)))
         thread.start()
@@ -212,6 +217,6 @@ def running(app: Any = None, *, tracing: Any = None, **given: Any) -> Iterator[R
             started.hang_up()
             if isinstance(app, Obliging):
                 app.go_on.set()
-            server.should_exit = True
+            server.end()
             thread.join(PATIENCE)
             assert not thread.is_alive()

@@ -227,7 +227,7 @@ def test_only_text_is_kept_and_nothing_is_ever_fetched(client: EverosClient) -> 
             pass
 
     trap = HTTPServer(("127.0.0.1", 0), Trap)
-    thread = threading.Thread(target=trap.serve_forever)
+    thread = threading.Thread(target=trap.serve_forever, args=(0.01,))
     thread.start()
     try:
         for kind in ("image", "audio", "doc", "pdf", "html", "email", "video"):
