@@ -41,5 +41,5 @@ class ListActivity(Paged, Read[None, ActivityPage]):
     def _query(self) -> str:
         return digest_of("activity", self.scope.space)[:16]
 
-    def touched(self, result: ActivityPage) -> int:
+    def record_count(self, result: ActivityPage) -> int:
         return len(result.items)

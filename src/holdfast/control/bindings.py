@@ -92,13 +92,13 @@ class CreateBinding(Write[tuple[Binding, Event], Binding]):
         transaction.append_event(event)
         return binding
 
-    def kept(self, result: Binding) -> dict[str, Any]:
+    def replay_state(self, result: Binding) -> dict[str, Any]:
         return {"key": result.key}
 
-    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Binding:
+    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> Binding:
         return _there(transaction, self.key)
 
-    def touched(self, result: Binding) -> int:
+    def record_count(self, result: Binding) -> int:
         return 1
 
 
@@ -181,13 +181,13 @@ class UpdateBinding(Write[_Change, Binding]):
             transaction.append_event(activity(prepared.core, prepared.grant, kind, self.key, details))
         return changed
 
-    def kept(self, result: Binding) -> dict[str, Any]:
+    def replay_state(self, result: Binding) -> dict[str, Any]:
         return {"key": result.key}
 
-    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Binding:
+    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> Binding:
         return _there(transaction, self.key)
 
-    def touched(self, result: Binding) -> int:
+    def record_count(self, result: Binding) -> int:
         return 1
 
 
@@ -216,13 +216,13 @@ class DeleteBinding(Write[tuple[datetime, Event], None]):
         transaction.remove_binding(self.key, at)
         transaction.append_event(event)
 
-    def kept(self, result: None) -> dict[str, Any]:
+    def replay_state(self, result: None) -> dict[str, Any]:
         return {}
 
-    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> None:
+    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> None:
         return None
 
-    def touched(self, result: None) -> int:
+    def record_count(self, result: None) -> int:
         return 1
 
 
@@ -256,13 +256,13 @@ class SetTarget(Write[Event, Target]):
             transaction.append_event(prepared)
         return target
 
-    def kept(self, result: Target) -> dict[str, Any]:
+    def replay_state(self, result: Target) -> dict[str, Any]:
         return {}
 
-    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Target:
+    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> Target:
         return Target(self.kind, self.target_id, self.key)
 
-    def touched(self, result: Target) -> int:
+    def record_count(self, result: Target) -> int:
         return 1
 
 
@@ -295,13 +295,13 @@ class ClearTarget(Write[tuple[Core, Grant], bool]):
         transaction.append_event(activity(core, grant, kind, key, {"target": self.target_id}))
         return True
 
-    def kept(self, result: bool) -> dict[str, Any]:
+    def replay_state(self, result: bool) -> dict[str, Any]:
         return {"cleared": result}
 
-    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> bool:
+    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> bool:
         return bool(kept["cleared"])
 
-    def touched(self, result: bool) -> int:
+    def record_count(self, result: bool) -> int:
         return int(result)
 
 
@@ -321,7 +321,7 @@ class ListBindings(Read[None, BindingList]):
     def apply(self, reader: Reader, prepared: None) -> BindingList:
         return BindingList(tuple(reader.bindings()), tuple(reader.targets()))
 
-    def touched(self, result: BindingList) -> int:
+    def record_count(self, result: BindingList) -> int:
         return len(result.items)
 
 
@@ -344,7 +344,7 @@ class GetBinding(Read[None, Binding]):
     def apply(self, reader: Reader, prepared: None) -> Binding:
         return _there(reader, self.key)
 
-    def touched(self, result: Binding) -> int:
+    def record_count(self, result: Binding) -> int:
         return 1
 
 
@@ -362,7 +362,7 @@ class ListTargets(Read[None, tuple[Target, ...]]):
     def apply(self, reader: Reader, prepared: None) -> tuple[Target, ...]:
         return tuple(reader.targets())
 
-    def touched(self, result: tuple[Target, ...]) -> int:
+    def record_count(self, result: tuple[Target, ...]) -> int:
         return len(result)
 
 
@@ -394,7 +394,7 @@ class ResolveBinding(Read[Core, Resolved]):
             _capabilities(prepared, found.binding),
         )
 
-    def touched(self, result: Resolved) -> int:
+    def record_count(self, result: Resolved) -> int:
         return int(result.binding_key is not None)
 
 
@@ -414,7 +414,7 @@ class ListProviders(Read[tuple[ProviderInfo, ...], tuple[ProviderInfo, ...]]):
     def apply(self, reader: Reader, prepared: tuple[ProviderInfo, ...]) -> tuple[ProviderInfo, ...]:
         return prepared
 
-    def touched(self, result: tuple[ProviderInfo, ...]) -> int:
+    def record_count(self, result: tuple[ProviderInfo, ...]) -> int:
         return len(result)
 
 

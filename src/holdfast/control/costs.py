@@ -67,7 +67,7 @@ class SummarizeCosts(Read[None, CostSummary]):
         fees = reader.finance_summary(self.since, self.until)
         return CostSummary(self.group, self.since, self.until, tuple(lines), tuple(fees))
 
-    def touched(self, result: CostSummary) -> int:
+    def record_count(self, result: CostSummary) -> int:
         return len(result.lines) + len(result.fees)
 
 
@@ -98,7 +98,7 @@ class ListCostEvents(_PagedCosts, Read[None, CostEventPage]):
     def apply(self, reader: Reader, prepared: None) -> CostEventPage:
         return CostEventPage(*self._page(reader.cost_events_page(self._before(), self.limit + 1)))
 
-    def touched(self, result: CostEventPage) -> int:
+    def record_count(self, result: CostEventPage) -> int:
         return len(result.items)
 
 
@@ -117,7 +117,7 @@ class ListFinanceEvents(_PagedCosts, Read[None, FinanceEventPage]):
     def apply(self, reader: Reader, prepared: None) -> FinanceEventPage:
         return FinanceEventPage(*self._page(reader.finance_events_page(self._before(), self.limit + 1)))
 
-    def touched(self, result: FinanceEventPage) -> int:
+    def record_count(self, result: FinanceEventPage) -> int:
         return len(result.items)
 
 
@@ -185,14 +185,14 @@ class AddFinanceEvent(Write[_Fee, FinanceEvent]):
             estimated=self.estimated,
         )
 
-    def kept(self, result: FinanceEvent) -> dict[str, Any]:
+    def replay_state(self, result: FinanceEvent) -> dict[str, Any]:
         return {"id": result.id, "at": to_micros(result.occurred_at)}
 
-    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> FinanceEvent:
+    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> FinanceEvent:
         """Rebuild the event from this request: the digest proved that the two are the same."""
         return self._made(FinanceEventId(kept["id"]), from_micros(kept["at"]))
 
-    def touched(self, result: FinanceEvent) -> int:
+    def record_count(self, result: FinanceEvent) -> int:
         return 1
 
 
@@ -210,7 +210,7 @@ class ListPrices(Read[None, tuple[Price, ...]]):
     def apply(self, reader: Reader, prepared: None) -> tuple[Price, ...]:
         return tuple(reader.prices())
 
-    def touched(self, result: tuple[Price, ...]) -> int:
+    def record_count(self, result: tuple[Price, ...]) -> int:
         return len(result)
 
 
@@ -239,13 +239,13 @@ class SetPrice(Write[Event, Price]):
             transaction.append_event(prepared)
         return self.price
 
-    def kept(self, result: Price) -> dict[str, Any]:
+    def replay_state(self, result: Price) -> dict[str, Any]:
         return {}
 
-    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Price:
+    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> Price:
         return self.price
 
-    def touched(self, result: Price) -> int:
+    def record_count(self, result: Price) -> int:
         return 1
 
 
@@ -276,13 +276,13 @@ class RemovePrice(Write[Event, bool]):
         transaction.append_event(prepared)
         return True
 
-    def kept(self, result: bool) -> dict[str, Any]:
+    def replay_state(self, result: bool) -> dict[str, Any]:
         return {}
 
-    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> bool:
+    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> bool:
         return True
 
-    def touched(self, result: bool) -> int:
+    def record_count(self, result: bool) -> int:
         return 1
 
 

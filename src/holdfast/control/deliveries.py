@@ -51,7 +51,7 @@ class ListDeliveries(Paged, Read[None, DeliveryPage]):
         values = [str(getattr(self.filter, each.name)) for each in fields(self.filter)]
         return digest_of("deliveries", self.scope.given(), values)[:16]
 
-    def touched(self, result: DeliveryPage) -> int:
+    def record_count(self, result: DeliveryPage) -> int:
         return len(result.items)
 
 
@@ -71,7 +71,7 @@ class GetDelivery(Read[None, Delivery]):
     def apply(self, reader: Reader, prepared: None) -> Delivery:
         return _there(reader, self.delivery_id)
 
-    def touched(self, result: Delivery) -> int:
+    def record_count(self, result: Delivery) -> int:
         return 1
 
 
@@ -88,7 +88,7 @@ class _OnOne(Write[_Prepared, Delivery]):
     async def prepare(self, core: Core, grant: Grant) -> _Prepared:
         return core, grant
 
-    def touched(self, result: Delivery) -> int:
+    def record_count(self, result: Delivery) -> int:
         return 1
 
 

@@ -174,7 +174,7 @@ class _ToBinding(_Attempt):
             also=self.arrived(core, call),
         )
 
-    def touched(self, result: None) -> int:
+    def record_count(self, result: None) -> int:
         return 1
 
 

@@ -123,7 +123,7 @@ class Hydrate(Composed[Hydrated]):
             answer.dropped,
         )
 
-    def touched(self, result: Hydrated) -> int:
+    def record_count(self, result: Hydrated) -> int:
         return len(result.snippets)
 
 

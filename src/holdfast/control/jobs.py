@@ -57,7 +57,7 @@ class ListControlJobs(Paged, Read[datetime, ControlJobPage]):
         values = [str(getattr(self.filter, each.name)) for each in fields(self.filter) if each.name != "kinds"]
         return digest_of("jobs", self.scope.given(), kinds, values)[:16]
 
-    def touched(self, result: ControlJobPage) -> int:
+    def record_count(self, result: ControlJobPage) -> int:
         return len(result.items)
 
 
@@ -79,7 +79,7 @@ class GetJob(Read[datetime, ControlJob]):
     def apply(self, reader: Reader, prepared: datetime) -> ControlJob:
         return _there(reader, self.job_id, prepared)
 
-    def touched(self, result: ControlJob) -> int:
+    def record_count(self, result: ControlJob) -> int:
         return 1
 
 
@@ -96,7 +96,7 @@ class _OnOne(Write[_Prepared, ControlJob]):
     async def prepare(self, core: Core, grant: Grant) -> _Prepared:
         return core, grant
 
-    def touched(self, result: ControlJob) -> int:
+    def record_count(self, result: ControlJob) -> int:
         return 1
 
 

@@ -96,13 +96,13 @@ class Capture(Composed[Answered[CaptureResult]]):
             binding.key, self.scope, self.source, self.payload, self.hook, self.mode, self.metadata, again
         )
 
-    def kept(self, outcome: Told[CaptureResult]) -> dict[str, Any]:
+    def replay_state(self, outcome: Told[CaptureResult]) -> dict[str, Any]:
         return _named(outcome.value.records)
 
-    def replayed(self, kept: dict[str, Any]) -> Told[CaptureResult]:
+    def from_replay(self, kept: dict[str, Any]) -> Told[CaptureResult]:
         return Told(CaptureResult(_handles(kept)))
 
-    def touched(self, result: Answered[CaptureResult]) -> int:
+    def record_count(self, result: Answered[CaptureResult]) -> int:
         return len(result.result.records)
 
 
@@ -131,13 +131,13 @@ class UpsertRecords(Composed[Answered[WriteResult]]):
         request = RecordWriteRequest(binding.key, self.scope, self.records, self.source, self.idempotency_key)
         return await ask(core, call, binding, lambda adapter: adapter.upsert_records(request), checking.written)
 
-    def kept(self, outcome: Told[WriteResult]) -> dict[str, Any]:
+    def replay_state(self, outcome: Told[WriteResult]) -> dict[str, Any]:
         return _named(outcome.value.records)
 
-    def replayed(self, kept: dict[str, Any]) -> Told[WriteResult]:
+    def from_replay(self, kept: dict[str, Any]) -> Told[WriteResult]:
         return Told(WriteResult(_handles(kept)))
 
-    def touched(self, result: Answered[WriteResult]) -> int:
+    def record_count(self, result: Answered[WriteResult]) -> int:
         return len(result.result.records)
 
 
@@ -170,7 +170,7 @@ class Query(Composed[Answered[ContextBundle]]):
     def request(self, binding: Binding) -> QueryRequest:
         return QueryRequest(binding.key, self.scope, self.query, self.top_k, self.intent, self.metadata_filter)
 
-    def touched(self, result: Answered[ContextBundle]) -> int:
+    def record_count(self, result: Answered[ContextBundle]) -> int:
         return len(result.result.snippets)
 
 
@@ -236,7 +236,7 @@ class ListRecords(Composed[Answered[ListPage]]):
         check = checking.page(self.limit, self.scope)
         return await ask(core, call, binding, lambda adapter: adapter.list(request), check)
 
-    def touched(self, result: Answered[ListPage]) -> int:
+    def record_count(self, result: Answered[ListPage]) -> int:
         return len(result.result.items)
 
 
@@ -268,7 +268,7 @@ class GetRecord(Composed[Answered[Snippet]]):
             raise nowhere
         return Answered(answer.binding, answer.provider, answer.operation_id, answer.result, answer.dropped)
 
-    def touched(self, result: Answered[Snippet]) -> int:
+    def record_count(self, result: Answered[Snippet]) -> int:
         return 1
 
 
@@ -293,13 +293,13 @@ class ForgetRecords(Composed[Answered[ForgetResult]]):
         check = checking.forgotten(handles)
         return await ask(core, call, binding, lambda adapter: adapter.forget(handles, self.scope), check)
 
-    def kept(self, outcome: Told[ForgetResult]) -> dict[str, Any]:
+    def replay_state(self, outcome: Told[ForgetResult]) -> dict[str, Any]:
         return {"forgotten": _named(outcome.value.forgotten), "missing": _named(outcome.value.missing)}
 
-    def replayed(self, kept: dict[str, Any]) -> Told[ForgetResult]:
+    def from_replay(self, kept: dict[str, Any]) -> Told[ForgetResult]:
         return Told(ForgetResult(_handles(kept["forgotten"]), _handles(kept["missing"])))
 
-    def touched(self, result: Answered[ForgetResult]) -> int:
+    def record_count(self, result: Answered[ForgetResult]) -> int:
         return len(result.result.forgotten)
 
 
@@ -333,19 +333,19 @@ class CorrectRecord(Composed[Answered[CorrectResult]]):
             needs="correction",
         )
 
-    def kept(self, outcome: Told[CorrectResult]) -> dict[str, Any]:
+    def replay_state(self, outcome: Told[CorrectResult]) -> dict[str, Any]:
         superseded = outcome.value.superseded
         return {
             **_named((outcome.value.record,)),
             "superseded": None if superseded is None else superseded.record_id,
         }
 
-    def replayed(self, kept: dict[str, Any]) -> Told[CorrectResult]:
+    def from_replay(self, kept: dict[str, Any]) -> Told[CorrectResult]:
         gone = kept["superseded"]
         superseded = None if gone is None else RecordHandle(kept["provider"], gone)
         return Told(CorrectResult(_handles(kept)[0], superseded))
 
-    def touched(self, result: Answered[CorrectResult]) -> int:
+    def record_count(self, result: Answered[CorrectResult]) -> int:
         return 1
 
 
@@ -398,7 +398,7 @@ class ListProviderJobs(Composed[Answered[JobPage]]):
             needs="extraction_jobs",
         )
 
-    def touched(self, result: Answered[JobPage]) -> int:
+    def record_count(self, result: Answered[JobPage]) -> int:
         return len(result.result.items)
 
 
@@ -425,7 +425,7 @@ class RetryProviderJob(Composed[Answered[CaptureResult]]):
             needs="extraction_retry",
         )
 
-    def touched(self, result: Answered[CaptureResult]) -> int:
+    def record_count(self, result: Answered[CaptureResult]) -> int:
         return 1
 
 

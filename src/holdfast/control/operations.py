@@ -56,7 +56,7 @@ class ListOperations(Paged, Read[None, OperationPage]):
         values = [str(getattr(self.filter, each.name)) for each in fields(self.filter)]
         return digest_of("operations", self.scope.given(), values)[:16]
 
-    def touched(self, result: OperationPage) -> int:
+    def record_count(self, result: OperationPage) -> int:
         return len(result.items)
 
 
@@ -79,7 +79,7 @@ class GetOperation(Read[None, Operation]):
             raise NotFound(f"there is no operation {self.operation_id!r:.80} in this company; list its operations")
         return found
 
-    def touched(self, result: Operation) -> int:
+    def record_count(self, result: Operation) -> int:
         return 1
 
 

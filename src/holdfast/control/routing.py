@@ -65,11 +65,11 @@ class Routed(Composed[Any]):
     def digest(self) -> str:
         return self.verb.digest() if isinstance(self.verb, Write) else super().digest()
 
-    def kept(self, outcome: Told[Any]) -> dict[str, Any]:
-        return TRANSLATIONS[type(self.verb)].kept(outcome.value)
+    def replay_state(self, outcome: Told[Any]) -> dict[str, Any]:
+        return TRANSLATIONS[type(self.verb)].replay_state(outcome.value)
 
-    def replayed(self, kept: dict[str, Any]) -> Told[Any]:
-        return Told(TRANSLATIONS[type(self.verb)].replayed(kept))
+    def from_replay(self, kept: dict[str, Any]) -> Told[Any]:
+        return Told(TRANSLATIONS[type(self.verb)].from_replay(kept))
 
 
 def _refused(binding: Binding, problem: str) -> CapabilityUnavailable:

@@ -84,11 +84,11 @@ class Translation(Generic[V, T]):
         raise NotImplementedError
 
     @staticmethod
-    def kept(found: Any) -> dict[str, Any]:
+    def replay_state(found: Any) -> dict[str, Any]:
         raise NotImplementedError
 
     @staticmethod
-    def replayed(kept: dict[str, Any]) -> Any:
+    def from_replay(kept: dict[str, Any]) -> Any:
         raise NotImplementedError
 
     def handle(self, record_id: str) -> RecordHandle:
@@ -137,11 +137,11 @@ class Adding(Translation[Add, tuple[str | None, ...]]):
         return Added(None, self.verb.scope.conversation or "", ids, len(ids))
 
     @staticmethod
-    def kept(found: tuple[str | None, ...]) -> dict[str, Any]:
+    def replay_state(found: tuple[str | None, ...]) -> dict[str, Any]:
         return {"ids": list(found)}
 
     @staticmethod
-    def replayed(kept: dict[str, Any]) -> tuple[str | None, ...]:
+    def from_replay(kept: dict[str, Any]) -> tuple[str | None, ...]:
         return tuple(kept["ids"])
 
 
@@ -270,11 +270,11 @@ class Remembering(Translation[Remember, RecordHandle]):
         return Remembered(_memory(snippet, self.verb.scope, self.now))
 
     @staticmethod
-    def kept(found: RecordHandle) -> dict[str, Any]:
+    def replay_state(found: RecordHandle) -> dict[str, Any]:
         return {"provider": found.provider_key, "id": found.record_id}
 
     @staticmethod
-    def replayed(kept: dict[str, Any]) -> RecordHandle:
+    def from_replay(kept: dict[str, Any]) -> RecordHandle:
         return RecordHandle(kept["provider"], kept["id"])
 
 
@@ -301,8 +301,8 @@ class Correcting(Translation[Correct, RecordHandle]):
         new = Snippet(found, self.verb.text, scope=self.verb.scope)
         return Remembered(replace(_memory(new, self.verb.scope, self.now), reason=self.verb.reason))
 
-    kept = Remembering.kept
-    replayed = Remembering.replayed
+    kept = Remembering.replay_state
+    replayed = Remembering.from_replay
 
 
 class Forgetting(Translation[Forget, ForgetResult]):
@@ -334,11 +334,11 @@ class Forgetting(Translation[Forget, ForgetResult]):
         return ForgetReceipt(operation_id, 0, gone, 0, 0, 0, scrubbed=False, forgotten_at=self.now)
 
     @staticmethod
-    def kept(found: ForgetResult) -> dict[str, Any]:
+    def replay_state(found: ForgetResult) -> dict[str, Any]:
         return {"handles": [[each.provider_key, each.record_id] for each in found.forgotten]}
 
     @staticmethod
-    def replayed(kept: dict[str, Any]) -> ForgetResult:
+    def from_replay(kept: dict[str, Any]) -> ForgetResult:
         return ForgetResult(tuple(RecordHandle(*each) for each in kept["handles"]))
 
 

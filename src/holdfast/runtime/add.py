@@ -111,10 +111,10 @@ class Add(Write[_Prepared, Added]):
             for start in range(0, len(new), 500)
         )
 
-    def kept(self, result: Added) -> dict[str, Any]:
+    def replay_state(self, result: Added) -> dict[str, Any]:
         return {"turn_id": result.turn_id, "message_ids": result.message_ids}
 
-    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Added:
+    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> Added:
         return Added(
             turn_id=kept["turn_id"],
             conversation=self.scope.conversation or "",
@@ -128,7 +128,7 @@ class Add(Write[_Prepared, Added]):
             core.wake()
         return result
 
-    def touched(self, result: Added) -> int:
+    def record_count(self, result: Added) -> int:
         return result.stored
 
 

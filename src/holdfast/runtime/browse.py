@@ -49,5 +49,5 @@ class Browse(Read[Core, Browsed]):
         records = reader.fetch(page)
         return Browsed(tuple(records[number] for number in page if number in records), len(numbers))
 
-    def touched(self, result: Browsed) -> int:
+    def record_count(self, result: Browsed) -> int:
         return len(result.items)

@@ -264,7 +264,7 @@ class Call:
             raise
         if replay_state is not None:
             self._entry.written = Written.WHOLE
-            return self._verb.replayed(replay_state)  # type: ignore[no-any-return]
+            return self._verb.from_replay(replay_state)  # type: ignore[no-any-return]
         self._entry.written = Written.INTENT
         reach("outside.before")
         result = await work()
@@ -324,7 +324,7 @@ class Call:
             also(transaction)
         if (key := self._verb.idempotency_key) is not None:
             scope, entry = self._verb.scope, self._entry
-            body = json.dumps({"operation_id": entry.id, **self._verb.kept(result)})
+            body = json.dumps({"operation_id": entry.id, **self._verb.replay_state(result)})
             answer = Answer(sealed(self._verb.digest(), key), body)
             transaction.keep_answer(scope.partition, answer_key(scope, key), answer, entry.started_at)
         transaction.settle(self._entry.end())
@@ -379,20 +379,20 @@ def _result(
     """Return the verb's result and the number of touched records: 0 for a replay."""
     if verb.idempotency_key is None or digest is None:
         result = verb.apply(transaction, prepared)
-        return result, verb.touched(result)
+        return result, verb.record_count(result)
     partition, key = verb.scope.partition, answer_key(verb.scope, verb.idempotency_key)
     stored = transaction.answer(partition, key)
     if stored is None:
         result = verb.apply(transaction, prepared)
-        body = json.dumps({"operation_id": entry.id, **verb.kept(result)})
+        body = json.dumps({"operation_id": entry.id, **verb.replay_state(result)})
         answer = Answer(sealed(digest, verb.idempotency_key), body)
         transaction.keep_answer(partition, key, answer, entry.started_at)
         entry.done_by = entry.id
-        return result, verb.touched(result)
+        return result, verb.record_count(result)
     replay_state = _kept_of(stored, digest, verb.idempotency_key, entry)
     if entry.attribution is not None:
         entry.attribution = replace(entry.attribution, asked=False)
-    return verb.replayed(transaction, replay_state), 0
+    return verb.from_replay(transaction, replay_state), 0
 
 
 def _kept_of(stored: Answer, digest: str, key: str, entry: Entry) -> dict[str, Any]:

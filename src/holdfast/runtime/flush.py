@@ -54,10 +54,10 @@ class Flush(Write[Core, Flushed]):
         messages, jobs = sealed(self, transaction, prepared, self.scope)
         return Flushed(self.scope.conversation or "", messages, jobs)
 
-    def kept(self, result: Flushed) -> dict[str, Any]:
+    def replay_state(self, result: Flushed) -> dict[str, Any]:
         return {"messages": result.messages, "jobs": result.jobs}
 
-    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Flushed:
+    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> Flushed:
         return Flushed(self.scope.conversation or "", kept["messages"], tuple(kept["jobs"]), replayed=True)
 
     async def finish(self, core: Core, result: Flushed, operation_id: OperationId) -> Flushed:
@@ -65,5 +65,5 @@ class Flush(Write[Core, Flushed]):
             core.wake()
         return result
 
-    def touched(self, result: Flushed) -> int:
+    def record_count(self, result: Flushed) -> int:
         return result.messages

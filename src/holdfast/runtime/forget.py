@@ -90,7 +90,7 @@ class PreviewForget(Read[tuple[Partition, ...], ForgetPreview]):
             truncated=len(everything) > _SHOWN_IDS,
         )
 
-    def touched(self, result: ForgetPreview) -> int:
+    def record_count(self, result: ForgetPreview) -> int:
         return result.messages + result.memories
 
 
@@ -126,10 +126,10 @@ class Forget(Write[tuple[Core, tuple[Partition, ...]], ForgetReceipt]):
                 check_revision(current[1], self.expected_revision)
         return forgotten(self, transaction, core, found)
 
-    def kept(self, result: ForgetReceipt) -> dict[str, Any]:
+    def replay_state(self, result: ForgetReceipt) -> dict[str, Any]:
         return kept_receipt(result)
 
-    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> ForgetReceipt:
+    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> ForgetReceipt:
         return receipt_again(kept)
 
     async def finish(self, core: Core, result: ForgetReceipt, operation_id: OperationId) -> ForgetReceipt:

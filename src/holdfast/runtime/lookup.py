@@ -48,7 +48,7 @@ class Get(_Immediate, Read[None, Record]):
             raise NotFound(f"there is no memory or message {self.record_id!r:.80} in this scope{when}")
         return found[1]
 
-    def touched(self, result: Record) -> int:
+    def record_count(self, result: Record) -> int:
         return 1
 
 
@@ -69,7 +69,7 @@ class History(_Immediate, Read[None, tuple[Record, ...]]):
             raise NotFound(f"there is no memory or message {self.record_id!r:.80} in this scope")
         return tuple(found)
 
-    def touched(self, result: tuple[Record, ...]) -> int:
+    def record_count(self, result: tuple[Record, ...]) -> int:
         return len(result)
 
 
@@ -99,7 +99,7 @@ class List(_Immediate, Read[None, Page]):
         more = len(rows) > self.limit
         return Page(items, cursor_after(self.query_digest(), items[-1].id.partition("_")[2]) if more else None)
 
-    def touched(self, result: Page) -> int:
+    def record_count(self, result: Page) -> int:
         return len(result.items)
 
     def query_digest(self) -> str:

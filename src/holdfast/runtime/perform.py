@@ -102,7 +102,7 @@ async def _carried_out(core: Core, grant: Grant, verb: Composed[R], entry: Entry
     if entry.failure is not None:
         await _told(core, entry, entry.failure)
     elif entry.written is Written.NOTHING:
-        touched = verb.touched(result) if entry.touched is None else entry.touched
+        touched = verb.record_count(result) if entry.touched is None else entry.touched
         await _recorded(core, grant, entry, touched)
     return result
 
@@ -144,7 +144,7 @@ def _whole(space: str) -> Scope:
 async def _read(core: Core, grant: Grant, verb: Request[P, R], prepared: P, entry: Entry) -> R:
     result: R = await core.store.read(grant, lambda reader: seen(verb, reader, prepared))
     entry.took = verb.took(prepared)
-    await _recorded(core, grant, entry, verb.touched(result))
+    await _recorded(core, grant, entry, verb.record_count(result))
     return result
 
 

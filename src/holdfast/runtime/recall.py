@@ -52,7 +52,7 @@ class RecallMemory(Asking, Read[Asked, Recall]):
             omitted["budget"] = len(chosen) - len(shown)
         return Recall(tuple(shown), message, omitted)
 
-    def touched(self, result: Recall) -> int:
+    def record_count(self, result: Recall) -> int:
         return len(result.hits)
 
 

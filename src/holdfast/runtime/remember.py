@@ -68,7 +68,7 @@ class _Indexing(Write[Ready, Remembered]):
             core.wake()
         return result
 
-    def touched(self, result: Remembered) -> int:
+    def record_count(self, result: Remembered) -> int:
         return 0 if result.replayed else 1
 
 
@@ -131,10 +131,10 @@ class Remember(_Indexing):
         parts = (self.text, self.plane, self.evidence, self.validity, self.source, metadata, self.quarantined)
         return digest_of(self.scope.given(), *parts)
 
-    def kept(self, result: Remembered) -> dict[str, Any]:
+    def replay_state(self, result: Remembered) -> dict[str, Any]:
         return {"memory_id": result.memory.id}
 
-    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Remembered:
+    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> Remembered:
         """Return the memory as it is now."""
         return Remembered(_made(transaction, kept["memory_id"])[-1], replayed=True)
 
@@ -230,10 +230,10 @@ class Correct(_Indexing):
         self._index_later(transaction, prepared, revision.scope, revision.id)
         return Remembered(current(transaction, revision.id))
 
-    def kept(self, result: Remembered) -> dict[str, Any]:
+    def replay_state(self, result: Remembered) -> dict[str, Any]:
         return {"memory_id": result.memory.id, "revision": result.memory.revision}
 
-    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Remembered:
+    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> Remembered:
         """Return the revision the first call made, if it still exists."""
         for memory in _made(transaction, kept["memory_id"]):
             if memory.revision == kept["revision"]:

@@ -88,7 +88,7 @@ class Request(ABC, Generic[P, R]):
         """Run after the commit, with the id of the call's operation row."""
         return result
 
-    def touched(self, result: R) -> int:
+    def record_count(self, result: R) -> int:
         """The number of records written, returned or removed."""
         return 0
 
@@ -121,11 +121,11 @@ class Write(Request[P, R]):
         """Distinguishes this request from another with the same key."""
         return digest_of_fields(self)
 
-    def kept(self, result: R) -> dict[str, Any]:
+    def replay_state(self, result: R) -> dict[str, Any]:
         """The part of the result to store for replay, as JSON: ids, counts, times. Never text, never a key."""
         raise NotImplementedError(f"{type(self).__name__} has no replay; it takes no idempotency key")
 
-    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> R:
+    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> R:
         """Rebuild the result from the stored replay state."""
         raise NotImplementedError(f"{type(self).__name__} has no replay; it takes no idempotency key")
 
@@ -152,10 +152,10 @@ class Composed(Request[None, R]):
     def digest(self) -> str:
         return digest_of_fields(self)
 
-    def kept(self, outcome: Any) -> dict[str, Any]:
+    def replay_state(self, outcome: Any) -> dict[str, Any]:
         """The part of an external step's result to store for replay: ids, counts, times."""
         raise NotImplementedError(f"{type(self).__name__} has no replay; it takes no idempotency key")
 
-    def replayed(self, kept: dict[str, Any]) -> Any:
+    def from_replay(self, kept: dict[str, Any]) -> Any:
         """Rebuild the external step's result from the stored replay state."""
         raise NotImplementedError(f"{type(self).__name__} has no replay; it takes no idempotency key")

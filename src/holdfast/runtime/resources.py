@@ -157,10 +157,10 @@ class AddResource(Write[_Ready, ResourceAdded]):
             vectors=entry.vectors,
         )
 
-    def kept(self, result: ResourceAdded) -> dict[str, Any]:
+    def replay_state(self, result: ResourceAdded) -> dict[str, Any]:
         return {"resource_id": result.resource.id, "reused": result.reused}
 
-    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> ResourceAdded:
+    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> ResourceAdded:
         found = transaction.resource(kept["resource_id"])
         if found is None:
             raise NotFound("the resource that this idempotency_key made has been forgotten")
@@ -171,7 +171,7 @@ class AddResource(Write[_Ready, ResourceAdded]):
             core.wake()
         return result
 
-    def touched(self, result: ResourceAdded) -> int:
+    def record_count(self, result: ResourceAdded) -> int:
         return 0 if result.reused else result.resource.chunks
 
 
@@ -192,7 +192,7 @@ class GetResource(Read[None, Resource]):
     def apply(self, reader: Reader, prepared: None) -> Resource:
         return _known(reader, self.resource_id)
 
-    def touched(self, result: Resource) -> int:
+    def record_count(self, result: Resource) -> int:
         return 1
 
 
@@ -217,7 +217,7 @@ class ListResources(Paged, Read[None, ResourcePage]):
     def _query(self) -> str:
         return digest_of("resources", self.scope.given())[:16]
 
-    def touched(self, result: ResourcePage) -> int:
+    def record_count(self, result: ResourcePage) -> int:
         return len(result.items)
 
 
@@ -241,16 +241,16 @@ class DeleteResource(Write[Core, ForgetReceipt]):
         doomed = transaction.doomed(ForgetTarget(source=found.uri))
         return forgotten(self, transaction, prepared, doomed)
 
-    def kept(self, result: ForgetReceipt) -> dict[str, Any]:
+    def replay_state(self, result: ForgetReceipt) -> dict[str, Any]:
         return kept_receipt(result)
 
-    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> ForgetReceipt:
+    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> ForgetReceipt:
         return receipt_again(kept)
 
     async def finish(self, core: Core, result: ForgetReceipt, operation_id: OperationId) -> ForgetReceipt:
         return await scrubbed(core, result, operation_id)
 
-    def touched(self, result: ForgetReceipt) -> int:
+    def record_count(self, result: ForgetReceipt) -> int:
         return result.tombstones
 
 

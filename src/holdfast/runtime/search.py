@@ -131,7 +131,7 @@ class Search(Asking, Read[Asked, tuple[Hit, ...]]):
         ranked = prepared.core.searcher.rank(reader, self.scope, self.query, prepared.vector, self.wanted)
         return hits(reader, ranked.best)
 
-    def touched(self, result: tuple[Hit, ...]) -> int:
+    def record_count(self, result: tuple[Hit, ...]) -> int:
         return len(result)
 
 
@@ -205,7 +205,7 @@ class Explain(Asking, Read[Asked, Explanation]):
             reason = _NOTHING_MATCHES[self.wanted.method]
         return Absence(self.record_id, reason, rank, scored.score, cutoff, components(scored))
 
-    def touched(self, result: Explanation) -> int:
+    def record_count(self, result: Explanation) -> int:
         return len(result.hits)
 
 

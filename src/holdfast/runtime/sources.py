@@ -79,7 +79,7 @@ class _Keeping(Write[Any, Kept]):
             core.wake()
         return result
 
-    def touched(self, result: Kept) -> int:
+    def record_count(self, result: Kept) -> int:
         return result.written
 
     def named(self, result: Kept) -> tuple[str, ...]:
@@ -125,10 +125,10 @@ class KeepResidue(_Keeping):
     def digest(self) -> str:
         return digest_of(self.action, self.scope.given(), self.source, str(self.draft))
 
-    def kept(self, result: Kept) -> dict[str, Any]:
+    def replay_state(self, result: Kept) -> dict[str, Any]:
         return _kept(result)
 
-    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Kept:
+    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> Kept:
         """Return the first result, whatever happened to the message since; its jobs were queued the first time."""
         return _replayed(kept)
 
@@ -185,10 +185,10 @@ class PutRecords(_Keeping):
         records = [[each.text, dict(each.metadata), each.slot, each.once] for each in self.records]
         return digest_of(self.action, self.scope.given(), records, self.source)
 
-    def kept(self, result: Kept) -> dict[str, Any]:
+    def replay_state(self, result: Kept) -> dict[str, Any]:
         return _kept(result)
 
-    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Kept:
+    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> Kept:
         """Return the first result. Later writes stay, and forgotten records stay forgotten."""
         return _replayed(kept)
 
@@ -241,13 +241,13 @@ class ForgetRecords(Write[Core, Released]):
             return result
         return replace(result, receipt=await scrubbed(core, result.receipt, operation_id))
 
-    def kept(self, result: Released) -> dict[str, Any]:
+    def replay_state(self, result: Released) -> dict[str, Any]:
         return {"forgotten": result.forgotten, "missing": result.missing}
 
-    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Released:
+    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> Released:
         return Released(tuple(kept["forgotten"]), tuple(kept["missing"]))
 
-    def touched(self, result: Released) -> int:
+    def record_count(self, result: Released) -> int:
         return 0 if result.receipt is None else result.receipt.tombstones
 
     def named(self, result: Released) -> tuple[str, ...]:
@@ -293,7 +293,7 @@ class PageRecords(Paged, Read[None, Page]):
     def _query(self) -> str:
         return digest_of(self.scope.given(), dict(self.noted))[:16]
 
-    def touched(self, result: Page) -> int:
+    def record_count(self, result: Page) -> int:
         return len(result.items)
 
 
@@ -324,7 +324,7 @@ class ReadProfile(Read[Core, tuple[Memory, ...]]):
         found = [each for each in reader.page(record_filter, None, _MOST_OF_A_PROFILE) if isinstance(each, Memory)]
         return tuple(sorted(found, key=lambda each: -each.trust))
 
-    def touched(self, result: tuple[Memory, ...]) -> int:
+    def record_count(self, result: tuple[Memory, ...]) -> int:
         return len(result)
 
 
@@ -353,7 +353,7 @@ class PageJobs(Paged, Read[Core, JobPage]):
     def _query(self) -> str:
         return digest_of("jobs", self.scope.given())[:16]
 
-    def touched(self, result: JobPage) -> int:
+    def record_count(self, result: JobPage) -> int:
         return len(result.items)
 
 
@@ -386,7 +386,7 @@ class RetryExtraction(Write[tuple[Core, Grant], Job]):
         core.wake()
         return result
 
-    def touched(self, result: Job) -> int:
+    def record_count(self, result: Job) -> int:
         return 1
 
 

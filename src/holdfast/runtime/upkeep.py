@@ -50,7 +50,7 @@ class ListJobs(_WithCore, Read[Core, tuple[Job, ...]]):
     def apply(self, reader: Reader, prepared: Core) -> tuple[Job, ...]:
         return tuple(reader.jobs(self.status, self.limit))
 
-    def touched(self, result: tuple[Job, ...]) -> int:
+    def record_count(self, result: tuple[Job, ...]) -> int:
         return len(result)
 
 
@@ -91,7 +91,7 @@ class Rebuild(Write[Core, Rebuilt]):
         counts = await core.store.read(grant, lambda reader: reader.counts(fingerprint, version))
         return replace(result, pending_vectors=counts["pending_vectors"])
 
-    def touched(self, result: Rebuilt) -> int:
+    def record_count(self, result: Rebuilt) -> int:
         return result.records
 
 
@@ -108,5 +108,5 @@ class Drain(Read[int, int]):
     def apply(self, reader: Reader, prepared: int) -> int:
         return prepared
 
-    def touched(self, result: int) -> int:
+    def record_count(self, result: int) -> int:
         return result

@@ -113,14 +113,14 @@ class CreateUser(Write[_New, Issued]):
         """True if the presented key is the user's. Compares in constant time."""
         return self.presented_key is not None and hmac.compare_digest(key_digest(self.presented_key), digest)
 
-    def kept(self, result: Issued) -> dict[str, Any]:
+    def replay_state(self, result: Issued) -> dict[str, Any]:
         return {"created": result.created, "rotated": result.rotated}
 
-    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> Issued:
+    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> Issued:
         """Return the user as it is now, without the key: that is returned only once."""
         return Issued(_known(transaction, self.kind, self.user_id), None, kept["created"], kept["rotated"])
 
-    def touched(self, result: Issued) -> int:
+    def record_count(self, result: Issued) -> int:
         return int(result.created or result.rotated)
 
 
@@ -153,13 +153,13 @@ class RevokeUser(Write[datetime, User]):
             transaction.put_user(user, digest)
         return user
 
-    def kept(self, result: User) -> dict[str, Any]:
+    def replay_state(self, result: User) -> dict[str, Any]:
         return {}
 
-    def replayed(self, transaction: Transaction, kept: dict[str, Any]) -> User:
+    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> User:
         return _known(transaction, self.kind, self.user_id)
 
-    def touched(self, result: User) -> int:
+    def record_count(self, result: User) -> int:
         return 1
 
 
@@ -188,7 +188,7 @@ class ListUsers(Paged, Read[None, UserPage]):
         of_others = () if self.kind is ActorKind.USER else (self.kind,)
         return digest_of("users", self.scope.space, *of_others)[:16]
 
-    def touched(self, result: UserPage) -> int:
+    def record_count(self, result: UserPage) -> int:
         return len(result.items)
 
 

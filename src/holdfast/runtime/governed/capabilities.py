@@ -30,5 +30,5 @@ class ShowCapabilities(Read[None, Catalogue]):
     def apply(self, reader: Reader, prepared: None) -> Catalogue:
         return self.governance.catalogue
 
-    def touched(self, result: Catalogue) -> int:
+    def record_count(self, result: Catalogue) -> int:
         return len(result.capabilities)

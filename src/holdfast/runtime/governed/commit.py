@@ -126,7 +126,7 @@ class CommitTranscript(Write[_Prepared, MemoryTranscriptCommitReport]):
             core.wake()
         return result
 
-    def touched(self, result: MemoryTranscriptCommitReport) -> int:
+    def record_count(self, result: MemoryTranscriptCommitReport) -> int:
         return len(result.message_ids) if result.committed else 0
 
 

@@ -123,7 +123,7 @@ class ExportContinuity(Read[_Prepared, MemoryExportReport]):
             admission=prepared.admission,
         )
 
-    def touched(self, result: MemoryExportReport) -> int:
+    def record_count(self, result: MemoryExportReport) -> int:
         return 0 if result.snapshot is None else sum(result.snapshot.manifest.counts.values())
 
 

@@ -243,7 +243,7 @@ class FinalizeTurn(Write[_Prepared, FinalizeReport]):
             core.wake()
         return result
 
-    def touched(self, result: FinalizeReport) -> int:
+    def record_count(self, result: FinalizeReport) -> int:
         return len(result.transcript_commit.message_ids) if result.transcript_commit.committed else 0
 
 

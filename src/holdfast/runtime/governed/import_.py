@@ -219,7 +219,7 @@ class ImportContinuity(Write[_Prepared, MemoryImportReport]):
             core.wake()
         return result
 
-    def touched(self, result: MemoryImportReport) -> int:
+    def record_count(self, result: MemoryImportReport) -> int:
         return result.taken.messages + result.taken.memories
 
 

@@ -67,5 +67,5 @@ class ReplayLedger(Read[_Prepared, MemoryReplayReport]):
             ),
         )
 
-    def touched(self, result: MemoryReplayReport) -> int:
+    def record_count(self, result: MemoryReplayReport) -> int:
         return len(result.entries)

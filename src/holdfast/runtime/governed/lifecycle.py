@@ -226,7 +226,7 @@ class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
             core.wake()
         return result
 
-    def touched(self, result: MemoryTranscriptLifecycleReport) -> int:
+    def record_count(self, result: MemoryTranscriptLifecycleReport) -> int:
         return result.affected_messages if result.changed else 0
 
 

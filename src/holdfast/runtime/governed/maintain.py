@@ -125,7 +125,7 @@ class Maintain(Write[_Prepared, MemoryMaintainReport]):
             await asyncio.sleep(_LOOK_SECONDS)  # another process is running it
         return _ended(core, result, job, outcome)
 
-    def touched(self, result: MemoryMaintainReport) -> int:
+    def record_count(self, result: MemoryMaintainReport) -> int:
         return 0 if result.job_id is None else 1
 
 

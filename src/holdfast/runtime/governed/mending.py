@@ -113,7 +113,7 @@ class RepairStore(Write[_Prepared, StoreRepair]):
             await core.drain()
         return result
 
-    def touched(self, result: StoreRepair) -> int:
+    def record_count(self, result: StoreRepair) -> int:
         return sum(result.mends.values())
 
 

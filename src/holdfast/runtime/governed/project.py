@@ -121,7 +121,7 @@ class Project(Asking, Read[Asked, MemoryProjectionReport]):
             lifecycle_report=course(self.action, prepared.now, prepared.core.clock.now(), summary, admission=admission),
         )
 
-    def touched(self, result: MemoryProjectionReport) -> int:
+    def record_count(self, result: MemoryProjectionReport) -> int:
         return result.projection_faithfulness.lines
 
     def _gate(self) -> tuple[Admission, PrivateGate]:

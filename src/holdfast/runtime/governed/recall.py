@@ -60,7 +60,7 @@ class RecallForHost(Asking, Read[Asked, MemoryRecallReport]):
             lifecycle_report=course(self.action, prepared.now, prepared.core.clock.now(), summary),
         )
 
-    def touched(self, result: MemoryRecallReport) -> int:
+    def record_count(self, result: MemoryRecallReport) -> int:
         return len(result.procedural_hits) + len(result.working.hits)
 
 

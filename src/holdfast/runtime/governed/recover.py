@@ -118,7 +118,7 @@ class Recover(Write[_Recovered, MemoryRecoverReport]):
             waiting_for_model=waiting_kinds[JobKind.MAINTAIN] if core.curator is None else 0,
         )
 
-    def touched(self, result: MemoryRecoverReport) -> int:
+    def record_count(self, result: MemoryRecoverReport) -> int:
         return sum(result.finished.values())
 
 

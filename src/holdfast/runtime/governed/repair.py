@@ -63,5 +63,5 @@ class RepairTranscript(Read[_Prepared, MemoryTranscriptRepairReport]):
             ),
         )
 
-    def touched(self, result: MemoryTranscriptRepairReport) -> int:
+    def record_count(self, result: MemoryTranscriptRepairReport) -> int:
         return result.checked_turns

@@ -139,7 +139,7 @@ class ReplayTranscript(Read[Prepared, MemoryTranscriptReplayReport]):
             lifecycle_report=_course(self.action, prepared, _summary(page, self.wanted.view)),
         )
 
-    def touched(self, result: MemoryTranscriptReplayReport) -> int:
+    def record_count(self, result: MemoryTranscriptReplayReport) -> int:
         return result.slice.audit.messages
 
 
@@ -185,7 +185,7 @@ class ExportTranscript(Read[Prepared, MemoryTranscriptExportReport]):
             citations=tuple(citation(key, turn.id) for turn in page.slice.turns),
         )
 
-    def touched(self, result: MemoryTranscriptExportReport) -> int:
+    def record_count(self, result: MemoryTranscriptExportReport) -> int:
         return result.slice.audit.messages
 
 

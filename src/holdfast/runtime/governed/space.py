@@ -116,7 +116,7 @@ class ExportSpace(Read[_Prepared, MemorySpaceExportReport]):
             ),
         )
 
-    def touched(self, result: MemorySpaceExportReport) -> int:
+    def record_count(self, result: MemorySpaceExportReport) -> int:
         return result.counts.messages + result.counts.memories
 
 
@@ -279,7 +279,7 @@ class ImportSpace(Write[_TakenIn, MemorySpaceImportReport]):
             core.wake()
         return result
 
-    def touched(self, result: MemorySpaceImportReport) -> int:
+    def record_count(self, result: MemorySpaceImportReport) -> int:
         return result.taken.messages + result.taken.memories
 
 

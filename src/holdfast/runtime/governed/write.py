@@ -135,7 +135,7 @@ class WriteMemory(Write[_Prepared, MemoryWriteReport]):
             core.wake()
         return result
 
-    def touched(self, result: MemoryWriteReport) -> int:
+    def record_count(self, result: MemoryWriteReport) -> int:
         return sum(verdict.changed for verdict in result.semantic_governance.verdicts)
 
 
