@@ -54,8 +54,8 @@ class _Routes:
         self.app = routed(self, self, self.config, self.metrics)
 
     @property
-    def loopless(self) -> bool:
-        return self._behind.loopless
+    def sync_safe(self) -> bool:
+        return self._behind.sync_safe
 
     @property
     def _behind(self) -> Engine:

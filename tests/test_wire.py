@@ -28,10 +28,10 @@ from holdfast import errors, runtime, wire
 from holdfast.domain.access import Action, Actor, ActorKind
 from holdfast.domain.conditions import AllOf, AnyOf, Compare, Not
 from holdfast.domain.forgetting import ForgetTarget
-from holdfast.domain.memory import Memory, Plane, Status, Trust, Validity
+from holdfast.domain.memory import MemoryRecord, Plane, Status, Trust, Validity
 from holdfast.domain.results import Absence, Component, Explanation, Page
 from holdfast.domain.scope import Scope
-from holdfast.domain.searching import Wanted
+from holdfast.domain.search import SearchOptions
 from holdfast.domain.transcript import Message, Role
 from holdfast.errors import HoldfastError, InvalidInput
 from holdfast.runtime.perform import Read, Request, Write
@@ -39,7 +39,7 @@ from holdfast.runtime.search import Search
 
 NOW = datetime(2026, 3, 1, 12, 30, 15, 123456, tzinfo=UTC)
 MESSAGE = Message("msg_1", "turn_1", Scope(), 0, "t", None, Role.USER, NOW, NOW, None, None, {"a": "b"})
-MEMORY = Memory(
+MEMORY = MemoryRecord(
     "mem_1", 1, Scope(), Plane.EPISODE, "t", Trust.LOW, Status.ACCEPTED, Validity(), NOW, None, None, "me", None
 )  # fmt: skip
 VERBS = pytest.mark.parametrize("spoken", wire.VERBS.values(), ids=wire.VERBS)
@@ -179,7 +179,7 @@ def test_what_writes_is_told_from_what_reads(spoken: wire.Spoken) -> None:
 def test_a_message_and_a_memory_stay_what_they_are() -> None:
     form = wire.VERBS[Action.LIST].answer
     page = form.decode(form.encode(Page((MESSAGE, MEMORY), None)))
-    assert [type(item) for item in page.items] == [Message, Memory]
+    assert [type(item) for item in page.items] == [Message, MemoryRecord]
     assert page.items == (MESSAGE, MEMORY)
     assert (page.items[1].trust, type(page.items[1].trust)) == (Trust.LOW, Trust)
 
@@ -193,7 +193,7 @@ def test_a_condition_arrives_with_its_moments() -> None:
             Compare("said_at", "in", (NOW, datetime.max.replace(tzinfo=UTC))),
         )
     )
-    arrived = form.decode(form.encode(Search(Scope(), "q", Wanted(condition=asked)))).wanted.condition
+    arrived = form.decode(form.encode(Search(Scope(), "q", SearchOptions(condition=asked)))).wanted.condition
     assert arrived == asked
     assert repr(arrived) == repr(asked)
 
@@ -210,7 +210,7 @@ def test_scores_that_are_no_numbers_arrive() -> None:
 @pytest.mark.parametrize("moment", [datetime.min, datetime.max, NOW, datetime(1969, 12, 31, 23, 59, 59, 999999)])
 def test_moments_keep_their_microseconds_and_are_in_utc(moment: datetime) -> None:
     form, moment = wire.VERBS[Action.SEARCH].request, moment.replace(tzinfo=UTC)
-    arrived = form.decode(form.encode(Search(Scope(), "q", Wanted(as_of=moment)))).wanted.as_of
+    arrived = form.decode(form.encode(Search(Scope(), "q", SearchOptions(as_of=moment)))).wanted.as_of
     assert (arrived, arrived.tzinfo) == (moment, UTC)
 
 

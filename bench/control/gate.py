@@ -23,7 +23,7 @@ from holdfast.app import Engine, open_engine
 from holdfast.control.memory import Query
 from holdfast.domain.access import Actor, ActorKind
 from holdfast.domain.scope import Scope
-from holdfast.domain.searching import Wanted
+from holdfast.domain.search import SearchOptions
 from holdfast.domain.transcript import Draft
 from holdfast.runtime.add import Add
 from holdfast.runtime.search import Search
@@ -56,7 +56,7 @@ async def measured(engine: Engine, rounds: int) -> dict[str, float]:
     chance = random.Random(1)
 
     async def direct(query: str) -> object:
-        make = lambda: Search(SCOPE, query, Wanted(top_k=TOP_K))  # noqa: E731
+        make = lambda: Search(SCOPE, query, SearchOptions(top_k=TOP_K))  # noqa: E731
         return await engine.perform(AGENT, Search.action, make, space="acme")
 
     async def controlled(query: str) -> object:

@@ -60,9 +60,9 @@ class RunEmbedder:
         return True
 
     @property
-    def loopless(self) -> bool:
+    def sync_safe(self) -> bool:
         """Like the default embedder, which it stands for: blocking calls run in the thread that makes them."""
-        return self._model.loopless
+        return self._model.sync_safe
 
     async def embed(self, texts: Sequence[str], purpose: Purpose) -> FloatArray:
         if purpose is not Purpose.QUERY:

@@ -23,10 +23,9 @@ from typing import Any
 from bench.engine.corpus import Corpus
 from bench.engine.machine import described
 from holdfast.app import Engine, open_engine
-from holdfast.domain.access import LOCAL_OPERATOR, storewide
+from holdfast.domain.access import LOCAL_OPERATOR, storewide_grant
 from holdfast.domain.capabilities import catalogue
 from holdfast.domain.governance import Governance
-from holdfast.domain.governed import View
 from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.profiles import DEFAULT_PROFILE, profile_of
 from holdfast.domain.surface.transcripts import (
@@ -36,6 +35,7 @@ from holdfast.domain.surface.transcripts import (
     TurnMessage,
 )
 from holdfast.domain.transcript import Draft, Role
+from holdfast.domain.transcript_turns import View
 from holdfast.library import AsyncMemory
 from holdfast.sdk.transcripts import TranscriptOperations
 from holdfast.settings import read_settings
@@ -151,7 +151,7 @@ async def pages(runtime: TranscriptOperations, lengths: dict[str, int]) -> dict[
 async def _turn_of(runtime: TranscriptOperations, conversation: str, sequence: int) -> str:
     engine: Any = runtime._service
     thread = replace(MemoryIdentity(subject_id=SUBJECT).scope, conversation=conversation)
-    found = await engine._core.store.read(storewide(), lambda reader: reader.turn_states(thread, sequence - 1, 1))
+    found = await engine._core.store.read(storewide_grant(), lambda reader: reader.turn_states(thread, sequence - 1, 1))
     return str(found[0].id)
 
 

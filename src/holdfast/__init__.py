@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from holdfast.domain.access import Actor, ActorKind
     from holdfast.domain.conditions import AllOf, AnyOf, Compare, Not
     from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt
-    from holdfast.domain.memory import Evidence, Plane, Status, Trust, Validity
-    from holdfast.domain.memory import Memory as MemoryRecord
+    from holdfast.domain.memory import Evidence, MemoryRecord, Plane, Status, Trust, Validity
     from holdfast.domain.ranking import Weights
     from holdfast.domain.resources import Resource, ResourceAdded, ResourcePage
     from holdfast.domain.results import (
@@ -103,7 +102,7 @@ _HOMES = {
     "holdfast.domain.access": ("Actor", "ActorKind"),
     "holdfast.domain.conditions": ("AllOf", "AnyOf", "Compare", "Not"),
     "holdfast.domain.forgetting": ("ForgetPreview", "ForgetReceipt"),
-    "holdfast.domain.memory": ("Evidence", "Plane", "Status", "Trust", "Validity"),
+    "holdfast.domain.memory": ("Evidence", "MemoryRecord", "Plane", "Status", "Trust", "Validity"),
     "holdfast.domain.ranking": ("Weights",),
     "holdfast.domain.resources": ("Resource", "ResourceAdded", "ResourcePage"),
     "holdfast.domain.results": (
@@ -119,7 +118,6 @@ _HOMES = {
     "holdfast.sync": ("Memory",),
 }
 _LAZY = {name: (home, name) for home, names in _HOMES.items() for name in names}
-_LAZY["MemoryRecord"] = ("holdfast.domain.memory", "Memory")
 
 
 def __getattr__(name: str) -> Any:

@@ -21,21 +21,21 @@ from holdfast.control.outside import OutsideRunner
 from holdfast.control.subscribers import HookRegistry
 from holdfast.documents.reader import DocumentReader
 from holdfast.domain import ids
-from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor, storewide
+from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor, storewide_grant
 from holdfast.domain.bindings import Binding
 from holdfast.domain.ids import BindingId, JobId
 from holdfast.domain.jobs import Job, JobKind, NewJob
-from holdfast.domain.location import names_a_server, shown
+from holdfast.domain.location import is_valid_server_url, redact_location
 from holdfast.domain.profiles import Backend, Profile
 from holdfast.domain.ranking import Weights
-from holdfast.domain.results import Copied, Examined, Record
+from holdfast.domain.results import Copied, Record, StoreExamination
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.domain.secret import Secret
 from holdfast.domain.users import key_digest
 from holdfast.errors import CopyRefused, EmbedderMisconfigured, StoreError, StoreUnusable
-from holdfast.ports import Candidate, Clock, Curator, Embedder, Ids, Store, Transaction, Verb
+from holdfast.ports import Candidate, Clock, Curator, Embedder, IdGenerator, Store, Transaction, Verb
+from holdfast.ports.observer import MetricsObserver
 from holdfast.ports.provider import Providers
-from holdfast.ports.watching import Watcher
 from holdfast.providers.registry import ProviderRegistry
 from holdfast.providers.secrets import SecretResolver
 from holdfast.runtime.crew import Crew
@@ -51,8 +51,8 @@ from holdfast.stores.sqlite import SqliteStore
 from holdfast.stores.sqlite.schema import migrations
 
 if TYPE_CHECKING:
-    from holdfast.domain.control import ProviderChecked, ProviderInfo
-    from holdfast.domain.papers import StoreRepair
+    from holdfast.domain.control import ProviderCheck, ProviderInfo
+    from holdfast.domain.manifest import StoreRepair
     from holdfast.providers.registry import Broken
     from holdfast.stores.sessions import SqliteSessions
     from holdfast.stores.sql.archive import SqlArchive
@@ -89,8 +89,8 @@ class Rules:
 class Engine:
     """Implements `ports.Service` and `ports.Directory` on a store, with the runtime and background workers."""
 
-    def __init__(self, core: Core, crew: Crew, *, loopless: bool = False, routed: bool = False) -> None:
-        self.loopless = loopless
+    def __init__(self, core: Core, crew: Crew, *, sync_safe: bool = False, routed: bool = False) -> None:
+        self.sync_safe = sync_safe
         self.crew = crew
         self._core = core
         self._route = _routing() if routed else None
@@ -111,7 +111,7 @@ class Engine:
 
     async def actor_of(self, key: str) -> Actor | None:
         digest = key_digest(key)
-        found = await self._core.store.read(storewide(), lambda reader: reader.user_with_key(digest))
+        found = await self._core.store.read(storewide_grant(), lambda reader: reader.user_with_key(digest))
         return None if found is None or found.revoked_at is not None else found.actor
 
     async def present(self, profile: Profile, backend: Backend, space: str) -> None:
@@ -147,7 +147,7 @@ async def open_engine(
     embedder: Embedder | str | None = None,
     weights: Weights | None = None,
     clock: Clock | None = None,
-    new_ids: Ids | None = None,
+    new_ids: IdGenerator | None = None,
     curator: Curator | None = None,
     work: bool = True,
     embeds: bool | None = None,
@@ -155,7 +155,7 @@ async def open_engine(
     kinds: frozenset[JobKind] | None = None,
     providers: Providers | None = None,
     routed: bool = False,
-    watcher: Watcher | None = None,
+    watcher: MetricsObserver | None = None,
 ) -> Engine:
     """Open or create the store at `location`, update its indexes in the background, and return its engine.
 
@@ -195,8 +195,8 @@ async def open_engine(
     crew = Crew(core, {JobKind.DELIVER: Handler(_deliver, _undelivered)}, jobs=jobs, lease=lease, kinds=kinds)
     await _bring_up_to_date(core)
     # A custom clock or id generator may not be thread-safe.
-    loopless = clock is None and new_ids is None and all(getattr(part, "loopless", False) for part in (store, chosen))
-    engine = Engine(core, crew, loopless=loopless, routed=routed)
+    sync_safe = clock is None and new_ids is None and all(getattr(part, "sync_safe", False) for part in (store, chosen))
+    engine = Engine(core, crew, sync_safe=sync_safe, routed=routed)
     if work:
         engine.start_worker()
     return engine
@@ -230,12 +230,12 @@ async def _store_and_embedder(
     if chosen is not None:
         return store, chosen
     try:
-        made_by = await store.read(storewide(), lambda reader: reader.fact(INDEXED_BY))
+        made_by = await store.read(storewide_grant(), lambda reader: reader.fact(INDEXED_BY))
         if made_by is None or made_by.partition(":")[0] == settings.embedder:
             return store, _embedder(None, settings)
-        unnamed = UnnamedEmbedder(made_by.rpartition("/")[0], shown(location))
+        unnamed = UnnamedEmbedder(made_by.rpartition("/")[0], redact_location(location))
         if embeds:
-            raise unnamed.missing()
+            raise unnamed.missing_error()
     except BaseException:
         await store.close()
         raise
@@ -252,7 +252,7 @@ async def _bring_up_to_date(core: Core) -> None:
 
 
 async def _queue_reembedding(core: Core) -> None:
-    made_by = await core.store.read(storewide(), lambda reader: reader.fact(INDEXED_BY))
+    made_by = await core.store.read(storewide_grant(), lambda reader: reader.fact(INDEXED_BY))
     if made_by == index_identity(core):
         return
 
@@ -263,7 +263,7 @@ async def _queue_reembedding(core: Core) -> None:
             job = NewJob(JobKind.REEMBED, Scope(space=EVERYWHERE))
             transaction.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
 
-    await core.store.write(storewide(), queue)
+    await core.store.write(storewide_grant(), queue)
 
 
 def installed_providers(settings: Settings) -> tuple[tuple[ProviderInfo, ...], tuple[Broken, ...]]:
@@ -271,39 +271,39 @@ def installed_providers(settings: Settings) -> tuple[tuple[ProviderInfo, ...], t
     from holdfast.control.bindings import provider_info
 
     found = _providers(settings)
-    return tuple(map(provider_info, found.known())), tuple(found.broken())
+    return tuple(map(provider_info, found.list_providers())), tuple(found.broken())
 
 
 def known_providers(settings: Settings) -> tuple[ProviderInfo, ...]:
     """List the usable providers without opening a store."""
     from holdfast.control.bindings import provider_info
 
-    return tuple(map(provider_info, _providers(settings).known()))
+    return tuple(map(provider_info, _providers(settings).list_providers()))
 
 
 async def check_provider(
     name: str, config: Mapping[str, Any], settings: Settings, *, connect: bool = False
-) -> ProviderChecked:
+) -> ProviderCheck:
     """Check a provider's configuration; with `connect`, also send it a query. Nothing is stored."""
     from holdfast.control.asking import deadline_of
     from holdfast.control.bindings import checked_config
     from holdfast.domain.contract import QueryRequest
-    from holdfast.domain.control import ProviderChecked
+    from holdfast.domain.control import ProviderCheck
 
     providers = _providers(settings)
     provider = providers.get(name)
     checked = checked_config(providers, provider, config)
     if not (connect and provider.outside):
-        return ProviderChecked(name, provider.outside, checked)
+        return ProviderCheck(name, provider.outside, checked)
     binding = Binding(BindingId("bnd_check"), settings.space, "check", name, checked)
     seconds = deadline_of(binding)
     request = QueryRequest(binding.key, Scope(settings.space), "holdfast", top_k=1)
     outsiders, started = OutsideRunner(providers), time.perf_counter()
     try:
-        found = await outsiders.ask(binding, lambda adapter: adapter.query(request), seconds)
+        found = await outsiders.run(binding, lambda adapter: adapter.query(request), seconds)
     finally:
         await outsiders.close()
-    return ProviderChecked(name, True, checked, time.perf_counter() - started, len(found.snippets))
+    return ProviderCheck(name, True, checked, time.perf_counter() - started, len(found.snippets))
 
 
 def copy_store(
@@ -337,7 +337,7 @@ async def repair_store(
         await engine.close()
 
 
-def examine_store(location: str, settings: Settings) -> Examined | None:
+def examine_store(location: str, settings: Settings) -> StoreExamination | None:
     """Examine a store without opening it for use; None if there is none."""
     if _on_a_server(location):
         from holdfast.stores.postgres.examine import examine as examine_server
@@ -382,7 +382,9 @@ def _on_a_server(location: str) -> bool:
     if scheme not in ("postgresql", "postgres"):
         raise StoreUnusable(f"{scheme}:// is not a store; give a file path, or a postgresql:// URL")
     if importlib.util.find_spec("psycopg") is None:
-        raise StoreUnusable(f"{shown(location)} needs psycopg; install it with: pip install 'holdfast[postgres]'")
+        raise StoreUnusable(
+            f"{redact_location(location)} needs psycopg; install it with: pip install 'holdfast[postgres]'"
+        )
     return True
 
 
@@ -418,7 +420,7 @@ def _providers(settings: Settings) -> ProviderRegistry:
 
 def _endpoint(url: str) -> str:
     """Validate the embedder's URL. Errors do not show it, since it may hold a key."""
-    if not names_a_server(url):
+    if not is_valid_server_url(url):
         raise EmbedderMisconfigured(
             "HOLDFAST_EMBEDDER_URL is not the URL of a server; write it like http://127.0.0.1:11434/v1"
         )

@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, TypeVar
 
 from holdfast.domain.access import ActorKind
-from holdfast.domain.access import Role as AccessRole
+from holdfast.domain.access import ActorRole as AccessRole
 from holdfast.domain.conditions import Condition
 from holdfast.domain.forgetting import ForgetTarget
 from holdfast.domain.memory import Plane, Validity
 from holdfast.domain.resources import MAX_CONTENT_BYTES
 from holdfast.domain.results import HitKind
 from holdfast.domain.scope import MAX_PART_CHARS, SCOPE_PARTS, Scope
-from holdfast.domain.searching import Method
+from holdfast.domain.search import Method
 from holdfast.domain.text import checked_text
 from holdfast.domain.times import checked_time
 from holdfast.domain.transcript import Draft, Role
 from holdfast.domain.users import ROLES
 from holdfast.errors import InvalidInput
-from holdfast.ports import Wanted
+from holdfast.ports import SearchOptions
 
 E = TypeVar("E", bound=StrEnum)
 
@@ -114,10 +114,10 @@ def _scope_of(*parts: Any) -> Scope:
     return Scope(*parts)
 
 
-def wanted_from(options: Asking) -> Wanted:
+def wanted_from(options: Asking) -> SearchOptions:
     """Build the search options from keywords."""
     role, planes = options.get("role"), planes_from(options.get("planes"))
-    return Wanted(
+    return SearchOptions(
         top_k=options.get("top_k", DEFAULT_TOP_K),
         kind=kind_from(options.get("kind"), planes),
         planes=planes,

@@ -12,8 +12,7 @@ from holdfast.domain.conditions import Condition
 from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt
 from holdfast.domain.ids import MessageId
 from holdfast.domain.jobs import Job, JobStatus
-from holdfast.domain.memory import Memory as MemoryRecord
-from holdfast.domain.memory import Plane, Status
+from holdfast.domain.memory import MemoryRecord, Plane, Status
 from holdfast.domain.numbers import checked_flag
 from holdfast.domain.resources import UNNAMED, Resource, ResourceAdded, ResourcePage
 from holdfast.domain.results import (
@@ -23,14 +22,14 @@ from holdfast.domain.results import (
     Flushed,
     Hit,
     Page,
-    Rebuilt,
+    RebuildResult,
     Recall,
     Record,
     Stats,
     Verification,
 )
 from holdfast.domain.scope import DEFAULT_SPACE, EVERYWHERE, Scope
-from holdfast.domain.searching import Order
+from holdfast.domain.search import Order
 from holdfast.domain.transcript import DEFAULT_CONVERSATION
 from holdfast.domain.users import Issued, User, UserPage
 from holdfast.errors import InvalidInput
@@ -61,7 +60,7 @@ from holdfast.inputs import (
     wanted_from,
 )
 from holdfast.loops import aside
-from holdfast.ports import ListFilter, Service, Verb, Wanted
+from holdfast.ports import ListFilter, SearchOptions, Service, Verb
 from holdfast.runtime.add import Add
 from holdfast.runtime.browse import Browse
 from holdfast.runtime.flush import Flush
@@ -101,7 +100,7 @@ class AsyncMemory:
     @property
     def _loopless(self) -> bool:
         """True if adding, remembering and reading need no event loop."""
-        return self._service.loopless
+        return self._service.sync_safe
 
     async def __aenter__(self) -> Self:
         return self
@@ -192,7 +191,7 @@ class AsyncMemory:
         """Select what to show a model within a budget: memories first, and messages where no memory covers them."""
 
         def make() -> RecallMemory:
-            options = Wanted(
+            options = SearchOptions(
                 top_k=limit,
                 planes=planes_from(planes),
                 as_of=moment_from(as_of, "as_of"),
@@ -481,7 +480,7 @@ class AsyncMemory:
         """Check the whole store for damage."""
         return await self._perform(Action.VERIFY, lambda: Verify(Scope(space=EVERYWHERE)))
 
-    async def rebuild(self) -> Rebuilt:
+    async def rebuild(self) -> RebuildResult:
         """Rebuild all indexes from the texts, and wait for it. Search keeps working meanwhile."""
         return await self._perform(Action.REBUILD, lambda: Rebuild(Scope(space=EVERYWHERE)))
 

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, TypedDict, Unpack
 
 from holdfast.domain.access import LOCAL_OPERATOR, Actor, ActorKind
-from holdfast.domain.location import checked_url, is_served, refuse_mistyped
+from holdfast.domain.location import checked_url, is_server_url, refuse_mistyped_server
 from holdfast.domain.numbers import checked_seconds
 from holdfast.domain.ranking import Weights
 from holdfast.domain.results import Copied
@@ -16,7 +16,7 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.secret import Secret
 from holdfast.errors import InvalidInput
 from holdfast.library import AsyncMemory
-from holdfast.ports import Clock, Embedder, Ids, Service
+from holdfast.ports import Clock, Embedder, IdGenerator, Service
 from holdfast.settings import Settings, read_settings
 from holdfast.sync import Memory
 
@@ -29,7 +29,7 @@ class Options(TypedDict, total=False):
     space: str | None
     actor: Actor
     clock: Clock | None
-    new_ids: Ids | None
+    new_ids: IdGenerator | None
     settings: Settings | None
     work: bool
     key: str | None
@@ -51,7 +51,7 @@ class Opening:
 
     async def opened(self) -> AsyncMemory:
         settings = self._options.get("settings") or read_settings()
-        return await (self._remote(settings) if is_served(self._location) else self._embedded(settings))
+        return await (self._remote(settings) if is_server_url(self._location) else self._embedded(settings))
 
     async def _remote(self, settings: Settings) -> AsyncMemory:
         """Open a server's memory. The key identifies the caller; a user's calls default to that user as subject."""
@@ -122,8 +122,8 @@ def checked_location(location: object) -> str:
         usable = False
     if not isinstance(path, str) or not usable:
         raise InvalidInput("location", "holds characters that are not allowed in a path; remove them")
-    refuse_mistyped(path)
-    if is_served(path):
+    refuse_mistyped_server(path)
+    if is_server_url(path):
         return checked_url(path, "location")
     # Made absolute now: readers open the file later, and the working directory may change.
     return path if path == MEMORY or "://" in path else os.path.abspath(os.path.expanduser(path))
@@ -166,7 +166,7 @@ def _check_options(options: Options) -> None:
 def _check_fit(options: Options, location: str, *, keyed: bool) -> None:
     """Refuse store-only options for a server and client-only options for a store, rather than ignore them."""
     names = {name for name, value in options.items() if value is not None} | ({"key"} if keyed else set())
-    if is_served(location):
+    if is_server_url(location):
         for name in _OF_STORES:
             if name in names:
                 raise InvalidInput(name, "is decided by the server; leave it out when you open an http:// address")

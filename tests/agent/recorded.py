@@ -12,7 +12,7 @@ from typing import Any
 
 from holdfast.agent.loader import EngineLoader, EngineLoadResult
 from holdfast.agent.loop import AgentLoop
-from holdfast.agent.ports import Event, ModelMessage, Reply, Role, ToolCall
+from holdfast.agent.ports import ModelMessage, Reply, Role, SessionEvent, ToolCall
 from holdfast.agent.providers.scripted import Asked, ScriptedModel
 from holdfast.app import open_engine
 from holdfast.client import ChatMessage, GatewayClient
@@ -105,7 +105,7 @@ class Agent:
     loop: AgentLoop
     model: ScriptedModel
 
-    async def events(self, session_id: str) -> tuple[Event, ...]:
+    async def events(self, session_id: str) -> tuple[SessionEvent, ...]:
         return await self.loaded.sessions.events(session_id)
 
     async def kinds(self, session_id: str) -> list[str]:

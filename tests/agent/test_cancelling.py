@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from recorded import Agent, agent, calls, configured
 
-from holdfast.agent.ports import Event, Reply, TextPiece
+from holdfast.agent.ports import Reply, SessionEvent, TextPiece
 from serving import HANG, USER_KEY, answering, http
 
 
@@ -20,7 +20,7 @@ def curated(path: Path) -> Path:
     return configured(path, {"mode": "curated"})
 
 
-async def cancelled(running: Agent, under_way: asyncio.Event, prompt: str = "Hello?") -> Event:
+async def cancelled(running: Agent, under_way: asyncio.Event, prompt: str = "Hello?") -> SessionEvent:
     """Start a run, cancel it when it has come to that point, and give the last thing that its session says."""
     task = asyncio.create_task(running.loop.run(prompt, "s"))
     await asyncio.wait_for(under_way.wait(), 30)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.agent.context import ANSWERED, MAX_HISTORY_CHARS, PROMPTED, ContextBuilder, history_of
-from holdfast.agent.ports import Event, ModelMessage, Role, ToolSpec
+from holdfast.agent.ports import ModelMessage, Role, SessionEvent, ToolSpec
 from holdfast.agent.result import Layer, Source, content_words, explain
 from holdfast.agent.skills import Skill, Skills
 
@@ -17,12 +17,14 @@ LETTERS = Skill("letters", "Writing\nletters.", "Begin with the date.")
 TOOLS = [ToolSpec(name, "…", {}) for name in ("memory", "session_search", "activate_skill", "weather")]
 
 
-def event(number: int, run: str, kind: str, content: str = "") -> Event:
+def event(number: int, run: str, kind: str, content: str = "") -> SessionEvent:
     role = {PROMPTED: Role.USER, ANSWERED: Role.ASSISTANT}.get(kind)
-    return Event(number, "s", run, datetime(2026, 1, 1, tzinfo=UTC), kind, content or f"{kind} {run}", role, {}, True)
+    return SessionEvent(
+        number, "s", run, datetime(2026, 1, 1, tzinfo=UTC), kind, content or f"{kind} {run}", role, {}, True
+    )
 
 
-def history(events: list[Event], last: int = 40) -> list[str]:
+def history(events: list[SessionEvent], last: int = 40) -> list[str]:
     return [message.content for message in history_of(events, last=last)]
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from recorded import ADD, FLUSH, LEGS, SEARCH, Recorded, agent, calls, configured, recorded
 
 from holdfast.agent.loop import TOOL_LIMIT_ANSWER
-from holdfast.agent.ports import Event, Reply, Role, TextPiece
+from holdfast.agent.ports import Reply, Role, SessionEvent, TextPiece
 from holdfast.agent.result import AgentRunResult, RunStatus
 from holdfast.errors import ModelUnavailable
 from serving import USER_KEY
@@ -95,7 +95,7 @@ def test_every_run_keeps_its_promises(
     memory = {"mode": "hybrid", "gateway": gateway.config()}
     folder = configured(tmp_path_factory.mktemp("work"), memory, maxToolRounds=limit)
 
-    async def run() -> tuple[AgentRunResult, tuple[Event, ...], int]:
+    async def run() -> tuple[AgentRunResult, tuple[SessionEvent, ...], int]:
         async with agent(folder, *script, tools=[add, fail]) as running:
             result = await running.loop.run("Tea?", "one")
             return result, await running.events("one"), len(running.model.asked)

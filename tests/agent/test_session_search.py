@@ -9,15 +9,15 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from holdfast.agent.ports import NewEvent, Role, SessionHit
+from holdfast.agent.ports import NewSessionEvent, Role, SessionHit
 from holdfast.agent.search import LABEL, MAX_FOUND, session_search_tool
 from holdfast.app import open_sessions
 from holdfast.settings import Settings
 
 
-def said(*texts: str) -> list[NewEvent]:
+def said(*texts: str) -> list[NewSessionEvent]:
     roles = (Role.USER, Role.ASSISTANT)
-    return [NewEvent("message", text, roles[at % 2], context_visible=True) for at, text in enumerate(texts)]
+    return [NewSessionEvent("message", text, roles[at % 2], context_visible=True) for at, text in enumerate(texts)]
 
 
 def test_a_model_is_told_what_was_said_in_other_sessions_with_what_was_around_it(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from holdfast.agent.ports import Event, NewEvent, Role, SessionHit, Sessions
+from holdfast.agent.ports import NewSessionEvent, Role, SessionEvent, SessionHit, Sessions
 from holdfast.app import open_sessions
 from holdfast.errors import InvalidInput, SchemaTooNew, StoreBusy, StoreClosed, StoreUnusable
 from holdfast.settings import Settings
@@ -32,16 +32,16 @@ from holdfast.stores.sessions.schema import STEPS
 LAYOUTS = int(os.environ.get("HOLDFAST_LAYOUTS", "3"))
 
 
-def user(text: str) -> NewEvent:
-    return NewEvent("message", text, Role.USER, context_visible=True)
+def user(text: str) -> NewSessionEvent:
+    return NewSessionEvent("message", text, Role.USER, context_visible=True)
 
 
-def assistant(text: str) -> NewEvent:
-    return NewEvent("message", text, Role.ASSISTANT, context_visible=True)
+def assistant(text: str) -> NewSessionEvent:
+    return NewSessionEvent("message", text, Role.ASSISTANT, context_visible=True)
 
 
-def hidden(kind: str, content: str = "", role: Role | None = None, **data: object) -> NewEvent:
-    return NewEvent(kind, content, role, data)
+def hidden(kind: str, content: str = "", role: Role | None = None, **data: object) -> NewSessionEvent:
+    return NewSessionEvent(kind, content, role, data)
 
 
 @asynccontextmanager
@@ -53,8 +53,8 @@ async def opened(folder: Path) -> AsyncIterator[Sessions]:
         await sessions.close()
 
 
-def texts(found: tuple[Event, ...] | tuple[SessionHit, ...]) -> list[str]:
-    return [each.content if isinstance(each, Event) else each.text for each in found]
+def texts(found: tuple[SessionEvent, ...] | tuple[SessionHit, ...]) -> list[str]:
+    return [each.content if isinstance(each, SessionEvent) else each.text for each in found]
 
 
 # --- keeping --------------------------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ def test_only_what_was_said_is_searched(tmp_path: Path) -> None:
                     user("My dog is called Rex"),
                     hidden("memory_gateway_recall_succeeded", "walrus", results=1),
                     hidden("tool_result", "walrus", Role.TOOL),
-                    NewEvent("skill", "walrus", Role.SYSTEM, context_visible=True),
+                    NewSessionEvent("skill", "walrus", Role.SYSTEM, context_visible=True),
                     hidden("message", "walrus", Role.USER),
                     assistant("A good name"),
                 ],
@@ -261,7 +261,7 @@ def test_words_that_every_text_has_find_nothing_beside_words_that_tell(tmp_path:
 WORDS = ["apple", "brick", "cloud", "drum", "犬", "猫"]
 spoken = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
 event = st.builds(
-    NewEvent,
+    NewSessionEvent,
     st.sampled_from(["message", "tool_result"]),
     spoken,
     st.sampled_from([Role.USER, Role.ASSISTANT, Role.TOOL, None]),
@@ -279,12 +279,15 @@ step = st.one_of(
 @settings(max_examples=40, deadline=None)
 @given(steps=st.lists(step, max_size=12), asked=st.sampled_from(WORDS), without=name)
 def test_it_behaves_as_lists_do(
-    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str, list[NewEvent]]], asked: str, without: str
+    tmp_path_factory: pytest.TempPathFactory,
+    steps: list[tuple[str, str, list[NewSessionEvent]]],
+    asked: str,
+    without: str,
 ) -> None:
     folder = tmp_path_factory.mktemp("model")
 
     async def compare() -> None:
-        model: dict[str, list[NewEvent]] = {}
+        model: dict[str, list[NewSessionEvent]] = {}
         sessions = open_sessions(folder / "state.db", Settings())
         for kind, session, events in steps:
             if kind == "append":
@@ -297,7 +300,7 @@ def test_it_behaves_as_lists_do(
                 sessions = open_sessions(folder / "state.db", Settings())
         for session in ("a", "b", "c"):
             kept = await sessions.events(session)
-            assert [NewEvent(e.kind, e.content, e.role, e.data, e.context_visible) for e in kept] == model.get(
+            assert [NewSessionEvent(e.kind, e.content, e.role, e.data, e.context_visible) for e in kept] == model.get(
                 session, []
             )
             assert [e.number for e in kept] == list(range(1, len(kept) + 1))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.app import open_engine
-from holdfast.domain.access import Actor, ActorKind, Role
+from holdfast.domain.access import Actor, ActorKind, ActorRole
 from holdfast.settings import Settings
 
 from .conftest import Holdfast
@@ -39,12 +39,16 @@ def test_an_agent_comes_gets_another_role_goes_and_comes_again(holdfast: Holdfas
     first = key_of(made.out, "ak_")
     assert "Created the agent writer (member) of acme" in made.err
     subjects = frozenset({"ana", "ben"})
-    assert asyncio.run(owner("memory.db", first)) == Actor(ActorKind.AGENT, "writer", "acme", subjects, Role.MEMBER)
+    assert asyncio.run(owner("memory.db", first)) == Actor(
+        ActorKind.AGENT, "writer", "acme", subjects, ActorRole.MEMBER
+    )
 
     rotated = holdfast("credential", "rotate", "writer", "--role", "curator", "--company", "acme")
     second = key_of(rotated.out, "ak_")
     assert asyncio.run(owner("memory.db", first)) is None
-    assert asyncio.run(owner("memory.db", second)) == Actor(ActorKind.AGENT, "writer", "acme", subjects, Role.CURATOR)
+    assert asyncio.run(owner("memory.db", second)) == Actor(
+        ActorKind.AGENT, "writer", "acme", subjects, ActorRole.CURATOR
+    )
 
     revoked = holdfast("credential", "revoke", "writer", "--company", "acme", "--yes")
     assert (revoked.code, revoked.err) == (0, "")

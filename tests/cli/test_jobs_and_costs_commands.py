@@ -10,7 +10,7 @@ import pytest
 
 from holdfast import ControlPlane
 from holdfast.app import open_engine
-from holdfast.domain.access import storewide
+from holdfast.domain.access import storewide_grant
 from holdfast.domain.jobs import JobKind
 from holdfast.settings import Settings
 
@@ -66,7 +66,7 @@ def _taken_and_left(path: Path) -> None:
         engine = await open_engine(str(path), Settings(), embedder="fake", work=False)
         now, ended = datetime.now(UTC), timedelta(seconds=-1)
         try:
-            await engine._core.store.write(storewide(), lambda t: t.claim(frozenset(JobKind), now, ended))
+            await engine._core.store.write(storewide_grant(), lambda t: t.claim(frozenset(JobKind), now, ended))
         finally:
             await engine.close()
 

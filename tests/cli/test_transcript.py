@@ -13,10 +13,10 @@ from holdfast.app import open_engine
 from holdfast.domain.access import LOCAL_OPERATOR
 from holdfast.domain.capabilities import catalogue
 from holdfast.domain.governance import Governance
-from holdfast.domain.governed import HostOpaqueRef, RefVisibility, Relation
 from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.profiles import DEFAULT_PROFILE, profile_of
 from holdfast.domain.surface.transcripts import MemoryTranscriptCommitRequest, TranscriptTurnInput, TurnMessage
+from holdfast.domain.transcript_turns import HostOpaqueRef, RefVisibility, Relation
 from holdfast.sdk.transcripts import TranscriptOperations
 from holdfast.settings import Settings
 from postgres import ON_POSTGRES

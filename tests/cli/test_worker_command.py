@@ -21,7 +21,7 @@ import holdfast as library
 from holdfast.app import open_engine
 from holdfast.control.bindings import UpdateBinding
 from holdfast.control.hooks import EmitHook
-from holdfast.domain.access import LOCAL_OPERATOR, storewide
+from holdfast.domain.access import LOCAL_OPERATOR, storewide_grant
 from holdfast.domain.contract import HookKind, SourceKind, SourcePayload, SourceRef
 from holdfast.domain.jobs import MAX_CLAIMS, JobKind, JobStatus
 from holdfast.domain.scope import Scope
@@ -262,7 +262,7 @@ async def _to_be_given_up(path: Path) -> None:
     await engine.perform(LOCAL_OPERATOR, off.action, lambda: off, space="acme")
     kinds, lease, store = frozenset({JobKind.EXTRACT}), timedelta(microseconds=1), engine._core.store
     for _ in range(MAX_CLAIMS):
-        assert await store.write(storewide(), lambda t: t.claim(kinds, datetime.now(UTC), lease)) is not None
+        assert await store.write(storewide_grant(), lambda t: t.claim(kinds, datetime.now(UTC), lease)) is not None
     await engine.close()
 
 

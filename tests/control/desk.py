@@ -13,7 +13,7 @@ from holdfast.app import Engine, open_engine
 from holdfast.control.activity import ListActivity
 from holdfast.control.bindings import CreateBinding, SetTarget
 from holdfast.control.operations import ListOperations
-from holdfast.domain.access import LOCAL_OPERATOR, Actor, ActorKind, storewide
+from holdfast.domain.access import LOCAL_OPERATOR, Actor, ActorKind, storewide_grant
 from holdfast.domain.bindings import Binding, TargetKind
 from holdfast.domain.contract import SourceKind, SourcePayload, SourceRef
 from holdfast.domain.control import Activity
@@ -41,7 +41,7 @@ class Installed:
 
     providers: Sequence[Provider]
 
-    def known(self) -> Sequence[Provider]:
+    def list_providers(self) -> Sequence[Provider]:
         return sorted(self.providers, key=lambda each: each.key)
 
     def get(self, name: str) -> Provider:
@@ -91,7 +91,7 @@ class Desk:
         """Every operation, oldest first."""
         store = self.engine._core.store
         await store.audited()
-        found = await store.read(storewide(), lambda reader: reader.operations(limit=1_000_000))
+        found = await store.read(storewide_grant(), lambda reader: reader.operations(limit=1_000_000))
         return found[::-1]
 
     async def listed(self, **wanted: Any) -> Sequence[Operation]:

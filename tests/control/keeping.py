@@ -22,7 +22,7 @@ from holdfast.domain.contract import (
 )
 from holdfast.domain.scope import Scope
 from holdfast.domain.secret import Secret
-from holdfast.ports.provider import Beneath
+from holdfast.ports.provider import NestedCall
 
 
 class KeepingProvider:
@@ -43,7 +43,7 @@ class KeepingProvider:
         return config
 
     def open(
-        self, config: Mapping[str, Any], secrets: Mapping[str, Secret], beneath: Beneath | None
+        self, config: Mapping[str, Any], secrets: Mapping[str, Secret], beneath: NestedCall | None
     ) -> KeepingProvider:
         return self
 

@@ -11,8 +11,8 @@ from holdfast.domain.contract import (
     CaptureResult,
     ContextBundle,
     CorrectResult,
+    ExtractionJobPage,
     ForgetResult,
-    JobPage,
     ListPage,
     ProfileResult,
     RecordHandle,
@@ -22,7 +22,7 @@ from holdfast.domain.contract import (
 )
 from holdfast.domain.secret import Secret
 from holdfast.errors import InvalidConfiguration
-from holdfast.ports.provider import Beneath
+from holdfast.ports.provider import NestedCall
 
 SECRET = "sk-never-to-be-seen"
 EVERYTHING = Capabilities(profile=True, correction=True, extraction_jobs=True, extraction_retry=True, explanation=True)
@@ -60,7 +60,9 @@ class HostileProvider:
                 raise InvalidConfiguration(f"config.{name}", "is not known")
         return {"colour": "grey", **config}
 
-    def open(self, config: Mapping[str, Any], secrets: Mapping[str, Secret], beneath: Beneath | None) -> HostileAdapter:
+    def open(
+        self, config: Mapping[str, Any], secrets: Mapping[str, Secret], beneath: NestedCall | None
+    ) -> HostileAdapter:
         assert beneath is None
         self.opened += 1
         if "open" in self.does:
@@ -134,7 +136,7 @@ ANSWERS: Mapping[str, Callable[..., Any]] = {
     "forget": lambda handles, scope: ForgetResult(tuple(handles)),
     "correct": lambda found, words, scope, reason: CorrectResult(handle("r2"), found),
     "profile": lambda scope: ProfileResult("Likes cats."),
-    "list_extraction_jobs": lambda scope, cursor: JobPage(),
+    "list_extraction_jobs": lambda scope, cursor: ExtractionJobPage(),
     "retry_extraction_job": lambda job_id, scope: CaptureResult(),
     "explain": lambda request: TraceResult({"looked_at": 1}),
 }

@@ -21,8 +21,8 @@ from holdfast.control.bindings import (
     UpdateBinding,
 )
 from holdfast.control.memory import Capture, Query
-from holdfast.domain.access import LOCAL_OPERATOR, Actor, ActorKind, Role, storewide
-from holdfast.domain.bindings import Chosen, Target, TargetKind
+from holdfast.domain.access import LOCAL_OPERATOR, Actor, ActorKind, ActorRole, storewide_grant
+from holdfast.domain.bindings import ResolutionRule, Target, TargetKind
 from holdfast.domain.contract import HookKind
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.ids import EventId
@@ -54,9 +54,9 @@ def test_a_company_that_never_had_a_binding_has_one(desk: Desk, runner: asyncio.
     assert runner.run(desk.do(ListTargets(WHOLE))) == (Target(TargetKind.COMPANY, ACME, "default"),)
     found = runner.run(desk.do(ResolveBinding(BOT), AGENT))
     assert (found.binding_key, found.provider, found.enabled, found.source) == (
-        "default", "local", True, Chosen.COMPANY_DEFAULT,
+        "default", "local", True, ResolutionRule.COMPANY_DEFAULT,
     )  # fmt: skip
-    assert found.checked == (Chosen.AGENT_OVERRIDE, Chosen.COMPANY_DEFAULT)
+    assert found.checked == (ResolutionRule.AGENT_OVERRIDE, ResolutionRule.COMPANY_DEFAULT)
     assert found.capabilities is not None
     assert found.capabilities.correction
 
@@ -67,23 +67,23 @@ def test_a_key_goes_before_the_agents_binding_and_that_before_the_companys(desk:
     runner.run(desk.do(SetTarget(WHOLE, TargetKind.COMPANY, ACME, "first")))
     runner.run(desk.do(SetTarget(WHOLE, TargetKind.AGENT, "bot", "second")))
 
-    def chosen(scope: Scope, key: str | None = None) -> tuple[str | None, Chosen]:
+    def chosen(scope: Scope, key: str | None = None) -> tuple[str | None, ResolutionRule]:
         found = runner.run(desk.do(ResolveBinding(scope, key)))
         return found.binding_key, found.source
 
-    assert chosen(BOT, "third") == ("third", Chosen.BINDING_KEY)
-    assert chosen(BOT) == ("second", Chosen.AGENT_OVERRIDE)
-    assert chosen(Scope(space=ACME, agent="other")) == ("first", Chosen.COMPANY_DEFAULT)
-    assert chosen(WHOLE) == ("first", Chosen.COMPANY_DEFAULT)
+    assert chosen(BOT, "third") == ("third", ResolutionRule.BINDING_KEY)
+    assert chosen(BOT) == ("second", ResolutionRule.AGENT_OVERRIDE)
+    assert chosen(Scope(space=ACME, agent="other")) == ("first", ResolutionRule.COMPANY_DEFAULT)
+    assert chosen(WHOLE) == ("first", ResolutionRule.COMPANY_DEFAULT)
     runner.run(desk.do(ClearTarget(WHOLE, TargetKind.AGENT, "bot")))
-    assert chosen(BOT) == ("first", Chosen.COMPANY_DEFAULT)
-    assert chosen(Scope(space=OTHER, agent="bot")) == ("default", Chosen.COMPANY_DEFAULT)
+    assert chosen(BOT) == ("first", ResolutionRule.COMPANY_DEFAULT)
+    assert chosen(Scope(space=OTHER, agent="bot")) == ("default", ResolutionRule.COMPANY_DEFAULT)
 
 
 def test_without_any_binding_a_call_says_what_was_looked_at(desk: Desk, runner: asyncio.Runner) -> None:
     runner.run(desk.do(ClearTarget(WHOLE, TargetKind.COMPANY, ACME)))
     found = runner.run(desk.do(ResolveBinding(BOT), AGENT))
-    assert (found.binding_key, found.source) == (None, Chosen.UNCONFIGURED)
+    assert (found.binding_key, found.source) == (None, ResolutionRule.UNCONFIGURED)
     with rows_of(desk, runner.run) as rows, pytest.raises(BindingNotFound, match="agent_override, company_default"):
         runner.run(desk.do(Query(BOT, "cat"), AGENT))
     assert [(row.outcome, row.error_code) for row in rows] == [(Outcome.REFUSED, "binding_not_found")]
@@ -189,7 +189,7 @@ def test_what_was_changed_is_kept_however_few_other_events_are(desk: Desk, runne
         transaction.append_event(written)
         return int(transaction.prune_events(ACME, 0))
 
-    assert runner.run(desk.engine._core.store.write(storewide(), prune)) == 1
+    assert runner.run(desk.engine._core.store.write(storewide_grant(), prune)) == 1
     assert [each.kind for each in runner.run(desk.activity())] == ["memory.binding_created"]
 
 
@@ -293,7 +293,7 @@ CHANGES = [
     [
         AGENT,
         Actor(ActorKind.USER, "ana", ACME),
-        Actor(ActorKind.OPERATOR, "eye", ACME, role=Role.AUDITOR),
+        Actor(ActorKind.OPERATOR, "eye", ACME, role=ActorRole.AUDITOR),
         Actor(ActorKind.OPERATOR, "rival", OTHER),
     ],
     ids=str,

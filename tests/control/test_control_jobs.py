@@ -16,10 +16,10 @@ from misbehaving import HostileProvider
 from holdfast.control.hooks import DropDelivery, EmitHook, GetDelivery
 from holdfast.control.jobs import CancelJob, GetJob, ListControlJobs, RetryJob
 from holdfast.control.memory import Capture, RetryProviderJob
-from holdfast.domain.access import storewide
+from holdfast.domain.access import storewide_grant
 from holdfast.domain.contract import CaptureResult, HookKind, SourceKind, SourceRef
 from holdfast.domain.events import EventKind
-from holdfast.domain.hooks import Delivery, DeliveryStatus
+from holdfast.domain.hooks import Delivery, HookDeliveryStatus
 from holdfast.domain.jobs import LEASE, Job, JobFilter, JobKind, JobState, JobStatus
 from holdfast.domain.scope import Scope
 from holdfast.errors import AccessDenied, Conflict, HoldfastError, InvalidInput, NotFound
@@ -103,7 +103,7 @@ def test_the_job_of_what_is_dropped_is_cancelled_with_it_and_not_tried_again(des
         run(desk.do(RetryJob(WHOLE, found[dropped.id].id), OPERATOR))
     run(desk.do(CancelJob(WHOLE, found[kept.id].id), OPERATOR))
     dead = run(desk.do(GetDelivery(WHOLE, kept.id), OPERATOR))
-    assert (dead.status, dead.reason) == (DeliveryStatus.DEAD, "cancelled")
+    assert (dead.status, dead.reason) == (HookDeliveryStatus.DEAD, "cancelled")
     run(desk.do(DropDelivery(WHOLE, kept.id), OPERATOR))
     assert listed(desk, run, state=JobState.QUEUED) == []
 
@@ -166,12 +166,12 @@ def test_a_job_whose_worker_is_not_heard_of_is_stuck_until_another_takes_it(
     desk, clock = clocked
     emitted(desk, run)
     store = desk.engine._core.store
-    run(store.write(storewide(), lambda t: t.claim(frozenset(JobKind), clock.now(), LEASE)))
+    run(store.write(storewide_grant(), lambda t: t.claim(frozenset(JobKind), clock.now(), LEASE)))
     assert [job.status for job in listed(desk, run, state=JobState.RUNNING)] == [JobStatus.RUNNING]
     assert listed(desk, run, state=JobState.STUCK) == []
     clock.advance(minutes=2)
     (stuck,) = listed(desk, run, state=JobState.STUCK)
-    assert stuck.stuck(clock.now())
+    assert stuck.is_stuck(clock.now())
     assert run(desk.engine.crew.drain()) == 1
     assert [job.token for job in listed(desk, run, state=JobState.SUCCEEDED)] == [2]
 
@@ -198,7 +198,7 @@ def test_what_failed_is_tried_again_as_a_new_attempt_once(clocked: tuple[Desk, S
         run(desk.do(RetryJob(WHOLE, attempts[-1].id)))
     run(desk.engine.crew.drain())
     assert run(desk.do(GetJob(WHOLE, again.id))).status is JobStatus.SUCCEEDED
-    assert run(desk.do(GetDelivery(WHOLE, delivery.id))).status is DeliveryStatus.DELIVERED
+    assert run(desk.do(GetDelivery(WHOLE, delivery.id))).status is HookDeliveryStatus.DELIVERED
     with pytest.raises(Conflict):
         run(desk.do(RetryJob(WHOLE, again.id)))
     kinds = [each.kind for each in run(desk.activity())]
@@ -244,11 +244,11 @@ def test_a_delivery_whose_job_was_cancelled_is_dead_and_its_job_revives_it(desk:
     (job,) = listed(desk, run)
     run(desk.do(CancelJob(WHOLE, job.id)))
     dead = run(desk.do(GetDelivery(WHOLE, delivery.id)))
-    assert (dead.status, dead.reason, dead.attempts) == (DeliveryStatus.DEAD, "cancelled", 0), "nobody tried"
+    assert (dead.status, dead.reason, dead.attempts) == (HookDeliveryStatus.DEAD, "cancelled", 0), "nobody tried"
     run(desk.do(RetryJob(WHOLE, job.id)))
     run(desk.engine.crew.drain())
     arrived = run(desk.do(GetDelivery(WHOLE, delivery.id)))
-    assert (arrived.status, arrived.attempts) == (DeliveryStatus.DELIVERED, 1)
+    assert (arrived.status, arrived.attempts) == (HookDeliveryStatus.DELIVERED, 1)
 
 
 def test_what_is_cancelled_while_a_worker_is_at_it_commits_nothing(desk: Desk, run: Run) -> None:
@@ -274,7 +274,7 @@ def test_what_is_cancelled_while_a_worker_is_at_it_commits_nothing(desk: Desk, r
     run(cancelled_meanwhile())
     assert run(desk.do(GetJob(WHOLE, job.id))).status is JobStatus.CANCELLED
     after = run(desk.do(GetDelivery(WHOLE, delivery.id)))
-    assert (after.status, after.reason, after.attempts) == (DeliveryStatus.DEAD, "cancelled", 1)
+    assert (after.status, after.reason, after.attempts) == (HookDeliveryStatus.DEAD, "cancelled", 1)
     # It was asked, and what came of it was not written down.
     assert [row.outcome for row in run(desk.rows()) if row.action == "capture"] == ["unknown"]
 
@@ -324,7 +324,7 @@ def test_a_worker_whose_lease_ended_commits_nothing_late(clocked: tuple[Desk, St
     assert seen[0] == "the other did 1"
     (job,) = listed(desk, run)
     assert (job.status, job.token) == (JobStatus.SUCCEEDED, 2)
-    facts = run(desk.engine._core.store.read(storewide(), lambda reader: reader.counts("fake", 1)))
+    facts = run(desk.engine._core.store.read(storewide_grant(), lambda reader: reader.counts("fake", 1)))
     assert facts["memories"] <= 1
 
 

@@ -12,7 +12,7 @@ from misbehaving import raising
 
 from holdfast.control.memory import Capture, CorrectRecord, Query, UpsertRecords
 from holdfast.control.operations import GetMetrics, GetOperation, ListOperations
-from holdfast.domain.access import Action, Actor, ActorKind, Role
+from holdfast.domain.access import Action, Actor, ActorKind, ActorRole
 from holdfast.domain.contract import NewRecord, SourceKind, SourceRef
 from holdfast.domain.operations import OperationFilter, OperationType, Outcome
 from holdfast.domain.scope import Scope
@@ -136,7 +136,7 @@ def test_only_operators_of_the_company_look(desk: Desk, runner: asyncio.Runner, 
 
 
 def test_an_auditor_looks_and_touches_nothing(filled: Desk, runner: asyncio.Runner) -> None:
-    auditor = Actor(ActorKind.OPERATOR, "eye", ACME, role=Role.AUDITOR)
+    auditor = Actor(ActorKind.OPERATOR, "eye", ACME, role=ActorRole.AUDITOR)
     assert runner.run(filled.do(ListOperations(WHOLE), auditor)).items
     assert runner.run(filled.do(GetMetrics(WHOLE), auditor)).queries == 1
     for verb in (Query(BOT, "one"), Capture(BOT, NOTE, text("x"))):

@@ -22,11 +22,11 @@ from holdfast.control.bindings import CreateBinding, SetTarget, UpdateBinding
 from holdfast.control.deliveries import DropDelivery, ListDeliveries, RetryDelivery
 from holdfast.control.hooks import EmitHook
 from holdfast.control.jobs import CancelJob, ListControlJobs
-from holdfast.domain.access import Action, storewide
+from holdfast.domain.access import Action, storewide_grant
 from holdfast.domain.bindings import TargetKind
 from holdfast.domain.contract import CaptureRequest, CaptureResult, HookKind, SourceKind, SourcePayload, SourceRef
 from holdfast.domain.forgetting import ForgetTarget
-from holdfast.domain.hooks import Delivery, DeliveryFilter, DeliveryStatus
+from holdfast.domain.hooks import Delivery, DeliveryFilter, HookDeliveryStatus
 from holdfast.domain.jobs import LEASE, JobFilter, JobKind, JobState
 from holdfast.domain.operations import Outcome
 from holdfast.domain.scope import Scope
@@ -133,7 +133,7 @@ class Life:
     async def _lose_a_worker(self) -> None:
         """It takes a job, and is never heard of again."""
         store, now = self.desk.engine._core.store, self.clock.now()
-        await store.write(storewide(), lambda t: t.claim(frozenset({JobKind.DELIVER}), now, LEASE))
+        await store.write(storewide_grant(), lambda t: t.claim(frozenset({JobKind.DELIVER}), now, LEASE))
 
     async def _break(self, company: str, broken: bool) -> None:
         self.world.broken[company] = broken
@@ -195,7 +195,7 @@ class Life:
             await self._break(company, False)
         for _ in range(3):
             for company in COMPANIES:
-                wanted = DeliveryFilter(status=DeliveryStatus.DEAD)
+                wanted = DeliveryFilter(status=HookDeliveryStatus.DEAD)
                 for dead in (await self.desk.do(ListDeliveries(Scope(space=company), wanted))).items:
                     await self.desk.do(RetryDelivery(Scope(space=company), dead.id))
             self.clock.advance(hours=1)
@@ -226,13 +226,13 @@ class Life:
     def _check_end(self, which: tuple[str, int], delivery: Delivery) -> None:
         times = self.world.arrived.count(which)
         if not self.world.wanted[which]:
-            status = DeliveryStatus.DROPPED if which in self.world.forgotten else DeliveryStatus.SKIPPED
+            status = HookDeliveryStatus.DROPPED if which in self.world.forgotten else HookDeliveryStatus.SKIPPED
             assert (delivery.status, times) == (status, 0)
-        elif delivery.status is DeliveryStatus.DROPPED:
+        elif delivery.status is HookDeliveryStatus.DROPPED:
             assert which in self.world.given_up | self.world.forgotten
             assert times == 0
         else:
-            assert (delivery.status, times) == (DeliveryStatus.DELIVERED, 1)
+            assert (delivery.status, times) == (HookDeliveryStatus.DELIVERED, 1)
 
 
 async def lived(location: str, steps: list[tuple[Any, ...]]) -> None:

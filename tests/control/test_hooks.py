@@ -15,11 +15,11 @@ from holdfast.control.bindings import DeleteBinding, UpdateBinding
 from holdfast.control.deliveries import DropDelivery, GetDelivery, ListDeliveries, RetryDelivery
 from holdfast.control.hooks import EmitHook
 from holdfast.control.memory import ListRecords
-from holdfast.domain.access import Action, Actor, ActorKind, storewide
+from holdfast.domain.access import Action, Actor, ActorKind, storewide_grant
 from holdfast.domain.contract import CaptureMode, HookKind, SourceKind, SourcePayload, SourceRef
 from holdfast.domain.events import EventKind
 from holdfast.domain.forgetting import ForgetTarget
-from holdfast.domain.hooks import Delivery, DeliveryFilter, DeliveryStatus, Emitted, HookEvent
+from holdfast.domain.hooks import Delivery, DeliveryFilter, EmittedHook, HookDeliveryStatus, HookEvent
 from holdfast.domain.jobs import MAX_ATTEMPTS, JobKind
 from holdfast.domain.operations import OperationType, Outcome
 from holdfast.domain.scope import Scope
@@ -60,7 +60,7 @@ def ended(words: str = "We chose Lisbon.", hook_id: str = "run:r1", **more: Any)
     return EmitHook(hook_id=hook_id, **given)
 
 
-def only(emitted: Emitted) -> Delivery:
+def only(emitted: EmittedHook) -> Delivery:
     (delivery,) = emitted.deliveries
     return delivery
 
@@ -80,7 +80,7 @@ def test_a_hook_to_our_own_store_is_captured_with_its_delivery_in_one_call(desk:
     with rows_of(desk, run) as rows:
         emitted = run(desk.do(ended(run_id="r1"), AGENT))
     delivery = only(emitted)
-    assert (delivery.to, delivery.status, delivery.attempts) == ("binding:default", DeliveryStatus.DELIVERED, 1)
+    assert (delivery.to, delivery.status, delivery.attempts) == ("binding:default", HookDeliveryStatus.DELIVERED, 1)
     assert texts_in(desk, run) == ["We chose Lisbon."]
     (row,) = rows
     assert (row.action, row.outcome, row.id) == (Action.DELIVER_HOOK, Outcome.SUCCEEDED, delivery.operation_id)
@@ -88,7 +88,7 @@ def test_a_hook_to_our_own_store_is_captured_with_its_delivery_in_one_call(desk:
     assert row.attribution.source == RUN
     assert row.attribution.hook.run_id == "r1"
     assert run(desk.listed(type=OperationType.CAPTURE))[0].id == row.id
-    jobs = run(desk.engine._core.store.read(storewide(), lambda reader: reader.jobs()))
+    jobs = run(desk.engine._core.store.read(storewide_grant(), lambda reader: reader.jobs()))
     extraction = next(job for job in jobs if job.kind is JobKind.EXTRACT)
     assert extraction.cause is not None
     assert (extraction.cause.hook, extraction.cause.source) == (delivery.hook, RUN)
@@ -114,7 +114,7 @@ def test_nobody_can_take_the_id_of_another_agents_hook(desk: Desk, run: Run) -> 
 
 
 def test_emitted_many_times_at_once_it_is_kept_once(desk: Desk, run: Run) -> None:
-    async def at_once() -> list[Emitted]:
+    async def at_once() -> list[EmittedHook]:
         return await asyncio.gather(*(desk.do(ended()) for _ in range(12)))
 
     assert len({only(each).id for each in run(at_once())}) == 1
@@ -135,20 +135,20 @@ def test_comments_and_documents_are_captured_where_that_was_switched_on(desk: De
     comment = SourceRef(SourceKind.ISSUE_COMMENT, ACME, issue_id="i1", comment_id="c1")
     hook = {"kind": HookKind.ISSUE_COMMENT_CAPTURE, "source": comment}
     skipped = only(run(desk.do(ended(hook_id="c1", **hook))))
-    assert (skipped.status, skipped.reason) == (DeliveryStatus.SKIPPED, "hook_disabled")
+    assert (skipped.status, skipped.reason) == (HookDeliveryStatus.SKIPPED, "hook_disabled")
     assert texts_in(desk, run) == []
     run(desk.do(UpdateBinding(WHOLE, "default", hooks={HookKind.ISSUE_COMMENT_CAPTURE: True})))
-    assert only(run(desk.do(ended(hook_id="c2", **hook)))).status is DeliveryStatus.DELIVERED
+    assert only(run(desk.do(ended(hook_id="c2", **hook)))).status is HookDeliveryStatus.DELIVERED
     assert texts_in(desk, run) == ["We chose Lisbon."]
 
 
 def test_a_binding_that_is_disabled_or_not_there_is_a_skip_and_no_error(desk: Desk, run: Run) -> None:
     run(desk.do(UpdateBinding(WHOLE, "default", enabled=False)))
     off = only(run(desk.do(ended(hook_id="h1"))))
-    assert (off.to, off.status, off.reason) == ("binding:default", DeliveryStatus.SKIPPED, "binding_disabled")
+    assert (off.to, off.status, off.reason) == ("binding:default", HookDeliveryStatus.SKIPPED, "binding_disabled")
     run(desk.do(DeleteBinding(WHOLE, "default")))
     none = only(run(desk.do(ended(hook_id="h2"))))
-    assert (none.to, none.status, none.reason) == ("binding", DeliveryStatus.SKIPPED, "no_binding")
+    assert (none.to, none.status, none.reason) == ("binding", HookDeliveryStatus.SKIPPED, "no_binding")
     with pytest.raises(BindingNotFound):
         run(desk.do(ended(hook_id="h3", binding_key="nowhere")))
 
@@ -179,7 +179,7 @@ def test_what_was_skipped_is_delivered_when_it_is_emitted_again_after_it_was_swi
     assert run(drained(desk)) == 1  # delivers it, or extracts from it
     for _ in range(2):  # and once it is delivered it stays so
         after = run(desk.do(ended()))
-        assert (after.repeated, only(after).status, only(after).attempts) == (True, DeliveryStatus.DELIVERED, 1)
+        assert (after.repeated, only(after).status, only(after).attempts) == (True, HookDeliveryStatus.DELIVERED, 1)
         assert run(drained(desk)) == 0
     if outside:
         assert [request.idempotency_id for _, (request,) in desk.hostile.asked] == ["run:r1"]
@@ -200,12 +200,12 @@ def test_what_was_skipped_and_is_emitted_again_many_times_at_once_is_delivered_o
     assert skipped.reason == "binding_disabled"
     run(desk.do(UpdateBinding(WHOLE, key, enabled=True)))
 
-    async def at_once() -> list[Emitted]:
+    async def at_once() -> list[EmittedHook]:
         return await asyncio.gather(*(desk.do(ended()) for _ in range(12)))
 
     assert {only(each).id for each in run(at_once())} == {skipped.id}
     run(drained(desk))
-    assert run(desk.do(GetDelivery(WHOLE, skipped.id))).status is DeliveryStatus.DELIVERED
+    assert run(desk.do(GetDelivery(WHOLE, skipped.id))).status is HookDeliveryStatus.DELIVERED
     if outside:
         assert len(desk.hostile.asked) == 1
     else:
@@ -218,7 +218,7 @@ def test_what_was_skipped_and_forgotten_does_not_come_back_when_it_is_emitted_ag
     run(desk.do(Forget(WHOLE, ForgetTarget(source="r1"))))
     run(desk.do(UpdateBinding(WHOLE, "default", hooks={HookKind.POST_RUN_CAPTURE: True})))
     again = run(desk.do(ended()))
-    assert (again.repeated, only(again).id, only(again).status) == (True, skipped.id, DeliveryStatus.DROPPED)
+    assert (again.repeated, only(again).id, only(again).status) == (True, skipped.id, HookDeliveryStatus.DROPPED)
     assert texts_in(desk, run) == []
 
 
@@ -228,12 +228,12 @@ def test_what_was_skipped_and_forgotten_does_not_come_back_when_it_is_emitted_ag
 def test_a_hook_that_goes_outside_is_pending_until_a_worker_delivered_it(desk: Desk, run: Run) -> None:
     run(desk.bind_outside())
     delivery = only(run(desk.do(ended())))
-    assert (delivery.to, delivery.status, delivery.attempts) == ("binding:elsewhere", DeliveryStatus.PENDING, 0)
+    assert (delivery.to, delivery.status, delivery.attempts) == ("binding:elsewhere", HookDeliveryStatus.PENDING, 0)
     assert desk.hostile.asked == []
     with rows_of(desk, run) as rows:
         assert run(drained(desk)) == 1
     after = run(desk.do(GetDelivery(WHOLE, delivery.id)))
-    assert (after.status, after.attempts, after.reason) == (DeliveryStatus.DELIVERED, 1, None)
+    assert (after.status, after.attempts, after.reason) == (HookDeliveryStatus.DELIVERED, 1, None)
     ((verb, (request,)),) = desk.hostile.asked
     assert (verb, request.idempotency_id, request.payload) == ("capture", "run:r1", text("We chose Lisbon."))
     assert (request.hook, request.source, request.scope) == (delivery.hook, RUN, BOT)
@@ -244,7 +244,7 @@ def test_a_hook_that_goes_outside_is_pending_until_a_worker_delivered_it(desk: D
     assert str(attempt.actor) == "system:worker"
     assert payload_of(desk, run, delivery) is None
     again = run(desk.do(ended()))
-    assert (again.repeated, only(again).status) == (True, DeliveryStatus.DELIVERED)
+    assert (again.repeated, only(again).status) == (True, HookDeliveryStatus.DELIVERED)
 
 
 def test_what_fails_is_tried_again_later_and_is_dead_after_the_last(
@@ -261,12 +261,16 @@ def test_what_fails_is_tried_again_later_and_is_dead_after_the_last(
     for attempt in range(1, MAX_ATTEMPTS):
         run(drained(desk))
         tried = run(desk.do(GetDelivery(WHOLE, delivery.id)))
-        assert (tried.status, tried.attempts, tried.reason) == (DeliveryStatus.PENDING, attempt, "provider_unavailable")
+        assert (tried.status, tried.attempts, tried.reason) == (
+            HookDeliveryStatus.PENDING,
+            attempt,
+            "provider_unavailable",
+        )
         assert run(drained(desk)) == 0, "it waits"
         clock.advance(minutes=11)
     run(drained(desk))
     dead = run(desk.do(GetDelivery(WHOLE, delivery.id)))
-    assert (dead.status, dead.attempts, dead.reason) == (DeliveryStatus.DEAD, MAX_ATTEMPTS, "provider_unavailable")
+    assert (dead.status, dead.attempts, dead.reason) == (HookDeliveryStatus.DEAD, MAX_ATTEMPTS, "provider_unavailable")
     assert len(desk.hostile.asked) == MAX_ATTEMPTS
     attempts = [row for row in run(desk.rows()) if row.action is Action.CAPTURE]
     assert [row.outcome for row in attempts] == [Outcome.FAILED] * MAX_ATTEMPTS
@@ -274,13 +278,13 @@ def test_what_fails_is_tried_again_later_and_is_dead_after_the_last(
     clock.advance(hours=24)
     assert run(drained(desk)) == 0, "nobody tries it any more"
     # Until somebody acts: it is there, and can be revived.
-    page = run(desk.do(ListDeliveries(WHOLE, DeliveryFilter(status=DeliveryStatus.DEAD))))
+    page = run(desk.do(ListDeliveries(WHOLE, DeliveryFilter(status=HookDeliveryStatus.DEAD))))
     assert [each.id for each in page.items] == [delivery.id]
     del desk.hostile.does["capture"]
     revived = run(desk.do(RetryDelivery(WHOLE, delivery.id)))
-    assert revived.status is DeliveryStatus.PENDING
+    assert revived.status is HookDeliveryStatus.PENDING
     run(drained(desk))
-    assert run(desk.do(GetDelivery(WHOLE, delivery.id))).status is DeliveryStatus.DELIVERED
+    assert run(desk.do(GetDelivery(WHOLE, delivery.id))).status is HookDeliveryStatus.DELIVERED
     assert desk.hostile.asked[-1][1][0].payload == text("We chose Lisbon.")
     with pytest.raises(Conflict, match="delivered"):
         run(desk.do(RetryDelivery(WHOLE, delivery.id)))
@@ -304,7 +308,7 @@ def test_what_was_on_its_way_when_it_was_switched_off_is_kept_dead_and_not_deliv
     run(desk.do(change))
     run(drained(desk))
     dead = run(desk.do(GetDelivery(WHOLE, delivery.id)))
-    assert (dead.status, dead.reason) == (DeliveryStatus.DEAD, reason)
+    assert (dead.status, dead.reason) == (HookDeliveryStatus.DEAD, reason)
     assert desk.hostile.asked == []
     assert payload_of(desk, run, delivery) == text("We chose Lisbon.")
 
@@ -313,7 +317,7 @@ def test_what_is_dropped_carries_nothing_and_is_not_delivered(desk: Desk, run: R
     run(desk.bind_outside())
     delivery = only(run(desk.do(ended())))
     dropped = run(desk.do(DropDelivery(WHOLE, delivery.id), OPERATOR))
-    assert dropped.status is DeliveryStatus.DROPPED
+    assert dropped.status is HookDeliveryStatus.DROPPED
     assert payload_of(desk, run, delivery) is None
     run(drained(desk))
     assert desk.hostile.asked == []
@@ -343,14 +347,14 @@ def test_a_subscriber_has_a_delivery_of_its_own_and_is_told_until_it_took_it(
     assert texts_in(desk, run) == ["We chose Lisbon."], "nobody waits for a subscriber"
     run(drained(desk))
     tried = run(desk.do(GetDelivery(WHOLE, by_place["subscriber:audience"].id)))
-    assert (tried.status, tried.attempts, tried.reason) == (DeliveryStatus.PENDING, 1, "provider_unavailable")
+    assert (tried.status, tried.attempts, tried.reason) == (HookDeliveryStatus.PENDING, 1, "provider_unavailable")
     failing[0] = False
     clock.advance(minutes=1)
     run(drained(desk))
-    assert run(desk.do(GetDelivery(WHOLE, tried.id))).status is DeliveryStatus.DELIVERED
+    assert run(desk.do(GetDelivery(WHOLE, tried.id))).status is HookDeliveryStatus.DELIVERED
     assert [each.idempotency_id for each in told] == ["run:r1", "run:r1"]
     assert told[0].payload == text("We chose Lisbon.")
-    jobs = run(desk.engine._core.store.read(storewide(), lambda reader: reader.jobs()))
+    jobs = run(desk.engine._core.store.read(storewide_grant(), lambda reader: reader.jobs()))
     assert "canary" not in repr(jobs) + repr(run(desk.rows()))
 
 
@@ -397,7 +401,7 @@ def test_no_company_sees_another_s_deliveries(desk: Desk, run: Run) -> None:
     # The same hook id in another company is another hook.
     source = SourceRef(SourceKind.RUN, OTHER, run_id="r1")
     theirs = ended("Their own.", scope=Scope(space=OTHER, agent="bot"), source=source)
-    assert only(run(desk.do(theirs))).status is DeliveryStatus.DELIVERED
+    assert only(run(desk.do(theirs))).status is HookDeliveryStatus.DELIVERED
 
 
 @pytest.mark.parametrize(
@@ -443,5 +447,5 @@ def test_deliveries_are_listed_newest_first_page_by_page_and_by_what_is_asked(de
 
 def payload_of(desk: Desk, run: Run, delivery: Delivery) -> SourcePayload | None:
     store = desk.engine._core.store
-    found: SourcePayload | None = run(store.read(storewide(), lambda reader: reader.payload_of(delivery.id)))
+    found: SourcePayload | None = run(store.read(storewide_grant(), lambda reader: reader.payload_of(delivery.id)))
     return found

@@ -41,7 +41,7 @@ from holdfast.control.memory import (
     RetryProviderJob,
     UpsertRecords,
 )
-from holdfast.domain.access import Actor, ActorKind, Role, authorize
+from holdfast.domain.access import Actor, ActorKind, ActorRole, authorize
 from holdfast.domain.contract import AttributionMode, BillingType, NewRecord, RecordHandle, Usage
 from holdfast.domain.costs import (
     MAX_FEE_MICROS,
@@ -56,7 +56,7 @@ from holdfast.domain.events import EventKind
 from holdfast.domain.ids import CostEventId
 from holdfast.domain.operations import Operation, Outcome
 from holdfast.domain.scope import Scope
-from holdfast.domain.usage import NOTES, billed
+from holdfast.domain.usage import NOTES, is_billed
 from holdfast.errors import AccessDenied, IdempotencyConflict, InvalidInput, NotFound, ProviderMalformed
 from holdfast.runtime.charging import charged
 
@@ -114,7 +114,7 @@ def check_linked(rows: Sequence[Operation], events: Sequence[CostEvent]) -> None
         if row.attribution is None:
             continue
         own = [by_id[event_id] for event_id in row.attribution.cost_events]
-        assert [event.usage for event in own] == [entry for entry in row.attribution.usage if billed(entry)]
+        assert [event.usage for event in own] == [entry for entry in row.attribution.usage if is_billed(entry)]
         assert {event.operation_id for event in own} <= {row.id}
         assert {event.binding for event in own} <= {row.attribution.binding}
         assert {event.scope for event in own} <= {row.scope}
@@ -447,7 +447,7 @@ def test_summaries_are_the_sums_of_what_is_in_the_ledger(desk: Desk, runner: asy
 
     runner.run(history())
     ours, theirs = runner.run(ledger(desk)), runner.run(ledger(desk, Scope(space=OTHER)))
-    assert len(ours) + len(theirs) == sum(billed(usage) for usage in taken)
+    assert len(ours) + len(theirs) == sum(is_billed(usage) for usage in taken)
     assert len(theirs) > 0
     moments = sorted(event.occurred_at for event in ours)
     early, late = moments[len(moments) // 4], moments[-len(moments) // 4]
@@ -505,7 +505,7 @@ def test_costs_are_the_operators_of_their_company_and_auditors_only_read_them(
     desk: Desk, runner: asyncio.Runner, name: str
 ) -> None:
     runner.run(desk.do(SetPrice(WHOLE, Price("model", "*"))))
-    auditor = replace(OPERATOR, role=Role.AUDITOR)
+    auditor = replace(OPERATOR, role=ActorRole.AUDITOR)
     for actor in (AGENT, Actor(ActorKind.USER, "ana", "acme"), replace(OPERATOR, space=OTHER)):
         with pytest.raises(AccessDenied):
             runner.run(desk.do(VERBS[name](WHOLE), actor))
@@ -514,7 +514,7 @@ def test_costs_are_the_operators_of_their_company_and_auditors_only_read_them(
     else:
         with pytest.raises(AccessDenied):
             runner.run(desk.do(VERBS[name](WHOLE), auditor))
-    runner.run(desk.do(VERBS[name](WHOLE), replace(OPERATOR, role=Role.ADMIN)))
+    runner.run(desk.do(VERBS[name](WHOLE), replace(OPERATOR, role=ActorRole.ADMIN)))
 
 
 def test_a_cost_is_not_written_into_another_company(desk: Desk, runner: asyncio.Runner) -> None:

@@ -23,7 +23,7 @@ from holdfast.control.memory import (
     Query,
     UpsertRecords,
 )
-from holdfast.domain.access import Actor, ActorKind, Role
+from holdfast.domain.access import Actor, ActorKind, ActorRole
 from holdfast.domain.contract import (
     CaptureMode,
     CaptureResult,
@@ -90,7 +90,7 @@ def test_a_row_says_what_a_call_was_for_and_what_it_named_and_holds_no_text(desk
 
 
 def test_every_verb_is_served_by_our_own_store(desk: Desk, runner: asyncio.Runner) -> None:
-    curator = Actor(ActorKind.AGENT, "bot", ACME, role=Role.CURATOR)
+    curator = Actor(ActorKind.AGENT, "bot", ACME, role=ActorRole.CURATOR)
     with rows_of(desk, runner.run) as rows:
         kept = runner.run(desk.do(UpsertRecords(BOT, (NewRecord("The cat is grey.", "A cat"),)), curator))
         (record,) = kept.result.records
@@ -220,8 +220,8 @@ def test_whoever_asks_for_another_scope_is_refused_with_a_row(desk: Desk, runner
 
 
 def test_a_role_that_only_reads_captures_nothing(desk: Desk, runner: asyncio.Runner) -> None:
-    reader = Actor(ActorKind.AGENT, "bot", ACME, role=Role.READER)
-    member = Actor(ActorKind.AGENT, "bot", ACME, role=Role.MEMBER)
+    reader = Actor(ActorKind.AGENT, "bot", ACME, role=ActorRole.READER)
+    member = Actor(ActorKind.AGENT, "bot", ACME, role=ActorRole.MEMBER)
     with pytest.raises(AccessDenied, match="reader"):
         runner.run(desk.do(Capture(BOT, NOTE, text("x")), reader))
     runner.run(desk.do(Capture(BOT, NOTE, text("The cat sat.")), member))
@@ -303,7 +303,7 @@ def test_a_metered_call_costs_what_its_provider_says_and_one_on_the_runs_account
 ) -> None:
     from decimal import Decimal
 
-    from holdfast.domain.access import storewide
+    from holdfast.domain.access import storewide_grant
     from holdfast.domain.contract import AttributionMode, BillingType, Usage
 
     runner.run(desk.bind_outside())
@@ -315,7 +315,7 @@ def test_a_metered_call_costs_what_its_provider_says_and_one_on_the_runs_account
         runner.run(desk.do(Query(BOT, "cat"), AGENT))
         runner.run(desk.do(Capture(BOT, NOTE, text("x")), AGENT))
     store = desk.engine._core.store
-    (event,) = runner.run(store.read(storewide(), lambda reader: reader.cost_events_page(None, 10)))
+    (event,) = runner.run(store.read(storewide_grant(), lambda reader: reader.cost_events_page(None, 10)))
     assert (event.operation_id, event.binding, event.amount_micros) == (rows[0].id, "elsewhere", 5_000)
     assert event.scope == BOT
     assert rows[0].attribution is not None

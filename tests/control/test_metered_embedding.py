@@ -18,11 +18,11 @@ from holdfast.control.costs import ListCostEvents, SetPrice
 from holdfast.control.hydrating import Hydrate
 from holdfast.control.memory import Capture, ExplainQuery, Query, UpsertRecords
 from holdfast.control.routing import routed
-from holdfast.domain.access import storewide
+from holdfast.domain.access import storewide_grant
 from holdfast.domain.contract import AttributionMode, BillingType, NewRecord, Usage
 from holdfast.domain.costs import CostEvent, Price
 from holdfast.domain.operations import Operation, Outcome
-from holdfast.ports import Wanted
+from holdfast.ports import SearchOptions
 from holdfast.runtime.flush import Flush
 from holdfast.runtime.recall import RecallMemory
 from holdfast.runtime.search import Search
@@ -39,7 +39,7 @@ ASKING: dict[str, tuple[Callable[[], Any], Any]] = {
     "explain": (lambda: ExplainQuery(RUN, "cat"), ExplainQuery),
     "hydrate": (lambda: Hydrate(RUN, "cat", budget_ms=5_000), Hydrate),
     "the library's search": (lambda: routed(Search(RUN, "cat")), Search),
-    "the library's recall": (lambda: routed(RecallMemory(RUN, "cat", Wanted(top_k=3))), RecallMemory),
+    "the library's recall": (lambda: routed(RecallMemory(RUN, "cat", SearchOptions(top_k=3))), RecallMemory),
 }
 
 
@@ -66,7 +66,7 @@ def ledger(desk: Desk, runner: asyncio.Runner) -> Sequence[CostEvent]:
 def in_the_store(desk: Desk, runner: asyncio.Runner) -> list[Operation]:
     """The rows that are committed, without waiting for those that soon will be."""
     store = desk.engine._core.store
-    rows = runner.run(store.read(storewide(), lambda reader: reader.operations(limit=100)))
+    rows = runner.run(store.read(storewide_grant(), lambda reader: reader.operations(limit=100)))
     return [row for row in rows if row.scope.run == "run-1"]
 
 

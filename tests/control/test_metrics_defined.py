@@ -14,7 +14,7 @@ from misbehaving import raising, soon
 from holdfast.control.memory import Capture, CorrectRecord, ExplainQuery, GetRecord, ListRecords, Profile, Query
 from holdfast.control.operations import GetMetrics
 from holdfast.domain import ids
-from holdfast.domain.access import Actor, ActorKind, storewide
+from holdfast.domain.access import Actor, ActorKind, storewide_grant
 from holdfast.domain.contract import ContextBundle, HookContext, HookKind, Intent, RecordHandle
 from holdfast.domain.ids import JobId
 from holdfast.domain.jobs import JobKind, JobStatus, NewJob
@@ -107,14 +107,16 @@ def test_an_extraction_failure_is_one_that_was_given_up(
     async def scene() -> tuple[MemoryMetrics, MemoryMetrics, MemoryMetrics]:
         now = core.clock.now()
         job_id = JobId(core.ids.new(ids.JOB))
-        await core.store.write(storewide(), lambda t: t.enqueue(job_id, NewJob(kind, BOT), now))
-        job = await core.store.write(storewide(), lambda t: t.claim(frozenset({kind}), now, timedelta(minutes=1)))
+        await core.store.write(storewide_grant(), lambda t: t.enqueue(job_id, NewJob(kind, BOT), now))
+        job = await core.store.write(storewide_grant(), lambda t: t.claim(frozenset({kind}), now, timedelta(minutes=1)))
         assert job is not None
-        await core.store.write(storewide(), lambda t: t.retry(job, now, now, "busy"))
+        await core.store.write(storewide_grant(), lambda t: t.retry(job, now, now, "busy"))
         tried = await metrics(desk)
-        again = await core.store.write(storewide(), lambda t: t.claim(frozenset({kind}), now, timedelta(minutes=1)))
+        again = await core.store.write(
+            storewide_grant(), lambda t: t.claim(frozenset({kind}), now, timedelta(minutes=1))
+        )
         assert again is not None
-        await core.store.write(storewide(), lambda t: t.finish(again, JobStatus.FAILED, now, "busy"))
+        await core.store.write(storewide_grant(), lambda t: t.finish(again, JobStatus.FAILED, now, "busy"))
         given_up = await metrics(desk)
         return tried, given_up, await metrics(desk, since=now + timedelta(seconds=1))
 

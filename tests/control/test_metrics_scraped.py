@@ -22,7 +22,7 @@ from holdfast.control.hydrating import Hydrate
 from holdfast.control.memory import Capture, CorrectRecord, Query
 from holdfast.control.operations import GetMetrics
 from holdfast.domain import ids
-from holdfast.domain.access import Action, Actor, ActorKind, storewide
+from holdfast.domain.access import Action, Actor, ActorKind, storewide_grant
 from holdfast.domain.contract import AttributionMode, BillingType, ContextBundle, HookKind, RecordHandle, Usage
 from holdfast.domain.costs import CostEvent, Price
 from holdfast.domain.ids import CostEventId, JobId, OperationId
@@ -302,7 +302,7 @@ def test_failures_are_counted_when_the_last_try_has_come_to_nothing(
 
     async def queue() -> None:
         job_id = JobId(core.ids.new(ids.JOB))
-        await core.store.write(storewide(), lambda t: t.enqueue(job_id, NewJob(kind, BOT), core.clock.now()))
+        await core.store.write(storewide_grant(), lambda t: t.enqueue(job_id, NewJob(kind, BOT), core.clock.now()))
 
     runner.run(queue())
     for attempt in range(MAX_ATTEMPTS):
@@ -342,13 +342,13 @@ def _operation(company: str, binding: str = "default") -> Operation:
 def test_label_sets_are_bounded_and_the_rest_is_other() -> None:
     metrics = Metrics()
     for number in range(3 * MOST_LABEL_SETS):
-        metrics.memory.operation(_operation(f"company-{number}"))
+        metrics.memory.on_operation(_operation(f"company-{number}"))
         usage = Usage("p")
         cost = CostEvent(
             CostEventId("c"), None, None, Scope(f"company-{number}"), usage, 7, "USD", False, datetime.now(UTC)
         )
-        metrics.memory.cost([cost])
-    metrics.memory.operation(_operation("company-0"))  # known ones are counted as ever
+        metrics.memory.on_costs([cost])
+    metrics.memory.on_operation(_operation("company-0"))  # known ones are counted as ever
     found = samples(metrics.rendered().decode())
     for name in ("operations_total", "queries_total", "recalls_total", "cost_micros_total"):
         own = {labels: value for (metric, labels), value in found.items() if metric == f"holdfast_memory_{name}"}

@@ -20,7 +20,7 @@ from holdfast import AsyncMemory
 from holdfast.app import Engine, open_engine
 from holdfast.control.bindings import CreateBinding, SetTarget, UpdateBinding
 from holdfast.control.routing import ROUTED
-from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor, ActorKind, storewide
+from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor, ActorKind, storewide_grant
 from holdfast.domain.bindings import TargetKind
 from holdfast.domain.operations import Operation
 from holdfast.domain.scope import Scope
@@ -63,7 +63,7 @@ class Front:
         async def read() -> Any:
             store = self.engine._core.store
             await store.audited()
-            return await store.read(storewide(), lambda reader: reader.operations(limit=10_000))
+            return await store.read(storewide_grant(), lambda reader: reader.operations(limit=10_000))
 
         return list(self.runner.run(read()))[::-1]
 

@@ -22,7 +22,7 @@ from holdfast.domain.operations import Outcome
 from holdfast.domain.scope import Scope
 from holdfast.domain.secret import Secret
 from holdfast.errors import BindingNotFound, InvalidConfiguration, ProviderMisconfigured, SecretUnavailable
-from holdfast.ports.provider import Beneath
+from holdfast.ports.provider import NestedCall
 from holdfast.providers.registry import GROUP, ProviderRegistry
 from holdfast.providers.secrets import SecretResolver
 
@@ -46,7 +46,7 @@ class LenientProvider(KeepingProvider):
         return made
 
     def open(
-        self, config: Mapping[str, Any], secrets: Mapping[str, Secret], beneath: Beneath | None
+        self, config: Mapping[str, Any], secrets: Mapping[str, Secret], beneath: NestedCall | None
     ) -> KeepingProvider:
         self.opened = secrets
         return self

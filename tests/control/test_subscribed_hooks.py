@@ -13,10 +13,10 @@ from desk import ACME, BOT, WHOLE, Desk, text
 from holdfast.control.bindings import CreateBinding, DeleteBinding, SetTarget, UpdateBinding
 from holdfast.control.deliveries import GetDelivery, RetryDelivery
 from holdfast.control.hooks import EmitHook
-from holdfast.domain.access import storewide
+from holdfast.domain.access import storewide_grant
 from holdfast.domain.bindings import TargetKind
 from holdfast.domain.contract import HookKind, SourceKind, SourceRef
-from holdfast.domain.hooks import CAPTURED, Delivery, DeliveryStatus, HookEvent
+from holdfast.domain.hooks import CAPTURED, Delivery, HookDeliveryStatus, HookEvent
 from holdfast.domain.jobs import Job, JobKind
 
 Run = Callable[[Any], Any]
@@ -49,7 +49,7 @@ def to_audience(desk: Desk, run: Run, hook: EmitHook) -> Delivery:
 
 
 def jobs(desk: Desk, run: Run) -> list[Job]:
-    found = run(desk.engine._core.store.read(storewide(), lambda reader: reader.jobs()))
+    found = run(desk.engine._core.store.read(storewide_grant(), lambda reader: reader.jobs()))
     return [job for job in found if job.kind is JobKind.DELIVER]
 
 
@@ -57,14 +57,16 @@ def test_a_comment_goes_to_no_subscriber_until_the_binding_has_that_switched_on(
     desk: Desk, run: Run, told: list[HookEvent]
 ) -> None:
     skipped = to_audience(desk, run, said("c1"))
-    assert (skipped.status, skipped.reason) == (DeliveryStatus.SKIPPED, "hook_disabled")
+    assert (skipped.status, skipped.reason) == (HookDeliveryStatus.SKIPPED, "hook_disabled")
     assert skipped.binding == "default"
     store = desk.engine._core.store
-    assert run(store.read(storewide(), lambda reader: reader.payload_of(skipped.id))) is None, "its words are not kept"
+    assert run(store.read(storewide_grant(), lambda reader: reader.payload_of(skipped.id))) is None, (
+        "its words are not kept"
+    )
     assert run(desk.engine.crew.drain()) == 0
     assert told == []
     run(desk.do(UpdateBinding(WHOLE, "default", hooks={HookKind.ISSUE_COMMENT_CAPTURE: True})))
-    assert to_audience(desk, run, said("c2")).status is DeliveryStatus.PENDING
+    assert to_audience(desk, run, said("c2")).status is HookDeliveryStatus.PENDING
     run(desk.engine.crew.drain())
     assert [event.idempotency_id for event in told] == ["c2"]
 
@@ -87,7 +89,7 @@ def test_a_subscriber_is_given_the_key_of_the_binding_that_serves_and_so_is_the_
 def test_a_disabled_binding_lets_nobody_hear(desk: Desk, run: Run, told: list[HookEvent]) -> None:
     run(desk.do(UpdateBinding(WHOLE, "default", enabled=False)))
     skipped = to_audience(desk, run, said("r1", HookKind.POST_RUN_CAPTURE))
-    assert (skipped.status, skipped.reason) == (DeliveryStatus.SKIPPED, "binding_disabled")
+    assert (skipped.status, skipped.reason) == (HookDeliveryStatus.SKIPPED, "binding_disabled")
     run(desk.engine.crew.drain())
     assert told == []
 
@@ -97,9 +99,9 @@ def test_where_nothing_is_bound_the_switches_that_every_binding_begins_with_hold
 ) -> None:
     run(desk.do(DeleteBinding(WHOLE, "default")))
     off = [to_audience(desk, run, said(kind, kind)) for kind in OFF_AT_FIRST]
-    assert {(each.status, each.reason) for each in off} == {(DeliveryStatus.SKIPPED, "hook_disabled")}
+    assert {(each.status, each.reason) for each in off} == {(HookDeliveryStatus.SKIPPED, "hook_disabled")}
     on = [to_audience(desk, run, said(kind, kind)) for kind in ON_AT_FIRST]
-    assert {(each.status, each.binding) for each in on} == {(DeliveryStatus.PENDING, None)}
+    assert {(each.status, each.binding) for each in on} == {(HookDeliveryStatus.PENDING, None)}
     run(desk.engine.crew.drain())
     assert sorted((event.idempotency_id, event.binding) for event in told) == [(kind, None) for kind in ON_AT_FIRST]
 
@@ -120,7 +122,7 @@ def test_what_is_switched_off_while_it_is_on_its_way_is_kept_dead_and_told_to_no
     run(desk.do(change))
     run(desk.engine.crew.drain())
     dead = run(desk.do(GetDelivery(WHOLE, delivery.id)))
-    assert (dead.status, dead.reason) == (DeliveryStatus.DEAD, reason)
+    assert (dead.status, dead.reason) == (HookDeliveryStatus.DEAD, reason)
     assert told == []
 
 
@@ -141,14 +143,14 @@ def test_what_was_skipped_is_told_when_it_is_emitted_again_by_the_binding_that_s
     desk: Desk, run: Run, told: list[HookEvent]
 ) -> None:
     skipped = to_audience(desk, run, said("c1"))
-    assert (skipped.status, skipped.binding) == (DeliveryStatus.SKIPPED, "default")
+    assert (skipped.status, skipped.binding) == (HookDeliveryStatus.SKIPPED, "default")
     run(desk.do(CreateBinding(WHOLE, "of-the-bot", "local", hooks={HookKind.ISSUE_COMMENT_CAPTURE: True})))
     run(desk.do(SetTarget(WHOLE, TargetKind.AGENT, "bot", "of-the-bot")))
     for _ in range(3):
         again = to_audience(desk, run, said("c1"))
         assert (again.id, again.binding) == (skipped.id, "of-the-bot")
         run(desk.engine.crew.drain())
-    assert again.status is DeliveryStatus.DELIVERED
+    assert again.status is HookDeliveryStatus.DELIVERED
     assert [(event.idempotency_id, event.binding) for event in told] == [("c1", "of-the-bot")]
 
 

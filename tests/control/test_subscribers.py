@@ -57,8 +57,8 @@ def test_those_that_are_installed_are_found_and_those_that_break_are_told(
     registry = HookRegistry(found)
     assert not looked, "nothing is loaded before hooks are needed"
     with caplog.at_level(logging.WARNING, "holdfast"):
-        assert registry.of(HookKind.MANUAL_CAPTURE) == ["chat-room"]
-        assert registry.of(HookKind.POST_RUN_CAPTURE) == []
+        assert registry.names_for(HookKind.MANUAL_CAPTURE) == ["chat-room"]
+        assert registry.names_for(HookKind.POST_RUN_CAPTURE) == []
     assert registry.handler("chat-room") is print
     assert registry.handler("somebody") is None
     assert len(looked) == 1
@@ -90,7 +90,7 @@ async def told(handler: HookHandler, *, times: int = 1) -> list[BaseException | 
     try:
         outcomes: list[BaseException | None] = []
         for _ in range(times):
-            outcomes += await asyncio.gather(registry.tell("somebody", EVENT), return_exceptions=True)
+            outcomes += await asyncio.gather(registry.deliver("somebody", EVENT), return_exceptions=True)
         return outcomes
     finally:
         await registry.close()
@@ -158,7 +158,7 @@ def test_a_subscriber_that_takes_for_ever_is_waited_for_no_longer_than_its_time(
 
 def test_nobody_of_that_name_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ProviderMisconfigured, match="no subscriber 'somebody' is installed"):
-        asyncio.run(HookRegistry(list).tell("somebody", EVENT))
+        asyncio.run(HookRegistry(list).deliver("somebody", EVENT))
 
 
 def test_one_that_never_comes_back_is_told_nothing_more_until_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,9 +176,9 @@ def test_one_that_never_comes_back_is_told_nothing_more_until_it_does(monkeypatc
         registry.subscribe("stuck", [HookKind.MANUAL_CAPTURE], blocks)
         for _ in range(outside.MAX_LOST):
             with pytest.raises(ProviderTimeout):
-                await registry.tell("stuck", EVENT)
+                await registry.deliver("stuck", EVENT)
         with pytest.raises(ProviderUnavailable, match="has 4 calls that hang"):
-            await registry.tell("stuck", EVENT)
+            await registry.deliver("stuck", EVENT)
         assert len(called) == outside.MAX_LOST
         let_go.set()
         for _ in range(outside.MAX_LOST):
@@ -186,7 +186,7 @@ def test_one_that_never_comes_back_is_told_nothing_more_until_it_does(monkeypatc
         monkeypatch.setattr(subscribers, "TOLD_WITHIN_SECONDS", 30)
         for _ in range(3_000):
             try:
-                await registry.tell("stuck", EVENT)
+                await registry.deliver("stuck", EVENT)
                 break
             except ProviderUnavailable:  # its threads have answered, and are about to end
                 await asyncio.sleep(0.01)
@@ -202,7 +202,7 @@ def test_what_blocks_is_told_of_several_events_at_once() -> None:
     async def lives() -> None:
         registry = HookRegistry(list)
         registry.subscribe("slow", [HookKind.MANUAL_CAPTURE], lambda _: (together.wait(30), None)[1])
-        await asyncio.gather(*(registry.tell("slow", EVENT) for _ in range(4)))
+        await asyncio.gather(*(registry.deliver("slow", EVENT) for _ in range(4)))
         await registry.close()
 
     asyncio.run(lives())

@@ -18,10 +18,10 @@ from holdfast.control.deliveries import DropDelivery, ListDeliveries, RetryDeliv
 from holdfast.control.forms import JobTold
 from holdfast.control.hooks import EmitHook
 from holdfast.control.jobs import CancelJob, GetJob, ListControlJobs, RetryJob
-from holdfast.domain.access import storewide
+from holdfast.domain.access import storewide_grant
 from holdfast.domain.bindings import TargetKind
 from holdfast.domain.contract import HookKind, SourceKind, SourceRef
-from holdfast.domain.hooks import DeliveryStatus
+from holdfast.domain.hooks import HookDeliveryStatus
 from holdfast.domain.ids import DeliveryId
 from holdfast.domain.jobs import LEASE, ControlJob, Job, JobKind, JobState, JobStatus
 from holdfast.errors import Conflict, LeaseLost
@@ -45,7 +45,7 @@ class Lives:
         return list(self.run(self.desk.do(ListControlJobs(WHOLE, limit=200))).items)
 
     def write(self, change: Callable[[Transaction], Any]) -> Any:
-        return self.run(self.desk.engine._core.store.write(storewide(), change))
+        return self.run(self.desk.engine._core.store.write(storewide_grant(), change))
 
     def step(self) -> None:
         steps = [
@@ -89,7 +89,7 @@ class Lives:
                 transaction.retry(job, now, now + timedelta(seconds=2), "no luck")
                 return
             transaction.finish(job, JobStatus(how), now, "no luck" if how == "failed" else None)
-            became = DeliveryStatus.DELIVERED if how == "succeeded" else DeliveryStatus.DEAD
+            became = HookDeliveryStatus.DELIVERED if how == "succeeded" else HookDeliveryStatus.DEAD
             if job.kind is JobKind.DELIVER and told < 0.8:
                 transaction.end_delivery(DeliveryId(job.record_ids[0]), became, now, None, None, tried=True)
 

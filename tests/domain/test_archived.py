@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.archived import (
+from holdfast.domain.archive_format import (
     Archived,
     ArchivedAlias,
     ArchivedMemory,
@@ -19,11 +19,14 @@ from holdfast.domain.archived import (
     ArchivedResource,
     ArchivedRevision,
     ArchivedTurn,
-    read,
-    written,
+    decode_record,
+    encode_record,
 )
-from holdfast.domain.canonical import canonical, is_ours, planted, transplanted
-from holdfast.domain.governed import (
+from holdfast.domain.canonical import canonical, derive_id, is_holdfast_id, transfer_id
+from holdfast.domain.memory import Plane, Status, Trust, Validity
+from holdfast.domain.scope import Scope
+from holdfast.domain.transcript import Role
+from holdfast.domain.transcript_turns import (
     ActorAttribution,
     Authority,
     DeliveryStatus,
@@ -32,9 +35,6 @@ from holdfast.domain.governed import (
     Relation,
     TranscriptState,
 )
-from holdfast.domain.memory import Plane, Status, Trust, Validity
-from holdfast.domain.scope import Scope
-from holdfast.domain.transcript import Role
 from holdfast.errors import InvalidInput
 
 NOW = datetime(2026, 11, 15, 9, 30, 0, 123456, tzinfo=UTC)
@@ -121,7 +121,7 @@ ALIASES = st.builds(ArchivedAlias, THREADS, st.binary(min_size=16, max_size=16).
 
 @given(TURNS | MEMORIES | RESOURCES | ALIASES)
 def test_what_is_written_is_read_back_as_the_same(archived: Archived) -> None:
-    assert read(json.loads(canonical(written(archived))), "home") == archived
+    assert decode_record(json.loads(canonical(encode_record(archived))), "home") == archived
 
 
 TURN = ArchivedTurn(
@@ -161,21 +161,21 @@ WRONG: list[object] = [17, -1, 1.5, True, [], {}, "", "   ", "\x00", "\ud800", [
 
 @pytest.mark.parametrize("archived", [TURN, MEMORY, RESOURCE, ALIAS], ids=lambda found: type(found).__name__)
 def test_whatever_stands_in_the_place_of_a_part_is_understood_or_refused(archived: Archived) -> None:
-    whole = written(archived)
+    whole = encode_record(archived)
     for path in _paths(whole):
         for wrong in WRONG:
             try:
-                found = read(_changed(whole, path, wrong), "home")
+                found = decode_record(_changed(whole, path, wrong), "home")
             except InvalidInput:
                 continue
             # Understood: then it can be written and read again.
-            assert read(json.loads(canonical(written(found))), "home") == found
+            assert decode_record(json.loads(canonical(encode_record(found))), "home") == found
 
 
 @pytest.mark.parametrize("archived", [TURN, MEMORY, RESOURCE, ALIAS], ids=lambda found: type(found).__name__)
 def test_a_part_that_is_not_known_is_not_taken_for_nothing(archived: Archived) -> None:
     with pytest.raises(InvalidInput, match="surprise"):
-        read({**written(archived), "surprise": 1}, "home")
+        decode_record({**encode_record(archived), "surprise": 1}, "home")
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_a_part_that_is_not_known_is_not_taken_for_nothing(archived: Archived) -
 )
 def test_what_cannot_be_is_refused(wrong: Archived, field: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        read(written(wrong), "home")
+        decode_record(encode_record(wrong), "home")
     assert caught.value.field == field
 
 
@@ -210,17 +210,17 @@ def test_what_cannot_be_is_refused(wrong: Archived, field: str) -> None:
 
 @given(HEX, NAMES, NAMES)
 def test_an_id_elsewhere_is_always_the_same_one_at_the_same_time_and_no_other(digits: str, one: str, two: str) -> None:
-    there = transplanted(f"mem_{digits}", one)
-    assert there == transplanted(f"mem_{digits}", one)
-    assert is_ours(there)
+    there = transfer_id(f"mem_{digits}", one)
+    assert there == transfer_id(f"mem_{digits}", one)
+    assert is_holdfast_id(there)
     assert there[:16] == f"mem_{digits}"[:16]
     assert there != f"mem_{digits}"
-    assert (there == transplanted(f"mem_{digits}", two)) is (one == two)
+    assert (there == transfer_id(f"mem_{digits}", two)) is (one == two)
 
 
 def test_an_id_made_of_a_name_is_a_uuid_of_its_moment() -> None:
-    made = planted("turn", NOW, "home", "host-1")
-    assert is_ours(made)
+    made = derive_id("turn", NOW, "home", "host-1")
+    assert is_holdfast_id(made)
     assert int(made[5:17], 16) == int(NOW.timestamp() * 1000)
     assert made[17] == "7"
     assert made[21] in "89ab"

@@ -25,15 +25,15 @@ from holdfast.domain.candidates import (
     Judgement,
     Reason,
     Verdict,
-    accepts,
-    ground_of,
-    judged,
-    learned_from,
-    supported,
+    can_accept,
+    evidence_authority,
+    is_supported,
+    judge_candidate,
+    may_learn_from,
 )
-from holdfast.domain.governed import Authority
 from holdfast.domain.memory import GUARDED_PLANES, Plane, Status, Trust
 from holdfast.domain.transcript import Role
+from holdfast.domain.transcript_turns import Authority
 
 ACCEPTED = {
     "long_term": "user_asserted runtime_observation world_observation program_memory_canonical archive_evidence"
@@ -110,7 +110,7 @@ def wrongs() -> Iterator[str]:
     """Everything in which the tables and the lists above differ."""
     rests_on = [(), *((each,) for each in Authority), (Authority.USER_ASSERTED, Authority.EXTERNAL_CONTENT)]
     for authority, target, privacy, evidence in product(Authority, TARGETS, CandidatePrivacy, rests_on):
-        made = judged(authority, target, privacy, evidence)
+        made = judge_candidate(authority, target, privacy, evidence)
         if (made.verdict, made.trust) != expected(authority, target, privacy, evidence):
             yield f"{authority} {target} {privacy} {evidence}: {made}"
     for (authority_name, target_name), reason in REASONS.items():
@@ -174,7 +174,7 @@ def test_every_reason_has_a_verdict_and_every_verdict_a_status() -> None:
 def test_what_an_assistant_claims_is_never_accepted_nor_trusted_more_than_little(claim: Authority) -> None:
     for target, privacy, other in product(TARGETS, CandidatePrivacy, Authority):
         for claimed, evidence in ((claim, (other,)), (other, (claim,)), (claim, ())):
-            made = judged(claimed, target, privacy, evidence)
+            made = judge_candidate(claimed, target, privacy, evidence)
             assert made.verdict is not Verdict.ACCEPTED
             assert made.trust <= Trust.LOW
 
@@ -183,14 +183,16 @@ def test_nothing_private_gets_into_a_plane_that_everybody_reads() -> None:
     private = (Authority.SOUL_GOVERNANCE, Authority.PRIVATE_GARDEN_INTERNAL, Authority.OPERATOR_DIAGNOSTIC)
     for target, privacy, claimed, ground in product(TARGETS, CandidatePrivacy, Authority, private):
         if target not in GUARDED_PLANES:
-            assert judged(claimed, target, privacy, (Authority.USER_ASSERTED, ground)).verdict is Verdict.REJECTED
+            assert (
+                judge_candidate(claimed, target, privacy, (Authority.USER_ASSERTED, ground)).verdict is Verdict.REJECTED
+            )
 
 
 def test_who_worded_a_candidate_bounds_its_trust() -> None:
     stated = (Authority.USER_ASSERTED, Plane.LONG_TERM, CandidatePrivacy.STANDARD, (Authority.USER_ASSERTED,))
-    assert judged(*stated).trust is Trust.STATED
-    assert judged(*stated, ceiling=Trust.MODEST) == Judgement(Reason.SUFFICIENT_AUTHORITY, Trust.MODEST)
-    assert judged(*stated, supported=False) == Judgement(Reason.NOT_SUPPORTED, Trust.LOW)
+    assert judge_candidate(*stated).trust is Trust.STATED
+    assert judge_candidate(*stated, ceiling=Trust.MODEST) == Judgement(Reason.SUFFICIENT_AUTHORITY, Trust.MODEST)
+    assert judge_candidate(*stated, supported=False) == Judgement(Reason.NOT_SUPPORTED, Trust.LOW)
 
 
 @pytest.mark.parametrize(
@@ -209,11 +211,11 @@ def test_who_worded_a_candidate_bounds_its_trust() -> None:
 def test_a_message_counts_for_no_more_than_whoever_wrote_it(
     authority: Authority, role: Role, ground: Authority
 ) -> None:
-    assert ground_of(authority, role) is ground
+    assert evidence_authority(authority, role) is ground
 
 
 def test_a_model_sees_nothing_private_nothing_from_outside_and_no_echo() -> None:
-    hidden = {authority for authority in Authority if not learned_from(authority)}
+    hidden = {authority for authority in Authority if not may_learn_from(authority)}
     assert hidden == {
         Authority.SUBJECT_PROJECTION,
         Authority.SOUL_GOVERNANCE,
@@ -221,7 +223,7 @@ def test_a_model_sees_nothing_private_nothing_from_outside_and_no_echo() -> None
         Authority.OPERATOR_DIAGNOSTIC,
         Authority.EXTERNAL_CONTENT,
     }
-    assert {authority for authority in Authority if accepts(authority, Plane.LONG_TERM)} == {
+    assert {authority for authority in Authority if can_accept(authority, Plane.LONG_TERM)} == {
         Authority(name) for name in ACCEPTED["long_term"].split()
     }
 
@@ -238,7 +240,7 @@ def test_a_model_sees_nothing_private_nothing_from_outside_and_no_echo() -> None
     ],
 )
 def test_what_is_worded_anew_is_supported(text: str, evidence: list[str]) -> None:
-    assert supported(text, evidence)
+    assert is_supported(text, evidence)
 
 
 @pytest.mark.parametrize(
@@ -253,7 +255,7 @@ def test_what_is_worded_anew_is_supported(text: str, evidence: list[str]) -> Non
     ],
 )
 def test_what_is_made_up_is_not_supported(text: str, evidence: list[str]) -> None:
-    assert not supported(text, evidence)
+    assert not is_supported(text, evidence)
 
 
 def test_the_page_draws_the_tables_as_they_are() -> None:
@@ -270,6 +272,6 @@ def test_the_page_draws_the_tables_as_they_are() -> None:
 @given(st.lists(st.sampled_from("porto Köln dogs 1990 peanuts река 東京都 lighthouse 42 allergic".split()), min_size=1))
 def test_what_repeats_its_evidence_is_supported_and_a_number_more_is_not(words: list[str]) -> None:
     text = " ".join(words)
-    assert supported(text, [f"I said: {text}."])
-    assert supported(f"The user said that {text}", ["Well,", text])
-    assert not supported(f"{text} 777", [text])
+    assert is_supported(text, [f"I said: {text}."])
+    assert is_supported(f"The user said that {text}", ["Well,", text])
+    assert not is_supported(f"{text} 777", [text])

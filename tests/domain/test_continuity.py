@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.archived import ArchivedMemory, ArchivedMessage, ArchivedRevision, ArchivedTurn, is_private
+from holdfast.domain.archive_format import ArchivedMemory, ArchivedMessage, ArchivedRevision, ArchivedTurn, is_private
 from holdfast.domain.canonical import canonical
-from holdfast.domain.continuity import document, opened, snapshot_of
-from holdfast.domain.governed import Authority, TranscriptState
+from holdfast.domain.continuity_snapshot import build_snapshot, read_snapshot, to_document
 from holdfast.domain.memory import ALWAYS, Plane, Status, Trust
 from holdfast.domain.scope import Scope
 from holdfast.domain.surface.exchange import ContinuitySnapshot, TransferMode
 from holdfast.domain.transcript import Role
+from holdfast.domain.transcript_turns import Authority, TranscriptState
 from holdfast.errors import InvalidSnapshot
 
 NOW = datetime(2026, 11, 15, 9, 30, tzinfo=UTC)
@@ -45,15 +45,15 @@ def made(
     **given: Any,
 ) -> ContinuitySnapshot:
     options = {"includes_private": False, "exported_at": NOW, "most_bytes": MIB, **given}
-    return snapshot_of(mode, THREAD, memories, turns, **options)
+    return build_snapshot(mode, THREAD, memories, turns, **options)
 
 
 @pytest.mark.parametrize("mode", TransferMode)
-@pytest.mark.parametrize("form", [lambda found: found, document, lambda found: document(found).encode()])
+@pytest.mark.parametrize("form", [lambda found: found, to_document, lambda found: to_document(found).encode()])
 def test_it_is_read_as_it_was_exported(mode: TransferMode, form: Callable[[ContinuitySnapshot], object]) -> None:
     snapshot = made(mode)
-    assert opened(form(snapshot), "home", MIB) == snapshot
-    assert opened(json.loads(document(snapshot)), "home", MIB) == snapshot
+    assert read_snapshot(form(snapshot), "home", MIB) == snapshot
+    assert read_snapshot(json.loads(to_document(snapshot)), "home", MIB) == snapshot
 
 
 def test_a_bootstrap_holds_no_turns_but_their_summary() -> None:
@@ -86,7 +86,7 @@ def _changed(value: Any, path: tuple[Any, ...], new: object) -> Any:
 
 
 def test_no_part_can_be_changed_but_the_moment() -> None:
-    whole = json.loads(document(made()))
+    whole = json.loads(to_document(made()))
     for path in _paths(whole):
         if path == ("exported_at",):
             continue
@@ -94,25 +94,25 @@ def test_no_part_can_be_changed_but_the_moment() -> None:
             changed = _changed(whole, path, wrong)
             if canonical(changed) != canonical(whole):
                 with pytest.raises(InvalidSnapshot):
-                    opened(changed, "home", MIB)
+                    read_snapshot(changed, "home", MIB)
 
 
 def test_no_part_can_be_missing_or_added() -> None:
-    whole = json.loads(document(made()))
+    whole = json.loads(to_document(made()))
     for name in whole:
         with pytest.raises(InvalidSnapshot):
-            opened({key: value for key, value in whole.items() if key != name}, "home", MIB)
+            read_snapshot({key: value for key, value in whole.items() if key != name}, "home", MIB)
     with pytest.raises(InvalidSnapshot):
-        opened({**whole, "surprise": 1}, "home", MIB)
+        read_snapshot({**whole, "surprise": 1}, "home", MIB)
 
 
 @given(st.data())
 def test_no_byte_of_a_document_can_be_changed_but_of_the_moment(data: st.DataObject) -> None:
-    whole = document(made()).encode()
+    whole = to_document(made()).encode()
     place = data.draw(st.integers(0, len(whole) - 1))
     byte = data.draw(st.integers(0, 255).filter(lambda value: value != whole[place]))
     try:
-        found = opened(whole[:place] + bytes([byte]) + whole[place + 1 :], "home", MIB)
+        found = read_snapshot(whole[:place] + bytes([byte]) + whole[place + 1 :], "home", MIB)
     except InvalidSnapshot:
         return
     assert replace(found, exported_at=NOW) == made()
@@ -121,16 +121,16 @@ def test_no_byte_of_a_document_can_be_changed_but_of_the_moment(data: st.DataObj
 @pytest.mark.parametrize("given", ["", "[]", "null", "{}", "{" * 100_000, b"\xff", 17, None, [], {"kind": "beetle"}])
 def test_what_is_no_snapshot_is_refused(given: object) -> None:
     with pytest.raises(InvalidSnapshot):
-        opened(given, "home", MIB)
+        read_snapshot(given, "home", MIB)
 
 
 def test_one_that_is_too_large_for_the_profile_is_refused_in_every_form() -> None:
     snapshot = made()
-    size = len(canonical(json.loads(document(snapshot))))
-    for form in (snapshot, document(snapshot), document(snapshot).encode(), json.loads(document(snapshot))):
-        assert opened(form, "home", size) == snapshot
+    size = len(canonical(json.loads(to_document(snapshot))))
+    for form in (snapshot, to_document(snapshot), to_document(snapshot).encode(), json.loads(to_document(snapshot))):
+        assert read_snapshot(form, "home", size) == snapshot
         with pytest.raises(InvalidSnapshot, match="bytes"):
-            opened(form, "home", 500)
+            read_snapshot(form, "home", 500)
 
 
 @given(st.integers(0, 30), st.integers(0, 30), st.integers(900, 20_000))
@@ -141,11 +141,11 @@ def test_an_export_keeps_to_its_size_and_says_when_it_had_to_cut(memories: int, 
         turns=tuple(turn(number, text=long) for number in range(turns)),
         most_bytes=most,
     )
-    assert opened(snapshot, "home", max(most, len(document(snapshot)))) == snapshot
+    assert read_snapshot(snapshot, "home", max(most, len(to_document(snapshot)))) == snapshot
     kept = snapshot.manifest.counts["turns"] + snapshot.manifest.counts["long_term_memory"]
     assert snapshot.manifest.truncated is (kept < memories + turns)
     if kept:
-        assert opened(document(snapshot), "home", most) == snapshot
+        assert read_snapshot(to_document(snapshot), "home", most) == snapshot
 
 
 def test_it_cannot_say_that_it_holds_nothing_private_when_it_does() -> None:
@@ -154,8 +154,8 @@ def test_it_cannot_say_that_it_holds_nothing_private_when_it_does() -> None:
         made(turns=(turn(1, authority=Authority.SOUL_GOVERNANCE),)),
     ):
         with pytest.raises(InvalidSnapshot, match="includes_private"):
-            opened(snapshot, "home", MIB)
-    assert opened(made(memories=(memory(1, Plane.PRIVATE),), includes_private=True), "home", MIB)
+            read_snapshot(snapshot, "home", MIB)
+    assert read_snapshot(made(memories=(memory(1, Plane.PRIVATE),), includes_private=True), "home", MIB)
 
 
 def test_what_is_private_is_what_no_export_shows() -> None:

@@ -20,9 +20,9 @@ from holdfast.domain.costs import (
     CostLine,
     CostSummary,
     Price,
-    amount,
-    by_model,
     checked_currency,
+    cost_of,
+    index_prices,
     totals,
 )
 from holdfast.domain.usage import (
@@ -31,9 +31,9 @@ from holdfast.domain.usage import (
     MAX_ENTRIES,
     MAX_TOKENS,
     NOTES,
-    billed,
+    attribution_of,
     checked_usage,
-    mode_of,
+    is_billed,
 )
 from holdfast.errors import InvalidInput
 
@@ -55,7 +55,7 @@ def nearest(exact: Fraction) -> int:
 
 @given(cents)
 def test_what_is_reported_in_cents_is_rounded_once_and_half_to_even(reported: Decimal) -> None:
-    micros, currency, estimated = amount(Usage("p", cost_cents=reported), {})
+    micros, currency, estimated = cost_of(Usage("p", cost_cents=reported), {})
 
     assert (type(micros), currency, estimated) == (int, "USD", False)
     assert micros == nearest(Fraction(reported) * 10_000)
@@ -66,7 +66,7 @@ def test_what_is_reported_in_cents_is_rounded_once_and_half_to_even(reported: De
     [("0.00005", 0), ("0.00015", 2), ("0.00025", 2), ("0.00005000000000000000000000000000000001", 1), ("1.5", 15_000)],
 )
 def test_a_tie_goes_to_the_even_micro_however_many_digits_it_is_told_with(reported: str, micros: int) -> None:
-    assert amount(Usage("p", cost_cents=Decimal(reported)), {})[0] == micros
+    assert cost_of(Usage("p", cost_cents=Decimal(reported)), {})[0] == micros
 
 
 @given(st.tuples(tokens, tokens, tokens, tokens), st.tuples(prices, prices, prices, prices))
@@ -77,24 +77,24 @@ def test_an_estimate_is_the_sum_of_tokens_times_prices_rounded_once(
     price = replace(Price("p", "m", "EUR"), **dict(zip(PRICES, each, strict=True)))  # type: ignore[arg-type]
 
     exact = Fraction(sum(count * micros for count, micros in zip(counts, each, strict=True)), 1_000_000)
-    assert amount(usage, by_model([price])) == (nearest(exact), "EUR", True)
+    assert cost_of(usage, index_prices([price])) == (nearest(exact), "EUR", True)
 
 
 @given(cents, tokens)
 def test_what_is_reported_beats_what_our_prices_say(reported: Decimal, count: int) -> None:
-    table = by_model([Price("p", "m", "EUR", input_micros=5)])
+    table = index_prices([Price("p", "m", "EUR", input_micros=5)])
     usage = Usage("p", model="m", input_tokens=count, cost_cents=reported, currency="JPY")
 
-    assert amount(usage, table)[1:] == ("JPY", False)
+    assert cost_of(usage, table)[1:] == ("JPY", False)
 
 
 def test_the_price_of_a_model_comes_before_that_of_any_model_of_its_provider() -> None:
-    table = by_model([Price("p", "*", input_micros=1_000_000), Price("p", "m", input_micros=3_000_000)])
+    table = index_prices([Price("p", "*", input_micros=1_000_000), Price("p", "m", input_micros=3_000_000)])
 
-    assert amount(Usage("p", model="m", input_tokens=1_000_000), table)[0] == 3_000_000
-    assert amount(Usage("p", model="other", input_tokens=1_000_000), table)[0] == 1_000_000
-    assert amount(Usage("p", input_tokens=1_000_000), table)[0] == 1_000_000
-    assert amount(Usage("q", model="m", input_tokens=1_000_000), table) == (0, "USD", True)
+    assert cost_of(Usage("p", model="m", input_tokens=1_000_000), table)[0] == 3_000_000
+    assert cost_of(Usage("p", model="other", input_tokens=1_000_000), table)[0] == 1_000_000
+    assert cost_of(Usage("p", input_tokens=1_000_000), table)[0] == 1_000_000
+    assert cost_of(Usage("q", model="m", input_tokens=1_000_000), table) == (0, "USD", True)
 
 
 @pytest.mark.parametrize("mode", AttributionMode)
@@ -103,8 +103,8 @@ def test_what_is_on_another_account_is_never_in_the_ledger(mode: AttributionMode
     usage = Usage("p", billing_type=billing, attribution_mode=mode, cost_cents=Decimal(5))
 
     on_its_own = mode is AttributionMode.UNTRACKED and billing is not BillingType.SUBSCRIPTION_INCLUDED
-    assert billed(usage) == (mode is AttributionMode.BILLED_DIRECTLY or on_its_own)
-    assert mode_of([usage]) == (AttributionMode.BILLED_DIRECTLY if billed(usage) else mode)
+    assert is_billed(usage) == (mode is AttributionMode.BILLED_DIRECTLY or on_its_own)
+    assert attribution_of([usage]) == (AttributionMode.BILLED_DIRECTLY if is_billed(usage) else mode)
 
 
 @pytest.mark.parametrize("mode", AttributionMode)
@@ -116,17 +116,19 @@ def test_what_is_reported_without_a_cost_is_in_the_ledger_if_it_is_metered(
     usage = Usage("p", billing_type=billing, attribution_mode=mode, cost_cents=cents, input_tokens=7)
 
     metered = billing in (BillingType.METERED_API, BillingType.SUBSCRIPTION_OVERAGE)
-    assert billed(usage) == (mode is AttributionMode.BILLED_DIRECTLY or (mode is AttributionMode.UNTRACKED and metered))
-    assert mode_of([usage]) == (AttributionMode.BILLED_DIRECTLY if billed(usage) else mode)
+    assert is_billed(usage) == (
+        mode is AttributionMode.BILLED_DIRECTLY or (mode is AttributionMode.UNTRACKED and metered)
+    )
+    assert attribution_of([usage]) == (AttributionMode.BILLED_DIRECTLY if is_billed(usage) else mode)
 
 
 def test_a_call_is_on_the_account_of_the_heaviest_of_what_it_took() -> None:
     included = Usage("p", attribution_mode=AttributionMode.INCLUDED_IN_RUN)
     metered = Usage("p", billing_type=BillingType.METERED_API)
 
-    assert mode_of([]) is None
-    assert mode_of([included, Usage("p")]) is AttributionMode.INCLUDED_IN_RUN
-    assert mode_of([included, metered]) is AttributionMode.BILLED_DIRECTLY
+    assert attribution_of([]) is None
+    assert attribution_of([included, Usage("p")]) is AttributionMode.INCLUDED_IN_RUN
+    assert attribution_of([included, metered]) is AttributionMode.BILLED_DIRECTLY
 
 
 class Impostor(str):
@@ -176,7 +178,7 @@ def test_hostile_usage_never_crashes_whoever_counts_it(wrong: dict[str, int]) ->
 
     (checked,) = checked_usage((entry,), "fallback")
 
-    micros, currency, _ = amount(checked, by_model([Price("fallback", "*", input_micros=MAX_PRICE_MICROS)]))
+    micros, currency, _ = cost_of(checked, index_prices([Price("fallback", "*", input_micros=MAX_PRICE_MICROS)]))
     assert 0 <= micros <= 10**14
     assert type(micros) is int
     assert checked_currency(currency) == currency
@@ -188,7 +190,7 @@ def test_hostile_usage_never_crashes_whoever_counts_it(wrong: dict[str, int]) ->
     assert isinstance(checked.attribution_mode, AttributionMode)
     assert len(json.dumps(dict(checked.details), allow_nan=False)) < 10_000
     assert checked_usage([checked], "fallback")[0].cost_cents == checked.cost_cents
-    billed(checked)
+    is_billed(checked)
 
 
 @pytest.mark.parametrize("name", [*TOKENS, "cost_cents", "latency_ms"])

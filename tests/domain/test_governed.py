@@ -13,7 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.domain.governed import (
+from holdfast.domain.ids import MessageId, TurnId
+from holdfast.domain.redaction import TranscriptBudget, redact_turn
+from holdfast.domain.transcript import Role
+from holdfast.domain.transcript_turns import (
     MAX_LABEL_CHARS,
     MAX_NAME_CHARS,
     MAX_TURN_HOST_REFS,
@@ -21,29 +24,26 @@ from holdfast.domain.governed import (
     TRANSITIONS,
     ActorAttribution,
     Authority,
-    Committed,
+    CommitDecision,
     ConversationKey,
     DeliveryStatus,
     HostOpaqueRef,
     RefVisibility,
     Relation,
     SkippedReason,
-    Spoken,
     TranscriptMessage,
     TranscriptState,
     TranscriptTurn,
     Transition,
     TurnDelta,
+    Utterance,
     View,
-    after,
     checked_member,
     citation,
-    committed,
+    decide_commit,
     overlap,
+    state_after,
 )
-from holdfast.domain.ids import MessageId, TurnId
-from holdfast.domain.redaction import TranscriptBudget, redacted
-from holdfast.domain.transcript import Role
 from holdfast.errors import InvalidInput, InvalidScope, InvalidText
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
@@ -199,7 +199,7 @@ LIFE = {
 
 @pytest.mark.parametrize("state", TranscriptState)
 def test_a_transition_leads_where_it_should_or_nowhere(state: TranscriptState) -> None:
-    assert tuple(after(state, transition) for transition in Transition) == LIFE[state]
+    assert tuple(state_after(state, transition) for transition in Transition) == LIFE[state]
     assert list(Transition) == ["archive", "restore", "mask", "delete_raw", "review"]
 
 
@@ -211,7 +211,7 @@ def test_every_state_has_a_life() -> None:
 def test_what_was_deleted_stays_deleted_whatever_is_asked_then(state: TranscriptState, asked: list[Transition]) -> None:
     deleted = False
     for transition in asked:
-        state = after(state, transition) or state
+        state = state_after(state, transition) or state
         deleted = deleted or state is TranscriptState.RAW_DELETED
         assert deleted == (state is TranscriptState.RAW_DELETED)
 
@@ -220,7 +220,7 @@ def shown(state: TranscriptState) -> set[tuple[str, str]]:
     """All that some view shows of a turn in that state: view and text."""
     turn = replace(TURN, state=state, host_refs=tuple(replace(REF, visibility=each) for each in RefVisibility))
     budget = TranscriptBudget(9, 9, 9, 9, 9)
-    seen = {view: redacted(turn, view, budget) for view in View}
+    seen = {view: redact_turn(turn, view, budget) for view in View}
     texts = {(view, f"m{m.id}") for view, result in seen.items() for m in result.messages if m.text}
     refs = {(view, f"r{r.index}") for view, result in seen.items() for r in result.host_refs}
     return texts | refs | {(v, f"l{r.index}") for v, result in seen.items() for r in result.host_refs if r.ref.label}
@@ -229,80 +229,80 @@ def shown(state: TranscriptState) -> set[tuple[str, str]]:
 @pytest.mark.parametrize("state", TranscriptState)
 @pytest.mark.parametrize("transition", [each for each in Transition if each is not Transition.RESTORE])
 def test_only_a_restore_ever_shows_more(state: TranscriptState, transition: Transition) -> None:
-    then = after(state, transition)
+    then = state_after(state, transition)
     assert then is None or shown(then) <= shown(state)
 
 
 # --- what of a delivery is committed ----------------------------------------------------------------------------------
 
 U1, A1, U2, A2 = (
-    Spoken(Role.USER, "Hello."),
-    Spoken(Role.ASSISTANT, "Hi!"),
-    Spoken(Role.USER, "It is cold."),
-    Spoken(Role.ASSISTANT, "Heat it."),
+    Utterance(Role.USER, "Hello."),
+    Utterance(Role.ASSISTANT, "Hi!"),
+    Utterance(Role.USER, "It is cold."),
+    Utterance(Role.ASSISTANT, "Heat it."),
 )
-PAIRS = st.lists(st.builds(Spoken, st.sampled_from([Role.USER, Role.ASSISTANT]), st.sampled_from("ab")), max_size=9)
+PAIRS = st.lists(st.builds(Utterance, st.sampled_from([Role.USER, Role.ASSISTANT]), st.sampled_from("ab")), max_size=9)
 
 
 @pytest.mark.parametrize(
     ("status", "expected"),
     [
-        ("delivered", Committed((U2, A2))),
-        ("user_only", Committed((U2,))),
-        ("upstream_failed", Committed((U2,))),
-        ("cancelled", Committed((U2,))),
-        ("incomplete_stream", Committed((), SkippedReason.INCOMPLETE_STREAM)),
-        ("rejected_by_policy", Committed((), SkippedReason.REJECTED_BY_POLICY)),
+        ("delivered", CommitDecision((U2, A2))),
+        ("user_only", CommitDecision((U2,))),
+        ("upstream_failed", CommitDecision((U2,))),
+        ("cancelled", CommitDecision((U2,))),
+        ("incomplete_stream", CommitDecision((), SkippedReason.INCOMPLETE_STREAM)),
+        ("rejected_by_policy", CommitDecision((), SkippedReason.REJECTED_BY_POLICY)),
     ],
 )
-def test_a_status_says_what_is_committed(status: str, expected: Committed) -> None:
+def test_a_status_says_what_is_committed(status: str, expected: CommitDecision) -> None:
     delta = TurnDelta(DeliveryStatus(status), (U1, A1, U2), A2.text)
-    assert committed(delta, (U1, A1)) == expected
+    assert decide_commit(delta, (U1, A1)) == expected
 
 
 def test_every_status_is_decided() -> None:
     for status in DeliveryStatus:
-        found = committed(TurnDelta(status, (U1,), A1.text), ())
+        found = decide_commit(TurnDelta(status, (U1,), A1.text), ())
         assert bool(found.messages) == (found.skipped_reason is None)
 
 
 def test_what_was_committed_before_is_skipped_with_the_reason() -> None:
-    again = committed(TurnDelta(DeliveryStatus.DELIVERED, (U1,), A1.text), (U2, A2, U1, A1))
-    assert again == Committed((), SkippedReason.ALREADY_COMMITTED)
+    again = decide_commit(TurnDelta(DeliveryStatus.DELIVERED, (U1,), A1.text), (U2, A2, U1, A1))
+    assert again == CommitDecision((), SkippedReason.ALREADY_COMMITTED)
     assert again.skipped_reason == "canonical_turn_delta_already_committed"
 
 
 def test_a_turn_that_failed_and_is_delivered_then_commits_its_answer_alone() -> None:
-    assert committed(TurnDelta(DeliveryStatus.UPSTREAM_FAILED, (U1,)), ()).messages == (U1,)
-    assert committed(TurnDelta(DeliveryStatus.DELIVERED, (U1,), A1.text), (U1,)).messages == (A1,)
+    assert decide_commit(TurnDelta(DeliveryStatus.UPSTREAM_FAILED, (U1,)), ()).messages == (U1,)
+    assert decide_commit(TurnDelta(DeliveryStatus.DELIVERED, (U1,), A1.text), (U1,)).messages == (A1,)
 
 
 def test_a_host_that_sends_a_window_of_its_history_adds_what_is_new_alone() -> None:
-    assert committed(TurnDelta(DeliveryStatus.DELIVERED, (A1, U2), A2.text), (U1, A1)).messages == (U2, A2)
-    assert committed(TurnDelta(DeliveryStatus.DELIVERED, (U2,), A2.text), (U1, A1)).messages == (U2, A2)
+    assert decide_commit(TurnDelta(DeliveryStatus.DELIVERED, (A1, U2), A2.text), (U1, A1)).messages == (U2, A2)
+    assert decide_commit(TurnDelta(DeliveryStatus.DELIVERED, (U2,), A2.text), (U1, A1)).messages == (U2, A2)
 
 
 def test_the_same_words_of_another_role_are_another_message() -> None:
-    assert overlap([Spoken(Role.USER, "Yes.")], [Spoken(Role.ASSISTANT, "Yes.")]) == 0
+    assert overlap([Utterance(Role.USER, "Yes.")], [Utterance(Role.ASSISTANT, "Yes.")]) == 0
 
 
 @pytest.mark.parametrize("status", ["user_only", "upstream_failed", "cancelled", "incomplete_stream"])
 def test_a_delivery_of_nothing_is_refused(status: str) -> None:
     with pytest.raises(InvalidInput, match="input_messages"):
         TurnDelta(DeliveryStatus(status), (), "An answer that was not delivered.")
-    assert committed(TurnDelta(DeliveryStatus.DELIVERED, (), "Good morning!"), ()).messages
+    assert decide_commit(TurnDelta(DeliveryStatus.DELIVERED, (), "Good morning!"), ()).messages
 
 
 @pytest.mark.parametrize(
     ("field", "wrong"),
     [
         ("input_messages", ()),
-        ("input_messages.text", (Spoken(Role.USER, ""),)),
-        ("input_messages.role", (Spoken("god", "Hello."),)),  # type: ignore[arg-type]
+        ("input_messages.text", (Utterance(Role.USER, ""),)),
+        ("input_messages.role", (Utterance("god", "Hello."),)),  # type: ignore[arg-type]
         ("input_messages", (U1,) * MAX_TURN_MESSAGES),
     ],
 )
-def test_a_delivery_names_what_is_wrong_with_it(field: str, wrong: tuple[Spoken, ...]) -> None:
+def test_a_delivery_names_what_is_wrong_with_it(field: str, wrong: tuple[Utterance, ...]) -> None:
     with pytest.raises(InvalidInput) as refused:
         TurnDelta(DeliveryStatus.USER_ONLY, wrong)
     assert refused.value.field == field
@@ -312,14 +312,14 @@ def test_a_delivery_names_what_is_wrong_with_it(field: str, wrong: tuple[Spoken,
         TurnDelta(DeliveryStatus.DELIVERED, (U1,), " ")
 
 
-def slow_overlap(tail: Sequence[Spoken], incoming: Sequence[Spoken]) -> int:
+def slow_overlap(tail: Sequence[Utterance], incoming: Sequence[Utterance]) -> int:
     lengths = range(min(len(tail), len(incoming)) + 1)
     return max(length for length in lengths if list(tail[len(tail) - length :]) == list(incoming[:length]))
 
 
 def test_the_overlap_is_the_longest_there_is() -> None:
     """All pairs of histories of up to seven messages with two texts: enough for every way in which a match can fail."""
-    two = (Spoken(Role.USER, "a"), Spoken(Role.USER, "b"))
+    two = (Utterance(Role.USER, "a"), Utterance(Role.USER, "b"))
     histories = [history for length in range(8) for history in product(two, repeat=length)]
     wrong = [pair for pair in product(histories, histories) if overlap(*pair) != slow_overlap(*pair)]
     assert not wrong
@@ -327,25 +327,27 @@ def test_the_overlap_is_the_longest_there_is() -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(PAIRS, PAIRS)
-def test_the_overlap_of_any_histories_is_the_longest_too(tail: list[Spoken], incoming: list[Spoken]) -> None:
+def test_the_overlap_of_any_histories_is_the_longest_too(tail: list[Utterance], incoming: list[Utterance]) -> None:
     assert overlap(tail, incoming) == slow_overlap(tail, incoming)
 
 
 @settings(max_examples=200, deadline=None)
 @given(PAIRS, PAIRS.filter(bool))
-def test_a_delivery_made_again_commits_nothing_and_leaves_no_gap(tail: list[Spoken], given_now: list[Spoken]) -> None:
+def test_a_delivery_made_again_commits_nothing_and_leaves_no_gap(
+    tail: list[Utterance], given_now: list[Utterance]
+) -> None:
     delta = TurnDelta(DeliveryStatus.USER_ONLY, tuple(given_now))
-    now = [*tail, *committed(delta, tail).messages]
+    now = [*tail, *decide_commit(delta, tail).messages]
     assert now[: len(tail)] == tail
     assert now[len(now) - len(given_now) :] == given_now
-    assert committed(delta, now) == Committed((), SkippedReason.ALREADY_COMMITTED)
+    assert decide_commit(delta, now) == CommitDecision((), SkippedReason.ALREADY_COMMITTED)
 
 
 def test_the_overlap_of_long_histories_that_nearly_repeat_takes_steps_like_their_length() -> None:
     """Comparing every length anew would take some fifty million comparisons here; this counts them."""
     compared = 0
 
-    class Counted(Spoken):
+    class Counted(Utterance):
         def __eq__(self, other: object) -> bool:
             nonlocal compared
             compared += 1
@@ -354,7 +356,7 @@ def test_the_overlap_of_long_histories_that_nearly_repeat_takes_steps_like_their
         def __ne__(self, other: object) -> bool:
             return not self == other
 
-        __hash__ = Spoken.__hash__
+        __hash__ = Utterance.__hash__
 
     size = 10_000
     repeated = [Counted(Role.USER, "a")] * (size - 1)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from holdfast.domain.papers import SCHEMA_ID, Manifest, manifest_for, presented
+from holdfast.domain.manifest import SCHEMA_ID, Manifest, manifest_for, merge_manifest
 from holdfast.domain.profiles import PROFILES, Backend, SystemKind, profile_of
 from holdfast.errors import ManifestMismatch
 
@@ -25,16 +25,16 @@ def test_it_is_read_as_it_was_written() -> None:
 @pytest.mark.parametrize("name", PROFILES)
 def test_every_profile_opens_what_it_made(name: str) -> None:
     made = manifest_for(profile_of(name), "sqlite", 7, NOW)
-    assert presented(made, made) == made
+    assert merge_manifest(made, made) == made
 
 
 def test_opening_again_keeps_when_it_was_made_and_moves_the_rest() -> None:
-    again = presented(MADE, manifest_for(SERVER, Backend.SQLITE, 8, NOW + timedelta(days=1)))
+    again = merge_manifest(MADE, manifest_for(SERVER, Backend.SQLITE, 8, NOW + timedelta(days=1)))
     assert again == replace(MADE, version=8, last_opened_at=NOW + timedelta(days=1))
 
 
 def test_a_clock_that_went_back_does_not_take_the_last_opening_back() -> None:
-    assert presented(MADE, manifest_for(SERVER, "sqlite", 7, NOW - timedelta(days=1))).last_opened_at == NOW
+    assert merge_manifest(MADE, manifest_for(SERVER, "sqlite", 7, NOW - timedelta(days=1))).last_opened_at == NOW
 
 
 @pytest.mark.parametrize(
@@ -48,12 +48,12 @@ def test_a_clock_that_went_back_does_not_take_the_last_opening_back() -> None:
 )
 def test_a_store_made_for_something_else_is_not_opened(part: str, value: str) -> None:
     with pytest.raises(ManifestMismatch, match=part):
-        presented(replace(MADE, **{part: value}), MADE)
+        merge_manifest(replace(MADE, **{part: value}), MADE)
 
 
 def test_a_store_of_a_newer_version_is_not_opened() -> None:
     with pytest.raises(ManifestMismatch, match="version"):
-        presented(replace(MADE, version=8), MADE)
+        merge_manifest(replace(MADE, version=8), MADE)
 
 
 @pytest.mark.parametrize(

@@ -8,34 +8,34 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.domain.governed import (
-    Committed,
+from holdfast.domain.transcript import Role
+from holdfast.domain.transcript_turns import (
+    CommitDecision,
     DeliveryStatus,
     SkippedReason,
-    Spoken,
     TurnDelta,
-    beyond,
-    committed,
-    seen,
+    Utterance,
+    count_known_messages,
+    decide_commit,
+    match_redelivery,
 )
-from holdfast.domain.transcript import Role
 from holdfast.errors import InvalidInput
 
 DELIVERED = DeliveryStatus.DELIVERED
 
 
-def said(*texts: str) -> tuple[Spoken, ...]:
+def said(*texts: str) -> tuple[Utterance, ...]:
     """User and assistant in turn; `u:`, `a:`, `t:` and `s:` say whose it is, and `-` that its text was deleted."""
     roles = {"u": Role.USER, "a": Role.ASSISTANT, "t": Role.TOOL, "s": Role.SYSTEM}
     found = []
     for text in texts:
         role, _, words = text.partition(":")
-        found.append(Spoken(roles[role], None if words == "-" else words))
+        found.append(Utterance(roles[role], None if words == "-" else words))
     return tuple(found)
 
 
-def new(delta: TurnDelta, *tail: str) -> tuple[Spoken, ...]:
-    return committed(delta, said(*tail)).messages
+def new(delta: TurnDelta, *tail: str) -> tuple[Utterance, ...]:
+    return decide_commit(delta, said(*tail)).messages
 
 
 # --- deleted texts ----------------------------------------------------------------------------------------------------
@@ -59,8 +59,8 @@ def test_a_deleted_question_without_an_answer_does_not_come_back_beside_messages
 @pytest.mark.parametrize("status", [DeliveryStatus.DELIVERED, DeliveryStatus.USER_ONLY])
 def test_a_new_message_is_not_taken_for_a_deleted_one(status: DeliveryStatus) -> None:
     delta = TurnDelta(status, said("u:something new"), "indeed")
-    assert new(delta, "u:-")[0] == Spoken(Role.USER, "something new")
-    assert new(delta, "u:before", "a:answered", "u:-")[0] == Spoken(Role.USER, "something new")
+    assert new(delta, "u:-")[0] == Utterance(Role.USER, "something new")
+    assert new(delta, "u:before", "a:answered", "u:-")[0] == Utterance(Role.USER, "something new")
 
 
 def test_a_new_exchange_is_not_taken_for_a_deleted_one() -> None:
@@ -79,30 +79,30 @@ def test_a_deleted_message_stands_for_its_role_alone() -> None:
 
 
 ROLES = st.sampled_from([Role.USER, Role.ASSISTANT])
-HISTORIES = st.lists(st.builds(Spoken, ROLES, st.sampled_from("ab")), min_size=1, max_size=8)
+HISTORIES = st.lists(st.builds(Utterance, ROLES, st.sampled_from("ab")), min_size=1, max_size=8)
 
 
 @settings(max_examples=400, deadline=None)
 @given(HISTORIES, st.data())
 def test_whatever_is_deleted_of_a_history_that_is_sent_again_nothing_of_it_comes_back(
-    history: list[Spoken], data: st.DataObject
+    history: list[Utterance], data: st.DataObject
 ) -> None:
     """The host sends all that was ever said and one question more; the history ends with an answer, as it does."""
-    whole = [*history, Spoken(Role.ASSISTANT, "a")]
+    whole = [*history, Utterance(Role.ASSISTANT, "a")]
     gone = data.draw(st.sets(st.integers(0, len(whole) - 1)))
-    tail = [Spoken(role, None if place in gone else text) for place, (role, text) in enumerate(whole)]
-    delta = TurnDelta(DELIVERED, (*whole, Spoken(Role.USER, "new")), "answer")
-    assert committed(delta, tail).messages == said("u:new", "a:answer")
+    tail = [Utterance(role, None if place in gone else text) for place, (role, text) in enumerate(whole)]
+    delta = TurnDelta(DELIVERED, (*whole, Utterance(Role.USER, "new")), "answer")
+    assert decide_commit(delta, tail).messages == said("u:new", "a:answer")
 
 
 @settings(max_examples=400, deadline=None)
 @given(HISTORIES, st.sets(st.integers(0, 7)), st.sampled_from(list(DeliveryStatus)[:4]))
 def test_the_last_question_of_a_delivery_is_never_taken_for_a_deleted_one(
-    history: list[Spoken], gone: set[int], status: DeliveryStatus
+    history: list[Utterance], gone: set[int], status: DeliveryStatus
 ) -> None:
-    tail = [Spoken(role, None if place in gone else text) for place, (role, text) in enumerate(history)]
-    delta = TurnDelta(status, (*history, Spoken(Role.USER, "never said before")), "nor this")
-    assert Spoken(Role.USER, "never said before") in committed(delta, tail).messages
+    tail = [Utterance(role, None if place in gone else text) for place, (role, text) in enumerate(history)]
+    delta = TurnDelta(status, (*history, Utterance(Role.USER, "never said before")), "nor this")
+    assert Utterance(Role.USER, "never said before") in decide_commit(delta, tail).messages
 
 
 # --- tools and instructions -------------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ def test_what_a_tool_told_last_is_not_committed_twice() -> None:
 
 
 MIXED = st.lists(
-    st.builds(Spoken, st.sampled_from([Role.USER, Role.ASSISTANT, Role.TOOL]), st.sampled_from("ab")),
+    st.builds(Utterance, st.sampled_from([Role.USER, Role.ASSISTANT, Role.TOOL]), st.sampled_from("ab")),
     min_size=1,
     max_size=8,
 )
@@ -144,10 +144,10 @@ MIXED = st.lists(
 
 @settings(max_examples=400, deadline=None)
 @given(MIXED, MIXED)
-def test_a_delivery_with_tools_made_again_commits_nothing(tail: list[Spoken], given_now: list[Spoken]) -> None:
+def test_a_delivery_with_tools_made_again_commits_nothing(tail: list[Utterance], given_now: list[Utterance]) -> None:
     delta = TurnDelta(DeliveryStatus.USER_ONLY, tuple(given_now))
-    now = [*tail, *committed(delta, tail).messages]
-    assert committed(delta, now) == Committed((), SkippedReason.ALREADY_COMMITTED)
+    now = [*tail, *decide_commit(delta, tail).messages]
+    assert decide_commit(delta, now) == CommitDecision((), SkippedReason.ALREADY_COMMITTED)
 
 
 # --- the same turn again ----------------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ def test_a_delivery_with_tools_made_again_commits_nothing(tail: list[Spoken], gi
 def test_a_turn_delivered_again_goes_on_where_it_was_left(
     known: Sequence[str], given_now: Sequence[str], expected: int | None
 ) -> None:
-    assert beyond(said(*known), said(*given_now)) == expected
+    assert match_redelivery(said(*known), said(*given_now)) == expected
 
 
 def test_too_many_messages_are_refused_whoever_they_are_of() -> None:
@@ -180,4 +180,4 @@ def test_too_many_messages_are_refused_whoever_they_are_of() -> None:
 
 
 def test_nothing_is_seen_in_an_empty_conversation() -> None:
-    assert seen(TurnDelta(DELIVERED, said("u:a"), "b"), ()) == 0
+    assert count_known_messages(TurnDelta(DELIVERED, said("u:a"), "b"), ()) == 0

@@ -21,7 +21,7 @@ from holdfast.domain.profiles import (
     pressure_of,
     profile_of,
     render_budget,
-    scaled,
+    scale_budget,
 )
 from holdfast.errors import InvalidInput
 
@@ -135,19 +135,19 @@ def test_a_request_for_nothing_is_refused_by_name(name: str, value: object) -> N
     ("pressure", "left"), [(Pressure.NORMAL, 4096), (Pressure.CAUTIOUS, 2457), (Pressure.CRITICAL, 1433)]
 )
 def test_pressure_leaves_all_six_tenths_or_a_third(pressure: Pressure, left: int) -> None:
-    assert scaled(4096, pressure) == left
+    assert scale_budget(4096, pressure) == left
 
 
 @given(LARGE)
 def test_more_pressure_never_leaves_more_and_never_nothing(chars: int) -> None:
-    normal, cautious, critical = (scaled(chars, pressure) for pressure in Pressure)
+    normal, cautious, critical = (scale_budget(chars, pressure) for pressure in Pressure)
     assert chars == normal >= cautious >= critical >= 1
 
 
 @pytest.mark.parametrize("chars", [0, -1, True, 2.0])
 def test_nothing_cannot_be_scaled(chars: object) -> None:
     with pytest.raises(InvalidInput) as refused:
-        scaled(chars, Pressure.NORMAL)  # type: ignore[arg-type]
+        scale_budget(chars, Pressure.NORMAL)  # type: ignore[arg-type]
     assert refused.value.field == "chars"
 
 
@@ -155,7 +155,7 @@ def test_pressure_is_known_by_its_name() -> None:
     assert [pressure_of(name) for name in ("normal", "cautious", "critical")] == list(Pressure)
     for unknown in ("high", "", None, 35):
         with pytest.raises(InvalidInput, match="normal, cautious, critical"):
-            scaled(100, unknown)  # type: ignore[arg-type]
+            scale_budget(100, unknown)  # type: ignore[arg-type]
 
 
 # --- the reference --------------------------------------------------------------------------------------------------

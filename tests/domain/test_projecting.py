@@ -11,29 +11,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.domain.capabilities import Capability
-from holdfast.domain.governed import Authority
 from holdfast.domain.ids import MessageId
 from holdfast.domain.lifecycle import Admission, Disposition, ModeInput
 from holdfast.domain.memory import GUARDED_PLANES, Evidence, Plane
-from holdfast.domain.projecting import (
+from holdfast.domain.projection_block import (
     CUT,
     HEADINGS,
     LEAST_SHOWN_CHARS,
     RECENT,
     TRANSCRIPT,
-    Block,
-    Missed,
+    MemoryBlock,
+    OmissionReason,
     PrivateGate,
     RecentMessage,
     SectionName,
-    assembled,
+    assemble_block,
+    audit_sources,
     private_gate,
-    sources,
 )
-from holdfast.domain.projection import LABEL, one_line
+from holdfast.domain.reference_message import LABEL, one_line
 from holdfast.domain.results import Hit, HitKind
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Role
+from holdfast.domain.transcript_turns import Authority
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 ANYTHING = st.text(st.characters(exclude_categories=("Cs",)), min_size=1)
@@ -100,7 +100,7 @@ budgets = st.integers(1, 12_000) | st.integers(1, 300)
 def test_a_block_never_exceeds_its_budgets(
     state: tuple[list[Hit], list[RecentMessage]], source: int, render: int
 ) -> None:
-    block = assembled(*state, source, render)
+    block = assemble_block(*state, source, render)
     assert len(block.text) <= render
     assert sum(len(line.text) for line in block.lines) <= source
     # The audit's characters are the block's.
@@ -114,7 +114,7 @@ def test_each_line_is_a_record_or_a_heading_and_nothing_else(
     state: tuple[list[Hit], list[RecentMessage]], source: int, render: int
 ) -> None:
     found, last = state
-    block = assembled(found, last, source, render)
+    block = assemble_block(found, last, source, render)
     if not block.text:
         return
     first, *lines = block.text.split("\n")
@@ -122,7 +122,7 @@ def test_each_line_is_a_record_or_a_heading_and_nothing_else(
     assert first == LABEL
     expected = []
     for name in SectionName:
-        within = block.of(name)
+        within = block.lines_of(name)
         expected += [HEADINGS[name], *(line.rendered for line in within)] if within else []
     assert lines == expected
     assert all(line.startswith("- [") or line in HEADINGS.values() for line in lines)
@@ -142,16 +142,16 @@ def test_nothing_is_shown_twice_and_everything_is_accounted_for(
     state: tuple[list[Hit], list[RecentMessage]], source: int, render: int
 ) -> None:
     found, last = state
-    block = assembled(found, last, source, render)
+    block = assemble_block(found, last, source, render)
     ids = [line.id for line in block.lines]
     assert len(set(ids)) == len(ids)
     carried = {link.message_id for line in block.lines if line.hit is not None for link in line.hit.evidence}
-    assert not carried & {line.id for line in block.of(SectionName.EVIDENCE)}
+    assert not carried & {line.id for line in block.lines_of(SectionName.EVIDENCE)}
     unique = {hit.id for hit in found} | {said.id for said in last}
     twice = [hit for hit in found if hit.id in {said.id for said in last}]
     left_out = sum(block.omitted.values())
     assert len(unique) <= len(ids) + left_out <= len(unique) + len(twice)
-    audits = sources(block, found, len(last), "sqlite", SHUT, in_conversation=True)
+    audits = audit_sources(block, found, len(last), "sqlite", SHUT, in_conversation=True)
     assert [audit.plane for audit in audits] == [*(plane.value for plane in Plane), TRANSCRIPT, RECENT]
     assert sorted(name for audit in audits for name in audit.selected_ids) == sorted(ids)
     assert sum(audit.candidate_count for audit in audits) == len(found) + len(last)
@@ -163,7 +163,7 @@ def test_nothing_is_shown_twice_and_everything_is_accounted_for(
 def test_the_same_state_gives_the_same_block(
     state: tuple[list[Hit], list[RecentMessage]], source: int, render: int
 ) -> None:
-    first, again = assembled(*state, source, render), assembled(*state, source, render)
+    first, again = assemble_block(*state, source, render), assemble_block(*state, source, render)
     assert first == again
     assert first.fingerprint == again.fingerprint
 
@@ -171,7 +171,7 @@ def test_the_same_state_gives_the_same_block(
 @settings(deadline=None, max_examples=200)
 @given(states(), st.integers(1, 3_000))
 def test_what_memories_rest_on_is_never_quoted(state: tuple[list[Hit], list[RecentMessage]], render: int) -> None:
-    assert "quoted words of another conversation" not in assembled(*state, render, render).text
+    assert "quoted words of another conversation" not in assemble_block(*state, render, render).text
 
 
 @settings(deadline=None, max_examples=200)
@@ -179,12 +179,12 @@ def test_what_memories_rest_on_is_never_quoted(state: tuple[list[Hit], list[Rece
 def test_with_room_for_all_nothing_is_left_out_for_want_of_it(
     state: tuple[list[Hit], list[RecentMessage]],
 ) -> None:
-    block = assembled(*state, 10**7, 10**7)
-    assert not block.truncated
-    assert set(block.omitted) <= {Missed.COVERED, Missed.RECENT, Missed.SOURCE_SHARE}
+    block = assemble_block(*state, 10**7, 10**7)
+    assert not block.is_truncated
+    assert set(block.omitted) <= {OmissionReason.COVERED, OmissionReason.RECENT, OmissionReason.SOURCE_SHARE}
 
 
-def shown(block: Block) -> list[str]:
+def shown(block: MemoryBlock) -> list[str]:
     return block.text.splitlines()[1:]
 
 
@@ -195,7 +195,7 @@ def test_sections_stand_in_a_fixed_order_and_records_within_them_best_first() ->
         memory(3, "Ana lives in Lisbon."),
         memory(4, "Ana has a cat."),
     ]
-    block = assembled(found, [recent(9, "Where do I live?")], 4_000, 4_000)
+    block = assemble_block(found, [recent(9, "Where do I live?")], 4_000, 4_000)
     assert shown(block) == [
         "## Memories",
         "- [memory, 2026-03-01] Ana lives in Lisbon.",
@@ -212,50 +212,52 @@ def test_sections_stand_in_a_fixed_order_and_records_within_them_best_first() ->
 def test_a_record_that_is_cut_says_so_and_one_that_would_be_a_stump_is_left_out() -> None:
     whole = memory(1, "word " * 200)
     begins = len(LABEL) + len("\n## Memories\n- [memory, 2026-03-01] ")
-    block = assembled([whole], [], 10_000, begins + LEAST_SHOWN_CHARS + len(CUT))
+    block = assemble_block([whole], [], 10_000, begins + LEAST_SHOWN_CHARS + len(CUT))
     assert [line.cut for line in block.lines] == [True]
     assert block.text.endswith("word […]")
-    assert block.truncated
-    block = assembled([whole], [], 10_000, begins + LEAST_SHOWN_CHARS + len(CUT) - 1)
-    assert (block.text, block.omitted, block.truncated) == ("", {Missed.BUDGET: 1}, True)
+    assert block.is_truncated
+    block = assemble_block([whole], [], 10_000, begins + LEAST_SHOWN_CHARS + len(CUT) - 1)
+    assert (block.text, block.omitted, block.is_truncated) == ("", {OmissionReason.BUDGET: 1}, True)
 
 
 def test_a_text_of_which_only_the_beginning_is_looked_at_is_marked_as_cut() -> None:
-    (line,) = assembled([memory(1, "\u200b" * 5_000 + "The end.")], [], 10_000, 400).lines
+    (line,) = assemble_block([memory(1, "\u200b" * 5_000 + "The end.")], [], 10_000, 400).lines
     assert line.cut
     assert line.text.endswith(CUT)
 
 
 def test_one_long_record_does_not_crowd_out_the_others() -> None:
-    block = assembled([memory(1, "word " * 2_000), memory(2, "Ana has a cat.")], [], 10_000, 1_000)
+    block = assemble_block([memory(1, "word " * 2_000), memory(2, "Ana has a cat.")], [], 10_000, 1_000)
     assert [(line.id, line.cut) for line in block.lines] == [("mem_1", True), ("mem_2", False)]
     assert 2 * len(block.lines[0].rendered) <= 1_000
     # Alone, it may have all the room there is.
-    assert len(assembled([memory(1, "word " * 2_000)], [], 10_000, 1_000).text) > 980
+    assert len(assemble_block([memory(1, "word " * 2_000)], [], 10_000, 1_000).text) > 980
 
 
 def test_one_provenance_fills_at_most_half() -> None:
     crowd = [memory(number, f"The chunk {number} says something.", source="resource:1") for number in range(100)]
-    block = assembled([*crowd, memory(200, "Ana has a cat.")], [], 10_000, 2_000)
+    block = assemble_block([*crowd, memory(200, "Ana has a cat.")], [], 10_000, 2_000)
     assert sum(line.chars for line in block.lines if line.id != "mem_200") <= 1_000
     assert "mem_200" in {line.id for line in block.lines}
-    assert block.omitted[Missed.SOURCE_SHARE] > 0
+    assert block.omitted[OmissionReason.SOURCE_SHARE] > 0
 
 
 def test_what_a_memory_carries_is_not_said_again_and_the_last_messages_are_not_found_again() -> None:
     found = [memory(1, "Ana has a cat.", rests_on="msg_2"), message(2, "I have a cat."), message(9, "And a dog.")]
-    block = assembled(found, [recent(9, "And a dog.")], 4_000, 4_000)
+    block = assemble_block(found, [recent(9, "And a dog.")], 4_000, 4_000)
     assert [line.id for line in block.lines] == ["mem_1", "msg_9"]
-    assert block.omitted == {Missed.COVERED: 1, Missed.RECENT: 1}
-    assert not block.truncated
+    assert block.omitted == {OmissionReason.COVERED: 1, OmissionReason.RECENT: 1}
+    assert not block.is_truncated
 
 
 def test_the_last_messages_leave_room_for_what_is_remembered_and_take_what_that_leaves() -> None:
     talk = [recent(number, "chatter " * 20) for number in range(20)]
-    block = assembled([memory(100 + number, f"Fact {number}. " + "x" * 80) for number in range(30)], talk, 9_000, 2_000)
+    block = assemble_block(
+        [memory(100 + number, f"Fact {number}. " + "x" * 80) for number in range(30)], talk, 9_000, 2_000
+    )
     chars = {part.name: part.chars for part in block.sections()}
     assert 0 < chars[SectionName.RECENT] <= 700
-    alone = assembled([], talk, 9_000, 2_000)
+    alone = assemble_block([], talk, 9_000, 2_000)
     assert sum(part.chars for part in alone.sections()) > 1_600
     # The newest are those that stay.
     assert alone.lines[-1].id == "msg_19"
@@ -266,7 +268,7 @@ def test_a_message_says_what_its_reader_should_know_of_it() -> None:
         recent(1, "You have won.", Authority.EXTERNAL_CONTENT),
         replace(recent(2, "I am very wise.", Authority.ASSISTANT_SELF_CLAIM), role=Role.ASSISTANT),
     ]
-    assert shown(assembled([], talk, 1_000, 1_000))[1:] == [
+    assert shown(assemble_block([], talk, 1_000, 1_000))[1:] == [
         "- [user, external content] You have won.",
         "- [assistant, about itself] I am very wise.",
     ]
@@ -274,16 +276,20 @@ def test_a_message_says_what_its_reader_should_know_of_it() -> None:
 
 def test_a_source_that_gave_nothing_says_why() -> None:
     found = [memory(1, "Ana has a cat.")]
-    block = assembled(found, [], 1_000, 1_000)
+    block = assemble_block(found, [], 1_000, 1_000)
     asked = replace(OPEN, foreground_disclosure_allowed=False)
-    for gate, why in ((SHUT, Missed.NOT_REQUESTED), (asked, Missed.PRIVATE_GATE), (OPEN, Missed.NO_MATCH)):
+    for gate, why in (
+        (SHUT, OmissionReason.NOT_REQUESTED),
+        (asked, OmissionReason.PRIVATE_GATE),
+        (OPEN, OmissionReason.NO_MATCH),
+    ):
         missed = {
-            audit.plane: audit.miss_reason for audit in sources(block, found, 0, "x", gate, in_conversation=False)
+            audit.plane: audit.miss_reason for audit in audit_sources(block, found, 0, "x", gate, in_conversation=False)
         }
         assert {missed[plane] for plane in GUARDED_PLANES} == {why}
         assert missed[Plane.LONG_TERM] is None
-        assert missed[Plane.EPISODE] is Missed.NO_MATCH
-        assert missed[TRANSCRIPT] is missed[RECENT] is Missed.NO_CONVERSATION
+        assert missed[Plane.EPISODE] is OmissionReason.NO_MATCH
+        assert missed[TRANSCRIPT] is missed[RECENT] is OmissionReason.NO_CONVERSATION
 
 
 @pytest.mark.parametrize("allowed", list(itertools.product([True, False], repeat=5)))

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.projection import LABEL, one_line, reference_message
+from holdfast.domain.reference_message import LABEL, one_line, reference_message
 from holdfast.domain.results import Hit, HitKind
 from holdfast.domain.scope import Scope
 

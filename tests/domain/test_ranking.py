@@ -19,18 +19,18 @@ from holdfast.domain.ranking import (
     Part,
     Traits,
     Weights,
-    apart,
     best_first,
     bm25,
     bm25_idf,
-    combined,
-    effective,
+    combine_scores,
+    context_unlikeness,
     effective_lead,
-    leading,
-    normalized,
+    effective_weights,
+    find_leaders,
+    floor_context_scores,
+    normalize_rows,
     rank_of,
-    saturated,
-    uphold,
+    saturate,
     window_cosines,
     words_match,
 )
@@ -49,11 +49,11 @@ def raw_of(**parts: list[float]) -> FloatArray:
 
 
 def test_normalized_scores_lie_between_zero_and_one() -> None:
-    assert normalized(floats(2, 4, 3)).tolist() == [0, 1, 0.5]
+    assert normalize_rows(floats(2, 4, 3)).tolist() == [0, 1, 0.5]
 
 
 def test_equal_scores_carry_nothing() -> None:
-    assert normalized(floats(0.7, 0.7)).tolist() == [0, 0]
+    assert normalize_rows(floats(0.7, 0.7)).tolist() == [0, 0]
 
 
 def test_a_rare_term_says_more_than_a_common_one() -> None:
@@ -77,7 +77,7 @@ def test_bm25_of_no_match_is_zero() -> None:
 @given(st.lists(st.floats(0, 1e6, width=32), min_size=2, max_size=20))
 def test_saturation_keeps_the_order_and_stays_below_one(scores: list[float]) -> None:
     before = floats(*scores)
-    after = saturated(before)
+    after = saturate(before)
     assert (after <= 1).all()
     assert (np.diff(after[np.argsort(before)]) >= 0).all()
 
@@ -139,12 +139,14 @@ def test_every_part_can_be_switched_off(part: Part) -> None:
 def test_the_plain_hybrid_has_two_parts_and_holds_for_all_records() -> None:
     plain = Weights.plain()
     for traits in (Traits(), Traits(people=2, mean_length=500, spaceless=True, static_vectors=True)):
-        used = {part: value for part, value in zip(PARTS, effective(plain, traits).tolist(), strict=True) if value}
+        used = {
+            part: value for part, value in zip(PARTS, effective_weights(plain, traits).tolist(), strict=True) if value
+        }
         assert used == pytest.approx({Part.VECTOR: 0.7, Part.WORDS: 0.3})
 
 
 def weight(part: Part, **traits: object) -> float:
-    return float(effective(Weights(), Traits(**traits))[PARTS.index(part)])  # type: ignore[arg-type]
+    return float(effective_weights(Weights(), Traits(**traits))[PARTS.index(part)])  # type: ignore[arg-type]
 
 
 def test_questions_rank_lower_only_among_people() -> None:
@@ -159,7 +161,7 @@ def test_own_words_count_only_where_an_assistant_speaks_too() -> None:
 
 
 def test_the_weights_are_for_messages() -> None:
-    assert effective(Weights(), Traits(people=2, mean_length=20.0)) == pytest.approx(
+    assert effective_weights(Weights(), Traits(people=2, mean_length=20.0)) == pytest.approx(
         [0.0 if part is Part.OWN_WORDS else Weights().of(part) for part in PARTS]
     )
 
@@ -205,7 +207,7 @@ def test_in_scripts_without_spaces_vectors_only_order_what_words_leave_open_at_a
 @pytest.mark.parametrize("part", PARTS)
 def test_a_part_that_is_off_stays_off(part: Part) -> None:
     traits = Traits(people=2, mean_length=400.0, static_vectors=True)
-    assert effective(Weights().without(part), traits)[PARTS.index(part)] == 0
+    assert effective_weights(Weights().without(part), traits)[PARTS.index(part)] == 0
 
 
 def test_words_count_by_how_well_the_best_of_them_match() -> None:
@@ -216,7 +218,7 @@ def test_words_count_by_how_well_the_best_of_them_match() -> None:
 @pytest.mark.parametrize("records", [10, 1000, 100_000])
 def test_a_few_words_that_no_other_record_holds_match_well_among_any_number(records: int) -> None:
     rare = float(bm25_idf(floats(1), records)[0])
-    one, good, many = (words_match(float(saturated(floats(terms * rare))[0]), records) for terms in (1, 3, 300))
+    one, good, many = (words_match(float(saturate(floats(terms * rare))[0]), records) for terms in (1, 3, 300))
     assert one == pytest.approx(0.5, abs=1e-3)
     assert good == pytest.approx(1, abs=1e-3)
     assert 1.9 < many <= 2
@@ -238,8 +240,8 @@ def test_static_vectors_and_scripts_without_spaces_lean_on_words() -> None:
 @given(st.lists(st.tuples(values, st.floats(0, 0.875, width=32)), min_size=1, max_size=20))
 def test_scores_lie_between_zero_and_one_and_add_up_from_their_parts(rows: list[tuple[float, float]]) -> None:
     raw = raw_of(vector=[row[0] for row in rows], words=[row[1] for row in rows])
-    even = normalized(raw)
-    result = combined(raw, even, effective(Weights(), Traits()))
+    even = normalize_rows(raw)
+    result = combine_scores(raw, even, effective_weights(Weights(), Traits()))
     assert (result.scores >= -1e-5).all()
     assert (result.scores <= 1 + 1e-5).all()
     assert result.scores == pytest.approx(result.weights @ even + result.base, abs=1e-5)
@@ -248,17 +250,17 @@ def test_scores_lie_between_zero_and_one_and_add_up_from_their_parts(rows: list[
 def test_the_only_candidate_scores_by_how_well_it_matches() -> None:
     for cosine in (0.2, 0.9):
         raw = raw_of(vector=[cosine])
-        result = combined(raw, normalized(raw), effective(Weights(), Traits()))
+        result = combine_scores(raw, normalize_rows(raw), effective_weights(Weights(), Traits()))
         assert result.scores[0] == pytest.approx(cosine)
 
 
 def test_nothing_in_common_scores_nothing() -> None:
     raw = raw_of(vector=[0.0, 0.0])
-    assert combined(raw, normalized(raw), effective(Weights(), Traits())).scores.tolist() == [0, 0]
+    assert combine_scores(raw, normalize_rows(raw), effective_weights(Weights(), Traits())).scores.tolist() == [0, 0]
 
 
 def led(scores: FloatArray) -> list[float]:
-    rows, how_far = leading(scores)
+    rows, how_far = find_leaders(scores)
     return [dict(zip(rows.tolist(), how_far.tolist(), strict=True)).get(at, 0.0) for at in range(len(scores))]
 
 
@@ -283,35 +285,35 @@ def test_who_leads_does_not_depend_on_the_order(given_scores: list[float], chanc
 
 def test_a_record_that_leads_is_not_held_back_by_its_surroundings() -> None:
     """An aside matches by its own meaning; another record only stands beside something that holds a common word."""
-    weights = effective(Weights(), Traits(people=2, mean_length=20))
+    weights = effective_weights(Weights(), Traits(people=2, mean_length=20))
     raw = raw_of(vector=[0.9, 0.3, 0.2], window_words=[0.0, 0.3, 0.1], session_words=[0.0, 0.3, 0.3])
-    even = normalized(raw)
+    even = normalize_rows(raw)
     before = weights @ even
-    uphold(even, weights, 0.7, np.zeros(3, np.float32))
+    floor_context_scores(even, weights, 0.7, np.zeros(3, np.float32))
     after = weights @ even
     assert before[1] > before[0]
     assert after[0] > after[1]
 
 
 def test_what_nobody_has_is_not_given_to_leaders() -> None:
-    weights = effective(Weights(), Traits())
+    weights = effective_weights(Weights(), Traits())
     raw = raw_of(vector=[0.9, 0.3], window_words=[0.0, 0.0], session_words=[0.2, 0.2])
-    even = normalized(raw)
+    even = normalize_rows(raw)
     before = even.copy()
-    uphold(even, weights, 1.0, np.ones(2, np.float32))
+    floor_context_scores(even, weights, 1.0, np.ones(2, np.float32))
     assert (even == before).all()
 
 
 def test_what_stands_apart_is_judged_by_itself_however_far_from_the_best_it_is() -> None:
     """Each part of what is around a record is raised to its own match of the same kind, and never lowered."""
-    weights = effective(Weights(), Traits(people=2, mean_length=20))
+    weights = effective_weights(Weights(), Traits(people=2, mean_length=20))
     raw = raw_of(
         vector=[0.0, 0.5, 1.0], window_vector=[1.0, 0.2, 0.0], words=[0.0, 0.25, 1.0], window_words=[1.0, 0.0, 0.2]
     )
-    even = normalized(raw)
+    even = normalize_rows(raw)
     before = even.copy()
     # So far down that it does not lead.
-    uphold(even, weights, 1e-9, floats(1, 1, 0.5))
+    floor_context_scores(even, weights, 1e-9, floats(1, 1, 0.5))
     assert even[PARTS.index(Part.WINDOW_VECTOR)] == pytest.approx([1.0, 0.5, 0.5])
     assert even[PARTS.index(Part.WINDOW_WORDS)] == pytest.approx([1.0, 0.25, 0.5])
     assert even[PARTS.index(Part.SESSION_WORDS)] == pytest.approx(before[PARTS.index(Part.SESSION_WORDS)])
@@ -325,7 +327,11 @@ def unit(*values: float) -> FloatArray:
 def standing_apart(record: FloatArray, *neighbours: FloatArray, mean: FloatArray) -> float:
     products = floats(sum(float(record @ each) for each in neighbours))
     around = floats(sum(float(mean @ each) for each in neighbours))
-    return float(apart(products, floats(len(neighbours)), floats(float(record @ mean)), around, float(mean @ mean))[0])
+    return float(
+        context_unlikeness(products, floats(len(neighbours)), floats(float(record @ mean)), around, float(mean @ mean))[
+            0
+        ]
+    )
 
 
 def test_a_record_stands_apart_from_neighbours_that_are_no_nearer_to_it_than_any_others() -> None:
@@ -351,11 +357,11 @@ def test_how_far_a_record_stands_apart_is_a_share(one: list[float], other: list[
 
 def test_what_one_person_says_is_judged_less_by_its_surroundings() -> None:
     """As far as with a text that is long enough; and a longer one by no less than before."""
-    short = {people: effective(Weights(), Traits(people=people, mean_length=10)) for people in (1, 2)}
+    short = {people: effective_weights(Weights(), Traits(people=people, mean_length=10)) for people in (1, 2)}
     assert short[1][AROUND_AT] == pytest.approx(short[2][AROUND_AT] * np.float32(ALONE))
     assert short[1][VECTOR_AT] > short[2][VECTOR_AT]
     assert short[1].sum() == pytest.approx(short[2].sum() - Weights().statement)
-    long = {people: effective(Weights(), Traits(people=people, mean_length=300)) for people in (1, 2)}
+    long = {people: effective_weights(Weights(), Traits(people=people, mean_length=300)) for people in (1, 2)}
     assert long[1][AROUND_AT] == pytest.approx(long[2][AROUND_AT])
 
 

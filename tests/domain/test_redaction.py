@@ -20,18 +20,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.domain.governed import (
-    ActorAttribution,
-    Authority,
-    ConversationKey,
-    HostOpaqueRef,
-    RefVisibility,
-    Relation,
-    TranscriptMessage,
-    TranscriptState,
-    TranscriptTurn,
-    View,
-)
 from holdfast.domain.ids import MessageId, TurnId
 from holdfast.domain.redaction import (
     AUTHORITIES,
@@ -46,11 +34,23 @@ from holdfast.domain.redaction import (
     ReplayAudit,
     StateRule,
     TranscriptBudget,
-    clipped,
-    redacted,
-    redacted_slice,
+    clip_items,
+    redact_turn,
+    redact_turns,
 )
 from holdfast.domain.transcript import Role
+from holdfast.domain.transcript_turns import (
+    ActorAttribution,
+    Authority,
+    ConversationKey,
+    HostOpaqueRef,
+    RefVisibility,
+    Relation,
+    TranscriptMessage,
+    TranscriptState,
+    TranscriptTurn,
+    View,
+)
 from holdfast.errors import InvalidInput
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
@@ -154,7 +154,7 @@ def told(result: RedactedTurn | RedactedSlice) -> str:
 
 def wrongs(turn: TranscriptTurn, view: View, budget: TranscriptBudget) -> list[str]:
     """What is wrong with what `view` shows of `turn`; nothing, if all is well."""
-    result, want = redacted(turn, view, budget), expected(turn, view, budget)
+    result, want = redact_turn(turn, view, budget), expected(turn, view, budget)
     everything = canaries(told(result))
     messages = {message.id: message for message in result.messages}
     reasons = {message.id: message_reason(turn.state, message.authority, view) for message in turn.messages}
@@ -268,7 +268,7 @@ def test_whatever_is_said_around_it_a_canary_stays_where_it_belongs(
 @pytest.mark.parametrize("view", View)
 def test_the_place_of_a_turn_and_who_took_part_are_shown_in_every_view(view: View) -> None:
     for turn in EACH:
-        shown = redacted(turn, view, WIDE)
+        shown = redact_turn(turn, view, WIDE)
         kept = ("id", "sequence", "key", "state", "committed_at", "attribution")
         assert [getattr(shown, name) for name in kept] == [getattr(turn, name) for name in kept]
         assert shown.view is view
@@ -277,7 +277,7 @@ def test_the_place_of_a_turn_and_who_took_part_are_shown_in_every_view(view: Vie
 
 def test_the_owner_sees_an_open_turn_as_it_is() -> None:
     turn = EACH[0]
-    shown = redacted(turn, View.RAW_OWNER_ONLY, WIDE)
+    shown = redact_turn(turn, View.RAW_OWNER_ONLY, WIDE)
     assert [message.text for message in shown.messages] == [message.text for message in turn.messages]
     assert [message.authority for message in shown.messages] == list(Authority)
     assert tuple(shown_ref.ref for shown_ref in shown.host_refs) == turn.host_refs
@@ -285,7 +285,7 @@ def test_the_owner_sees_an_open_turn_as_it_is() -> None:
 
 
 def test_a_view_that_is_not_known_shows_nothing() -> None:
-    for show in (lambda view: redacted(EACH[0], view, WIDE), lambda view: redacted_slice(EACH, view, WIDE)):
+    for show in (lambda view: redact_turn(EACH[0], view, WIDE), lambda view: redact_turns(EACH, view, WIDE)):
         with pytest.raises(InvalidInput) as refused:
             show("everything")
         assert refused.value.field == "view"
@@ -345,7 +345,7 @@ def test_what_the_tables_do_not_name_is_an_error_and_never_shown(
             for turn in EACH:
                 for view in View:
                     with pytest.raises(KeyError):
-                        redacted(turn, view, WIDE)
+                        redact_turn(turn, view, WIDE)
 
 
 def test_the_tables_have_a_cell_for_everything() -> None:
@@ -374,7 +374,7 @@ SIZES = st.lists(st.integers(1, 9), min_size=5, max_size=5).map(lambda sizes: Tr
 
 @given(SIZES, SIZES)
 def test_a_tightened_budget_is_within_both(one: TranscriptBudget, other: TranscriptBudget) -> None:
-    both = one.tightened(other)
+    both = one.tighten(other)
     for part in fields(both):
         name = part.name
         assert getattr(both, name) == min(getattr(one, name), getattr(other, name))
@@ -391,8 +391,8 @@ def test_a_tighter_budget_never_shows_more(seed: int) -> None:
     for _ in range(500):
         turn, view = any_turn(chance), chance.choice(list(View))
         wide = TranscriptBudget(*(chance.randint(1, 8) for _ in fields(WIDE)))
-        tight = wide.tightened(TranscriptBudget(*(chance.randint(1, 8) for _ in fields(WIDE))))
-        more, less = redacted(turn, view, wide), redacted(turn, view, tight)
+        tight = wide.tighten(TranscriptBudget(*(chance.randint(1, 8) for _ in fields(WIDE))))
+        more, less = redact_turn(turn, view, wide), redact_turn(turn, view, tight)
         assert pieces(less) <= pieces(more)
         assert less.profile_budget_applied or less == replace(more, profile_budget_applied=False)
         assert less.profile_budget_applied or not more.profile_budget_applied
@@ -403,7 +403,7 @@ def test_a_tighter_budget_never_shows_more(seed: int) -> None:
 def test_what_the_budget_cuts_is_said_and_counted() -> None:
     refs = [ref_of(place, RefVisibility.EXPORT, place == 0, Relation.RELATED) for place in range(4)]
     turn = turn_of(TranscriptState.ACTIVE, [message_of(0, Authority.USER_ASSERTED)], refs)
-    shown = redacted(turn, View.EXPORT, replace(WIDE, host_refs_per_turn=2, redaction_items=2))
+    shown = redact_turn(turn, View.EXPORT, replace(WIDE, host_refs_per_turn=2, redaction_items=2))
     assert [ref.index for ref in shown.host_refs] == [0, 1]
     assert shown.redactions == (
         RedactionItem(RedactionReason.HOST_REF_LABEL, turn.id, host_ref=0),
@@ -411,14 +411,14 @@ def test_what_the_budget_cuts_is_said_and_counted() -> None:
     )
     assert shown.audit == ReplayAudit(1, 1, 0, 4, 2, 1)
     assert shown.profile_budget_applied
-    enough = redacted(turn, View.EXPORT, replace(WIDE, host_refs_per_turn=4, redaction_items=1))
+    enough = redact_turn(turn, View.EXPORT, replace(WIDE, host_refs_per_turn=4, redaction_items=1))
     assert not enough.profile_budget_applied
 
 
 def test_a_list_is_clipped_from_its_end() -> None:
-    assert clipped([1, 2, 3], 2) == ((1, 2), True)
-    assert clipped([1, 2], 2) == ((1, 2), False)
-    assert clipped([], 1) == ((), False)
+    assert clip_items([1, 2, 3], 2) == ((1, 2), True)
+    assert clip_items([1, 2], 2) == ((1, 2), False)
+    assert clip_items([], 1) == ((), False)
 
 
 # --- slices -----------------------------------------------------------------------------------------------------------
@@ -430,8 +430,8 @@ def test_a_slice_is_its_turns_and_keeps_to_the_budget_as_a_whole(seed: int) -> N
     for _ in range(200):
         turns = [any_turn(chance, number) for number in range(chance.randint(0, 6))]
         view, budget = chance.choice(list(View)), any_budget(chance)
-        found = redacted_slice(turns, view, budget)
-        alone = [redacted(turn, view, replace(budget, redaction_items=1_000)) for turn in turns[: budget.page_size]]
+        found = redact_turns(turns, view, budget)
+        alone = [redact_turn(turn, view, replace(budget, redaction_items=1_000)) for turn in turns[: budget.page_size]]
         assert [pieces(turn) for turn in found.turns] == [pieces(turn) for turn in alone]
         assert [turn.audit for turn in found.turns] == [turn.audit for turn in alone]
         assert found.audit == sum((turn.audit for turn in alone), ReplayAudit())
@@ -443,7 +443,7 @@ def test_a_slice_is_its_turns_and_keeps_to_the_budget_as_a_whole(seed: int) -> N
 
 def test_the_turns_beyond_a_page_are_not_in_it() -> None:
     turns = [turn_of(TranscriptState.ACTIVE, [message_of(n, Authority.USER_ASSERTED)], [], n) for n in range(3)]
-    page = redacted_slice(iter(turns), View.HOST_UI, replace(WIDE, page_size=2))
+    page = redact_turns(iter(turns), View.HOST_UI, replace(WIDE, page_size=2))
     assert canaries(told(page)) == {"<m0>", "<n0>", "<m1>", "<n1>"}
     assert page.profile_budget_applied
 

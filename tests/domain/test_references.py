@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.domain.references import check_references, secrets_in
+from holdfast.domain.secret_references import check_references, secrets_in
 from holdfast.errors import InvalidConfiguration, ProviderMisconfigured
 
 CANARY = "sk-live-123"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.app import Engine, open_engine
-from holdfast.domain.access import Action, Actor, ActorKind, Grant, Role, authorize, storewide
+from holdfast.domain.access import Action, Actor, ActorKind, ActorRole, Grant, authorize, storewide_grant
 from holdfast.domain.operations import Outcome
 from holdfast.domain.scope import Scope
 from holdfast.domain.users import ROLES
@@ -30,17 +30,17 @@ WRITES = set(
 )
 TAKES_AWAY = set("correct delete_resource forget forget_preview import request_transcript_lifecycle".split())
 AUDITS = set("jobs list_users read_bindings read_costs read_deliveries read_operations resolve_binding stats".split())
-ALLOWED: dict[tuple[ActorKind, Role], set[str]] = {
-    (ActorKind.OPERATOR, Role.ADMIN): {action.value for action in Action},
-    (ActorKind.OPERATOR, Role.AUDITOR): AUDITS,
-    (ActorKind.AGENT, Role.CURATOR): READS | WRITES | TAKES_AWAY,
-    (ActorKind.AGENT, Role.MEMBER): READS | WRITES,
-    (ActorKind.AGENT, Role.READER): READS,
-    (ActorKind.USER, Role.MEMBER): READS | WRITES | TAKES_AWAY,
-    (ActorKind.USER, Role.READER): READS,
+ALLOWED: dict[tuple[ActorKind, ActorRole], set[str]] = {
+    (ActorKind.OPERATOR, ActorRole.ADMIN): {action.value for action in Action},
+    (ActorKind.OPERATOR, ActorRole.AUDITOR): AUDITS,
+    (ActorKind.AGENT, ActorRole.CURATOR): READS | WRITES | TAKES_AWAY,
+    (ActorKind.AGENT, ActorRole.MEMBER): READS | WRITES,
+    (ActorKind.AGENT, ActorRole.READER): READS,
+    (ActorKind.USER, ActorRole.MEMBER): READS | WRITES | TAKES_AWAY,
+    (ActorKind.USER, ActorRole.READER): READS,
 }
 KINDS = (ActorKind.OPERATOR, ActorKind.AGENT, ActorKind.USER)
-EVERY = list(product(KINDS, Role))
+EVERY = list(product(KINDS, ActorRole))
 SCOPES = {
     ActorKind.OPERATOR: Scope(space="acme"),
     ActorKind.AGENT: Scope(space="acme", agent="sam"),
@@ -48,7 +48,7 @@ SCOPES = {
 }
 
 
-def allowed(kind: ActorKind, role: Role) -> set[str]:
+def allowed(kind: ActorKind, role: ActorRole) -> set[str]:
     return ALLOWED.get((kind, role), set())
 
 
@@ -58,7 +58,7 @@ def test_every_role_that_a_credential_can_have_is_in_the_table() -> None:
 
 @pytest.mark.parametrize("action", Action)
 @pytest.mark.parametrize(("kind", "role"), EVERY)
-def test_a_role_may_do_exactly_what_its_table_says(kind: ActorKind, role: Role, action: Action) -> None:
+def test_a_role_may_do_exactly_what_its_table_says(kind: ActorKind, role: ActorRole, action: Action) -> None:
     actor = Actor(kind, "sam", "acme", role=role)
     if action.value in allowed(kind, role):
         assert authorize(actor, action, SCOPES[kind]).actor == actor
@@ -97,7 +97,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory, runner: asyncio.Runner) -> 
 
 @pytest.mark.parametrize(("kind", "role"), EVERY)
 def test_the_gate_lets_through_exactly_that_and_writes_down_what_it_refused(
-    engine: Engine, runner: asyncio.Runner, kind: ActorKind, role: Role
+    engine: Engine, runner: asyncio.Runner, kind: ActorKind, role: ActorRole
 ) -> None:
     actor = Actor(kind, f"{kind}-{role}", "acme", role=role)
     own = {ActorKind.AGENT: Scope("acme", agent=actor.id), ActorKind.USER: Scope("acme", subject=actor.id)}
@@ -111,7 +111,7 @@ def test_the_gate_lets_through_exactly_that_and_writes_down_what_it_refused(
                 continue
         store = engine._core.store
         await store.audited()
-        rows = await store.read(storewide(), lambda reader: reader.operations(limit=10_000))
+        rows = await store.read(storewide_grant(), lambda reader: reader.operations(limit=10_000))
         return {row.action.value: row.outcome for row in rows if row.actor.id == actor.id}
 
     outcomes = runner.run(tried())
@@ -120,7 +120,7 @@ def test_the_gate_lets_through_exactly_that_and_writes_down_what_it_refused(
 
 
 @pytest.mark.parametrize(("kind", "role"), list(ALLOWED))
-def test_no_role_reaches_another_company_or_another_ones_memory(kind: ActorKind, role: Role) -> None:
+def test_no_role_reaches_another_company_or_another_ones_memory(kind: ActorKind, role: ActorRole) -> None:
     actor = Actor(kind, "sam", "acme", frozenset({"ana"}) if kind is ActorKind.AGENT else frozenset(), role)
     foreign = [
         Scope(space="globex"),

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.archived import (
+from holdfast.domain.archive_format import (
     Archived,
     ArchivedAlias,
     ArchivedMemory,
@@ -20,11 +20,11 @@ from holdfast.domain.archived import (
     ArchivedTurn,
 )
 from holdfast.domain.canonical import canonical
-from holdfast.domain.governed import Authority, TranscriptState
 from holdfast.domain.memory import ALWAYS, Plane, Status, Trust
 from holdfast.domain.scope import Scope
-from holdfast.domain.spacefile import Header, Writer, records, verified
+from holdfast.domain.space_file import SpaceFileHeader, SpaceFileWriter, read_records, verify_space_file
 from holdfast.domain.transcript import Role
+from holdfast.domain.transcript_turns import Authority, TranscriptState
 from holdfast.errors import InvalidSnapshot
 
 NOW = datetime(2026, 11, 15, 9, 30, tzinfo=UTC)
@@ -41,22 +41,27 @@ CONTENT: tuple[Archived, ...] = (
 
 
 def lines(content: Sequence[Archived] = CONTENT, exported_at: datetime = NOW) -> list[bytes]:
-    writer = Writer()
-    header = writer.header(Header("home", exported_at, True))
+    writer = SpaceFileWriter()
+    header = writer.header(SpaceFileHeader("home", exported_at, True))
     return [header, *(writer.line(archived) for archived in content), writer.trailer()]
 
 
 def test_a_whole_file_is_found_whole_and_gives_back_what_it_holds() -> None:
-    found = verified(lines(), "home")
-    assert found.header == Header("home", NOW, True)
+    found = verify_space_file(lines(), "home")
+    assert found.header == SpaceFileHeader("home", NOW, True)
     assert found.counts == {"turn": 1, "memory": 1, "resource": 0, "alias": 1}
-    assert tuple(records(lines(), "home")) == CONTENT
+    assert tuple(read_records(lines(), "home")) == CONTENT
 
 
 def test_the_fingerprint_is_of_the_content_and_not_of_the_moment() -> None:
     later = lines(exported_at=datetime(2027, 1, 1, tzinfo=UTC))
-    assert verified(later, "home").content_fingerprint == verified(lines(), "home").content_fingerprint
-    assert verified(lines(CONTENT[:1]), "home").content_fingerprint != verified(lines(), "home").content_fingerprint
+    assert (
+        verify_space_file(later, "home").content_fingerprint == verify_space_file(lines(), "home").content_fingerprint
+    )
+    assert (
+        verify_space_file(lines(CONTENT[:1]), "home").content_fingerprint
+        != verify_space_file(lines(), "home").content_fingerprint
+    )
 
 
 @given(st.data())
@@ -66,32 +71,32 @@ def test_no_byte_can_be_changed(data: st.DataObject) -> None:
     byte = data.draw(st.integers(0, 255).filter(lambda value: value != whole[place]))
     damaged = whole[:place] + bytes([byte]) + whole[place + 1 :]
     with pytest.raises(InvalidSnapshot):
-        verified(damaged.splitlines(keepends=True), "home")
+        verify_space_file(damaged.splitlines(keepends=True), "home")
 
 
 @given(st.integers(0, len(b"".join(lines())) - 1))
 def test_no_file_that_was_cut_off_is_whole(length: int) -> None:
     with pytest.raises(InvalidSnapshot):
-        verified(b"".join(lines())[:length].splitlines(keepends=True), "home")
+        verify_space_file(b"".join(lines())[:length].splitlines(keepends=True), "home")
 
 
 @pytest.mark.parametrize("missing", range(5))
 def test_no_line_can_be_missing(missing: int) -> None:
     with pytest.raises(InvalidSnapshot):
-        verified([line for index, line in enumerate(lines()) if index != missing], "home")
+        verify_space_file([line for index, line in enumerate(lines()) if index != missing], "home")
 
 
 def test_nothing_can_stand_after_the_trailer_or_twice() -> None:
     whole = lines()
     with pytest.raises(InvalidSnapshot, match="after the trailer"):
-        verified([*whole, whole[1]], "home")
+        verify_space_file([*whole, whole[1]], "home")
     with pytest.raises(InvalidSnapshot):
-        verified([*whole[:2], *whole[1:]], "home")
+        verify_space_file([*whole[:2], *whole[1:]], "home")
 
 
 def test_records_in_another_order_are_damage_even_where_the_sums_agree() -> None:
     with pytest.raises(InvalidSnapshot, match="comes after"):
-        verified(lines((CONTENT[1], CONTENT[0])), "home")
+        verify_space_file(lines((CONTENT[1], CONTENT[0])), "home")
 
 
 @pytest.mark.parametrize(
@@ -108,16 +113,16 @@ def test_records_in_another_order_are_damage_even_where_the_sums_agree() -> None
 def test_a_file_of_another_kind_or_version_is_refused(change: dict[str, object], match: str) -> None:
     header = canonical({**json.loads(lines()[0]), **change}) + b"\n"
     with pytest.raises(InvalidSnapshot, match=match):
-        verified([header, *lines()[1:]], "home")
+        verify_space_file([header, *lines()[1:]], "home")
 
 
 def test_a_record_that_cannot_be_stored_is_refused_by_its_line_though_the_sums_agree() -> None:
-    writer = Writer()
-    made = [writer.header(Header("home", NOW, False))]
+    writer = SpaceFileWriter()
+    made = [writer.header(SpaceFileHeader("home", NOW, False))]
     turn = ArchivedTurn(THREAD, "turn-1", TranscriptState.MASKED, NOW, (SAID,))
     made += [writer.line(turn), writer.trailer()]
     with pytest.raises(InvalidSnapshot, match="line 2, state"):
-        verified(made, "home")
+        verify_space_file(made, "home")
 
 
 PRIVATE_TURN = ArchivedTurn(
@@ -132,16 +137,16 @@ PRIVATE_MEMORY = ArchivedMemory(
 @pytest.mark.parametrize("private", [PRIVATE_TURN, PRIVATE_MEMORY, CONTENT[2]], ids=lambda found: type(found).__name__)
 def test_a_file_cannot_say_that_nothing_is_private_when_something_is(private: Archived) -> None:
     for include, refused in ((True, False), (False, True)):
-        writer = Writer()
-        made = [writer.header(Header("home", NOW, include)), writer.line(private), writer.trailer()]
+        writer = SpaceFileWriter()
+        made = [writer.header(SpaceFileHeader("home", NOW, include)), writer.line(private), writer.trailer()]
         if refused:
             with pytest.raises(InvalidSnapshot, match="line 2"):
-                verified(made, "home")
+                verify_space_file(made, "home")
         else:
-            assert verified(made, "home").records == 1
+            assert verify_space_file(made, "home").records == 1
 
 
 @pytest.mark.parametrize("given", [[], [b"\n"], [b"[]\n"], [b"{" * 100_000 + b"\n"], [b"\xff\n"]])
 def test_what_is_no_file_of_ours_is_refused(given: list[bytes]) -> None:
     with pytest.raises(InvalidSnapshot):
-        verified(given, "home")
+        verify_space_file(given, "home")

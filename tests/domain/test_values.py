@@ -307,4 +307,4 @@ def test_a_job_is_stuck_when_its_lease_ran_out_while_it_ran(
 ) -> None:
     until = None if lease is None else EPOCH + lease
     job = Job(JobId("job_1"), JobKind.INDEX, Scope(), (), status, 1, 1, EPOCH, EPOCH, until, None, None, 0, 0, None)
-    assert job.stuck(EPOCH) is stuck
+    assert job.is_stuck(EPOCH) is stuck

@@ -18,7 +18,7 @@ from typing import Any
 import holdfast
 from faults.places import Place
 from holdfast.domain.access import SYSTEM, Action, authorize
-from holdfast.domain.memory import Memory, Plane
+from holdfast.domain.memory import MemoryRecord, Plane
 from holdfast.domain.operations import Outcome
 from holdfast.domain.results import Record
 from holdfast.domain.scope import EVERYWHERE, Scope
@@ -125,12 +125,12 @@ class Ledger:
                 await check_whole(store)
 
     def _check_records(self, kept: Kept) -> None:
-        messages = {key: each.text for key, each in kept.records.items() if not isinstance(each, Memory)}
+        messages = {key: each.text for key, each in kept.records.items() if not isinstance(each, MemoryRecord)}
         assert messages == self.messages
         written = {key: texts for key, texts in kept.histories.items() if not kept.is_extracted(key)}
         assert written == self.memories
         for record_id, record in kept.records.items():
-            if isinstance(record, Memory):
+            if isinstance(record, MemoryRecord):
                 # What was extracted rests on messages that are there.
                 assert bool(record.evidence) == kept.is_extracted(record_id)
             else:
@@ -166,7 +166,7 @@ class Kept:
 
     def is_extracted(self, record_id: str) -> bool:
         record = self.records[record_id]
-        return isinstance(record, Memory) and record.author.startswith("extractor:")
+        return isinstance(record, MemoryRecord) and record.author.startswith("extractor:")
 
     @classmethod
     async def of(cls, store: Store) -> Kept:
@@ -174,7 +174,7 @@ class Kept:
         records: dict[str, Record] = {
             record.id: record for record in await store.read(EVERYTHING, lambda r: r.page(wanted, None, 1_000_000))
         }
-        memories = [record_id for record_id, record in records.items() if isinstance(record, Memory)]
+        memories = [record_id for record_id, record in records.items() if isinstance(record, MemoryRecord)]
         histories = await store.read(
             EVERYTHING,
             lambda r: {record_id: [each.text for each in r.revisions(record_id)] for record_id in memories},

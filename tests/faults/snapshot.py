@@ -9,7 +9,7 @@ from typing import Any
 
 from faults.ledger import EVERYTHING
 from holdfast.domain.access import SYSTEM, Action, authorize
-from holdfast.domain.memory import Memory, Plane
+from holdfast.domain.memory import MemoryRecord, Plane
 from holdfast.domain.results import Record
 from holdfast.domain.scope import Scope
 from holdfast.ports import ListFilter, Reader, Store
@@ -31,10 +31,10 @@ def _without_space(held: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _taken(reader: Reader) -> Snapshot:
     records = reader.page(ListFilter(planes=frozenset(Plane)), None, 1_000_000)
-    messages = {record.id: record.text for record in records if not isinstance(record, Memory)}
+    messages = {record.id: record.text for record in records if not isinstance(record, MemoryRecord)}
     held: list[tuple[Any, ...]] = []
     for record in records:
-        if isinstance(record, Memory):
+        if isinstance(record, MemoryRecord):
             held += [_learned(each, messages, record) for each in reader.revisions(record.id)]
         else:
             sealed = record.id not in reader.unsealed(record.scope)
@@ -43,8 +43,8 @@ def _taken(reader: Reader) -> Snapshot:
     return frozenset(held)
 
 
-def _learned(revision: Record, messages: dict[str, str], current: Memory) -> tuple[Any, ...]:
-    assert isinstance(revision, Memory)
+def _learned(revision: Record, messages: dict[str, str], current: MemoryRecord) -> tuple[Any, ...]:
+    assert isinstance(revision, MemoryRecord)
     evidence = tuple(sorted(messages[link.message_id] for link in revision.evidence))
     validity = (revision.validity.since, revision.validity.until)
     newest = revision.superseded_at is None

@@ -8,7 +8,7 @@ import pytest
 from served import TOKEN, Gateway
 
 import holdfast
-from holdfast.domain.access import ActorKind, Role
+from holdfast.domain.access import ActorKind, ActorRole
 from holdfast.domain.users import ROLES
 from holdfast.errors import AccessDenied, Unauthenticated
 
@@ -33,7 +33,7 @@ def signed(name: str, key: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("kind", "role"), [(kind, role) for kind in ROLES for role in ROLES[kind]])
-def test_the_greeting_says_whom_a_key_belongs_to(gateway: Gateway, kind: ActorKind, role: Role) -> None:
+def test_the_greeting_says_whom_a_key_belongs_to(gateway: Gateway, kind: ActorKind, role: ActorRole) -> None:
     key = let_in(gateway, f"greeted-{role}", kind=kind, role=role)
     told = gateway.http.get("/verbs", headers=bearing(key)).json()["actor"]
     assert (told["kind"], told["id"], told["space"], told["role"]) == (kind, f"greeted-{role}", "acme", role)

@@ -10,13 +10,13 @@ import pytest
 
 import holdfast
 from holdfast import Actor, ActorKind, Issued, Memory
-from holdfast.domain.access import Role
+from holdfast.domain.access import ActorRole
 from holdfast.domain.users import KEY_PREFIXES, ROLES, key_digest
 from holdfast.errors import AccessDenied, HoldfastError, InvalidInput, NotFound, UserExists
 from probes import engine_of, trail_of
 
 KINDS = tuple(ROLES)
-WALLED = Actor(ActorKind.OPERATOR, "chief", "acme", role=Role.ADMIN)
+WALLED = Actor(ActorKind.OPERATOR, "chief", "acme", role=ActorRole.ADMIN)
 
 
 @pytest.fixture
@@ -48,13 +48,13 @@ def test_a_key_says_what_kind_it_is_and_lets_in_as_that(whole: Memory, kind: Act
 def test_an_agent_speaks_for_the_subjects_mounted_on_it(whole: Memory) -> None:
     key = whole.create_user("writer", kind="agent", subjects=["ana", "ben"], space="acme").key
     found = actor_of(whole, key)
-    assert found == Actor(ActorKind.AGENT, "writer", "acme", frozenset({"ana", "ben"}), Role.MEMBER)
+    assert found == Actor(ActorKind.AGENT, "writer", "acme", frozenset({"ana", "ben"}), ActorRole.MEMBER)
 
     rotated = whole.rotate_user("writer", kind="agent", space="acme")
     assert actor_of(whole, key) is None
     assert actor_of(whole, rotated.key) == found
     narrowed = whole.rotate_user("writer", kind="agent", role="reader", subjects=[], space="acme")
-    assert actor_of(whole, narrowed.key) == Actor(ActorKind.AGENT, "writer", "acme", role=Role.READER)
+    assert actor_of(whole, narrowed.key) == Actor(ActorKind.AGENT, "writer", "acme", role=ActorRole.READER)
 
 
 def test_one_name_may_be_a_user_an_agent_and_an_operator_each_with_a_key_of_its_own(whole: Memory) -> None:
@@ -138,7 +138,7 @@ def test_an_operator_of_a_company_lets_in_its_agents_and_users_and_makes_no_oper
 
 @pytest.mark.parametrize(("kind", "role"), [(kind, role) for kind in KINDS for role in ROLES[kind] if role != "admin"])
 def test_nobody_but_admins_makes_credentials_and_of_the_others_only_auditors_see_them(
-    whole: Memory, place: str, kind: ActorKind, role: Role
+    whole: Memory, place: str, kind: ActorKind, role: ActorRole
 ) -> None:
     whole.create_user("victim", space="acme")
     actor = Actor(kind, "sam", "acme", role=role)
@@ -150,7 +150,7 @@ def test_nobody_but_admins_makes_credentials_and_of_the_others_only_auditors_see
         ):
             with pytest.raises(AccessDenied):
                 refused()
-        if role is Role.AUDITOR:
+        if role is ActorRole.AUDITOR:
             assert [one.id for one in own.users().items] == ["victim"]
             return
         with pytest.raises(AccessDenied):

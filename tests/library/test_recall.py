@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast import HitKind, Memory
-from holdfast.domain.projection import LABEL
+from holdfast.domain.reference_message import LABEL
 
 
 def test_memories_come_first_and_the_evidence_they_carry_is_not_repeated(memory: Memory) -> None:

@@ -263,7 +263,7 @@ def test_a_user_does_all_of_it_in_its_own_scope_alone(store_place: str) -> None:
 
 class Remote(FakeEmbedder):
     local = False
-    loopless = False
+    sync_safe = False
 
 
 def test_with_a_remote_embedder_chunks_are_found_by_words_at_once_and_by_meaning_after_a_job(store_place: str) -> None:

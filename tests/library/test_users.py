@@ -21,12 +21,12 @@ from holdfast.errors import (
     NotFound,
     UserExists,
 )
-from holdfast.ports import Directory
+from holdfast.ports import KeyDirectory
 from probes import SteppingClock, engine_of, trail_of
 
 
 def actor_of(memory: Memory, key: str) -> Actor | None:
-    directory: Directory = engine_of(memory._behind)
+    directory: KeyDirectory = engine_of(memory._behind)
     return memory._portal.run(directory.actor_of(key))
 
 
@@ -246,7 +246,7 @@ def test_a_key_is_looked_up_from_many_tasks_at_once(store_place: str) -> None:
     async def whole() -> None:
         async with holdfast.open_async(store_place, embedder="fake", work=False) as memory:
             issued = [await memory.create_user(f"user-{number}") for number in range(20)]
-            directory: Directory = memory._service  # type: ignore[assignment]
+            directory: KeyDirectory = memory._service  # type: ignore[assignment]
             found = await asyncio.gather(*(directory.actor_of(str(made.key)) for made in issued))
             assert found == [made.user.actor for made in issued]
 

@@ -29,8 +29,8 @@ from holdfast.domain.contract import (
     CaptureResult,
     ContextBundle,
     CorrectResult,
+    ExtractionJobPage,
     ForgetResult,
-    JobPage,
     ListPage,
     ListRequest,
     ProfileResult,
@@ -137,8 +137,8 @@ class Gatekept:
         )
         return found
 
-    async def list_extraction_jobs(self, scope: Scope, cursor: str | None) -> JobPage:
-        found: JobPage = await self._do(ListProviderJobs(scope, cursor, self._binding))
+    async def list_extraction_jobs(self, scope: Scope, cursor: str | None) -> ExtractionJobPage:
+        found: ExtractionJobPage = await self._do(ListProviderJobs(scope, cursor, self._binding))
         return found
 
     async def retry_extraction_job(self, job_id: str, scope: Scope) -> CaptureResult:

@@ -178,7 +178,7 @@ def test_what_is_of_another_app_session_or_scope_is_left_out() -> None:
     place, other = places.own_place(BOT), places.own_place(Scope("globex", agent="bot"))
     mine = places.for_records(place, BOT)
     theirs = places.for_records(other, Scope("globex", agent="bot"))
-    forged = places.enveloped(Scope("globex", agent="bot"), places.Noted())
+    forged = places.enveloped(Scope("globex", agent="bot"), places.CaptureMetadata())
 
     def row(text: str, app: str | None, session: str | None, metadata: Any = None) -> dict[str, Any]:
         raw = {"app_id": app, "metadata": metadata or {}, "timestamp": 1_780_000_000_000}
@@ -282,7 +282,7 @@ def test_what_an_upsert_of_a_key_left_behind_is_cleared_by_the_next(upstream: Se
         place = places.own_place(scope)
         session = places.for_key(place, scope, "port")
         for number in range(3):
-            noted = places.Noted(None, None, {"key": "port"})
+            noted = places.CaptureMetadata(None, None, {"key": "port"})
             left = adapter._message(scope, f"Port {number}.", noted, adapter._next_millis())
             await adapter._service.add(adapter._app_of(place), session, [left], None)
         record = NewRecord("Port 80.", metadata={"key": "port"})

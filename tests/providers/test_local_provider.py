@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from beneath import OwnLocal, Through, opened_local
 
-from holdfast.domain.access import LOCAL_OPERATOR, Actor, ActorKind, storewide
+from holdfast.domain.access import LOCAL_OPERATOR, Actor, ActorKind, storewide_grant
 from holdfast.domain.contract import (
     CaptureMode,
     CaptureRequest,
@@ -30,7 +30,7 @@ from holdfast.domain.contract import (
     SourceRef,
 )
 from holdfast.domain.ids import JobId
-from holdfast.domain.memory import Memory, Plane, Trust
+from holdfast.domain.memory import MemoryRecord, Plane, Trust
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message
 from holdfast.errors import Conflict, DuplicateId, IdempotencyConflict, InvalidConfiguration, InvalidInput, NotFound
@@ -58,7 +58,7 @@ def captured(local: OwnLocal, runner: asyncio.Runner, text: str, scope: Scope = 
     return runner.run(local.capture(CaptureRequest("default", scope, **given)))
 
 
-def stored(local: OwnLocal, runner: asyncio.Runner, handle: RecordHandle, scope: Scope = BOT) -> Message | Memory:
+def stored(local: OwnLocal, runner: asyncio.Runner, handle: RecordHandle, scope: Scope = BOT) -> Message | MemoryRecord:
     return runner.run(Through(local.engine).run(Get(Scope(scope.space), handle.record_id)))
 
 
@@ -103,7 +103,7 @@ def test_extraction_is_queued_with_what_caused_it_and_its_facts_are_found(
         COMMENT,
     )
     store = local.engine._core.store
-    kept = runner.run(store.read(storewide(), lambda reader: reader.job(job.provider_job_id)))
+    kept = runner.run(store.read(storewide_grant(), lambda reader: reader.job(job.provider_job_id)))
     assert kept is not None
     assert kept.cause is not None
     assert (kept.cause.operation_id, kept.cause.binding) == ("op_of_the_test", "default")
@@ -126,7 +126,7 @@ def test_a_job_that_was_cancelled_is_tried_again_once(local: OwnLocal, runner: a
         runner.run(local.retry_extraction_job(job.provider_job_id, ANA))
     core = local.engine._core
     now = core.clock.now()
-    runner.run(core.store.write(storewide(), lambda t: t.cancel_job(JobId(job.provider_job_id), now)))
+    runner.run(core.store.write(storewide_grant(), lambda t: t.cancel_job(JobId(job.provider_job_id), now)))
     with pytest.raises(NotFound):
         runner.run(local.retry_extraction_job(job.provider_job_id, Scope("acme", subject="bo")))
     (again,) = runner.run(local.retry_extraction_job(job.provider_job_id, ANA)).jobs
@@ -173,7 +173,7 @@ def test_a_record_of_a_key_keeps_its_handle_and_its_history(local: OwnLocal, run
 
     assert put("Port 80.") == put("Port 80.") == put("Port 8080.")
     found = stored(local, runner, put("Port 8080."))
-    assert isinstance(found, Memory)
+    assert isinstance(found, MemoryRecord)
     assert (found.text, found.revision) == ("Port 8080.", 2)
 
 
@@ -182,7 +182,7 @@ def test_what_comes_from_outside_is_trusted_less(local: OwnLocal, runner: asynci
     for source, trust in ((page, Trust.LOW), (COMMENT, Trust.STATED), (None, Trust.STATED)):
         request = RecordWriteRequest("default", BOT, (NewRecord("A fact."),), source)
         found = stored(local, runner, runner.run(local.upsert_records(request)).records[0])
-        assert isinstance(found, Memory)
+        assert isinstance(found, MemoryRecord)
         assert found.trust is trust
         assert (found.source is not None) == (source is page)
 

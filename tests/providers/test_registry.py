@@ -13,15 +13,15 @@ import pytest
 from holdfast.domain.bindings import Binding
 from holdfast.domain.contract import Capabilities
 from holdfast.domain.ids import BindingId
-from holdfast.domain.references import secrets_in
 from holdfast.domain.secret import Secret
+from holdfast.domain.secret_references import secrets_in
 from holdfast.errors import (
     InvalidConfiguration,
     ProviderMisconfigured,
     SecretUnavailable,
     UnknownProvider,
 )
-from holdfast.ports.provider import Adapter, Beneath
+from holdfast.ports.provider import Adapter, NestedCall
 from holdfast.providers import ConfiguredProvider, OutsideConfiguration, SecretReference
 from holdfast.providers.registry import GROUP, ProviderRegistry
 from holdfast.providers.secrets import SecretResolver
@@ -42,7 +42,7 @@ class Keyed(ConfiguredProvider[KeyedConfiguration]):
     description: ClassVar[str] = "for tests"
     configuration = KeyedConfiguration
 
-    def opened(self, config: KeyedConfiguration, secrets: Mapping[str, Secret], beneath: Beneath | None) -> Adapter:
+    def opened(self, config: KeyedConfiguration, secrets: Mapping[str, Secret], beneath: NestedCall | None) -> Adapter:
         return {"config": config, "secrets": secrets, "beneath": beneath}  # type: ignore[return-value]
 
 
@@ -76,14 +76,14 @@ def bound(provider: str, **config: Any) -> Binding:
 
 
 def test_ours_are_there_without_being_installed() -> None:
-    assert [provider.key for provider in registry().known()] == ["gateway", "local"]
+    assert [provider.key for provider in registry().list_providers()] == ["gateway", "local"]
     assert not registry().get("local").outside
     assert registry().get("gateway").outside
 
 
 def test_what_is_installed_is_known_beside_ours() -> None:
     found = registry(point("keyed", "Keyed"))
-    assert [provider.key for provider in found.known()] == ["gateway", "keyed", "local"]
+    assert [provider.key for provider in found.list_providers()] == ["gateway", "keyed", "local"]
     assert found.get("keyed") is found.get("keyed")
     assert not found.broken()
 
@@ -96,7 +96,7 @@ def test_one_that_is_really_installed_is_found(tmp_path: Path, monkeypatch: pyte
     (info / "entry_points.txt").write_text(f"[{GROUP}]\nkeyed = {__name__}:Keyed\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     found = ProviderRegistry(SecretResolver({}.get, "X", None))
-    assert "keyed" in [provider.key for provider in found.known()]
+    assert "keyed" in [provider.key for provider in found.list_providers()]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_one_that_is_really_installed_is_found(tmp_path: Path, monkeypatch: pyte
 )
 def test_one_that_is_broken_is_told_and_harms_nobody(name: str, what: str, problem: str) -> None:
     found = registry(point(name, what), point("keyed", "Keyed"))
-    assert [provider.key for provider in found.known()] == ["gateway", "keyed", "local"]
+    assert [provider.key for provider in found.list_providers()] == ["gateway", "keyed", "local"]
     (broken,) = found.broken()
     assert (broken.name, broken.where) == (name, f"{__name__}:{what}")
     assert problem in broken.problem

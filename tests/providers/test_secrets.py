@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.domain.references import is_reference
+from holdfast.domain.secret_references import is_reference
 from holdfast.errors import InvalidConfiguration, SecretUnavailable
 from holdfast.providers.secrets import MAX_SECRET_BYTES, SecretResolver
 

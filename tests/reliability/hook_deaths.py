@@ -19,7 +19,7 @@ from holdfast.app import Engine, open_engine
 from holdfast.control.hooks import EmitHook
 from holdfast.domain.access import LOCAL_OPERATOR
 from holdfast.domain.contract import HookKind, SourceKind, SourcePayload, SourceRef
-from holdfast.domain.hooks import Emitted
+from holdfast.domain.hooks import EmittedHook
 from holdfast.domain.scope import Scope
 from holdfast.errors import UnknownProvider
 from holdfast.providers.local import LocalProvider
@@ -37,7 +37,7 @@ class Both:
 
     ledger: LedgerProvider
 
-    def known(self) -> list[Any]:
+    def list_providers(self) -> list[Any]:
         return [self.ledger, LocalProvider()]
 
     def get(self, name: str) -> Any:
@@ -76,10 +76,10 @@ async def do(engine: Engine, verb: Any) -> Any:
     return await engine.perform(LOCAL_OPERATOR, verb.action, lambda: verb, space=SPACE)
 
 
-async def emit(engine: Engine, hook_id: str = "run:r1") -> Emitted:
+async def emit(engine: Engine, hook_id: str = "run:r1") -> EmittedHook:
     source = SourceRef(SourceKind.RUN, SPACE, run_id="r1")
     hook = EmitHook(BOT, HookKind.POST_RUN_CAPTURE, hook_id, source, SourcePayload(text=WORDS))
-    found: Emitted = await do(engine, hook)
+    found: EmittedHook = await do(engine, hook)
     return found
 
 

@@ -24,7 +24,7 @@ from holdfast.domain.contract import (
 )
 from holdfast.domain.scope import Scope
 from holdfast.domain.secret import Secret
-from holdfast.ports.provider import Beneath
+from holdfast.ports.provider import NestedCall
 
 KEY = "ledger"
 
@@ -46,7 +46,9 @@ class LedgerProvider:
     def check(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
         return dict(config)
 
-    def open(self, config: Mapping[str, Any], secrets: Mapping[str, Secret], beneath: Beneath | None) -> LedgerAdapter:
+    def open(
+        self, config: Mapping[str, Any], secrets: Mapping[str, Secret], beneath: NestedCall | None
+    ) -> LedgerAdapter:
         return LedgerAdapter(Path(config["path"]), self._meanwhile)
 
 

@@ -8,7 +8,7 @@ import random
 import holdfast
 from faults import points
 from faults.zygote import Tell
-from holdfast.domain.memory import Memory
+from holdfast.domain.memory import MemoryRecord
 from holdfast.errors import RevisionConflict
 from holdfast.library import AsyncMemory
 
@@ -41,7 +41,7 @@ def count_up(tell: Tell, location: str, counter: str, writers: int, seed: int) -
     async def one(memory: AsyncMemory) -> None:
         while True:
             current = await memory.get(counter, subject="ana")
-            assert isinstance(current, Memory)
+            assert isinstance(current, MemoryRecord)
             await asyncio.sleep(chance.uniform(0, 0.002))
             text = str(int(current.text) + 1)
             try:

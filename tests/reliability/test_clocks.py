@@ -11,7 +11,7 @@ import pytest
 
 import holdfast
 from faults.places import Place
-from holdfast.domain.memory import Memory
+from holdfast.domain.memory import MemoryRecord
 from holdfast.domain.transcript import Message
 from holdfast.errors import NotFound
 from holdfast.library import AsyncMemory
@@ -53,7 +53,7 @@ def test_revisions_follow_one_another_whatever_the_clock_does(place: Place, jump
         for number, jump in enumerate(jumps, start=2):
             clock.step(jump)
             await memory.correct(first.id, f"revision {number}", subject="ana")
-        history = [record for record in await memory.history(first.id) if isinstance(record, Memory)]
+        history = [record for record in await memory.history(first.id) if isinstance(record, MemoryRecord)]
         assert [record.revision for record in history] == [1, 2, 3, 4]
         moments = [record.recorded_at for record in history]
         assert moments == sorted(set(moments))

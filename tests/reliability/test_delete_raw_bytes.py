@@ -12,8 +12,8 @@ import pytest
 from canaries import Canaries, assert_gone
 
 from holdfast.domain.events import Event, EventKind
-from holdfast.domain.governed import HostOpaqueRef, RefVisibility, Relation, TranscriptState
 from holdfast.domain.ids import EventId
+from holdfast.domain.transcript_turns import HostOpaqueRef, RefVisibility, Relation, TranscriptState
 from holdfast.ports import NewTurn
 from holdfast.stores.sqlite import SqliteStore
 from holdfast.testing.contract.scribe import ANA, EMBEDDER, EVERYTHING, Scribe, add, put, reading, writing

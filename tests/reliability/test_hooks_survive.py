@@ -14,9 +14,9 @@ from faults.zygote import Zygote
 from holdfast.control.bindings import CreateBinding, SetTarget
 from holdfast.control.hooks import ListDeliveries
 from holdfast.control.memory import ListRecords
-from holdfast.domain.access import Action, storewide
+from holdfast.domain.access import Action, storewide_grant
 from holdfast.domain.bindings import TargetKind
-from holdfast.domain.hooks import Delivery, DeliveryStatus
+from holdfast.domain.hooks import Delivery, HookDeliveryStatus
 from holdfast.domain.operations import Outcome
 
 POINTS = (
@@ -39,7 +39,7 @@ async def recovered(location: str) -> tuple[list[Delivery], list[str], list[str]
         await engine.crew.drain()
         page = await do(engine, ListDeliveries(WHOLE))
         kept = await do(engine, ListRecords(BOT, binding_key="default"))
-        rows = await engine._core.store.read(storewide(), lambda reader: reader.operations())
+        rows = await engine._core.store.read(storewide_grant(), lambda reader: reader.operations())
         outcomes = [row.outcome for row in rows if row.action is Action.CAPTURE]
         return list(page.items), [each.text for each in kept.result.items], outcomes[::-1]
 
@@ -61,7 +61,7 @@ def test_a_hook_that_goes_outside_arrives_whoever_dies_on_the_way(
         place.settle()
         died += child.killed
         (delivery,), kept, outcomes = asyncio.run(recovered(location))
-        assert (delivery.status, delivery.to) == (DeliveryStatus.DELIVERED, "binding:elsewhere")
+        assert (delivery.status, delivery.to) == (HookDeliveryStatus.DELIVERED, "binding:elsewhere")
         assert kept == [], "it is for somebody else"
         entries = ledger(path)
         assert {(each["id"], each["text"], each["space"]) for each in entries} == {("run:r1", WORDS, SPACE)}
@@ -88,5 +88,5 @@ def test_a_hook_to_our_own_store_is_kept_exactly_once_whoever_dies(place: Place,
     place.settle()
     assert child.killed
     (delivery,), kept, _ = asyncio.run(recovered(place.location))
-    assert (delivery.status, delivery.to) == (DeliveryStatus.DELIVERED, "binding:default")
+    assert (delivery.status, delivery.to) == (HookDeliveryStatus.DELIVERED, "binding:default")
     assert kept == [WORDS]

@@ -12,7 +12,7 @@ from canaries import Canaries, assert_gone
 from holdfast.domain.access import LOCAL_OPERATOR, Action, authorize
 from holdfast.domain.contract import SourcePayload
 from holdfast.domain.forgetting import ForgetTarget
-from holdfast.domain.hooks import DeliveryStatus, NewDelivery
+from holdfast.domain.hooks import HookDeliveryStatus, NewDelivery
 from holdfast.domain.ids import DeliveryId
 from holdfast.domain.scope import Scope
 from holdfast.stores.sqlite import SqliteStore
@@ -61,12 +61,14 @@ class Carried:
 
     async def _end(self) -> None:
         for delivery_id in self._chance.sample(sorted(self._live), min(len(self._live), 3)):
-            status = self._chance.choice((DeliveryStatus.DELIVERED, DeliveryStatus.DROPPED, DeliveryStatus.DEAD))
+            status = self._chance.choice(
+                (HookDeliveryStatus.DELIVERED, HookDeliveryStatus.DROPPED, HookDeliveryStatus.DEAD)
+            )
             await self._ended(DeliveryId(delivery_id), status)
-            if status is not DeliveryStatus.DEAD:
+            if status is not HookDeliveryStatus.DEAD:
                 self.gone += self._live.pop(delivery_id)[1]
 
-    async def _ended(self, delivery_id: DeliveryId, status: DeliveryStatus) -> None:
+    async def _ended(self, delivery_id: DeliveryId, status: HookDeliveryStatus) -> None:
         at = self._scribe.now()
         await self._store.write(GRANT, lambda t: t.end_delivery(delivery_id, status, at, None, None, tried=True))
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import holdfast
-from holdfast.domain.memory import Memory, Plane
+from holdfast.domain.memory import MemoryRecord, Plane
 from holdfast.domain.transcript import Message
 from holdfast.errors import HoldfastError, InvalidScope
 from holdfast.library import AsyncMemory
@@ -190,7 +190,7 @@ class MemoryMachine(RuleBasedStateMachine):
         if not all(self._linkable(place, message_id) for message_id in evidence):
             assert answer == "NotFound"
             return
-        assert isinstance(answer, Memory)
+        assert isinstance(answer, MemoryRecord)
         learned = Learned(answer.id, place, plane, quarantined, source)
         learned.revisions.append(Revision(text, self.clock.now(), None, since, until, set(evidence)))
         assert answer.id not in self.model.memories
@@ -236,7 +236,7 @@ class MemoryMachine(RuleBasedStateMachine):
         if not all(self._linkable(place, each) for each in evidence):
             assert answer == "NotFound"
             return
-        assert isinstance(answer, Memory)
+        assert isinstance(answer, MemoryRecord)
         old = memory.current
         # Later than what it replaces, whatever the clock says.
         at = max(self.clock.now(), old.recorded_at + TICK)
@@ -366,10 +366,10 @@ class MemoryMachine(RuleBasedStateMachine):
         if memory is None or revision is None or not self.model.seen(place, memory.place):
             assert answer == "NotFound"
             return
-        assert isinstance(answer, Memory)
+        assert isinstance(answer, MemoryRecord)
         self._same(answer, memory, revision, place)
 
-    def _same(self, answer: Memory, memory: Learned, revision: Revision, place: Place) -> None:
+    def _same(self, answer: MemoryRecord, memory: Learned, revision: Revision, place: Place) -> None:
         assert (answer.text, answer.recorded_at, answer.superseded_at, answer.plane) == (
             revision.text, revision.recorded_at, revision.superseded_at, memory.plane,
         )  # fmt: skip
@@ -389,7 +389,7 @@ class MemoryMachine(RuleBasedStateMachine):
             return
         assert not isinstance(answer, str)
         for record, revision in zip(answer, memory.revisions, strict=True):
-            assert isinstance(record, Memory)
+            assert isinstance(record, MemoryRecord)
             assert record.revision == revision.number
             self._same(record, memory, revision, place)
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import holdfast
-from holdfast.domain.memory import Memory
+from holdfast.domain.memory import MemoryRecord
 from holdfast.domain.transcript import Message
 
 TEXTS = int(os.environ.get("HOLDFAST_TEXTS", "2000"))
@@ -53,7 +53,7 @@ def test_text_survives_adding_finding_listing_and_reopening(texts: list[str]) ->
                 history = await memory.history(first.id)
                 assert [record.text for record in history] == [first.text, texts[-1]]
                 assert listed[first.id] == second == history[-1]
-                assert isinstance(second, Memory)
+                assert isinstance(second, MemoryRecord)
                 assert (second.reason, dict(second.metadata)) == (first.text, {first.text: first.text})
             assert (await memory.verify()).ok
 

@@ -16,8 +16,8 @@ from faults.places import KINDS, ON_EACH, Place, PostgresPlace, SqlitePlace
 from faults.snapshot import Snapshot, snapshot
 from faults.zygote import Zygote
 from holdfast.domain.access import LOCAL_OPERATOR, Action, authorize
-from holdfast.domain.governed import Authority, TranscriptState
 from holdfast.domain.scope import Scope
+from holdfast.domain.transcript_turns import Authority, TranscriptState
 from holdfast.errors import SchemaTooNew
 from holdfast.testing.contract.scribe import EVERYTHING, Scribe, add
 

@@ -25,7 +25,7 @@ import holdfast
 from holdfast.app import open_engine
 from holdfast.control.bindings import CreateBinding, SetTarget
 from holdfast.domain import ids
-from holdfast.domain.access import LOCAL_OPERATOR, storewide
+from holdfast.domain.access import LOCAL_OPERATOR, storewide_grant
 from holdfast.domain.bindings import TargetKind
 from holdfast.domain.ids import JobId
 from holdfast.domain.jobs import JobKind, NewJob
@@ -88,7 +88,7 @@ async def queue(url: str, settings: Settings, each: int, path: Path) -> None:
                 job = NewJob(JobKind.EXTRACT, scope, tuple(map(str, turn.message_ids)))
                 transaction.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
 
-        await core.store.write(storewide(), extract)
+        await core.store.write(storewide_grant(), extract)
         await do(engine, CreateBinding(WHOLE, "elsewhere", KEY, {"path": str(path)}))
         await do(engine, SetTarget(WHOLE, TargetKind.COMPANY, SPACE, "elsewhere"))
         await asyncio.gather(*(emit(engine, f"h{number}") for number in range(each)))

@@ -12,7 +12,6 @@ from holdfast.app import Engine, open_engine
 from holdfast.domain.access import LOCAL_OPERATOR
 from holdfast.domain.capabilities import catalogue
 from holdfast.domain.governance import Governance
-from holdfast.domain.governed import View
 from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.profiles import DEFAULT_PROFILE, profile_of
 from holdfast.domain.redaction import RedactedTurn
@@ -25,6 +24,7 @@ from holdfast.domain.surface.transcripts import (
     TranscriptTurnInput,
     TurnMessage,
 )
+from holdfast.domain.transcript_turns import View
 from holdfast.sdk.transcripts import TranscriptOperations
 from holdfast.search.embedders.fake import FakeEmbedder
 from holdfast.settings import Settings

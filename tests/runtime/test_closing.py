@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.domain.access import storewide
+from holdfast.domain.access import storewide_grant
 from holdfast.domain.jobs import JobStatus
 from holdfast.ports import Transaction
 from holdfast.runtime.perform import Core
@@ -54,9 +54,9 @@ def test_a_claim_that_was_under_way_when_the_worker_was_cancelled_is_given_back(
 
     async def cut_off(core: Core) -> None:
         worker = Worker(core)
-        ahead = asyncio.create_task(core.store.write(storewide(), first))
+        ahead = asyncio.create_task(core.store.write(storewide_grant(), first))
         await asyncio.to_thread(first.reached.wait, 30)
-        behind = asyncio.create_task(core.store.write(storewide(), second))
+        behind = asyncio.create_task(core.store.write(storewide_grant(), second))
         working = asyncio.create_task(worker.run())
         while not worker._claiming:  # noqa: ASYNC110 - the worker tells nobody
             await asyncio.sleep(0.001)

@@ -10,11 +10,10 @@ from typing import Any, TypeVar
 
 from holdfast import AsyncMemory
 from holdfast.app import Engine, open_engine
-from holdfast.domain.access import LOCAL_OPERATOR, Actor, storewide
+from holdfast.domain.access import LOCAL_OPERATOR, Actor, storewide_grant
 from holdfast.domain.capabilities import Circumstances, catalogue
 from holdfast.domain.events import Event
 from holdfast.domain.governance import Governance
-from holdfast.domain.governed import HostOpaqueRef, RefVisibility, Relation, View
 from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.operations import Operation
 from holdfast.domain.profiles import DEFAULT_PROFILE, profile_of
@@ -30,6 +29,7 @@ from holdfast.domain.surface.transcripts import (
     TranscriptTurnInput,
     TurnMessage,
 )
+from holdfast.domain.transcript_turns import HostOpaqueRef, RefVisibility, Relation, View
 from holdfast.ports import Curator
 from holdfast.sdk.transcripts import TranscriptOperations
 from holdfast.settings import Settings
@@ -124,7 +124,7 @@ class Talk:
 
     def events(self) -> Sequence[Event]:
         store = self.engine._core.store
-        return self.run(store.read(storewide(), lambda reader: reader.events(1_000)))
+        return self.run(store.read(storewide_grant(), lambda reader: reader.events(1_000)))
 
 
 def messages_of(given: Sequence[str | TurnMessage]) -> tuple[TurnMessage, ...]:

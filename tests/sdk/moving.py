@@ -12,7 +12,13 @@ from holdfast.app import Engine, open_engine
 from holdfast.domain.access import LOCAL_OPERATOR, SYSTEM, Action, Actor, authorize
 from holdfast.domain.capabilities import Circumstances, catalogue
 from holdfast.domain.governance import Governance
-from holdfast.domain.governed import (
+from holdfast.domain.identity import MemoryIdentity
+from holdfast.domain.ids import MessageId, TurnId
+from holdfast.domain.memory import Plane
+from holdfast.domain.profiles import DEFAULT_PROFILE, profile_of
+from holdfast.domain.scope import EVERYWHERE, Scope
+from holdfast.domain.transcript import Role
+from holdfast.domain.transcript_turns import (
     ActorAttribution,
     Authority,
     DeliveryStatus,
@@ -21,12 +27,6 @@ from holdfast.domain.governed import (
     Relation,
     TranscriptState,
 )
-from holdfast.domain.identity import MemoryIdentity
-from holdfast.domain.ids import MessageId, TurnId
-from holdfast.domain.memory import Plane
-from holdfast.domain.profiles import DEFAULT_PROFILE, profile_of
-from holdfast.domain.scope import EVERYWHERE, Scope
-from holdfast.domain.transcript import Role
 from holdfast.library import AsyncMemory
 from holdfast.ports import NewMessage, NewTurn, Transaction
 from holdfast.sdk.exchange import ExchangeOperations

@@ -13,7 +13,6 @@ from holdfast.domain import ids
 from holdfast.domain.access import LOCAL_OPERATOR, SYSTEM, Action, Actor, authorize
 from holdfast.domain.capabilities import Circumstances, Privacy, catalogue
 from holdfast.domain.governance import Governance
-from holdfast.domain.governed import Authority, TranscriptState
 from holdfast.domain.identity import MemoryIdentity
 from holdfast.domain.ids import MemoryId, MessageId, TurnId
 from holdfast.domain.memory import ALWAYS, Plane, Status, Trust, Validity
@@ -21,6 +20,7 @@ from holdfast.domain.operations import Operation
 from holdfast.domain.profiles import DEFAULT_PROFILE, profile_of
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.domain.transcript import Role
+from holdfast.domain.transcript_turns import Authority, TranscriptState
 from holdfast.ports import NewMessage, NewRevision, NewTurn, Reader
 from holdfast.runtime import indexing
 from holdfast.sdk.retrieval import RetrievalOperations

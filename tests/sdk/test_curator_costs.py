@@ -19,23 +19,23 @@ from holdfast.domain.surface.transcripts import MemoryTranscriptCommitRequest, T
 from holdfast.domain.transcript import Message
 from holdfast.errors import ModelUnavailable
 from holdfast.extract.model import ModelCurator
-from holdfast.ports import Curated, Purpose, Usage
-from holdfast.ports.models import Embedded
+from holdfast.ports import CurationResult, ModelCallUsage, Purpose
+from holdfast.ports.models import EmbeddingResult
 from holdfast.search.embedders.fake import FakeEmbedder
 
 
 class Failing(Proposing):
     """Is asked, paid, and of no use."""
 
-    async def curate(self, messages: Sequence[Message]) -> Curated:
-        return Curated((), Usage("test-model", 2, 500, 0), failure=ModelUnavailable("rubbish"))
+    async def curate(self, messages: Sequence[Message]) -> CurationResult:
+        return CurationResult((), ModelCallUsage("test-model", 2, 500, 0), failure=ModelUnavailable("rubbish"))
 
 
 class Free(Proposing):
     """A model of one's own, for whom nobody is paid."""
 
-    async def curate(self, messages: Sequence[Message]) -> Curated:
-        return replace(await super().curate(messages), usage=Usage("own-model"))
+    async def curate(self, messages: Sequence[Message]) -> CurationResult:
+        return replace(await super().curate(messages), usage=ModelCallUsage("own-model"))
 
 
 class Metered(FakeEmbedder):
@@ -47,9 +47,9 @@ class Metered(FakeEmbedder):
     def local(self) -> bool:
         return False
 
-    async def embed_metered(self, texts: Sequence[str], purpose: Purpose) -> Embedded:
+    async def embed_metered(self, texts: Sequence[str], purpose: Purpose) -> EmbeddingResult:
         words = sum(len(text.split()) for text in texts)
-        return Embedded(self.vectors(texts), Usage("small", requests=1, input_tokens=words))
+        return EmbeddingResult(self.vectors(texts), ModelCallUsage("small", requests=1, input_tokens=words))
 
 
 async def spoken(host: Host, words: str, turn: str) -> None:

@@ -13,13 +13,12 @@ from retrieval_world import HERE, World, opened
 
 from holdfast.domain.access import Action, Actor, ActorKind
 from holdfast.domain.capabilities import Privacy
-from holdfast.domain.governed import Authority, TranscriptState
 from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.lifecycle import Disposition, ModeInput
 from holdfast.domain.memory import Plane, Status, Validity
 from holdfast.domain.operations import Outcome
 from holdfast.domain.profiles import PERCENT, Pressure
-from holdfast.domain.projecting import Missed, PrivateGate, SectionAudit, SourceAudit
+from holdfast.domain.projection_block import OmissionReason, PrivateGate, SectionAudit, SourceAudit
 from holdfast.domain.results import HitKind
 from holdfast.domain.scope import Scope
 from holdfast.domain.surface.retrieval import (
@@ -33,6 +32,7 @@ from holdfast.domain.surface.retrieval import (
     ToolRegistryRef,
 )
 from holdfast.domain.transcript import Role
+from holdfast.domain.transcript_turns import Authority, TranscriptState
 from holdfast.errors import (
     AccessDenied,
     AliasNotTrusted,
@@ -154,7 +154,7 @@ def test_without_a_conversation_only_what_was_learned_is_shown(world: World) -> 
     assert report.context.recent_messages == ()
     assert report.audit.conversation_id is None
     missed = {source.plane: source.miss_reason for source in report.audit.sources}
-    assert missed["transcript"] is missed["recent_messages"] is Missed.NO_CONVERSATION
+    assert missed["transcript"] is missed["recent_messages"] is OmissionReason.NO_CONVERSATION
     assert [hit.id for hit in recall(world, scope=None).working.hits] == [fact]
 
 

@@ -17,11 +17,10 @@ import pytest
 from retrieval_world import World, opened
 
 from holdfast.domain.capabilities import Privacy
-from holdfast.domain.governed import Authority, TranscriptState
 from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.lifecycle import ModeInput
 from holdfast.domain.memory import Plane, Status, Validity
-from holdfast.domain.profiles import PROFILES, Pressure, render_budget, scaled
+from holdfast.domain.profiles import PROFILES, Pressure, render_budget, scale_budget
 from holdfast.domain.scope import Scope
 from holdfast.domain.surface.retrieval import (
     MemoryInspectionRequest,
@@ -29,6 +28,7 @@ from holdfast.domain.surface.retrieval import (
     MemoryProjectionRequest,
     MemoryRecallRequest,
 )
+from holdfast.domain.transcript_turns import Authority, TranscriptState
 from postgres import ON_POSTGRES
 from probes import SteppingClock
 
@@ -139,7 +139,7 @@ def test_no_report_holds_what_a_model_may_not_see(world: World, seed: int) -> No
         assert report.audit.private_gate.open == private
         may = {entry.canary for entry in told if entry.seen(identity, thread, private=private)}
         assert canaries(report) <= may
-        most = scaled(render_budget(PROFILES[profile], request.system_max_len), request.pressure)
+        most = scale_budget(render_budget(PROFILES[profile], request.system_max_len), request.pressure)
         assert len(report.system_memory_block) <= min(most, request.system_max_len)
         if not report.audit.truncated:
             assert canaries(report) == may

@@ -12,7 +12,7 @@ import holdfast
 from holdfast.app import Engine, repair_store
 from holdfast.domain.access import LOCAL_OPERATOR, Action, authorize
 from holdfast.domain.events import EventKind
-from holdfast.domain.papers import MANIFEST, Manifest, Mend, StoreRepair
+from holdfast.domain.manifest import MANIFEST, Manifest, RepairAction, StoreRepair
 from holdfast.domain.profiles import Backend, profile_of
 from holdfast.domain.scope import Scope
 from holdfast.errors import AccessDenied, ManifestMismatch
@@ -21,12 +21,12 @@ from holdfast.runtime.governed.papers import manifest_of, note_event, present_ma
 from holdfast.settings import Settings
 
 DAMAGE = {
-    Mend.REINDEX: "DELETE FROM vectors WHERE number = (SELECT min(number) FROM vectors)",
-    Mend.DROP_ORPHAN_VECTORS: (
+    RepairAction.REINDEX: "DELETE FROM vectors WHERE number = (SELECT min(number) FROM vectors)",
+    RepairAction.DROP_ORPHAN_VECTORS: (
         "INSERT INTO vectors (partition_id, number, piece, embedder_id, vector)"
         " SELECT partition_id, 987654, piece, embedder_id, vector FROM vectors LIMIT 1"
     ),
-    Mend.DROP_ORPHAN_LINKS: (
+    RepairAction.DROP_ORPHAN_LINKS: (
         "INSERT INTO evidence (memory_number, message_number)"
         " SELECT number, number FROM records WHERE kind = 1 ORDER BY number LIMIT 1"
     ),
@@ -53,50 +53,50 @@ def test_a_sound_store_is_told_so(location: str) -> None:
     async def look() -> None:
         await damaged(location)
         found = await repaired(location)
-        assert found.sound
+        assert found.is_sound
         assert not found.applied
         assert (found.findings, found.threads, found.beyond_repair) == ((), (), ())
-        assert found.mends == dict.fromkeys(Mend, 0)
+        assert found.mends == dict.fromkeys(RepairAction, 0)
         assert found.checked_turns == 10
 
     asyncio.run(look())
 
 
 @pytest.mark.parametrize("mend", DAMAGE)
-def test_it_says_what_it_would_do_and_does_it_only_if_asked(location: str, mend: Mend) -> None:
+def test_it_says_what_it_would_do_and_does_it_only_if_asked(location: str, mend: RepairAction) -> None:
     async def mended() -> None:
         await damaged(location, DAMAGE[mend])
         for _ in range(2):
             found = await repaired(location)
-            assert not found.sound
+            assert not found.is_sound
             assert (found.mends[mend], found.beyond_repair) == (1, ())
             assert found.findings or found.threads
         async with running(location) as engine:
             assert not await is_sound(engine)
             assert await engine._core.store.read(EVERYTHING, lambda r: r.events(9)) == []
         done = await repaired(location, apply=True)
-        assert (done.sound, done.applied, done.mends[mend]) == (True, True, 1)
+        assert (done.is_sound, done.applied, done.mends[mend]) == (True, True, 1)
         async with running(location) as engine:
             assert await is_sound(engine)
             (event,) = await engine._core.store.read(EVERYTHING, lambda r: r.events(9))
             assert (event.kind, event.details["operation"], event.details[mend]) == (EventKind.OPERATOR, "repair", 1)
             assert ("succeeded", None) in await rows(engine, Action.REBUILD)
             assert len(await rows(engine, Action.VERIFY)) == 4
-        assert (await repaired(location)).sound
+        assert (await repaired(location)).is_sound
 
     asyncio.run(mended())
 
 
 def test_what_it_cannot_mend_it_names_and_leaves(location: str) -> None:
     async def left() -> None:
-        await damaged(location, DAMAGE[Mend.DROP_ORPHAN_VECTORS], BEYOND)
+        await damaged(location, DAMAGE[RepairAction.DROP_ORPHAN_VECTORS], BEYOND)
         done = await repaired(location, apply=True)
-        assert not done.sound
-        assert done.mends[Mend.DROP_ORPHAN_VECTORS] == 1
+        assert not done.is_sound
+        assert done.mends[RepairAction.DROP_ORPHAN_VECTORS] == 1
         assert any("records have their text" in problem for problem in done.beyond_repair)
         again = await repaired(location)
-        assert again.mends[Mend.DROP_ORPHAN_VECTORS] == 0
-        assert not again.sound
+        assert again.mends[RepairAction.DROP_ORPHAN_VECTORS] == 0
+        assert not again.is_sound
 
     asyncio.run(left())
 
@@ -189,8 +189,8 @@ def test_events_beyond_the_profile_go_when_a_runtime_opens_and_with_a_repair(loc
             await present_manifest(core, small, "in_memory", 7, SPACE)
             assert len(await core.store.read(EVERYTHING, lambda r: r.events(1_000))) == 256
             await core.store.write(EVERYTHING, fill)
-        assert (await repaired(location)).mends[Mend.PRUNE_EVENTS] == 300
-        assert (await repaired(location, apply=True)).mends[Mend.PRUNE_EVENTS] == 300
+        assert (await repaired(location)).mends[RepairAction.PRUNE_EVENTS] == 300
+        assert (await repaired(location, apply=True)).mends[RepairAction.PRUNE_EVENTS] == 300
         async with running(location) as engine:
             in_space = authorize(LOCAL_OPERATOR, Action.STATS, Scope(space=SPACE))
             assert len(await engine._core.store.read(in_space, lambda r: r.events(1_000))) == 256

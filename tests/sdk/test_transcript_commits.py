@@ -11,7 +11,6 @@ import pytest
 from conversing import CHAT, REF, Talk, talking
 
 from holdfast.domain.access import Action, Actor, ActorKind
-from holdfast.domain.governed import ActorAttribution, Authority, ConversationKey, View
 from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.operations import Outcome
 from holdfast.domain.surface.transcripts import (
@@ -19,6 +18,7 @@ from holdfast.domain.surface.transcripts import (
     TranscriptTurnInput,
     TurnMessage,
 )
+from holdfast.domain.transcript_turns import ActorAttribution, Authority, ConversationKey, View
 from holdfast.errors import (
     AccessDenied,
     AliasNotTrusted,

@@ -9,16 +9,16 @@ from dataclasses import dataclass, field, replace
 import pytest
 from conversing import CHAT, REF, Talk, talking
 
-from holdfast.domain.access import Action, storewide
-from holdfast.domain.governed import ActorAttribution, Authority, View
+from holdfast.domain.access import Action, storewide_grant
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.jobs import JobKind
 from holdfast.domain.lifecycle import Disposition, ModeInput, Trigger
 from holdfast.domain.operations import Outcome
 from holdfast.domain.surface.transcripts import CanonicalTurnDelta, TurnMessage, TurnSource
 from holdfast.domain.transcript import Message
+from holdfast.domain.transcript_turns import ActorAttribution, Authority, View
 from holdfast.errors import Conflict, HoldfastError, InvalidInput
-from holdfast.ports import Curated, Usage
+from holdfast.ports import CurationResult, ModelCallUsage
 
 
 @dataclass
@@ -28,9 +28,9 @@ class Listening:
     name: str = "listening"
     shown: list[list[str]] = field(default_factory=list)
 
-    async def curate(self, messages: Sequence[Message]) -> Curated:
+    async def curate(self, messages: Sequence[Message]) -> CurationResult:
         self.shown.append([message.text for message in messages])
-        return Curated((), Usage(self.name))
+        return CurationResult((), ModelCallUsage(self.name))
 
     async def close(self) -> None:
         return None
@@ -212,7 +212,7 @@ def test_with_a_model_the_turn_is_queued_to_be_learned_from(location: str, runne
     with talking(location, runner, curator=Listening()) as talk:
         report = talk.finalize("t1", ["Hello."], "Hi!")
         assert report.maintenance.disposition is Disposition.EXECUTE_NOW
-        jobs = talk.run(talk.engine._core.store.read(storewide(), lambda reader: reader.jobs()))
+        jobs = talk.run(talk.engine._core.store.read(storewide_grant(), lambda reader: reader.jobs()))
         (job,) = [job for job in jobs if job.kind is JobKind.MAINTAIN]
         assert job.id == report.maintenance.job_id
         assert job.record_ids == report.transcript_commit.message_ids

@@ -11,13 +11,13 @@ from conversing import CHAT, REF, Talk, talking
 
 from holdfast.domain.access import Action, Actor, ActorKind
 from holdfast.domain.events import EventKind
-from holdfast.domain.governed import View
 from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.operations import Outcome
 from holdfast.domain.surface.transcripts import (
     MemoryTranscriptLifecycleRequest,
     MemoryTranscriptRepairRequest,
 )
+from holdfast.domain.transcript_turns import View
 from holdfast.errors import AccessDenied, InvalidInput, NotFound
 
 ELSEWHERE = MemoryScope(conversation_id="c2")

@@ -11,14 +11,6 @@ import pytest
 from conversing import CHAT, REF, Talk, talking
 
 from holdfast.domain.access import Action, Actor, ActorKind
-from holdfast.domain.governed import (
-    Authority,
-    HostOpaqueRef,
-    RefVisibility,
-    Relation,
-    TranscriptState,
-    View,
-)
 from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.lifecycle import Disposition, ModeInput, Trigger
 from holdfast.domain.operations import Outcome
@@ -27,6 +19,14 @@ from holdfast.domain.surface.transcripts import (
     MemoryReplayRequest,
     MemoryTranscriptExportRequest,
     TurnMessage,
+)
+from holdfast.domain.transcript_turns import (
+    Authority,
+    HostOpaqueRef,
+    RefVisibility,
+    Relation,
+    TranscriptState,
+    View,
 )
 from holdfast.errors import AccessDenied, InvalidCursor, InvalidInput
 

@@ -21,14 +21,14 @@ from writers import Proposing
 
 from holdfast import AsyncMemory
 from holdfast.app import Engine, copy_store, open_engine
-from holdfast.domain.access import LOCAL_OPERATOR, storewide
+from holdfast.domain.access import LOCAL_OPERATOR, storewide_grant
 from holdfast.domain.capabilities import Circumstances, catalogue
 from holdfast.domain.governance import Governance
-from holdfast.domain.governed import HostOpaqueRef, RefVisibility, Relation, View
 from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.profiles import DEFAULT_PROFILE, profile_of
 from holdfast.domain.ranking import FloatArray
 from holdfast.domain.transcript import Message
+from holdfast.domain.transcript_turns import HostOpaqueRef, RefVisibility, Relation, View
 from holdfast.errors import HoldfastError
 from holdfast.ports import Purpose
 from holdfast.sdk import (
@@ -399,7 +399,8 @@ class Life:
         store = self.engine._core.store
         await store.audited()
         events, operations, jobs = await store.read(
-            storewide(), lambda reader: (reader.events(10_000), reader.operations(10_000), reader.jobs(limit=10_000))
+            storewide_grant(),
+            lambda reader: (reader.events(10_000), reader.operations(10_000), reader.jobs(limit=10_000)),
         )
         check(everything(self.turns), "papers", repr(events), repr(operations), repr(jobs))
 

@@ -11,12 +11,12 @@ import pytest
 from writers import CHAT, Host, candidate, hosting
 
 from holdfast import AsyncMemory
-from holdfast.domain.candidates import TARGETS, CandidatePrivacy, Reason, Verdict, ground_of, judged
-from holdfast.domain.governed import Authority
+from holdfast.domain.candidates import TARGETS, CandidatePrivacy, Reason, Verdict, evidence_authority, judge_candidate
 from holdfast.domain.memory import GUARDED_PLANES, Plane, Status, Trust
 from holdfast.domain.surface.transcripts import MemoryTranscriptLifecycleRequest
 from holdfast.domain.surface.writing import CandidateVerdict, MemoryWriteRequest
 from holdfast.domain.transcript import Role
+from holdfast.domain.transcript_turns import Authority
 
 STEPS = 120
 _CONTENTS = [f"Ana likes number {number}." for number in range(12)]
@@ -46,7 +46,7 @@ class World:
         role, authority = self.chance.choice(list(Role)), self.chance.choice(list(Authority))
         turn = f"t{self.turns}"
         (message,) = await self.host.said(f"It is {self.turns}.", role=role, authority=authority, turn=turn)
-        self.said[message] = (turn, ground_of(authority, role))
+        self.said[message] = (turn, evidence_authority(authority, role))
 
     async def _put_away(self) -> None:
         if not self.said:
@@ -87,7 +87,7 @@ class World:
         if self.away & set(cited):
             assert verdict.verdict is Verdict.REJECTED
             return
-        expected = judged(authority, verdict.target, privacy, [self.said[each][1] for each in cited])
+        expected = judge_candidate(authority, verdict.target, privacy, [self.said[each][1] for each in cited])
         assert verdict.verdict is expected.verdict
         assert verdict.reason in {expected.reason} | _OF_THE_PAST
         if verdict.reason is not Reason.MERGED:

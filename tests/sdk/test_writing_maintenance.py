@@ -17,7 +17,7 @@ from writing_deaths import finalized
 from completions import completion, memories
 from faults.zygote import Zygote
 from holdfast import AsyncMemory
-from holdfast.domain.access import Action, Actor, ActorKind, storewide
+from holdfast.domain.access import Action, Actor, ActorKind, storewide_grant
 from holdfast.domain.candidates import Reason, Verdict
 from holdfast.domain.capabilities import Circumstances
 from holdfast.domain.events import EventKind
@@ -43,7 +43,7 @@ from holdfast.domain.surface.writing import (
 from holdfast.domain.transcript import Message
 from holdfast.errors import AccessDenied, InvalidInput, StoreClosed
 from holdfast.extract.model import ModelCurator
-from holdfast.ports import Curated
+from holdfast.ports import CurationResult
 from holdfast.sdk import MemoryRuntime
 from probes import SteppingClock
 from serving import answering, http
@@ -229,7 +229,7 @@ class _Interrupted(Proposing):
     def __init__(self) -> None:
         super().__init__(repeating)
 
-    async def curate(self, messages: Sequence[Message]) -> Curated:
+    async def curate(self, messages: Sequence[Message]) -> CurationResult:
         await self.meanwhile()
         return await super().curate(messages)
 
@@ -362,7 +362,7 @@ def test_a_model_that_fails_is_reported_and_asked_again_later(location: str) -> 
             assert (failed.accepted, failed.changed, failed.reason) == (False, False, "model_failed")
             assert failed.lifecycle_report.admission.disposition is Disposition.FAILED
             assert (failed.lifecycle_report.success, failed.lifecycle_report.error_stage) == (False, "model")
-            jobs = await host.engine._core.store.read(storewide(), lambda reader: reader.jobs())
+            jobs = await host.engine._core.store.read(storewide_grant(), lambda reader: reader.jobs())
             kinds = [(job.status, job.error) for job in jobs if job.kind is JobKind.MAINTAIN]
             assert [status for status, _ in kinds] == [JobStatus.QUEUED, JobStatus.FAILED]
             assert "model_unavailable" in str(kinds)
@@ -537,7 +537,7 @@ def test_whoever_is_killed_between_the_commit_and_its_maintenance_loses_nothing_
             await host.recover()
         assert sorted(await statuses(host)) == [("I live in Porto.", "accepted"), ("Lovely.", "quarantined")]
         assert len(await host.events(EventKind.MAINTENANCE)) == 1
-        jobs = await host.engine._core.store.read(storewide(), lambda reader: reader.jobs())
+        jobs = await host.engine._core.store.read(storewide_grant(), lambda reader: reader.jobs())
         assert {job.status for job in jobs} == {JobStatus.SUCCEEDED}
 
     play(location, scene, curator=Proposing(repeating), clock=_Later())

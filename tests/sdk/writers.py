@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from holdfast.app import Engine, open_engine
-from holdfast.domain.access import LOCAL_OPERATOR, Actor, storewide
+from holdfast.domain.access import LOCAL_OPERATOR, Actor, storewide_grant
 from holdfast.domain.capabilities import Circumstances, catalogue
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.ids import MessageId
-from holdfast.domain.memory import Memory
+from holdfast.domain.memory import MemoryRecord
 from holdfast.domain.operations import Operation
 from holdfast.domain.profiles import DEFAULT_PROFILE, profile_of
 from holdfast.domain.surface.transcripts import (
@@ -24,7 +24,7 @@ from holdfast.domain.surface.transcripts import (
 )
 from holdfast.domain.surface.writing import MemoryWriteCandidate
 from holdfast.domain.transcript import Message
-from holdfast.ports import Curated, Curator, Proposal, Transaction, Usage
+from holdfast.ports import CurationResult, Curator, ModelCallUsage, Proposal, Transaction
 from holdfast.sdk.transcripts import TranscriptOperations
 from holdfast.sdk.writing import WritingOperations
 from holdfast.settings import Settings
@@ -49,31 +49,31 @@ class Host(TranscriptOperations, WritingOperations):
         assert report.committed
         return [str(message_id) for message_id in report.message_ids]
 
-    async def memories(self) -> list[Memory]:
+    async def memories(self) -> list[MemoryRecord]:
         """All revisions of all memories that there are, as the store has them, oldest first."""
         ids = {event.record_key for event in await self.events() if event.kind in (EventKind.WRITE, EventKind.MERGE)}
 
-        def all_of(transaction: Transaction) -> list[Memory]:
+        def all_of(transaction: Transaction) -> list[MemoryRecord]:
             found = (each for key in sorted(ids - {None}) for each in transaction.revisions(str(key)))
-            return [each for each in found if isinstance(each, Memory)]
+            return [each for each in found if isinstance(each, MemoryRecord)]
 
-        return await self.engine._core.store.write(storewide(), all_of)
+        return await self.engine._core.store.write(storewide_grant(), all_of)
 
-    async def memory(self, memory_id: str | None) -> Memory:
-        found = await self.engine._core.store.read(storewide(), lambda reader: reader.find(memory_id or ""))
+    async def memory(self, memory_id: str | None) -> MemoryRecord:
+        found = await self.engine._core.store.read(storewide_grant(), lambda reader: reader.find(memory_id or ""))
         assert found is not None
-        assert isinstance(found[1], Memory)
+        assert isinstance(found[1], MemoryRecord)
         return found[1]
 
     async def events(self, *kinds: EventKind) -> Sequence[Event]:
         wanted = frozenset(kinds) or None
-        return await self.engine._core.store.read(storewide(), lambda reader: reader.events(10_000, wanted))
+        return await self.engine._core.store.read(storewide_grant(), lambda reader: reader.events(10_000, wanted))
 
     async def rows(self) -> Sequence[Operation]:
         """Every operation row, oldest first. Rows of refusals come with the next commit, which is made now."""
         store = self.engine._core.store
         await store.audited()
-        return (await store.read(storewide(), lambda reader: reader.operations(limit=100_000)))[::-1]
+        return (await store.read(storewide_grant(), lambda reader: reader.operations(limit=100_000)))[::-1]
 
 
 @asynccontextmanager
@@ -118,13 +118,13 @@ class Proposing:
     def name(self) -> str:
         return "test-model"
 
-    async def curate(self, messages: Sequence[Message]) -> Curated:
+    async def curate(self, messages: Sequence[Message]) -> CurationResult:
         self.shown.append([message.text for message in messages])
         made = [
             Proposal(text, tuple(MessageId(message_id) for message_id in evidence))
             for text, evidence in self._propose(messages)
         ]
-        return Curated(tuple(made), Usage("test-model", 1, 100, 20))
+        return CurationResult(tuple(made), ModelCallUsage("test-model", 1, 100, 20))
 
     async def close(self) -> None:
         self.closed = True

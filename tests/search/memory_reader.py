@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from holdfast.domain.ranking import FloatArray
 from holdfast.domain.scope import Partition, Scope
-from holdfast.ports import Delta, IndexRow, Nearest, VectorRow
+from holdfast.ports import IndexRow, NearestIndex, PartitionDelta, VectorRow
 from holdfast.search.analyzer import TextAnalyzer
 
 Vectorize = Callable[[Sequence[str]], FloatArray]
@@ -106,12 +106,12 @@ class MemoryReader:
     def change_of(self, partition: Partition) -> int:
         return self._change if partition == self._partition else 0
 
-    def nearest(self, partition: Partition, embedder: str) -> Nearest | None:
+    def nearest(self, partition: Partition, embedder: str) -> NearestIndex | None:
         return None
 
-    def delta(self, partition: Partition, since: int, embedder: str, vectors_after: int = 0) -> Delta:
+    def delta(self, partition: Partition, since: int, embedder: str, vectors_after: int = 0) -> PartitionDelta:
         changed = [row for row in self._rows.values() if row[0] > since]
-        return Delta(
+        return PartitionDelta(
             self._change,
             [row for _, row, _ in changed],
             [vector for change, _, vectors in changed for vector in vectors if change > vectors_after],

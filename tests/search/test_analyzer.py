@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.domain.text import MAX_TEXT_CHARS
-from holdfast.ports import Flag
+from holdfast.ports import TextFlag
 from holdfast.search.analyzer import PIECE_CHARS, TextAnalyzer, cut, is_spaceless, term_hash
 from holdfast.search.postings import MAX_COUNT, pack_terms, unpack_terms
 
@@ -24,7 +24,7 @@ def terms(text: str) -> set[int]:
     return set(unpack_terms(ANALYZER.analyze(text).terms))
 
 
-def flags(text: str) -> Flag:
+def flags(text: str) -> TextFlag:
     return ANALYZER.analyze(text).flags
 
 
@@ -94,7 +94,7 @@ def test_different_words_stay_different() -> None:
     ],
 )
 def test_time_expressions_are_noticed(text: str, expected: bool) -> None:
-    assert bool(flags(text) & Flag.TIME_EXPRESSION) is expected
+    assert bool(flags(text) & TextFlag.TIME_EXPRESSION) is expected
 
 
 @pytest.mark.parametrize(
@@ -112,13 +112,13 @@ def test_time_expressions_are_noticed(text: str, expected: bool) -> None:
 )
 def test_questions_are_noticed(text: str, only: bool, ends: bool) -> None:
     found = flags(text)
-    assert (bool(found & Flag.QUESTION_ONLY), bool(found & Flag.ENDS_ASKING)) == (only, ends)
+    assert (bool(found & TextFlag.QUESTION_ONLY), bool(found & TextFlag.ENDS_ASKING)) == (only, ends)
 
 
 def test_a_short_text_is_one_piece_and_a_long_one_is_marked() -> None:
     assert ANALYZER.analyze("short").pieces == ("short",)
-    assert not flags("short") & Flag.LONG
-    assert flags("word " * 400) & Flag.LONG
+    assert not flags("short") & TextFlag.LONG
+    assert flags("word " * 400) & TextFlag.LONG
 
 
 @given(st.text("ab .\n。", max_size=6000))

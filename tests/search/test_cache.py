@@ -8,7 +8,7 @@ import numpy as np
 from memory_reader import Entry, MemoryReader
 
 from holdfast.domain.scope import Partition, Scope
-from holdfast.ports import Delta
+from holdfast.ports import PartitionDelta
 from holdfast.search.cache import ViewCache
 from holdfast.search.embedders.fake import FakeEmbedder
 
@@ -23,7 +23,7 @@ class CountingReader(MemoryReader):
         super().__init__(FAKE.vectors, partition)
         self.asked: list[int] = []
 
-    def delta(self, partition: Partition, since: int, embedder: str) -> Delta:
+    def delta(self, partition: Partition, since: int, embedder: str) -> PartitionDelta:
         self.asked.append(since)
         return super().delta(partition, since, embedder)
 

@@ -24,7 +24,7 @@ from holdfast.domain.ranking import FloatArray
 from holdfast.domain.text import MAX_QUERY_CHARS, MAX_TEXT_CHARS
 from holdfast.errors import EmbedderMisconfigured, EmbedderUnavailable
 from holdfast.ports import Embedder, Purpose
-from holdfast.ports.models import Embedded, Usage
+from holdfast.ports.models import EmbeddingResult, ModelCallUsage
 from holdfast.search.analyzer import TextAnalyzer
 from holdfast.search.embedders import static
 from holdfast.search.embedders.fake import FakeEmbedder
@@ -405,7 +405,7 @@ def test_an_answer_that_makes_no_sense_is_no_vector(endpoint: Endpoint, body: by
         embed(remote(endpoint), ["a"])
 
 
-def metered(embedder: OpenAIEmbedder, texts: list[str]) -> Embedded:
+def metered(embedder: OpenAIEmbedder, texts: list[str]) -> EmbeddingResult:
     return asyncio.run(embedder.embed_metered(texts, Purpose.DOCUMENT))
 
 
@@ -414,7 +414,7 @@ def test_what_an_endpoint_says_that_it_took_is_told_in_sum(endpoint: Endpoint) -
     embedder = remote(endpoint)
     found = metered(embedder, ["x"] * 300)
     assert len(endpoint.requests) == 3
-    assert found.usage == Usage("m", requests=3, input_tokens=21)
+    assert found.usage == ModelCallUsage("m", requests=3, input_tokens=21)
     assert found.vectors.shape == (300, 3)
     assert embedder.provider == "127.0.0.1"
 

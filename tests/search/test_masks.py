@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from memory_reader import Entry, MemoryReader
 from test_ranker import FAKE, HERE, found, reader_of, search
 
-from holdfast.domain.conditions import AllOf, AnyOf, Compare, Condition, Field, ForModel, Not, Op
+from holdfast.domain.conditions import AllOf, AnyOf, Compare, Condition, Field, ModelContextCondition, Not, Op
 from holdfast.domain.filters import condition_from
 from holdfast.domain.memory import Plane
 from holdfast.domain.ranking import BoolArray
 from holdfast.domain.scope import Scope
 from holdfast.domain.times import EPOCH, from_micros
 from holdfast.errors import InvalidInput
-from holdfast.ports import Wanted
+from holdfast.ports import SearchOptions
 from holdfast.search.cache import ViewCache
 from holdfast.search.conditions import met
 from holdfast.search.ranker import PartitionSearcher
@@ -47,7 +47,7 @@ def holds(condition: Condition, entry: Entry) -> bool:
             return any(holds(part, entry) for part in parts)
         case Not(part):
             return not holds(part, entry)
-        case ForModel(partitions, thread):
+        case ModelContextCondition(partitions, thread):
             where = entry.scope
             at_hand = thread is not None and replace(where, run=None, agent=thread.agent) == thread
             if entry.kind == 0:
@@ -128,7 +128,7 @@ anything = st.builds(
     scope=places,
 )
 models = st.builds(
-    ForModel,
+    ModelContextCondition,
     st.sampled_from([(HERE.partition,), (Scope().partition,), (HERE.partition, Scope().partition)]),
     st.none() | places.map(lambda scope: replace(scope, run=None, conversation=scope.conversation or "a")),
 )
@@ -136,14 +136,16 @@ models = st.builds(
 
 @settings(deadline=None, max_examples=500)
 @given(st.lists(anything, min_size=1, max_size=12), models)
-def test_a_model_sees_what_lasts_and_its_own_conversation(records: list[Entry], condition: ForModel) -> None:
+def test_a_model_sees_what_lasts_and_its_own_conversation(
+    records: list[Entry], condition: ModelContextCondition
+) -> None:
     assert mask(read(records), condition).tolist() == [holds(condition, entry) for entry in records]
 
 
 def test_a_conversation_of_the_same_name_in_another_partition_is_another() -> None:
     entry = Entry("cat", scope=Scope(subject="anna", conversation="a"))
-    assert not mask(read([entry]), ForModel((HERE.partition,), Scope(conversation="a"))).any()
-    assert mask(read([entry]), ForModel((HERE.partition,), Scope(subject="anna", conversation="a"))).all()
+    assert not mask(read([entry]), ModelContextCondition((HERE.partition,), Scope(conversation="a"))).any()
+    assert mask(read([entry]), ModelContextCondition((HERE.partition,), Scope(subject="anna", conversation="a"))).all()
 
 
 # --- filters as JSON --------------------------------------------------------------------------------------------------
@@ -226,7 +228,7 @@ def test_a_search_under_a_condition_is_one_of_what_meets_it_alone(
     if meeting:
         alone.add(*meeting)
     numbers = [number for number, entry in enumerate(records, 1) if holds(condition, entry)]
-    among = search(reader_of(*records), query, Wanted(condition=condition))
+    among = search(reader_of(*records), query, SearchOptions(condition=condition))
     expected = search(alone, query)
     assert found(among) == [numbers[number - 1] for number in found(expected)]
     assert [(one.score, one.parts) for one in among.best] == [(one.score, one.parts) for one in expected.best]
@@ -235,7 +237,7 @@ def test_a_search_under_a_condition_is_one_of_what_meets_it_alone(
 
 def test_a_condition_does_not_open_guarded_planes() -> None:
     reader = reader_of(Entry("cat", kind=1, plane="private"), Entry("cat"))
-    wanted = Wanted(condition=Compare(Field.PLANE, Op.EQ, Plane.PRIVATE))
+    wanted = SearchOptions(condition=Compare(Field.PLANE, Op.EQ, Plane.PRIVATE))
     assert found(search(reader, "cat", wanted)) == []
     assert found(search(reader, "cat", replace(wanted, planes=frozenset({Plane.PRIVATE})))) == [1]
 
@@ -245,7 +247,7 @@ def test_what_one_condition_let_see_is_not_taken_for_what_another_does() -> None
     searcher = PartitionSearcher(ViewCache(10_000_000), FAKE.fingerprint)
 
     def numbers(condition: Condition | None) -> list[int]:
-        wanted = Wanted(condition=condition)
+        wanted = SearchOptions(condition=condition)
         return sorted(found(searcher.rank(reader, HERE, "cat", None, wanted)))
 
     ann = Compare(Field.SENDER, Op.EQ, "Ann")
@@ -263,7 +265,7 @@ def test_what_is_kept_of_conditions_is_bounded() -> None:
     searcher = PartitionSearcher(cache, FAKE.fingerprint)
     for name in range(40):
         long = Compare(Field.SENDER, Op.IN, (f"{name}", "x" * 4_000))
-        assert found(searcher.rank(reader, HERE, "cat", None, Wanted(condition=long))) == [name + 1]
+        assert found(searcher.rank(reader, HERE, "cat", None, SearchOptions(condition=long))) == [name + 1]
     kept = cache.view(reader, HERE.partition, FAKE.fingerprint).sights._kept
     assert len(kept) == 2
     assert all(len(repr(key)) < 1_000 for key in kept)
@@ -271,13 +273,13 @@ def test_what_is_kept_of_conditions_is_bounded() -> None:
 
 def test_an_explanation_names_the_condition() -> None:
     reader = reader_of(Entry("cat", "Ann"), Entry("cat", "Bob"))
-    ranked = search(reader, "cat", Wanted(condition=Compare(Field.SENDER, Op.EQ, "Ann")), target=2)
+    ranked = search(reader, "cat", SearchOptions(condition=Compare(Field.SENDER, Op.EQ, "Ann")), target=2)
     assert ranked.why_absent == "it does not meet the condition"
 
 
 @pytest.mark.parametrize("intruder", ["the cat drinks tea", "tea tea tea", "Ann cat"])
 def test_nothing_outside_the_condition_moves_a_score(intruder: str) -> None:
-    wanted = Wanted(condition=Compare(Field.SENDER, Op.NE, "Mal"))
+    wanted = SearchOptions(condition=Compare(Field.SENDER, Op.NE, "Mal"))
     seen = (Entry("the cat drinks tea", "Ann", said_at=1), Entry("a dog barks", "Bob", said_at=3))
     alone = search(reader_of(*seen), "tea", wanted)
     among = search(reader_of(*seen, *(Entry(intruder, "Mal", said_at=2) for _ in range(9))), "tea", wanted)

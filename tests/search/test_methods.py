@@ -12,12 +12,12 @@ from memory_reader import Entry, MemoryReader
 from test_ranker import FAKE, HERE, found, reader_of, search
 
 from holdfast.domain.ranking import FloatArray, Weights
-from holdfast.domain.searching import Method
-from holdfast.ports import Scored, Wanted
+from holdfast.domain.search import Method
+from holdfast.ports import ScoredCandidate, SearchOptions
 from holdfast.search.cache import ViewCache
 from holdfast.search.ranker import PartitionSearcher
 
-KEYWORD, VECTOR = Wanted(method=Method.KEYWORD, top_k=50), Wanted(method=Method.VECTOR, top_k=50)
+KEYWORD, VECTOR = SearchOptions(method=Method.KEYWORD, top_k=50), SearchOptions(method=Method.VECTOR, top_k=50)
 WORDS = ["cat", "dog", "tea", "garden", "Ann", "yesterday", "sleeps"]
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
 records = st.builds(
@@ -126,11 +126,11 @@ def test_within_a_radius_is_what_is_similar_enough(
     reader, vector = reader_of(*entries), FAKE.vectors([query])[0]
     searcher = PartitionSearcher(ViewCache(1_000_000), FAKE.fingerprint)
 
-    def best(wanted: Wanted) -> list[Scored]:
+    def best(wanted: SearchOptions) -> list[ScoredCandidate]:
         return list(searcher.rank(reader, HERE, query, vector, wanted).best)
 
     similar = {scored.number: np.float32(scored.parts["vector"][0]) for scored in best(VECTOR)}
-    wanted = Wanted(method=method, top_k=50)
+    wanted = SearchOptions(method=method, top_k=50)
     # It is cut out of what is found without it: no score moves.
     assert best(replace(wanted, radius=radius)) == [
         scored for scored in best(wanted) if similar[scored.number] >= np.float32(radius)
@@ -141,7 +141,7 @@ def test_what_has_no_vector_is_outside_every_radius() -> None:
     reader = MemoryReader(None)
     reader.add(Entry("tea"))
     assert found(search(reader, "tea")) == [1]
-    assert found(search(reader, "tea", Wanted(radius=0.0))) == []
+    assert found(search(reader, "tea", SearchOptions(radius=0.0))) == []
 
 
 def test_a_hybrid_search_says_nothing_of_its_method() -> None:

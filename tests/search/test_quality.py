@@ -17,7 +17,7 @@ from memory_reader import Entry, MemoryReader
 from holdfast.domain.ranking import FloatArray, Weights
 from holdfast.domain.scope import Scope
 from holdfast.domain.times import checked_time, to_micros
-from holdfast.ports import Wanted
+from holdfast.ports import SearchOptions
 from holdfast.search.cache import ViewCache
 from holdfast.search.embedders.onnx import OnnxEmbedder
 from holdfast.search.embedders.static import StaticEmbedder
@@ -89,8 +89,8 @@ def measure(name: str, embedding: Embedding, weights: Weights | None = None) -> 
         reader, ids = reader_of(scope, embedding)
         searcher = PartitionSearcher(ViewCache(100_000_000), embedding.fingerprint, weights)
         for question in (question for question in scope["questions"] if question["counted"]):
-            text = searcher.text_to_embed(reader, HERE, question["query"], Wanted())
-            ranked = searcher.rank(reader, HERE, question["query"], embedding.vectors([text])[0], Wanted())
+            text = searcher.text_to_embed(reader, HERE, question["query"], SearchOptions())
+            ranked = searcher.rank(reader, HERE, question["query"], embedding.vectors([text])[0], SearchOptions())
             gold = set(question["gold"])
             hits = [ids[scored.number] in gold for scored in ranked.best]
             recalls.append(sum(hits) / len(gold))

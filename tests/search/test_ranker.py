@@ -19,7 +19,7 @@ from holdfast.domain.results import HitKind
 from holdfast.domain.scope import Partition, Scope
 from holdfast.domain.times import EPOCH
 from holdfast.domain.transcript import Role
-from holdfast.ports import Delta, Ranked, Wanted
+from holdfast.ports import PartitionDelta, RankedCandidates, SearchOptions
 from holdfast.search.cache import ViewCache
 from holdfast.search.embedders.fake import FakeEmbedder
 from holdfast.search.ranker import PartitionSearcher
@@ -36,15 +36,15 @@ def at(seconds: int) -> datetime:
 def search(
     reader: MemoryReader,
     query: str,
-    wanted: Wanted | None = None,
+    wanted: SearchOptions | None = None,
     *,
     scope: Scope = HERE,
     weights: Weights | None = None,
     words_only: bool = False,
     target: int | None = None,
-) -> Ranked:
+) -> RankedCandidates:
     searcher = PartitionSearcher(ViewCache(10_000_000), FAKE.fingerprint, weights)
-    wanted = wanted or Wanted()
+    wanted = wanted or SearchOptions()
     vector = None if words_only else FAKE.vectors([searcher.text_to_embed(reader, scope, query, wanted)])[0]
     return searcher.rank(reader, scope, query, vector, wanted, target)
 
@@ -55,7 +55,7 @@ def reader_of(*entries: Entry) -> MemoryReader:
     return reader
 
 
-def found(ranked: Ranked) -> list[int]:
+def found(ranked: RankedCandidates) -> list[int]:
     return [scored.number for scored in ranked.best]
 
 
@@ -67,7 +67,7 @@ def test_the_record_that_holds_the_words_comes_first() -> None:
     assert found(search(reader, "where does the cat sleep?"))[0] == 2
 
 
-def words_to_vector(ranked: Ranked) -> float:
+def words_to_vector(ranked: RankedCandidates) -> float:
     parts = ranked.best[0].parts
     return parts["words"][2] / parts["vector"][2]
 
@@ -80,7 +80,7 @@ def test_words_weigh_more_where_they_match_better() -> None:
 
 def test_how_well_words_match_does_not_depend_on_a_filter() -> None:
     reader = reader_of(Entry("the cat sleeps", "ben"), *(Entry(f"cat note {at}", "ana") for at in range(30)))
-    everyone, one = (search(reader, "cat sleeps", Wanted(sender=sender)) for sender in (None, "ana"))
+    everyone, one = (search(reader, "cat sleeps", SearchOptions(sender=sender)) for sender in (None, "ana"))
     assert words_to_vector(one) == pytest.approx(words_to_vector(everyone))
 
 
@@ -91,7 +91,7 @@ def test_equal_records_come_in_the_order_of_their_making() -> None:
 
 def test_only_as_many_come_as_are_asked_for() -> None:
     reader = reader_of(*(Entry(f"text {at}") for at in range(9)))
-    assert len(search(reader, "text", Wanted(top_k=4)).best) == 4
+    assert len(search(reader, "text", SearchOptions(top_k=4)).best) == 4
 
 
 def test_without_a_vector_only_what_holds_a_word_is_found() -> None:
@@ -213,8 +213,8 @@ def test_a_poor_match_scores_less_than_a_good_one() -> None:
 def test_what_scores_too_little_is_left_out() -> None:
     reader = reader_of(Entry("the cat sleeps"), Entry("a dog barks", conversation=1))
     scores = [scored.score for scored in search(reader, "cat").best]
-    assert len(search(reader, "cat", Wanted(min_score=max(scores))).best) == 1
-    assert not search(reader, "cat", Wanted(min_score=1.1)).best
+    assert len(search(reader, "cat", SearchOptions(min_score=max(scores))).best) == 1
+    assert not search(reader, "cat", SearchOptions(min_score=1.1)).best
 
 
 # --- what is seen -----------------------------------------------------------------------------------------------------
@@ -232,20 +232,20 @@ def test_superseded_revisions_are_seen_only_as_of_their_time() -> None:
     new = Entry("lives in Oslo", kind=1, plane="long_term", recorded_at=5_000_000)
     reader = reader_of(old, new)
     assert found(search(reader, "lives")) == [2]
-    assert found(search(reader, "lives", Wanted(as_of=at(2)))) == [1]
-    assert found(search(reader, "lives", Wanted(as_of=at(0)))) == []
+    assert found(search(reader, "lives", SearchOptions(as_of=at(2)))) == [1]
+    assert found(search(reader, "lives", SearchOptions(as_of=at(0)))) == []
 
 
 def test_quarantined_memories_come_only_for_those_who_ask_for_them() -> None:
     reader = reader_of(Entry("cat", kind=1, plane="long_term", status="quarantined"), Entry("cat"))
     assert found(search(reader, "cat")) == [2]
-    assert set(found(search(reader, "cat", Wanted(quarantined=True)))) == {1, 2}
+    assert set(found(search(reader, "cat", SearchOptions(quarantined=True)))) == {1, 2}
 
 
 def test_guarded_planes_must_be_named() -> None:
     reader = reader_of(Entry("cat", kind=1, plane="private"), Entry("cat", kind=1, plane="long_term"))
     assert found(search(reader, "cat")) == [2]
-    assert found(search(reader, "cat", Wanted(planes=frozenset({Plane.PRIVATE})))) == [1]
+    assert found(search(reader, "cat", SearchOptions(planes=frozenset({Plane.PRIVATE})))) == [1]
 
 
 TALK = (
@@ -259,19 +259,19 @@ TALK = (
 @pytest.mark.parametrize(
     ("wanted", "expected"),
     [
-        (Wanted(kind=HitKind.MESSAGE), {1, 2}),
-        (Wanted(kind=HitKind.MEMORY), {3, 4}),
-        (Wanted(planes=frozenset({Plane.RESOURCE})), {1, 2, 4}),
-        (Wanted(sender="Ann"), {1}),
-        (Wanted(sender="nobody"), set()),
-        (Wanted(role=Role.ASSISTANT), {2}),
-        (Wanted(source="web"), {1}),
-        (Wanted(said_from=at(2), said_to=at(4)), {2, 3}),
-        (Wanted(valid_at=at(5)), {1, 2, 3}),
-        (Wanted(valid_at=at(9)), {1, 2, 4}),
+        (SearchOptions(kind=HitKind.MESSAGE), {1, 2}),
+        (SearchOptions(kind=HitKind.MEMORY), {3, 4}),
+        (SearchOptions(planes=frozenset({Plane.RESOURCE})), {1, 2, 4}),
+        (SearchOptions(sender="Ann"), {1}),
+        (SearchOptions(sender="nobody"), set()),
+        (SearchOptions(role=Role.ASSISTANT), {2}),
+        (SearchOptions(source="web"), {1}),
+        (SearchOptions(said_from=at(2), said_to=at(4)), {2, 3}),
+        (SearchOptions(valid_at=at(5)), {1, 2, 3}),
+        (SearchOptions(valid_at=at(9)), {1, 2, 4}),
     ],
 )
-def test_filters_leave_only_what_is_wanted(wanted: Wanted, expected: set[int]) -> None:
+def test_filters_leave_only_what_is_wanted(wanted: SearchOptions, expected: set[int]) -> None:
     assert set(found(search(reader_of(*TALK), "cat", wanted))) == expected
 
 
@@ -319,7 +319,7 @@ def test_nothing_outside_the_scope_can_move_a_score(intruders: list[tuple[int, E
 def test_a_view_that_grew_ranks_like_one_built_at_once(history: list[tuple[str, object]]) -> None:
     reader = MemoryReader(FAKE.vectors)
     kept = PartitionSearcher(ViewCache(10_000_000), FAKE.fingerprint)
-    query, wanted = "when did Ann see the cat and the rain", Wanted(top_k=50)
+    query, wanted = "when did Ann see the cat and the rain", SearchOptions(top_k=50)
     vector = FAKE.vectors([query])[0]
     for step in history:
         play(reader, step)
@@ -342,7 +342,7 @@ class TwoPartitions(MemoryReader):
     def change_of(self, partition: Partition) -> int:
         return self._readers[partition].change_of(partition)
 
-    def delta(self, partition: Partition, since: int, embedder: str) -> Delta:
+    def delta(self, partition: Partition, since: int, embedder: str) -> PartitionDelta:
         return self._readers[partition].delta(partition, since, embedder)
 
 
@@ -362,7 +362,7 @@ def test_partitions_are_ranked_together() -> None:
 
 def test_a_target_is_shown_with_its_rank() -> None:
     reader = reader_of(Entry("cat"), Entry("dog", conversation=1), Entry("cat sleeps", conversation=2))
-    ranked = search(reader, "cat sleeps", Wanted(top_k=1), target=2)
+    ranked = search(reader, "cat sleeps", SearchOptions(top_k=1), target=2)
     assert ranked.target is not None
     rank, scored = ranked.target
     assert (rank, scored.number) == (3, 2)
@@ -372,16 +372,16 @@ def test_a_target_is_shown_with_its_rank() -> None:
 @pytest.mark.parametrize(
     ("entry", "wanted", "reason"),
     [
-        (Entry("x", superseded_at=5), Wanted(), "superseded"),
-        (Entry("x", status="quarantined"), Wanted(), "quarantined"),
-        (Entry("x", scope=Scope(subject="anna", project="p")), Wanted(), "another scope"),
-        (Entry("x", "Bob"), Wanted(sender="Ann"), "filtered out by sender"),
-        (Entry("x", recorded_at=9_000_000), Wanted(as_of=at(3)), "recorded later"),
-        (Entry("x", valid_to=1), Wanted(valid_at=at(3)), "not valid"),
-        (Entry("x", kind=1, plane="private"), Wanted(), "filtered out by planes"),
+        (Entry("x", superseded_at=5), SearchOptions(), "superseded"),
+        (Entry("x", status="quarantined"), SearchOptions(), "quarantined"),
+        (Entry("x", scope=Scope(subject="anna", project="p")), SearchOptions(), "another scope"),
+        (Entry("x", "Bob"), SearchOptions(sender="Ann"), "filtered out by sender"),
+        (Entry("x", recorded_at=9_000_000), SearchOptions(as_of=at(3)), "recorded later"),
+        (Entry("x", valid_to=1), SearchOptions(valid_at=at(3)), "not valid"),
+        (Entry("x", kind=1, plane="private"), SearchOptions(), "filtered out by planes"),
     ],
 )
-def test_an_absent_target_is_explained(entry: Entry, wanted: Wanted, reason: str) -> None:
+def test_an_absent_target_is_explained(entry: Entry, wanted: SearchOptions, reason: str) -> None:
     mine = replace(HERE, project="mine") if entry.scope.project else HERE
     reader = reader_of(entry, Entry("y", "Ann"))
     ranked = search(reader, "x", wanted, scope=mine, target=1)
@@ -396,8 +396,11 @@ def test_a_target_that_is_nowhere_is_explained_too() -> None:
 def test_names_in_the_query_are_not_embedded() -> None:
     reader = reader_of(Entry("x", "Ann"), Entry("y", "Bob"))
     searcher = PartitionSearcher(ViewCache(1_000_000), FAKE.fingerprint)
-    assert searcher.text_to_embed(reader, HERE, "What does Ann's brother eat?", Wanted()) == "What does brother eat?"
-    assert searcher.text_to_embed(reader, HERE, "What does he eat?", Wanted()) == "What does he eat?"
+    assert (
+        searcher.text_to_embed(reader, HERE, "What does Ann's brother eat?", SearchOptions())
+        == "What does brother eat?"
+    )
+    assert searcher.text_to_embed(reader, HERE, "What does he eat?", SearchOptions()) == "What does he eat?"
 
 
 def test_the_product_of_a_row_does_not_depend_on_its_place() -> None:
@@ -415,15 +418,15 @@ def test_what_one_search_saw_is_not_taken_for_what_another_sees() -> None:
     )
     searcher = PartitionSearcher(ViewCache(10_000_000), FAKE.fingerprint)
 
-    def numbers(scope: Scope, wanted: Wanted) -> list[int]:
+    def numbers(scope: Scope, wanted: SearchOptions) -> list[int]:
         return sorted(found(searcher.rank(reader, scope, "cat", None, wanted)))
 
     for _ in range(2):
-        assert numbers(HERE, Wanted()) == [1, 2]
-        assert numbers(Scope(subject="anna", app="a"), Wanted()) == [1]
-        assert numbers(Scope(subject="anna", app="b"), Wanted()) == [2]
-        assert numbers(HERE, Wanted(as_of=at(2))) == [1]
-        assert numbers(HERE, Wanted(quarantined=True)) == [1, 2, 3]
+        assert numbers(HERE, SearchOptions()) == [1, 2]
+        assert numbers(Scope(subject="anna", app="a"), SearchOptions()) == [1]
+        assert numbers(Scope(subject="anna", app="b"), SearchOptions()) == [2]
+        assert numbers(HERE, SearchOptions(as_of=at(2))) == [1]
+        assert numbers(HERE, SearchOptions(quarantined=True)) == [1, 2, 3]
     reader.add(Entry("cat four", scope=Scope(subject="anna", app="c")))
-    assert numbers(HERE, Wanted()) == [1, 2, 4]
-    assert numbers(Scope(subject="anna", app="c"), Wanted()) == [4]
+    assert numbers(HERE, SearchOptions()) == [1, 2, 4]
+    assert numbers(Scope(subject="anna", app="c"), SearchOptions()) == [4]

@@ -11,11 +11,11 @@ import holdfast
 from holdfast import AsyncMemory
 from holdfast.app import _store
 from holdfast.domain.access import LOCAL_OPERATOR, Action, authorize
-from holdfast.domain.governed import Authority, TranscriptState
 from holdfast.domain.ids import MessageId, TurnId
 from holdfast.domain.memory import Plane
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Role
+from holdfast.domain.transcript_turns import Authority, TranscriptState
 from holdfast.ports import NewMessage, NewTurn
 from holdfast.search.analyzer import TextAnalyzer
 from holdfast.settings import read_settings

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from memory_reader import Entry, MemoryReader
 
 from holdfast.domain.scope import Scope
-from holdfast.ports import Bulk, Delta, VectorRow, columns_of
+from holdfast.ports import LazyRows, PartitionDelta, VectorRow, columns_of
 from holdfast.search.analyzer import term_hash
 from holdfast.search.columns import COLUMN_NAMES
 from holdfast.search.embedders.fake import FakeEmbedder
@@ -38,7 +38,7 @@ def neighbours(view: PartitionView) -> dict[int, tuple[int | None, int | None]]:
     }
 
 
-def unnamed(delta: Delta) -> Delta:
+def unnamed(delta: PartitionDelta) -> PartitionDelta:
     """The same as a database gives it, where nobody may look at single rows."""
 
     def looked(_: Iterable[object]) -> Never:
@@ -46,8 +46,8 @@ def unnamed(delta: Delta) -> Delta:
 
     return replace(
         delta,
-        rows=Bulk(looked, [tuple(row) for row in delta.rows]),
-        vectors=Bulk(looked, [tuple(row) for row in delta.vectors]),
+        rows=LazyRows(looked, [tuple(row) for row in delta.rows]),
+        vectors=LazyRows(looked, [tuple(row) for row in delta.vectors]),
     )
 
 
@@ -62,7 +62,7 @@ def test_a_view_is_made_of_columns_without_a_look_at_single_rows() -> None:
 
 
 def test_rows_of_a_database_get_their_names_when_they_are_looked_at() -> None:
-    rows = Bulk(VectorRow._make, [(1, 0, b"one"), (2, 0, b"two"), (2, 1, b"more")])
+    rows = LazyRows(VectorRow._make, [(1, 0, b"one"), (2, 0, b"two"), (2, 1, b"more")])
     assert len(rows) == 3
     assert rows[-1] == VectorRow(2, 1, b"more")
     assert [row.vector for row in rows] == [b"one", b"two", b"more"]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
-from holdfast.domain.derived import TranscriptCheck
+from holdfast.domain.derived_refs import TranscriptCheck
 from holdfast.domain.ids import MemoryId, MessageId
 from holdfast.domain.results import Finding
 from holdfast.ports import Store

@@ -20,7 +20,9 @@ from faults.disk import of_size
 from holdfast import failpoints
 from holdfast.app import _archive, _store
 from holdfast.domain.events import Event, EventKind
-from holdfast.domain.governed import (
+from holdfast.domain.ids import EventId
+from holdfast.domain.scope import Scope
+from holdfast.domain.transcript_turns import (
     ActorAttribution,
     Authority,
     DeliveryStatus,
@@ -29,8 +31,6 @@ from holdfast.domain.governed import (
     Relation,
     TranscriptState,
 )
-from holdfast.domain.ids import EventId
-from holdfast.domain.scope import Scope
 from holdfast.errors import CopyRefused, HoldfastError, StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreUnusable
 from holdfast.ports import Transaction
 from holdfast.settings import Settings, read_settings

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 from damage import Place
 
-from holdfast.domain.papers import MENDS, Mend
+from holdfast.domain.manifest import MENDS, RepairAction
 from holdfast.domain.scope import Scope
 from holdfast.errors import StoreCorrupt
 from holdfast.testing.contract.scribe import EVERYTHING, FixedClock, reading
@@ -37,8 +37,8 @@ def written(place: Place, statement: str) -> str:
     return statement.format(nothing="''::bytea", short="'[1]'::halfvec")
 
 
-def mended(place: Place) -> Mapping[Mend, int]:
-    async def mend() -> Mapping[Mend, int]:
+def mended(place: Place) -> Mapping[RepairAction, int]:
+    async def mend() -> Mapping[RepairAction, int]:
         store = place.opened()
         try:
             now = FixedClock().now()
@@ -60,8 +60,8 @@ def test_damaged_indexes_are_found_and_can_be_made_anew(place: Place, damage: st
     (finding,) = place.findings()
     assert finding.check == check
     assert finding.problem == "1 rows violate this; run `holdfast store rebuild` to rebuild the indexes"
-    assert MENDS[check] is Mend.REINDEX
-    assert mended(place)[Mend.REINDEX] == 1
+    assert MENDS[check] is RepairAction.REINDEX
+    assert mended(place)[RepairAction.REINDEX] == 1
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -14,7 +14,7 @@ from holdfast.domain.access import Action
 from holdfast.domain.forgetting import ForgetTarget
 from holdfast.domain.scope import Scope
 from holdfast.errors import OutcomeUnknown, StoreBusy, StoreUnavailable, StoreUnusable
-from holdfast.ports import Indexed, Reader, Store, Transaction
+from holdfast.ports import IndexUpdate, Reader, Store, Transaction
 from holdfast.stores.postgres import PostgresStore, wire
 from holdfast.testing.contract.scribe import (
     ANA,
@@ -390,7 +390,7 @@ def test_a_message_forgotten_while_its_vectors_are_made_leaves_no_ghost(postgres
             message = scribe.message("canary", vectors=())
             await add(user, scribe.turn(ANA, message))
             number = await user.read(SPACE, lambda r, m=message: r.find(m.id)[0])  # type: ignore[misc]
-            entry = Indexed(number, [vector()])
+            entry = IndexUpdate(number, [vector()])
             await asyncio.gather(
                 worker.write(EVERYTHING, lambda t, e=entry: t.index([e], EMBEDDER, ANALYZER)),  # type: ignore[misc]
                 forget(user, ForgetTarget(ids=(message.id,)), writing(ANA), scribe.clock.step()),

@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.domain.access import Action
 from holdfast.domain.contract import HookKind, SourceKind
-from holdfast.domain.hooks import DeliveryFilter, DeliveryStatus, NewDelivery
+from holdfast.domain.hooks import DeliveryFilter, HookDeliveryStatus, NewDelivery
 from holdfast.domain.jobs import JobFilter, JobState
 from holdfast.domain.operations import Attribution, OperationFilter, OperationType, Outcome
 from holdfast.ports import Transaction
@@ -44,7 +44,7 @@ ASKED: list[tuple[OperationFilter | JobFilter | DeliveryFilter, str]] = [
     (JobFilter(agent="agent-1"), "jobs_agent"),
     (JobFilter(run="run-1"), "jobs_run"),
     (JobFilter(state=JobState.CANCELLED), "jobs_ended"),
-    (DeliveryFilter(status=DeliveryStatus.DEAD), "deliveries_status"),
+    (DeliveryFilter(status=HookDeliveryStatus.DEAD), "deliveries_status"),
     (DeliveryFilter(to="binding:rare"), "deliveries_destination"),
     (DeliveryFilter(kind=HookKind.MANUAL_CAPTURE), "deliveries_kind"),
 ]
@@ -84,7 +84,7 @@ def filled(postgres: AnyServer) -> Iterator[str]:
             )
             rare = n % 500 == 3
             hook = scribe.hook(HookKind.MANUAL_CAPTURE) if rare else scribe.hook()
-            status = DeliveryStatus.DEAD if rare else DeliveryStatus.DELIVERED
+            status = HookDeliveryStatus.DEAD if rare else HookDeliveryStatus.DELIVERED
             to = "binding:rare" if rare else "binding:other"
             transaction.add_delivery(NewDelivery(scribe.delivery(hook=hook, status=status, to=to), None))
             job_id, job = scribe.job(scope=scope)

@@ -19,9 +19,9 @@ import pytest
 import holdfast
 from holdfast import Memory
 from holdfast.domain.access import LOCAL_OPERATOR, Action, authorize
-from holdfast.domain.governed import TranscriptState
 from holdfast.domain.ranking import FloatArray
 from holdfast.domain.scope import Scope
+from holdfast.domain.transcript_turns import TranscriptState
 from holdfast.ports import Purpose, VectorBlock
 from holdfast.search import approximate
 from holdfast.settings import Settings

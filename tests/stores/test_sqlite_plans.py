@@ -15,12 +15,12 @@ from openers import opened
 from holdfast.domain.access import LOCAL_OPERATOR, Action, authorize
 from holdfast.domain.contract import HookKind, SourceKind, SourcePayload
 from holdfast.domain.forgetting import ForgetTarget
-from holdfast.domain.governed import TranscriptState
-from holdfast.domain.hooks import DeliveryFilter, DeliveryStatus, NewDelivery
+from holdfast.domain.hooks import DeliveryFilter, HookDeliveryStatus, NewDelivery
 from holdfast.domain.jobs import JobFilter, JobKind, JobState, NewJob
 from holdfast.domain.operations import OperationFilter, OperationType, Outcome
 from holdfast.domain.scope import EVERYWHERE, Scope
-from holdfast.ports import Indexed
+from holdfast.domain.transcript_turns import TranscriptState
+from holdfast.ports import IndexUpdate
 from holdfast.stores.sqlite.transaction import SqliteTransaction
 from holdfast.testing.contract.control_scribe import ControlScribe, governing
 from holdfast.testing.contract.scribe import ANALYZER, EMBEDDER, Scribe, vector
@@ -68,7 +68,7 @@ def test_lookups_by_id_walk_through_nothing(watched: Watched, scope: Scope) -> N
         lambda: transaction.revisions(memory.id),
         lambda: transaction.fetch([1, 2, found[0]]),
         lambda: transaction.waiting([message.id, memory.id], "another", ANALYZER),
-        lambda: transaction.index([Indexed(found[0], [vector()])], EMBEDDER, ANALYZER),
+        lambda: transaction.index([IndexUpdate(found[0], [vector()])], EMBEDDER, ANALYZER),
         lambda: transaction.add_turn(scribe.turn(ANA, scribe.message("said", external_id="m1")), EMBEDDER, ANALYZER),
         lambda: transaction.add_revision(
             scribe.revision(ANA, "better", of=memory, supersedes=1, evidence=[message.id]), EMBEDDER, ANALYZER
@@ -163,7 +163,7 @@ SOUGHT: list[tuple[OperationFilter | JobFilter | DeliveryFilter, str]] = [
     (JobFilter(state=JobState.STUCK), "status=?"),
     (JobFilter(until=NOW), "space=? AND id<?"),
     (DeliveryFilter(), "space=?"),
-    (DeliveryFilter(status=DeliveryStatus.DEAD), "space=? AND status=?"),
+    (DeliveryFilter(status=HookDeliveryStatus.DEAD), "space=? AND status=?"),
     (DeliveryFilter(kind=HookKind.MANUAL_CAPTURE), "space=? AND kind=?"),
     (DeliveryFilter(to="binding:other"), "space=? AND destination=?"),
     (DeliveryFilter(source_kind=SourceKind.RUN), "space=? AND source_kind=?"),
@@ -229,10 +229,10 @@ def test_what_is_asked_by_its_id_or_changed_is_sought(watched: Watched) -> None:
         lambda: transaction.add_delivery(NewDelivery(scribe.delivery(), SourcePayload("new"))),
         lambda: transaction.note_attempt(left.pending.id, scribe.now(), None, None),
         lambda: transaction.end_delivery(
-            left.pending.id, DeliveryStatus.DELIVERED, scribe.now(), None, None, tried=True
+            left.pending.id, HookDeliveryStatus.DELIVERED, scribe.now(), None, None, tried=True
         ),
         lambda: transaction.resume_delivery(
-            left.skipped.id, NewDelivery(replace(left.skipped, status=DeliveryStatus.PENDING), SourcePayload("new"))
+            left.skipped.id, NewDelivery(replace(left.skipped, status=HookDeliveryStatus.PENDING), SourcePayload("new"))
         ),
         lambda: transaction.revive_delivery(left.dead.id, scribe.now()),
         lambda: transaction.cancel_job(left.job, scribe.now()),

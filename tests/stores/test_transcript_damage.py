@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from damage import Place
 
-from holdfast.domain.derived import RepairIssueKind
+from holdfast.domain.derived_refs import RepairIssueKind
 from holdfast.errors import StoreCorrupt
 from holdfast.testing.contract.scribe import ANA, reading
 

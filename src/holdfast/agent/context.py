@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from holdfast.agent.ports import Event, ModelMessage, Role, ToolSpec
+from holdfast.agent.ports import ModelMessage, Role, SessionEvent, ToolSpec
 from holdfast.agent.skills import Skill, Skills
-from holdfast.domain.projection import one_line
+from holdfast.domain.reference_message import one_line
 
 INSTRUCTIONS = (
     "You are a helpful assistant that remembers. Answer briefly and plainly, and say so when you do not know something."
@@ -76,7 +76,7 @@ class ContextBuilder:
         return list(self.skills.found.values())[:MAX_LISTED_SKILLS]
 
 
-def history_of(events: Sequence[Event], *, last: int) -> tuple[ModelMessage, ...]:
+def history_of(events: Sequence[SessionEvent], *, last: int) -> tuple[ModelMessage, ...]:
     """Return the prompts and answers of completed runs, in the order of their answers; the latest that fit.
 
     A prompt without an answer belongs to a run that failed, was cancelled, or is still going on, like the current one:

@@ -24,7 +24,7 @@ from holdfast.agent.memory import Turn
 from holdfast.agent.ports import (
     ModelEvent,
     ModelMessage,
-    NewEvent,
+    NewSessionEvent,
     Reply,
     Role,
     SessionHit,
@@ -142,7 +142,7 @@ class _Run:
 
     async def events(self) -> AsyncGenerator[RunEvent | AgentRunResult, None]:
         try:
-            await self._write(NewEvent(PROMPTED, self._prompt, Role.USER, context_visible=True))
+            await self._write(NewSessionEvent(PROMPTED, self._prompt, Role.USER, context_visible=True))
             async with self._loaded.memory.turn(self._prompt, self._session_id, record=self._record) as turn:
                 self._turn = turn
                 self._history = await self._before()
@@ -150,7 +150,7 @@ class _Run:
                     async for event in rounds:
                         yield event
                 await self._write(
-                    self._completed(), NewEvent(ANSWERED, self._text, Role.ASSISTANT, context_visible=True)
+                    self._completed(), NewSessionEvent(ANSWERED, self._text, Role.ASSISTANT, context_visible=True)
                 )
                 turn.answer(self._text)
                 yield Answered(self._text)
@@ -159,7 +159,7 @@ class _Run:
             self._text, self._status, self._error = "", RunStatus.FAILED, RunError(error.code, str(error))
             await self._write(_failure(error))
         except (asyncio.CancelledError, GeneratorExit):
-            await self._write_last(NewEvent(RUN_CANCELLED, data={"answered": bool(self._text)}))
+            await self._write_last(NewSessionEvent(RUN_CANCELLED, data={"answered": bool(self._text)}))
             raise
         except Exception as error:
             await self._write_last(_failure(error))
@@ -247,16 +247,16 @@ class _Run:
         return history_of(events, last=last)
 
     async def _record(self, event: AuditEvent) -> None:
-        self._unwritten.append(NewEvent(event.kind, data=dict(event.data)))
+        self._unwritten.append(NewSessionEvent(event.kind, data=dict(event.data)))
 
-    async def _write(self, *events: NewEvent) -> None:
+    async def _write(self, *events: NewSessionEvent) -> None:
         pending = [*self._unwritten, *events]
         if pending:
             await self._loaded.sessions.append(self._session_id, self._run_id, pending)
             # Removed only after the write: if it fails, the run's last event is written with them.
             del self._unwritten[: len(pending) - len(events)]
 
-    async def _write_last(self, event: NewEvent) -> None:
+    async def _write_last(self, event: NewSessionEvent) -> None:
         """Record how the run ended. Neither a second cancellation nor a store error may hide the reason."""
         try:
             await asyncio.shield(self._write(event))
@@ -265,8 +265,8 @@ class _Run:
 
     # --- the result -------------------------------------------------------------------------------------------------
 
-    def _completed(self) -> NewEvent:
-        return NewEvent(
+    def _completed(self) -> NewSessionEvent:
+        return NewSessionEvent(
             RUN_COMPLETED,
             data={
                 "status": str(self._status),
@@ -323,16 +323,16 @@ def _answer(reply: Reply, otherwise: str = "") -> str:
     raise ModelUnavailable("the model's answer was empty; ask again, or use another model")
 
 
-def _activation(skill: Skill, by: str) -> NewEvent:
-    return NewEvent(SKILL_ACTIVATED, data={"skill": skill.name, "by": by})
+def _activation(skill: Skill, by: str) -> NewSessionEvent:
+    return NewSessionEvent(SKILL_ACTIVATED, data={"skill": skill.name, "by": by})
 
 
-def _traced_call(call: ToolCall) -> NewEvent:
-    return NewEvent(TOOL_CALL, _traced(call.arguments), data=_which(call))
+def _traced_call(call: ToolCall) -> NewSessionEvent:
+    return NewSessionEvent(TOOL_CALL, _traced(call.arguments), data=_which(call))
 
 
-def _traced_result(call: ToolCall, outcome: ToolOutcome) -> NewEvent:
-    return NewEvent(TOOL_RESULT, _traced(outcome.content), data={**_which(call), "ok": outcome.ok})
+def _traced_result(call: ToolCall, outcome: ToolOutcome) -> NewSessionEvent:
+    return NewSessionEvent(TOOL_RESULT, _traced(outcome.content), data={**_which(call), "ok": outcome.ok})
 
 
 def _which(call: ToolCall) -> dict[str, Any]:
@@ -343,8 +343,8 @@ def _traced(text: str) -> str:
     return storable(text)[:_MAX_TRACED_CHARS]
 
 
-def _failure(error: Exception) -> NewEvent:
+def _failure(error: Exception) -> NewSessionEvent:
     """Record a failure. Our own errors hold no key; of others, only the type is recorded."""
     if isinstance(error, HoldfastError):
-        return NewEvent(RUN_FAILED, data={"code": error.code, "message": storable(str(error))[:1_000]})
-    return NewEvent(RUN_FAILED, data={"code": "unexpected", "kind": type(error).__name__})
+        return NewSessionEvent(RUN_FAILED, data={"code": error.code, "message": storable(str(error))[:1_000]})
+    return NewSessionEvent(RUN_FAILED, data={"code": "unexpected", "kind": type(error).__name__})

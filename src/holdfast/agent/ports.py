@@ -7,12 +7,26 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from holdfast.domain.sessions import Event, Json, NewEvent, SessionHit, SessionSummary
+from holdfast.domain.sessions import Json, NewSessionEvent, SessionEvent, SessionHit, SessionSummary
 from holdfast.domain.transcript import Role
 
 __all__ = [
-    "ChatModel", "Event", "Json", "ModelEvent", "ModelMessage", "NewEvent", "ReasoningPiece", "Reply", "Role",
-    "SessionHit", "SessionSummary", "Sessions", "TextPiece", "ToolCall", "ToolSpec", "Usage",
+    "ChatModel",
+    "Json",
+    "ModelEvent",
+    "ModelMessage",
+    "NewSessionEvent",
+    "ReasoningPiece",
+    "Reply",
+    "Role",
+    "SessionEvent",
+    "SessionHit",
+    "SessionSummary",
+    "Sessions",
+    "TextPiece",
+    "ToolCall",
+    "ToolSpec",
+    "Usage",
 ]  # fmt: skip
 
 
@@ -103,10 +117,12 @@ class ChatModel(Protocol):
 class Sessions(Protocol):
     """The agent's sessions: messages and hidden events. A write is durable when it returns."""
 
-    async def append(self, session_id: str, run_id: str, events: Sequence[NewEvent]) -> tuple[Event, ...]:
+    async def append(self, session_id: str, run_id: str, events: Sequence[NewSessionEvent]) -> tuple[SessionEvent, ...]:
         """Append all events or none, in one commit. Creates the session if it does not exist."""
 
-    async def events(self, session_id: str, *, visible: bool = False, last: int | None = None) -> tuple[Event, ...]:
+    async def events(
+        self, session_id: str, *, visible: bool = False, last: int | None = None
+    ) -> tuple[SessionEvent, ...]:
         """Return events in order: with `visible`, only those `context_visible`; with `last`, only the latest."""
 
     async def sessions(self, limit: int = 50, *, before: datetime | None = None) -> tuple[SessionSummary, ...]:

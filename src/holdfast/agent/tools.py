@@ -22,7 +22,7 @@ from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from pydantic_core import PydanticSerializationError, to_json
 
 from holdfast.agent.ports import Json, ToolCall, ToolSpec
-from holdfast.domain.projection import one_line
+from holdfast.domain.reference_message import one_line
 from holdfast.errors import HoldfastError, InvalidInput
 
 TIMEOUT_SECONDS = 60.0

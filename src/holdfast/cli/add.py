@@ -23,7 +23,7 @@ from holdfast.cli.options import Json, OnlyText, Place, StoreOptions, unfolded
 from holdfast.cli.progress import Advance, progress
 from holdfast.cli.safety import on_one_line
 from holdfast.cli.words import counted
-from holdfast.domain.results import Added, Flushed, Skipped
+from holdfast.domain.results import Added, Flushed, SkippedMessage
 from holdfast.errors import Conflict, InvalidInput
 from holdfast.inputs import Where, drafts_from
 
@@ -87,7 +87,7 @@ class Tally:
     conversation: str = ""
     stored: int = 0
     message_ids: list[str | None] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
+    skipped: list[SkippedMessage] = field(default_factory=list)
     waiting: int = 0
     flushed: Flushed | None = None
 
@@ -96,7 +96,7 @@ class Tally:
         self.conversation = added.conversation
         self.stored += added.stored
         self.message_ids += added.message_ids
-        self.skipped += [Skipped(before + skip.index, skip.reason, skip.message_id) for skip in added.skipped]
+        self.skipped += [SkippedMessage(before + skip.index, skip.reason, skip.message_id) for skip in added.skipped]
         self.waiting += len(added.jobs)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.cli.options import StoreOptions
 from holdfast.cli.safety import typed
-from holdfast.domain.location import shown
+from holdfast.domain.location import redact_location
 
 
 def advised(
@@ -19,7 +19,7 @@ def advised(
 
     A password in the store's URL is masked, even here; the user must type it again.
     """
-    store = None if chosen.store is None else shown(chosen.store)
+    store = None if chosen.store is None else redact_location(chosen.store)
     named = {"--kind": kind, "--company": company, "--space": space, "--store": store}
     options = [word for name, value in named.items() if value is not None for word in (name, typed(value))]
     words = [typed(each) for each in arguments]

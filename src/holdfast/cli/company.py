@@ -24,7 +24,7 @@ from holdfast.cli.opening import location, own
 from holdfast.cli.options import OnlyText, StoreOptions
 from holdfast.cli.render import UNBOUNDED, console
 from holdfast.cli.safety import on_one_line
-from holdfast.domain.location import is_served
+from holdfast.domain.location import is_server_url
 from holdfast.errors import StoreUnusable
 from holdfast.settings import read_settings
 
@@ -44,7 +44,7 @@ _NOTHING = "-"
 def controlled(chosen: StoreOptions, company: str | None, *, create: bool = False) -> Iterator[holdfast.ControlPlane]:
     """Open the company's control plane. A server is refused: it has HTTP routes for that."""
     place = location(chosen)
-    if is_served(place):
+    if is_server_url(place):
         raise StoreUnusable(
             f"{place} is a server; its control plane is under {place}/companies/…/memory: use it there, or run this"
             " where the store is"

@@ -13,7 +13,7 @@ from holdfast.cli.options import Json, OnlyText, OwnStoreOptions, StoreOptions, 
 from holdfast.cli.paging import every
 from holdfast.cli.render import console, show_facts
 from holdfast.cli.words import moment
-from holdfast.domain.hooks import Delivery, DeliveryStatus
+from holdfast.domain.hooks import Delivery, HookDeliveryStatus
 
 app = typer.Typer(help="Show hook deliveries; retry or drop dead ones.", rich_markup_mode=None)
 
@@ -106,6 +106,6 @@ def _tell(chosen: StoreOptions, company: str | None, one: Delivery, as_json: boo
         "operation": one.operation_id or "-",
     }
     show_facts(console(), facts)
-    if one.status is DeliveryStatus.DEAD:
+    if one.status is HookDeliveryStatus.DEAD:
         retry, drop = (advised(chosen, f"deliveries {each}", one.id, company=company) for each in ("retry", "drop"))
         print(f"`{retry}` retries it, `{drop}` drops it.")

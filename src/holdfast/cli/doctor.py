@@ -22,8 +22,8 @@ from holdfast.cli.opening import MEMORY, is_there, location
 from holdfast.cli.options import Json, StoreOptions, unfolded
 from holdfast.cli.safety import on_one_line
 from holdfast.cli.words import counted
-from holdfast.domain.location import is_served, shown
-from holdfast.domain.papers import MENDS, Mend
+from holdfast.domain.location import is_server_url, redact_location
+from holdfast.domain.manifest import MENDS, RepairAction
 from holdfast.domain.results import Finding, Stats
 from holdfast.domain.scope import EVERYWHERE
 from holdfast.errors import AccessDenied, ConfigurationError, HoldfastError
@@ -73,7 +73,7 @@ def examined(chosen: StoreOptions) -> Iterator[Check]:
         yield Check("settings", Health.FAIL, str(error), "correct the environment variable, or unset it")
         return
     yield _settings(path)
-    if is_served(path):
+    if is_server_url(path):
         yield from _server(path)
         return
     yield _approximate(path)
@@ -101,7 +101,7 @@ def _settings(path: str) -> Check:
     """Show the settings; keys only as set or not set."""
     now = read_settings()
     values = {
-        "store": shown(path),
+        "store": redact_location(path),
         "space": now.space,
         "embedder": now.embedder,
         "embedder_url": now.embedder_url,
@@ -159,7 +159,7 @@ def _store(path: str, chosen: StoreOptions) -> Iterator[Check]:
         yield Check("store", Health.FAIL, str(error))
         return
     # Opening checks the schema and brings an older one up to date.
-    yield Check("store", _writable(path), f"{shown(path)} opens, its schema is known", _how_to_write(path))
+    yield Check("store", _writable(path), f"{redact_location(path)} opens, its schema is known", _how_to_write(path))
     yield Check("contents", Health.OK, _contents(found))
     yield from _vectors(found.embedder, chosen.embedder or read_settings().embedder)
     for finding in verification.findings:
@@ -171,7 +171,7 @@ def _store(path: str, chosen: StoreOptions) -> Iterator[Check]:
 
 def _how_to_mend(finding: Finding) -> str:
     mend = MENDS.get(finding.check)
-    if mend is Mend.REINDEX:
+    if mend is RepairAction.REINDEX:
         return "`holdfast store rebuild`; nothing that was said or learned is lost"
     return "restore the store from a backup" if mend is None else "`holdfast store repair --apply`"
 
@@ -200,7 +200,7 @@ def _server(path: str) -> Iterator[Check]:
 
 def _missing(path: str) -> Check:
     there_is_none = Check(
-        "store", Health.WARN, f"there is none at {shown(path)} yet", "`holdfast store init` creates it"
+        "store", Health.WARN, f"there is none at {redact_location(path)} yet", "`holdfast store init` creates it"
     )
     if "://" in path:
         return there_is_none

@@ -11,13 +11,13 @@ import holdfast
 from holdfast.cli.advice import advised
 from holdfast.cli.options import StoreOptions
 from holdfast.cli.words import counted
-from holdfast.domain.location import checked_url, is_served, refuse_mistyped, shown
+from holdfast.domain.location import checked_url, is_server_url, redact_location, refuse_mistyped_server
 from holdfast.domain.scope import EVERYWHERE
 from holdfast.errors import StoreUnusable
 from holdfast.settings import read_settings
 
 if TYPE_CHECKING:
-    from holdfast.domain.results import Examined
+    from holdfast.domain.results import StoreExamination
     from holdfast.inputs import Where
 
 MEMORY = ":memory:"
@@ -28,13 +28,13 @@ log = logging.getLogger("holdfast.cli")
 
 def location(chosen: StoreOptions) -> str:
     place = chosen.store or read_settings().store
-    refuse_mistyped(place)
-    return checked_url(place, "--store") if is_served(place) else place
+    refuse_mistyped_server(place)
+    return checked_url(place, "--store") if is_server_url(place) else place
 
 
-def examined(chosen: StoreOptions) -> Examined | None:
+def examined(chosen: StoreOptions) -> StoreExamination | None:
     """Inspect the store's location without opening it; None if nothing is there."""
-    if is_served(location(chosen)):
+    if is_server_url(location(chosen)):
         raise StoreUnusable(f"{location(chosen)} is a server, which manages its own store; run this where the store is")
     # Imports the whole engine, which a client of a server does not need.
     from holdfast.app import examine_store
@@ -62,7 +62,7 @@ def opened(
     """
     path = location(chosen)
     _refuse_memory(path)
-    if is_served(path):
+    if is_server_url(path):
         settings = read_settings()
         uploads = sending is not None and "timeout_seconds" not in settings.model_fields_set
         return holdfast.open(
@@ -86,7 +86,7 @@ def _require(path: str, chosen: StoreOptions) -> None:
     if not is_there(path):
         init = advised(chosen, "store init")
         raise StoreUnusable(
-            f"there is no store at {shown(path)}; name another with --store, or create it with `{init}`"
+            f"there is no store at {redact_location(path)}; name another with --store, or create it with `{init}`"
         )
 
 
@@ -101,12 +101,12 @@ def is_there(path: str) -> bool:
 
 def whole(chosen: StoreOptions) -> Where:
     """The widest scope: the whole store, or on a server everything the key can reach."""
-    return {} if is_served(location(chosen)) else {"space": EVERYWHERE}
+    return {} if is_server_url(location(chosen)) else {"space": EVERYWHERE}
 
 
 def do_what_is_due(memory: holdfast.Memory, chosen: StoreOptions) -> None:
     """Run the due background jobs; a server runs its own."""
-    if not is_served(location(chosen)):
+    if not is_server_url(location(chosen)):
         memory.drain()
 
 

@@ -14,7 +14,7 @@ from holdfast.cli.machine import print_json
 from holdfast.cli.opening import location
 from holdfast.cli.options import Json, StoreOptions, unfolded
 from holdfast.cli.safety import on_one_line
-from holdfast.domain.location import shown
+from holdfast.domain.location import redact_location
 from holdfast.errors import ConfigurationError
 from holdfast.settings import Settings, read_settings
 
@@ -159,7 +159,7 @@ def _token(file: Path | None) -> str | None:
 
 def _tell(at: GatewayConfig, place: str, as_json: bool) -> None:
     """Print the URL, and three commands to copy."""
-    store = on_one_line(shown(place))
+    store = on_one_line(redact_location(place))
     if as_json:
         print_json({"url": at.url, "public_url": at.public_url, "store": store}, indent=None)
     else:

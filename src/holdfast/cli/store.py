@@ -17,8 +17,8 @@ from holdfast.cli.options import Json, OwnStoreOptions, Place, StoreOptions, unf
 from holdfast.cli.progress import progress, working
 from holdfast.cli.safety import on_one_line
 from holdfast.cli.words import counted, sized
-from holdfast.domain.location import shown
-from holdfast.domain.papers import MENDS, Mend, StoreRepair
+from holdfast.domain.location import redact_location
+from holdfast.domain.manifest import MENDS, RepairAction, StoreRepair
 from holdfast.domain.results import Stats, Verification
 from holdfast.domain.scope import EVERYWHERE
 from holdfast.settings import read_settings
@@ -36,7 +36,7 @@ def store(context: typer.Context) -> None:
 @unfolded
 def init(chosen: OwnStoreOptions, as_json: Json = False) -> None:
     """Create an empty store. An existing one is not changed."""
-    place = shown(location(chosen))
+    place = redact_location(location(chosen))
     before = examined(chosen)
     created = before is None or not before.schema
     with opened(chosen, create=True) as memory:
@@ -56,9 +56,12 @@ def check(chosen: OwnStoreOptions, as_json: Json = False) -> None:
     found = examined(chosen)
     ready = found is not None and found.ready
     if as_json:
-        print_json({"ready": ready, **(plain(found) if found else {"store": shown(location(chosen)), "schema": 0})})
+        print_json(
+            {"ready": ready, **(plain(found) if found else {"store": redact_location(location(chosen)), "schema": 0})}
+        )
     elif found is None or not found.schema:
-        print(f"There is no store at {on_one_line(shown(location(chosen)))} yet; `holdfast store init` creates it.")
+        place = on_one_line(redact_location(location(chosen)))
+        print(f"There is no store at {place} yet; `holdfast store init` creates it.")
     else:
         print(f"{on_one_line(found.store)}: {found.engine}, schema {found.schema} of {found.newest},", end=" ")
         print(f"{sized(found.bytes)}.")
@@ -100,7 +103,14 @@ def copy(
         copied = holdfast.copy(source, target, replace=replace, tell=advance, settings=read_settings())
     seconds = time.monotonic() - started
     if as_json:
-        print_json({"from": shown(source), "to": shown(target), **plain(copied), "seconds": round(seconds, 3)})
+        print_json(
+            {
+                "from": redact_location(source),
+                "to": redact_location(target),
+                **plain(copied),
+                "seconds": round(seconds, 3),
+            }
+        )
         return
     went = "Resumed and copied" if copied.resumed else "Copied"
     print(f"{went} {counted(copied.records, 'record')} ({counted(copied.rows, 'row')}) in {seconds:,.1f} s.", end=" ")
@@ -115,11 +125,11 @@ def stats(place: Place, chosen: StoreOptions, as_json: Json = False) -> None:
     with opened(chosen) as memory:
         found = memory.stats(**where)
     if as_json:
-        print_json({"store": shown(location(chosen)), **plain(found)})
+        print_json({"store": redact_location(location(chosen)), **plain(found)})
         return
     from holdfast.cli import render
 
-    render.show_facts(render.console(), {"store": shown(location(chosen)), **facts(found)})
+    render.show_facts(render.console(), {"store": redact_location(location(chosen)), **facts(found)})
     if found.without_vectors:
         print("Records without vectors are found by words only; `holdfast store flush` makes the vectors.")
     if found.stale_vectors:
@@ -150,7 +160,7 @@ def verify(chosen: StoreOptions, as_json: Json = False) -> None:
     with opened(chosen) as memory:
         verification = memory.verify()
     if as_json:
-        print_json({"store": shown(location(chosen)), "ok": verification.ok, **plain(verification)})
+        print_json({"store": redact_location(location(chosen)), "ok": verification.ok, **plain(verification)})
     else:
         for finding in verification.findings:
             print(on_one_line(f"damaged: {finding.check}: {finding.problem}"))
@@ -163,7 +173,7 @@ def verify(chosen: StoreOptions, as_json: Json = False) -> None:
 def _advice(verification: Verification) -> str:
     if verification.ok:
         return "All is well"
-    if all(MENDS.get(finding.check) is Mend.REINDEX for finding in verification.findings):
+    if all(MENDS.get(finding.check) is RepairAction.REINDEX for finding in verification.findings):
         return "No messages or memories are lost: `holdfast store rebuild` rebuilds the indexes"
     if all(finding.check in MENDS for finding in verification.findings):
         return "No messages or memories are lost: `holdfast store repair --apply` repairs it"
@@ -184,19 +194,19 @@ def repair(
     with working("checking the store", quiet=as_json):
         found = asyncio.run(repair_store(path, read_settings(), embedder=chosen.embedder, apply=apply))
     if as_json:
-        print_json({"store": shown(location(chosen)), "sound": found.sound, **plain(found)})
+        print_json({"store": redact_location(location(chosen)), "sound": found.is_sound, **plain(found)})
     else:
         _print_repair(found)
-    if not found.sound:
+    if not found.is_sound:
         raise typer.Exit(ExitCode.PROBLEM)
 
 
 _DONE = {
-    Mend.REINDEX: ("records need new vectors", "records got new vectors"),
-    Mend.DROP_ORPHAN_VECTORS: ("orphan vectors can be removed", "orphan vectors were removed"),
-    Mend.DROP_ORPHAN_LINKS: ("orphan links can be removed", "orphan links were removed"),
-    Mend.RELEASE_STUCK_JOBS: ("stuck jobs can be queued again", "stuck jobs were queued again"),
-    Mend.PRUNE_EVENTS: ("events exceed the log's limit", "old events were removed"),
+    RepairAction.REINDEX: ("records need new vectors", "records got new vectors"),
+    RepairAction.DROP_ORPHAN_VECTORS: ("orphan vectors can be removed", "orphan vectors were removed"),
+    RepairAction.DROP_ORPHAN_LINKS: ("orphan links can be removed", "orphan links were removed"),
+    RepairAction.RELEASE_STUCK_JOBS: ("stuck jobs can be queued again", "stuck jobs were queued again"),
+    RepairAction.PRUNE_EVENTS: ("events exceed the log's limit", "old events were removed"),
 }
 
 
@@ -212,7 +222,7 @@ def _print_repair(found: StoreRepair) -> None:
     print(f"Checked {counted(found.checked_turns, 'turn')} and every table.", end=" ")
     if found.beyond_repair:
         print("Restore from a backup what cannot be repaired.")
-    elif found.sound:
+    elif found.is_sound:
         print("All is well.")
     else:
         print("`holdfast store repair --apply` does this; no messages or memories are lost.")

@@ -17,7 +17,6 @@ from holdfast.cli.options import Json, OnlyText, OwnStoreOptions, Space, Yes, un
 from holdfast.cli.safety import on_one_line, typed
 from holdfast.cli.words import counted, moment
 from holdfast.domain.access import LOCAL_OPERATOR
-from holdfast.domain.governed import Transition, View
 from holdfast.domain.identity import DEFAULT_CHANNEL, MemoryIdentity, MemoryScope
 from holdfast.domain.profiles import DEFAULT_PROFILE
 from holdfast.domain.redaction import RedactedHostRef, RedactedMessage, RedactedTurn
@@ -30,6 +29,7 @@ from holdfast.domain.surface.transcripts import (
     MemoryTranscriptReplayReport,
     MemoryTranscriptReplayRequest,
 )
+from holdfast.domain.transcript_turns import Transition, View
 from holdfast.sdk.transcripts import TranscriptOperations
 from holdfast.settings import read_settings
 

@@ -28,7 +28,7 @@ from holdfast.cli.safety import on_one_line
 from holdfast.cli.serve import check_installed
 from holdfast.cli.words import counted
 from holdfast.domain.jobs import JobKind
-from holdfast.domain.location import shown
+from holdfast.domain.location import redact_location
 from holdfast.domain.scope import EVERYWHERE
 from holdfast.settings import Settings, read_settings
 
@@ -206,7 +206,7 @@ def _heard(stop: Callable[[], None]) -> Iterator[None]:
 
 
 def _tell(path: str, engine: Engine, settings: Settings, jobs: int, metrics: Scraping | None, as_json: bool) -> None:
-    store, kinds = on_one_line(shown(path)), sorted(engine.crew.kinds)
+    store, kinds = on_one_line(redact_location(path)), sorted(engine.crew.kinds)
     if as_json:
         facts = {"store": store, "kinds": kinds, "jobs": jobs, "lease_seconds": settings.job_lease_seconds}
         print_json(facts if metrics is None else {**facts, "metrics": metrics.url}, indent=None)

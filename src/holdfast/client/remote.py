@@ -42,7 +42,7 @@ _SAID_CHARS = 300
 class RemoteService:
     """Implements `ports.Service`."""
 
-    loopless = False
+    sync_safe = False
 
     def __init__(self, url: str, key: Secret | None, timeout_seconds: float, sending: Sending | None = None) -> None:
         self._line = Line(url, key, timeout_seconds, sending)

@@ -10,8 +10,8 @@ from holdfast.control.outside import named
 from holdfast.control.resolving import outsiders_of, provider_of
 from holdfast.domain.bindings import Binding
 from holdfast.domain.contract import Capabilities
-from holdfast.domain.control import Answered
-from holdfast.domain.usage import mode_of
+from holdfast.domain.control import ProviderResponse
+from holdfast.domain.usage import attribution_of
 from holdfast.errors import CapabilityUnavailable, InvalidConfiguration, ProviderError, SecretUnavailable
 from holdfast.ports import Transaction
 from holdfast.ports.provider import Adapter
@@ -36,7 +36,7 @@ async def ask(
     needs: str | None = None,
     also: Also | None = None,
     timeout_seconds: float | None = None,
-) -> Answered[T]:
+) -> ProviderResponse[T]:
     """Run `work` on the binding's provider, and validate its response. `needs` names the required capability.
 
     `also` runs in the commit that records a write. `timeout_seconds` can only shorten the binding's own timeout.
@@ -60,7 +60,7 @@ async def _outside(
     needs: str | None,
     also: Also | None,
     timeout_seconds: float | None,
-) -> Answered[T]:
+) -> ProviderResponse[T]:
     outsiders = outsiders_of(core)
     bounds = Bounds(binding.provider, call.grant)
     seconds = min(deadline_of(binding), timeout_seconds or MOST_SECONDS)
@@ -74,7 +74,7 @@ async def _outside(
 
     async def request() -> Told[T]:
         try:
-            answer = check(await outsiders.ask(binding, run, seconds), bounds)
+            answer = check(await outsiders.run(binding, run, seconds), bounds)
         except (ProviderError, SecretUnavailable) as error:
             failure = named(error, binding)
         else:
@@ -89,16 +89,16 @@ async def _outside(
     def settle(transaction: Transaction, answer: Told[T]) -> None:
         named = call.attribution.binding
         costs = charged(transaction, core, call.operation_id, named, call.grant.scope, answer.usage, core.clock.now())
-        call.attribute(mode=mode_of(answer.usage))
+        call.attribute(mode=attribution_of(answer.usage))
         call.charge(costs)
 
     return _answered(call, binding, await call.outside(request, settle, also))
 
 
-def _answered(call: Call, binding: Binding, result: Told[T]) -> Answered[T]:
+def _answered(call: Call, binding: Binding, result: Told[T]) -> ProviderResponse[T]:
     if result.handles or result.usage:
         call.attribute(handles=result.handles, usage=result.usage)
-    return Answered(binding.key, binding.provider, call.operation_id, result.value, result.dropped)
+    return ProviderResponse(binding.key, binding.provider, call.operation_id, result.value, result.dropped)
 
 
 def has(capabilities: Any, name: str) -> bool:

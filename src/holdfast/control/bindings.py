@@ -18,13 +18,13 @@ from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.bindings import HOOKS_AT_FIRST, Binding, Target, TargetKind, checked_key
 from holdfast.domain.contract import Capabilities, HookKind
-from holdfast.domain.control import BindingList, ProviderInfo, Resolved
+from holdfast.domain.control import BindingList, ProviderInfo, ResolvedBinding
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.ids import BindingId
 from holdfast.domain.numbers import checked_flag, checked_whole
 from holdfast.domain.operations import Attribution
-from holdfast.domain.references import check_references
 from holdfast.domain.scope import Scope, check_part
+from holdfast.domain.secret_references import check_references
 from holdfast.errors import (
     AccessDenied,
     BindingNotFound,
@@ -367,7 +367,7 @@ class ListTargets(Read[None, tuple[Target, ...]]):
 
 
 @dataclass(frozen=True, slots=True)
-class ResolveBinding(Read[Core, Resolved]):
+class ResolveBinding(Read[Core, ResolvedBinding]):
     """Resolve the binding that would serve this scope, disabled ones included. Anyone who may act in it can ask."""
 
     action: ClassVar[Action] = Action.RESOLVE_BINDING
@@ -381,11 +381,11 @@ class ResolveBinding(Read[Core, Resolved]):
     async def prepare(self, core: Core, grant: Grant) -> Core:
         return core
 
-    def apply(self, reader: Reader, prepared: Core) -> Resolved:
+    def apply(self, reader: Reader, prepared: Core) -> ResolvedBinding:
         found = resolution_of(reader, self.scope, self.key)
         if found.binding is None:
-            return Resolved(found.source, found.checked)
-        return Resolved(
+            return ResolvedBinding(found.source, found.checked)
+        return ResolvedBinding(
             found.source,
             found.checked,
             found.binding.key,
@@ -394,7 +394,7 @@ class ResolveBinding(Read[Core, Resolved]):
             _capabilities(prepared, found.binding),
         )
 
-    def record_count(self, result: Resolved) -> int:
+    def record_count(self, result: ResolvedBinding) -> int:
         return int(result.binding_key is not None)
 
 
@@ -409,7 +409,7 @@ class ListProviders(Read[tuple[ProviderInfo, ...], tuple[ProviderInfo, ...]]):
         given.check_company(self.scope)
 
     async def prepare(self, core: Core, grant: Grant) -> tuple[ProviderInfo, ...]:
-        return tuple(map(provider_info, providers_of(core).known()))
+        return tuple(map(provider_info, providers_of(core).list_providers()))
 
     def apply(self, reader: Reader, prepared: tuple[ProviderInfo, ...]) -> tuple[ProviderInfo, ...]:
         return prepared

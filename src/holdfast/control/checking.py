@@ -20,10 +20,10 @@ from holdfast.domain.contract import (
     ContextBundle,
     CorrectResult,
     ExtractionJob,
+    ExtractionJobPage,
     ExtractionStatus,
     ForgetResult,
     HookKind,
-    JobPage,
     ListPage,
     ProfileResult,
     RecordHandle,
@@ -83,7 +83,7 @@ def told(value: T) -> Told[T]:
             return Told(value, len(gone), _ids(gone), usage)
         case CorrectResult(record=record, usage=usage):
             return Told(value, 1, _ids([record]), usage)
-        case JobPage(items=jobs, usage=usage):
+        case ExtractionJobPage(items=jobs, usage=usage):
             return Told(value, len(jobs), (), usage)
         case ProfileResult(summary=summary, usage=usage):
             return Told(value, int(summary is not None), (), usage)
@@ -172,11 +172,11 @@ def profile(response: object, bounds: Bounds) -> Told[ProfileResult]:
     return told(ProfileResult(summary, checked_usage(result.usage, bounds.provider)))
 
 
-def jobs(response: object, bounds: Bounds) -> Told[JobPage]:
-    result = _of(response, JobPage, "a response")
+def jobs(response: object, bounds: Bounds) -> Told[ExtractionJobPage]:
+    result = _of(response, ExtractionJobPage, "a response")
     items = _all(result.items, MAX_JOBS, "jobs", lambda job: _job(job, bounds))
     cursor = _cursor(result.next_cursor)
-    return told(JobPage(items, cursor, checked_usage(result.usage, bounds.provider)))
+    return told(ExtractionJobPage(items, cursor, checked_usage(result.usage, bounds.provider)))
 
 
 def trace(response: object, bounds: Bounds) -> Told[TraceResult]:

@@ -10,7 +10,7 @@ from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.contract import DEFAULT_PAGE, MAX_PAGE, HookKind, SourceKind
 from holdfast.domain.events import EventKind
-from holdfast.domain.hooks import Delivery, DeliveryFilter, DeliveryPage, DeliveryStatus
+from holdfast.domain.hooks import Delivery, DeliveryFilter, DeliveryPage, HookDeliveryStatus
 from holdfast.domain.ids import DeliveryId, JobId, OperationId, checked_id
 from holdfast.domain.jobs import Cause, JobKind, NewJob
 from holdfast.domain.scope import Scope
@@ -103,7 +103,7 @@ class RetryDelivery(_OnOne):
     def apply(self, transaction: Transaction, prepared: _Prepared) -> Delivery:
         core, grant = prepared
         found = _there(transaction, self.delivery_id)
-        if found.status is DeliveryStatus.SKIPPED:
+        if found.status is HookDeliveryStatus.SKIPPED:
             raise Conflict(
                 f"the delivery {found.id} was skipped ({found.reason}) and its payload was not kept; enable the hook,"
                 " then emit it again with the same id and payload"
@@ -129,10 +129,10 @@ class DropDelivery(_OnOne):
     def apply(self, transaction: Transaction, prepared: _Prepared) -> Delivery:
         core, grant = prepared
         found = _there(transaction, self.delivery_id)
-        if found.status not in (DeliveryStatus.PENDING, DeliveryStatus.DEAD):
+        if found.status not in (HookDeliveryStatus.PENDING, HookDeliveryStatus.DEAD):
             raise Conflict(f"the delivery {found.id} is {found.status}; only a pending or dead delivery can be dropped")
         now = core.clock.now()
-        transaction.end_delivery(found.id, DeliveryStatus.DROPPED, now, _DROPPED, None, tried=False)
+        transaction.end_delivery(found.id, HookDeliveryStatus.DROPPED, now, _DROPPED, None, tried=False)
         if (job := transaction.delivering(found.id)) is not None:
             transaction.cancel_job(job.id, now)
         transaction.append_event(activity(core, grant, EventKind.DELIVERY_DROPPED, found.id, {"to": found.to}))
@@ -164,7 +164,7 @@ def _there(reader: Reader, delivery_id: str) -> Delivery:
 def _check_filter(criteria: DeliveryFilter) -> None:
     if not isinstance(criteria, DeliveryFilter):
         raise InvalidInput("filter", f"expected a DeliveryFilter, got {type(criteria).__name__}")
-    kinds = {"status": DeliveryStatus, "kind": HookKind, "source_kind": SourceKind}
+    kinds = {"status": HookDeliveryStatus, "kind": HookKind, "source_kind": SourceKind}
     for name, kind in kinds.items():
         if (value := getattr(criteria, name)) is not None:
             given.check_enum(value, kind, name)

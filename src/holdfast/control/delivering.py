@@ -20,12 +20,12 @@ from holdfast.domain.contract import CaptureRequest, SourcePayload
 from holdfast.domain.hooks import (
     MODES,
     Delivery,
-    DeliveryStatus,
+    HookDeliveryStatus,
     HookEvent,
     SkipReason,
     binding_of,
+    skip_reason,
     subscriber_of,
-    why_not,
 )
 from holdfast.domain.ids import DeliveryId, OperationId
 from holdfast.domain.jobs import Job, JobStatus
@@ -61,7 +61,7 @@ async def _deliver(core: Core, job: Job) -> Effect | None:
     delivery, payload = found
     if payload is None:
         return lambda transaction: transaction.end_delivery(
-            delivery.id, DeliveryStatus.DROPPED, core.clock.now(), _FORGOTTEN, None, tried=False
+            delivery.id, HookDeliveryStatus.DROPPED, core.clock.now(), _FORGOTTEN, None, tried=False
         )
     noted = _Noted()
     verb = _verb(delivery, payload, job, noted)
@@ -82,7 +82,7 @@ def _failed(transaction: Transaction, job: Job, failure: Failure) -> None:
     for delivery_id in map(DeliveryId, job.record_ids):
         reason = noted.reason or failure.code or _LOST
         if failure.last:
-            ended = (DeliveryStatus.DEAD, failure.at, reason, noted.operation_id)
+            ended = (HookDeliveryStatus.DEAD, failure.at, reason, noted.operation_id)
             transaction.end_delivery(delivery_id, *ended, tried=True)
         else:
             transaction.note_attempt(delivery_id, failure.at, reason, noted.operation_id)
@@ -91,7 +91,7 @@ def _failed(transaction: Transaction, job: Job, failure: Failure) -> None:
 def _carried(reader: Reader, job: Job) -> tuple[Delivery, SourcePayload | None] | None:
     """Load the delivery and its payload; None if it has ended meanwhile."""
     delivery = reader.delivery(job.record_ids[0]) if job.record_ids else None
-    if delivery is None or delivery.status is not DeliveryStatus.PENDING:
+    if delivery is None or delivery.status is not HookDeliveryStatus.PENDING:
         return None
     return delivery, reader.payload_of(delivery.id)
 
@@ -123,7 +123,7 @@ class _Attempt(Composed[None]):
     def wanted_by(self, found: Resolution) -> Binding:
         """Return the binding if it still has the hook enabled; otherwise nothing is delivered."""
         kind = self.delivery.hook.kind
-        self.noted.reason = why_not(found.binding, kind)
+        self.noted.reason = skip_reason(found.binding, kind)
         binding = found.usable()
         if self.noted.reason is not None:
             raise BindingDisabled(f"the binding {binding.key!r} has {kind} disabled; enable it, and try again")
@@ -132,7 +132,7 @@ class _Attempt(Composed[None]):
     async def gone(self, core: Core, call: Call) -> bool:
         """Return whether the delivery was dropped or forgotten meanwhile; if so, finish the job."""
         delivery = await call.read(lambda reader: reader.delivery(self.delivery.id))
-        if delivery is not None and delivery.status is DeliveryStatus.PENDING:
+        if delivery is not None and delivery.status is HookDeliveryStatus.PENDING:
             return False
         call.attribute(asked=False)
         await call.write(lambda transaction: transaction.finish(self.job, JobStatus.SUCCEEDED, core.clock.now()))
@@ -143,7 +143,7 @@ class _Attempt(Composed[None]):
 
         def end(transaction: Transaction) -> None:
             now = core.clock.now()
-            ended = (DeliveryStatus.DELIVERED, now, None, call.operation_id)
+            ended = (HookDeliveryStatus.DELIVERED, now, None, call.operation_id)
             transaction.end_delivery(self.delivery.id, *ended, tried=True)
             transaction.finish(self.job, JobStatus.SUCCEEDED, now)
 
@@ -201,7 +201,7 @@ class _ToSubscriber(_Attempt):
         event = HookEvent(
             delivery.hook, delivery.scope, delivery.source, self.payload, delivery.hook.hook_id, delivery.binding
         )
-        await call.outside(lambda: subscribers.tell(name, event), also=self.arrived(core, call))
+        await call.outside(lambda: subscribers.deliver(name, event), also=self.arrived(core, call))
 
 
 def capture_of(binding: Binding, delivery: Delivery, payload: SourcePayload) -> CaptureRequest:

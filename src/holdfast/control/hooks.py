@@ -27,14 +27,14 @@ from holdfast.domain.hooks import (
     ANSWERED,
     NOWHERE,
     Delivery,
-    DeliveryStatus,
-    Emitted,
+    EmittedHook,
+    HookDeliveryStatus,
     NewDelivery,
     SkipReason,
+    skip_reason,
+    subscriber_skip_reason,
     to_binding,
     to_subscriber,
-    why_not,
-    why_unheard,
 )
 from holdfast.domain.ids import DeliveryId, checked_id
 from holdfast.domain.operations import Attribution
@@ -48,7 +48,7 @@ __all__ = ["DropDelivery", "EmitHook", "GetDelivery", "Hydrate", "ListDeliveries
 
 
 @dataclass(frozen=True, slots=True)
-class EmitHook(Composed[Emitted]):
+class EmitHook(Composed[EmittedHook]):
     """Emit an event. Its destinations are decided now; a disabled one is recorded as skipped.
 
     `hook_id` is the event's own id, so emitting it again is safe; another payload under the same id is a conflict. A
@@ -86,7 +86,7 @@ class EmitHook(Composed[Emitted]):
     def attribution(self) -> Attribution:
         return Attribution(source=self.source)
 
-    async def carry_out(self, core: Core, call: Call) -> Emitted:
+    async def carry_out(self, core: Core, call: Call) -> EmittedHook:
         at = self.triggered_at or core.clock.now()
         hook = HookContext(self.kind, self.hook_id, at, self.actor_agent_id, self.run_id)
         call.attribute(hook=hook)
@@ -107,9 +107,9 @@ class EmitHook(Composed[Emitted]):
         ]
         if not new:
             call.attribute(asked=False)
-            return Emitted(call.operation_id, tuple(before), repeated=True)
+            return EmittedHook(call.operation_id, tuple(before), repeated=True)
         stored = await self._delivered(core, call, found.binding, hook, new)
-        return Emitted(call.operation_id, (*stored, *before))
+        return EmittedHook(call.operation_id, (*stored, *before))
 
     async def _delivered(
         self, core: Core, call: Call, binding: Binding | None, hook: HookContext, new: Sequence[NewDelivery]
@@ -119,14 +119,14 @@ class EmitHook(Composed[Emitted]):
         def also(transaction: Transaction) -> None:
             stored[:] = [self._put(core, call, transaction, each) for each in new]
 
-        here = [each for each in new if each.delivery.status is DeliveryStatus.DELIVERED]
+        here = [each for each in new if each.delivery.status is HookDeliveryStatus.DELIVERED]
         if here and binding is not None:
             request = capture_of(binding, here[0].delivery, self.payload)
             await ask(core, call, binding, lambda adapter: adapter.capture(request), checking.captured, also=also)
         else:
             call.attribute(asked=False)  # the worker that delivers it calls the provider
             await call.write(also)
-        if any(each.status is DeliveryStatus.PENDING for each in stored):
+        if any(each.status is HookDeliveryStatus.PENDING for each in stored):
             core.wake()
         return stored
 
@@ -134,9 +134,9 @@ class EmitHook(Composed[Emitted]):
         """Build one delivery for the binding that serves the scope and one per subscriber; skipped if disabled."""
         places = [_place(core, found, self.kind)]
         if core.subscribers is not None:
-            unheard = why_unheard(found.binding, self.kind)
-            status = DeliveryStatus.PENDING if unheard is None else DeliveryStatus.SKIPPED
-            places += [(to_subscriber(name), status, unheard) for name in core.subscribers.of(self.kind)]
+            unheard = subscriber_skip_reason(found.binding, self.kind)
+            status = HookDeliveryStatus.PENDING if unheard is None else HookDeliveryStatus.SKIPPED
+            places += [(to_subscriber(name), status, unheard) for name in core.subscribers.names_for(self.kind)]
         served = None if found.binding is None else found.binding.key
         return [self._new(core, hook, served, *place) for place in places]
 
@@ -146,7 +146,7 @@ class EmitHook(Composed[Emitted]):
         hook: HookContext,
         served: str | None,
         to: str,
-        status: DeliveryStatus,
+        status: HookDeliveryStatus,
         reason: SkipReason | None,
     ) -> NewDelivery:
         now = core.clock.now()
@@ -158,37 +158,37 @@ class EmitHook(Composed[Emitted]):
             source=self.source,
             status=status,
             created_at=now,
-            attempts=int(status is DeliveryStatus.DELIVERED),
+            attempts=int(status is HookDeliveryStatus.DELIVERED),
             reason=reason,
             digest=digest_of(self.kind, self.scope.given(), _plain(self.source), _plain(self.payload)),
             binding=served,
         )
-        return NewDelivery(delivery, self.payload if status is DeliveryStatus.PENDING else None)
+        return NewDelivery(delivery, self.payload if status is HookDeliveryStatus.PENDING else None)
 
     def _put(self, core: Core, call: Call, transaction: Transaction, new: NewDelivery) -> Delivery:
-        ended = new.delivery.status is DeliveryStatus.DELIVERED
+        ended = new.delivery.status is HookDeliveryStatus.DELIVERED
         own = replace(new.delivery, operation_id=call.operation_id if ended else None)
         put = transaction.add_delivery(NewDelivery(own, new.payload))
         if put.id != own.id:
             _check_same(own, put)
             if not _still_to_go(own, put) or not transaction.resume_delivery(put.id, NewDelivery(own, new.payload)):
-                if ended and put.status is DeliveryStatus.DROPPED:
+                if ended and put.status is HookDeliveryStatus.DROPPED:
                     raise Conflict(f"the delivery {put.id} was forgotten meanwhile; nothing of it was stored")
                 return put  # a concurrent call was faster
             own = replace(own, id=put.id, created_at=put.created_at, updated_at=own.created_at)
-        if own.status is DeliveryStatus.PENDING:
+        if own.status is HookDeliveryStatus.PENDING:
             queue(core, transaction, own, call.operation_id)
         return own
 
 
-def _place(core: Core, found: Resolution, kind: HookKind) -> tuple[str, DeliveryStatus, SkipReason | None]:
+def _place(core: Core, found: Resolution, kind: HookKind) -> tuple[str, HookDeliveryStatus, SkipReason | None]:
     """Return the destination, status and skip reason. Our own store captures at once, hence `delivered`."""
     binding = found.binding
-    reason = why_not(binding, kind)
+    reason = skip_reason(binding, kind)
     to = NOWHERE if binding is None else to_binding(binding.key)
     if binding is None or reason is not None:
-        return to, DeliveryStatus.SKIPPED, reason
-    return to, DeliveryStatus.PENDING if _is_outside(core, binding) else DeliveryStatus.DELIVERED, None
+        return to, HookDeliveryStatus.SKIPPED, reason
+    return to, HookDeliveryStatus.PENDING if _is_outside(core, binding) else HookDeliveryStatus.DELIVERED, None
 
 
 def _is_outside(core: Core, binding: Binding) -> bool:
@@ -203,7 +203,11 @@ def _still_to_go(own: Delivery, known: Delivery | None) -> bool:
     """True if it is new, or was skipped and its hook is enabled by now."""
     if known is None:
         return True
-    return known.status is DeliveryStatus.SKIPPED and known.digest != "" and own.status is not DeliveryStatus.SKIPPED
+    return (
+        known.status is HookDeliveryStatus.SKIPPED
+        and known.digest != ""
+        and own.status is not HookDeliveryStatus.SKIPPED
+    )
 
 
 def _check_same(own: Delivery, known: Delivery | None) -> None:

@@ -18,8 +18,8 @@ from holdfast.control.resolving import resolution_of
 from holdfast.domain.access import Action
 from holdfast.domain.bindings import Binding, Resolution
 from holdfast.domain.contract import MAX_QUERY_CHARS, ContextBundle, HookContext, HookKind, Intent, QueryRequest
-from holdfast.domain.control import Answered
-from holdfast.domain.hooks import Hydrated, why_not
+from holdfast.domain.control import ProviderResponse
+from holdfast.domain.hooks import Hydration, skip_reason
 from holdfast.domain.hydration import (
     DEFAULT_BUDGET_MS,
     DEFAULT_CHARS,
@@ -45,7 +45,7 @@ _FOR_THE_TRAIL = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Hydrate(Composed[Hydrated]):
+class Hydrate(Composed[Hydration]):
     """Query the provider that serves the scope for a run's preamble. Only the caller's own mistakes are raised."""
 
     action: ClassVar[Action] = Action.QUERY
@@ -72,7 +72,7 @@ class Hydrate(Composed[Hydrated]):
             if (value := getattr(self, name)) is not None:
                 checked_id(value, name)
 
-    async def carry_out(self, core: Core, call: Call) -> Hydrated:
+    async def carry_out(self, core: Core, call: Call) -> Hydration:
         hook = HookContext(
             HookKind.PRE_RUN_HYDRATE,
             self.hook_id or call.operation_id,
@@ -88,13 +88,13 @@ class Hydrate(Composed[Hydrated]):
                 binding = found.binding
                 if binding is not None:
                     call.attribute(binding=binding.key, provider=binding.provider)
-                reason = why_not(binding, HookKind.PRE_RUN_HYDRATE)
+                reason = skip_reason(binding, HookKind.PRE_RUN_HYDRATE)
                 if binding is None or reason is not None:
                     # No provider was called, so this does not count as a query without an answer.
                     call.fail(_refusal(found))
                     key = None if binding is None else binding.key
                     call.attribute(asked=False)
-                    return Hydrated(call.operation_id, binding=key, reason=reason)
+                    return Hydration(call.operation_id, binding=key, reason=reason)
                 answer = await self._asked(core, call, binding)
         except TimeoutError:
             failure: HoldfastError = ProviderTimeout(f"memory did not answer within {self.budget_ms} ms")
@@ -105,16 +105,16 @@ class Hydrate(Composed[Hydrated]):
         else:
             return self._told(call, answer)
         call.fail(failure)
-        return Hydrated(call.operation_id, binding=None if binding is None else binding.key, reason=failure.code)
+        return Hydration(call.operation_id, binding=None if binding is None else binding.key, reason=failure.code)
 
-    async def _asked(self, core: Core, call: Call, binding: Binding) -> Answered[ContextBundle]:
+    async def _asked(self, core: Core, call: Call, binding: Binding) -> ProviderResponse[ContextBundle]:
         request = QueryRequest(binding.key, self.scope, self.query, self.top_k, Intent.AGENT_PREAMBLE)
         seconds = self.budget_ms / 1000 * (1 - _FOR_THE_TRAIL)
         return await queried(core, call, binding, request, seconds)
 
-    def _told(self, call: Call, answer: Answered[ContextBundle]) -> Hydrated:
+    def _told(self, call: Call, answer: ProviderResponse[ContextBundle]) -> Hydration:
         shown, text = preamble(answer.result.snippets, self.max_chars)
-        return Hydrated(
+        return Hydration(
             call.operation_id,
             text,
             shown,
@@ -123,7 +123,7 @@ class Hydrate(Composed[Hydrated]):
             answer.dropped,
         )
 
-    def record_count(self, result: Hydrated) -> int:
+    def record_count(self, result: Hydration) -> int:
         return len(result.snippets)
 
 

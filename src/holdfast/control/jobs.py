@@ -13,7 +13,7 @@ from holdfast.domain.access import Action, Grant
 from holdfast.domain.bindings import checked_key
 from holdfast.domain.contract import DEFAULT_PAGE, MAX_PAGE, HookKind
 from holdfast.domain.events import EventKind
-from holdfast.domain.hooks import DeliveryStatus
+from holdfast.domain.hooks import HookDeliveryStatus
 from holdfast.domain.ids import DeliveryId, OperationId, checked_id
 from holdfast.domain.jobs import ControlJob, ControlJobPage, Job, JobFilter, JobKind, JobState, JobStatus
 from holdfast.domain.scope import Scope, check_part
@@ -145,7 +145,7 @@ class CancelJob(_OnOne):
         # A job that a worker has claimed counts as an attempt, whatever its outcome.
         tried = cancelled.started_at is not None
         for each in _to_deliver(found):
-            transaction.end_delivery(each, DeliveryStatus.DEAD, now, _CANCELLED, None, tried=tried)
+            transaction.end_delivery(each, HookDeliveryStatus.DEAD, now, _CANCELLED, None, tried=tried)
         transaction.append_event(activity(core, grant, EventKind.JOB_CANCELLED, found.id, {"kind": found.kind}))
         return _there(transaction, found.id, now)
 
@@ -167,7 +167,7 @@ def _seen(reader: Reader, found: Sequence[Job], now: datetime) -> tuple[ControlJ
     return tuple(
         ControlJob(
             **{part.name: getattr(each, part.name) for part in fields(Job)},
-            state=JobState.STUCK if each.stuck(now) else JobState(each.status),
+            state=JobState.STUCK if each.is_stuck(now) else JobState(each.status),
             retry_available=each.id in retryable,
         )
         for each in found

@@ -29,10 +29,10 @@ from holdfast.domain.contract import (
     CaptureResult,
     ContextBundle,
     CorrectResult,
+    ExtractionJobPage,
     ForgetResult,
     HookContext,
     Intent,
-    JobPage,
     ListPage,
     ListRequest,
     NewRecord,
@@ -46,7 +46,7 @@ from holdfast.domain.contract import (
     TraceResult,
     WriteResult,
 )
-from holdfast.domain.control import Answered
+from holdfast.domain.control import ProviderResponse
 from holdfast.domain.numbers import checked_whole
 from holdfast.domain.operations import Attribution
 from holdfast.domain.scope import Scope
@@ -58,7 +58,7 @@ from holdfast.runtime.remember import MAX_REASON_CHARS
 
 
 @dataclass(frozen=True, slots=True)
-class Capture(Composed[Answered[CaptureResult]]):
+class Capture(Composed[ProviderResponse[CaptureResult]]):
     """Capture an event, or content to be stored as it is. The provider decides what to extract from it."""
 
     action: ClassVar[Action] = Action.CAPTURE
@@ -85,7 +85,7 @@ class Capture(Composed[Answered[CaptureResult]]):
     def attribution(self) -> Attribution:
         return Attribution(source=self.source, hook=self.hook)
 
-    async def carry_out(self, core: Core, call: Call) -> Answered[CaptureResult]:
+    async def carry_out(self, core: Core, call: Call) -> ProviderResponse[CaptureResult]:
         binding = await serving(call, self.binding_key)
         request = self.request(binding)
         return await ask(core, call, binding, lambda adapter: adapter.capture(request), checking.captured)
@@ -102,12 +102,12 @@ class Capture(Composed[Answered[CaptureResult]]):
     def from_replay(self, kept: dict[str, Any]) -> Told[CaptureResult]:
         return Told(CaptureResult(_handles(kept)))
 
-    def record_count(self, result: Answered[CaptureResult]) -> int:
+    def record_count(self, result: ProviderResponse[CaptureResult]) -> int:
         return len(result.result.records)
 
 
 @dataclass(frozen=True, slots=True)
-class UpsertRecords(Composed[Answered[WriteResult]]):
+class UpsertRecords(Composed[ProviderResponse[WriteResult]]):
     """Store records as they are. One whose metadata has a `key` replaces the record of that key."""
 
     action: ClassVar[Action] = Action.RECORD_UPSERT
@@ -126,7 +126,7 @@ class UpsertRecords(Composed[Answered[WriteResult]]):
     def attribution(self) -> Attribution:
         return Attribution(source=self.source)
 
-    async def carry_out(self, core: Core, call: Call) -> Answered[WriteResult]:
+    async def carry_out(self, core: Core, call: Call) -> ProviderResponse[WriteResult]:
         binding = await serving(call, self.binding_key)
         request = RecordWriteRequest(binding.key, self.scope, self.records, self.source, self.idempotency_key)
         return await ask(core, call, binding, lambda adapter: adapter.upsert_records(request), checking.written)
@@ -137,12 +137,12 @@ class UpsertRecords(Composed[Answered[WriteResult]]):
     def from_replay(self, kept: dict[str, Any]) -> Told[WriteResult]:
         return Told(WriteResult(_handles(kept)))
 
-    def record_count(self, result: Answered[WriteResult]) -> int:
+    def record_count(self, result: ProviderResponse[WriteResult]) -> int:
         return len(result.result.records)
 
 
 @dataclass(frozen=True, slots=True)
-class Query(Composed[Answered[ContextBundle]]):
+class Query(Composed[ProviderResponse[ContextBundle]]):
     """Query memory. `timeout_seconds` is the longest that the caller can wait."""
 
     action: ClassVar[Action] = Action.QUERY
@@ -163,20 +163,20 @@ class Query(Composed[Answered[ContextBundle]]):
     def attribution(self) -> Attribution | None:
         return None if self.hook is None else Attribution(hook=self.hook)
 
-    async def carry_out(self, core: Core, call: Call) -> Answered[ContextBundle]:
+    async def carry_out(self, core: Core, call: Call) -> ProviderResponse[ContextBundle]:
         binding = await serving(call, self.binding_key)
         return await queried(core, call, binding, self.request(binding), self.timeout_seconds)
 
     def request(self, binding: Binding) -> QueryRequest:
         return QueryRequest(binding.key, self.scope, self.query, self.top_k, self.intent, self.metadata_filter)
 
-    def record_count(self, result: Answered[ContextBundle]) -> int:
+    def record_count(self, result: ProviderResponse[ContextBundle]) -> int:
         return len(result.result.snippets)
 
 
 async def queried(
     core: Core, call: Call, binding: Binding, request: QueryRequest, timeout_seconds: float | None = None
-) -> Answered[ContextBundle]:
+) -> ProviderResponse[ContextBundle]:
     """Query through a binding that is already resolved."""
     check = checking.bundle(request.top_k)
     return await ask(
@@ -185,7 +185,7 @@ async def queried(
 
 
 @dataclass(frozen=True, slots=True)
-class ExplainQuery(Composed[Answered[TraceResult]]):
+class ExplainQuery(Composed[ProviderResponse[TraceResult]]):
     """Explain how a query gets its result, if the provider supports it."""
 
     action: ClassVar[Action] = Action.EXPLAIN
@@ -199,7 +199,7 @@ class ExplainQuery(Composed[Answered[TraceResult]]):
     def __post_init__(self) -> None:
         _check_query(self.scope, self.query, self.top_k, self.intent, self.metadata_filter, self.binding_key)
 
-    async def carry_out(self, core: Core, call: Call) -> Answered[TraceResult]:
+    async def carry_out(self, core: Core, call: Call) -> ProviderResponse[TraceResult]:
         binding = await serving(call, self.binding_key)
         request = QueryRequest(binding.key, self.scope, self.query, self.top_k, self.intent, self.metadata_filter)
         return await ask(
@@ -213,7 +213,7 @@ class ExplainQuery(Composed[Answered[TraceResult]]):
 
 
 @dataclass(frozen=True, slots=True)
-class ListRecords(Composed[Answered[ListPage]]):
+class ListRecords(Composed[ProviderResponse[ListPage]]):
     """List the records of exactly this scope, page by page. Cursors are the provider's own."""
 
     action: ClassVar[Action] = Action.LIST
@@ -230,18 +230,18 @@ class ListRecords(Composed[Answered[ListPage]]):
         given.check_filter(self.metadata_filter)
         given.check_binding_key(self.binding_key)
 
-    async def carry_out(self, core: Core, call: Call) -> Answered[ListPage]:
+    async def carry_out(self, core: Core, call: Call) -> ProviderResponse[ListPage]:
         binding = await serving(call, self.binding_key)
         request = ListRequest(binding.key, self.scope, self.cursor, self.limit, self.metadata_filter)
         check = checking.page(self.limit, self.scope)
         return await ask(core, call, binding, lambda adapter: adapter.list(request), check)
 
-    def record_count(self, result: Answered[ListPage]) -> int:
+    def record_count(self, result: ProviderResponse[ListPage]) -> int:
         return len(result.result.items)
 
 
 @dataclass(frozen=True, slots=True)
-class GetRecord(Composed[Answered[Snippet]]):
+class GetRecord(Composed[ProviderResponse[Snippet]]):
     action: ClassVar[Action] = Action.GET
     scope: Scope
     handle: RecordHandle
@@ -252,7 +252,7 @@ class GetRecord(Composed[Answered[Snippet]]):
         given.check_handle(self.handle)
         given.check_binding_key(self.binding_key)
 
-    async def carry_out(self, core: Core, call: Call) -> Answered[Snippet]:
+    async def carry_out(self, core: Core, call: Call) -> ProviderResponse[Snippet]:
         binding = await serving(call, self.binding_key)
         handle = _of(binding, self.handle)
         nowhere = _nowhere(self.handle)
@@ -266,14 +266,14 @@ class GetRecord(Composed[Answered[Snippet]]):
         answer = await ask(core, call, binding, lambda adapter: adapter.get(handle, self.scope), check)
         if answer.result is None:
             raise nowhere
-        return Answered(answer.binding, answer.provider, answer.operation_id, answer.result, answer.dropped)
+        return ProviderResponse(answer.binding, answer.provider, answer.operation_id, answer.result, answer.dropped)
 
-    def record_count(self, result: Answered[Snippet]) -> int:
+    def record_count(self, result: ProviderResponse[Snippet]) -> int:
         return 1
 
 
 @dataclass(frozen=True, slots=True)
-class ForgetRecords(Composed[Answered[ForgetResult]]):
+class ForgetRecords(Composed[ProviderResponse[ForgetResult]]):
     """Forget records by handle. Those that do not exist or are out of reach are reported as missing."""
 
     action: ClassVar[Action] = Action.FORGET
@@ -287,7 +287,7 @@ class ForgetRecords(Composed[Answered[ForgetResult]]):
         given.check_handles(self.handles)
         given.check_binding_key(self.binding_key)
 
-    async def carry_out(self, core: Core, call: Call) -> Answered[ForgetResult]:
+    async def carry_out(self, core: Core, call: Call) -> ProviderResponse[ForgetResult]:
         binding = await serving(call, self.binding_key)
         handles = tuple(_of(binding, each, f"handles[{at}]") for at, each in enumerate(self.handles))
         check = checking.forgotten(handles)
@@ -299,12 +299,12 @@ class ForgetRecords(Composed[Answered[ForgetResult]]):
     def from_replay(self, kept: dict[str, Any]) -> Told[ForgetResult]:
         return Told(ForgetResult(_handles(kept["forgotten"]), _handles(kept["missing"])))
 
-    def record_count(self, result: Answered[ForgetResult]) -> int:
+    def record_count(self, result: ProviderResponse[ForgetResult]) -> int:
         return len(result.result.forgotten)
 
 
 @dataclass(frozen=True, slots=True)
-class CorrectRecord(Composed[Answered[CorrectResult]]):
+class CorrectRecord(Composed[ProviderResponse[CorrectResult]]):
     action: ClassVar[Action] = Action.CORRECT
     scope: Scope
     handle: RecordHandle
@@ -321,7 +321,7 @@ class CorrectRecord(Composed[Answered[CorrectResult]]):
             checked_text(self.reason, "reason", max_chars=MAX_REASON_CHARS)
         given.check_binding_key(self.binding_key)
 
-    async def carry_out(self, core: Core, call: Call) -> Answered[CorrectResult]:
+    async def carry_out(self, core: Core, call: Call) -> ProviderResponse[CorrectResult]:
         binding = await serving(call, self.binding_key)
         handle = _of(binding, self.handle)
         return await ask(
@@ -345,12 +345,12 @@ class CorrectRecord(Composed[Answered[CorrectResult]]):
         superseded = None if gone is None else RecordHandle(kept["provider"], gone)
         return Told(CorrectResult(_handles(kept)[0], superseded))
 
-    def record_count(self, result: Answered[CorrectResult]) -> int:
+    def record_count(self, result: ProviderResponse[CorrectResult]) -> int:
         return 1
 
 
 @dataclass(frozen=True, slots=True)
-class Profile(Composed[Answered[ProfileResult]]):
+class Profile(Composed[ProviderResponse[ProfileResult]]):
     """Read the short profile of the subject or agent that the scope names."""
 
     action: ClassVar[Action] = Action.PROFILE
@@ -361,7 +361,7 @@ class Profile(Composed[Answered[ProfileResult]]):
         given.check_one_company(self.scope)
         given.check_binding_key(self.binding_key)
 
-    async def carry_out(self, core: Core, call: Call) -> Answered[ProfileResult]:
+    async def carry_out(self, core: Core, call: Call) -> ProviderResponse[ProfileResult]:
         binding = await serving(call, self.binding_key)
         return await ask(
             core,
@@ -374,7 +374,7 @@ class Profile(Composed[Answered[ProfileResult]]):
 
 
 @dataclass(frozen=True, slots=True)
-class ListProviderJobs(Composed[Answered[JobPage]]):
+class ListProviderJobs(Composed[ProviderResponse[ExtractionJobPage]]):
     """List the provider's own extraction jobs, as it reports them."""
 
     action: ClassVar[Action] = Action.JOBS
@@ -387,7 +387,7 @@ class ListProviderJobs(Composed[Answered[JobPage]]):
         given.check_cursor(self.cursor)
         given.check_binding_key(self.binding_key)
 
-    async def carry_out(self, core: Core, call: Call) -> Answered[JobPage]:
+    async def carry_out(self, core: Core, call: Call) -> ProviderResponse[ExtractionJobPage]:
         binding = await serving(call, self.binding_key)
         return await ask(
             core,
@@ -398,12 +398,12 @@ class ListProviderJobs(Composed[Answered[JobPage]]):
             needs="extraction_jobs",
         )
 
-    def record_count(self, result: Answered[JobPage]) -> int:
+    def record_count(self, result: ProviderResponse[ExtractionJobPage]) -> int:
         return len(result.result.items)
 
 
 @dataclass(frozen=True, slots=True)
-class RetryProviderJob(Composed[Answered[CaptureResult]]):
+class RetryProviderJob(Composed[ProviderResponse[CaptureResult]]):
     action: ClassVar[Action] = Action.MANAGE_JOBS
     scope: Scope
     job_id: str
@@ -414,7 +414,7 @@ class RetryProviderJob(Composed[Answered[CaptureResult]]):
         checked_text(self.job_id, "job_id", max_chars=given.MAX_NAME_CHARS)
         given.check_binding_key(self.binding_key)
 
-    async def carry_out(self, core: Core, call: Call) -> Answered[CaptureResult]:
+    async def carry_out(self, core: Core, call: Call) -> ProviderResponse[CaptureResult]:
         binding = await serving(call, self.binding_key)
         return await ask(
             core,
@@ -425,7 +425,7 @@ class RetryProviderJob(Composed[Answered[CaptureResult]]):
             needs="extraction_retry",
         )
 
-    def record_count(self, result: Answered[CaptureResult]) -> int:
+    def record_count(self, result: ProviderResponse[CaptureResult]) -> int:
         return 1
 
 

@@ -314,7 +314,7 @@ class OutsideRunner:
         self._providers = providers
         self._rooms = Rooms()
 
-    async def ask(self, binding: Binding, work: Callable[[Adapter], Awaitable[T]], timeout_seconds: float) -> T:
+    async def run(self, binding: Binding, work: Callable[[Adapter], Awaitable[T]], timeout_seconds: float) -> T:
         spec = Invited(
             key=(binding.space, binding.key),
             revision=(binding.id, binding.revision),

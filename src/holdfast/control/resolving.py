@@ -7,7 +7,7 @@ from holdfast.domain.bindings import Binding, Resolution, resolve
 from holdfast.domain.scope import Scope
 from holdfast.errors import ProviderMisconfigured, UnknownProvider
 from holdfast.ports import Reader
-from holdfast.ports.provider import Outsiders, Provider, Providers
+from holdfast.ports.provider import ExternalRunner, Provider, Providers
 from holdfast.runtime.perform import Call, Core
 
 
@@ -34,7 +34,7 @@ def providers_of(core: Core) -> Providers:
     return core.providers
 
 
-def outsiders_of(core: Core) -> Outsiders:
+def outsiders_of(core: Core) -> ExternalRunner:
     if core.outsiders is None:
         raise ProviderMisconfigured("this store was opened without a runner for external providers; open it with one")
     return core.outsiders

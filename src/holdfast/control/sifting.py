@@ -6,21 +6,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from holdfast.domain.conditions import AllOf, AnyOf, Compare, Condition, Field, ForModel, Not, Op
+from holdfast.domain.conditions import AllOf, AnyOf, Compare, Condition, Field, ModelContextCondition, Not, Op
 from holdfast.domain.memory import OPEN_PLANES, Plane, Status
 from holdfast.domain.results import Hit, HitKind
 from holdfast.domain.scope import Scope
-from holdfast.domain.searching import ListFilter, Method, Wanted
+from holdfast.domain.search import ListFilter, Method, SearchOptions
 
 
-def past_or_ranked(wanted: Wanted) -> str | None:
+def past_or_ranked(wanted: SearchOptions) -> str | None:
     for name in ("as_of", "valid_at", "radius"):
         if getattr(wanted, name) is not None:
             return f"{name} is not supported there"
     return None if wanted.method is Method.HYBRID else f"the method {wanted.method} is not supported there"
 
 
-def narrowed(scope: Scope, wanted: Wanted) -> Scope:
+def narrowed(scope: Scope, wanted: SearchOptions) -> Scope:
     """Narrow the scope to the condition's conversation if it names exactly one: the provider may filter by it."""
     spoken = set(_conversations(wanted.condition))
     if scope.conversation is None and len(spoken) == 1:
@@ -37,7 +37,7 @@ def _conversations(condition: Condition | None) -> Sequence[str]:
     return []
 
 
-def is_wanted(hit: Hit, wanted: Wanted) -> bool:
+def is_wanted(hit: Hit, wanted: SearchOptions) -> bool:
     if wanted.kind not in (None, hit.kind) or wanted.role is not None:
         return False
     if hit.plane not in (OPEN_PLANES if wanted.planes is None else wanted.planes):
@@ -67,7 +67,7 @@ def _meets(hit: Hit, condition: Condition) -> bool:
             return any(_meets(hit, part) for part in parts)
         case Not(part):
             return not _meets(hit, part)
-        case ForModel():
+        case ModelContextCondition():
             return False
         case Compare():
             return _compares(_value(hit, condition.field), condition)

@@ -125,7 +125,7 @@ class HookRegistry:
         with self._lock:
             return self._subscribed.pop(name, None) is not None
 
-    def of(self, kind: HookKind) -> Sequence[str]:
+    def names_for(self, kind: HookKind) -> Sequence[str]:
         self._load()
         with self._lock:
             return sorted(name for name, listener in self._subscribed.items() if kind in listener.kinds)
@@ -135,7 +135,7 @@ class HookRegistry:
         found = self._subscribed.get(name)
         return None if found is None else found.handler
 
-    async def tell(self, name: str, event: HookEvent) -> None:
+    async def deliver(self, name: str, event: HookEvent) -> None:
         self._load()
         found = self._subscribed.get(name)
         if found is None:

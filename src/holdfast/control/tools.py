@@ -46,7 +46,7 @@ from holdfast.domain.contract import (
     SourceKind,
     WriteResult,
 )
-from holdfast.domain.control import Answered
+from holdfast.domain.control import ProviderResponse
 from holdfast.domain.jobs import ControlJob, ControlJobPage, JobState
 from holdfast.errors import InvalidInput, NotFound
 from holdfast.runtime.remember import MAX_REASON_CHARS
@@ -61,22 +61,22 @@ class Memory(Protocol):
     """The control plane that tools call, opened for one actor."""
 
     @property
-    def query(self) -> Callable[..., Awaitable[Answered[ContextBundle]]]: ...
+    def query(self) -> Callable[..., Awaitable[ProviderResponse[ContextBundle]]]: ...
 
     @property
-    def upsert(self) -> Callable[..., Awaitable[Answered[WriteResult]]]: ...
+    def upsert(self) -> Callable[..., Awaitable[ProviderResponse[WriteResult]]]: ...
 
     @property
-    def list(self) -> Callable[..., Awaitable[Answered[ListPage]]]: ...
+    def list(self) -> Callable[..., Awaitable[ProviderResponse[ListPage]]]: ...
 
     @property
-    def get(self) -> Callable[..., Awaitable[Answered[Snippet]]]: ...
+    def get(self) -> Callable[..., Awaitable[ProviderResponse[Snippet]]]: ...
 
     @property
-    def forget(self) -> Callable[..., Awaitable[Answered[ForgetResult]]]: ...
+    def forget(self) -> Callable[..., Awaitable[ProviderResponse[ForgetResult]]]: ...
 
     @property
-    def correct(self) -> Callable[..., Awaitable[Answered[CorrectResult]]]: ...
+    def correct(self) -> Callable[..., Awaitable[ProviderResponse[CorrectResult]]]: ...
 
     @property
     def jobs(self) -> Callable[..., Awaitable[ControlJobPage]]: ...
@@ -279,7 +279,7 @@ async def _jobs(plane: Memory, request: JobsAsked, where: Mapping[str, Any]) -> 
     return JobsTold(jobs=[JobTold.of(each) for each in page.items], next_cursor=page.next_cursor)
 
 
-def _done(response: Answered[Any]) -> dict[str, Any]:
+def _done(response: ProviderResponse[Any]) -> dict[str, Any]:
     return {"binding_key": response.binding, "operation_id": response.operation_id}
 
 

@@ -39,11 +39,11 @@ from holdfast.domain.contract import (
 )
 from holdfast.domain.forgetting import ForgetReceipt
 from holdfast.domain.ids import MemoryId, MessageId, OperationId
-from holdfast.domain.memory import ALWAYS, Memory, Plane, Status, Trust
-from holdfast.domain.projection import reference_message
-from holdfast.domain.results import Added, Hit, HitKind, Page, Recall, Remembered
+from holdfast.domain.memory import ALWAYS, MemoryRecord, Plane, Status, Trust
+from holdfast.domain.reference_message import reference_message
+from holdfast.domain.results import Added, Hit, HitKind, Page, Recall, RememberResult
 from holdfast.domain.scope import FILTER_PARTS, Scope
-from holdfast.domain.searching import Wanted
+from holdfast.domain.search import SearchOptions
 from holdfast.domain.text import checked_text
 from holdfast.domain.transcript import Draft
 from holdfast.errors import NotFound, ProviderMalformed
@@ -150,7 +150,7 @@ class _Searching(Translation[V, ContextBundle]):
 
     intent: ClassVar[Intent] = Intent.ANSWER
 
-    def asked(self) -> tuple[Scope, str, Wanted]:
+    def asked(self) -> tuple[Scope, str, SearchOptions]:
         raise NotImplementedError
 
     def untold(self) -> str | None:
@@ -174,7 +174,7 @@ class _Searching(Translation[V, ContextBundle]):
 
 
 class Searching(_Searching[Search]):
-    def asked(self) -> tuple[Scope, str, Wanted]:
+    def asked(self) -> tuple[Scope, str, SearchOptions]:
         return self.verb.scope, self.verb.query, self.verb.wanted
 
     def answer(self, found: ContextBundle, operation_id: OperationId) -> tuple[Hit, ...]:
@@ -184,7 +184,7 @@ class Searching(_Searching[Search]):
 class Recalling(_Searching[RecallMemory]):
     intent = Intent.AGENT_PREAMBLE
 
-    def asked(self) -> tuple[Scope, str, Wanted]:
+    def asked(self) -> tuple[Scope, str, SearchOptions]:
         return self.verb.scope, self.verb.query, self.verb.wanted
 
     def answer(self, found: ContextBundle, operation_id: OperationId) -> Recall:
@@ -205,7 +205,7 @@ class Getting(Translation[Get, Snippet | None]):
     def check(self, answer: object, bounds: Bounds) -> Told[Snippet | None]:
         return checking.snippet(self.handle(self.verb.record_id))(answer, bounds)
 
-    def answer(self, found: Snippet | None, operation_id: OperationId) -> Memory:
+    def answer(self, found: Snippet | None, operation_id: OperationId) -> MemoryRecord:
         if found is None or not within(found, self.verb.scope):
             raise NotFound(f"there is no memory or message {self.verb.record_id!r:.80} in this scope")
         return _memory(found, self.verb.scope, self.now)
@@ -265,9 +265,9 @@ class Remembering(Translation[Remember, RecordHandle]):
             raise ProviderMalformed("the provider did not return the handle of exactly one written record")
         return Told(found.value.records[0], 1, found.handles, found.usage)
 
-    def answer(self, found: RecordHandle, operation_id: OperationId) -> Remembered:
+    def answer(self, found: RecordHandle, operation_id: OperationId) -> RememberResult:
         snippet = Snippet(found, self.verb.text, scope=self.verb.scope, metadata=dict(self.verb.metadata))
-        return Remembered(_memory(snippet, self.verb.scope, self.now))
+        return RememberResult(_memory(snippet, self.verb.scope, self.now))
 
     @staticmethod
     def replay_state(found: RecordHandle) -> dict[str, Any]:
@@ -297,9 +297,9 @@ class Correcting(Translation[Correct, RecordHandle]):
         found: Told[CorrectResult] = checking.corrected(answer, bounds)
         return Told(found.value.record, 1, found.handles, found.usage)
 
-    def answer(self, found: RecordHandle, operation_id: OperationId) -> Remembered:
+    def answer(self, found: RecordHandle, operation_id: OperationId) -> RememberResult:
         new = Snippet(found, self.verb.text, scope=self.verb.scope)
-        return Remembered(replace(_memory(new, self.verb.scope, self.now), reason=self.verb.reason))
+        return RememberResult(replace(_memory(new, self.verb.scope, self.now), reason=self.verb.reason))
 
     kept = Remembering.replay_state
     replayed = Remembering.from_replay
@@ -394,8 +394,8 @@ def _hit(found: Snippet, asked: Scope, now: datetime) -> Hit:
     )
 
 
-def _memory(found: Snippet, asked: Scope, now: datetime) -> Memory:
-    return Memory(
+def _memory(found: Snippet, asked: Scope, now: datetime) -> MemoryRecord:
+    return MemoryRecord(
         id=MemoryId(found.handle.record_id),
         revision=1,
         scope=_scope_of(found, asked),

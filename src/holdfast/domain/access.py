@@ -17,7 +17,7 @@ class ActorKind(StrEnum):
     SYSTEM = "system"
 
 
-class Role(StrEnum):
+class ActorRole(StrEnum):
     """The role of a credential. It narrows the permissions of its kind of actor."""
 
     ADMIN = "admin"  # operators: everything in their space
@@ -40,7 +40,7 @@ class Actor:
     id: str
     space: str | None = None
     subjects: frozenset[str] = frozenset()
-    role: Role | None = None
+    role: ActorRole | None = None
 
     def __post_init__(self) -> None:
         _check_kind(self.kind)
@@ -251,14 +251,14 @@ _AUDITS = frozenset(
     | {Action.JOBS, Action.STATS, Action.LIST_USERS}
 )
 # A role that is not listed for its kind of actor permits nothing.
-_OF_ROLE: dict[tuple[ActorKind, Role], frozenset[Action]] = {
-    (ActorKind.OPERATOR, Role.ADMIN): frozenset(Action),
-    (ActorKind.OPERATOR, Role.AUDITOR): _AUDITS,
-    (ActorKind.AGENT, Role.CURATOR): _OWNERS,
-    (ActorKind.AGENT, Role.MEMBER): _OWNERS - _TAKES_AWAY,
-    (ActorKind.AGENT, Role.READER): _OWNERS & _READS,
-    (ActorKind.USER, Role.MEMBER): _OWNERS,
-    (ActorKind.USER, Role.READER): _OWNERS & _READS,
+_OF_ROLE: dict[tuple[ActorKind, ActorRole], frozenset[Action]] = {
+    (ActorKind.OPERATOR, ActorRole.ADMIN): frozenset(Action),
+    (ActorKind.OPERATOR, ActorRole.AUDITOR): _AUDITS,
+    (ActorKind.AGENT, ActorRole.CURATOR): _OWNERS,
+    (ActorKind.AGENT, ActorRole.MEMBER): _OWNERS - _TAKES_AWAY,
+    (ActorKind.AGENT, ActorRole.READER): _OWNERS & _READS,
+    (ActorKind.USER, ActorRole.MEMBER): _OWNERS,
+    (ActorKind.USER, ActorRole.READER): _OWNERS & _READS,
 }
 
 
@@ -292,15 +292,15 @@ def authorize(actor: Actor, action: Action, scope: Scope, *, beneath: Action | N
     the grant reaches.
     """
     if action not in _ALLOWED[actor.kind]:
-        raise AccessDenied(f"{actor.kind}s may not {_in_words(action)}; ask an operator")
+        raise AccessDenied(f"{actor.kind}s may not {_describe_action(action)}; ask an operator")
     if actor.role is not None and action not in _OF_ROLE.get((actor.kind, actor.role), frozenset()):
-        above = Role.ADMIN if actor.kind is ActorKind.OPERATOR else ActorKind.OPERATOR
-        problem = f"{actor.kind} {actor.id!r} has the role {actor.role} and may not {_in_words(action)}"
+        above = ActorRole.ADMIN if actor.kind is ActorKind.OPERATOR else ActorKind.OPERATOR
+        problem = f"{actor.kind} {actor.id!r} has the role {actor.role} and may not {_describe_action(action)}"
         raise AccessDenied(f"{problem}; ask an {above}")
     action = beneath or action
     if scope.space == EVERYWHERE:
         _require_store(actor, action)
-    reachable = readable(scope) if action in _READS else frozenset({scope.partition})
+    reachable = readable_partitions(scope) if action in _READS else frozenset({scope.partition})
     if actor.kind in (ActorKind.OPERATOR, ActorKind.SYSTEM):
         _require_space(actor, scope)
         narrowed = scope.subject is not None or scope.agent is not None
@@ -322,20 +322,20 @@ _WORDS = {
 }
 
 
-def _in_words(action: Action) -> str:
+def _describe_action(action: Action) -> str:
     return _WORDS.get(action) or action.replace("_", " ")
 
 
-def storewide() -> Grant:
+def storewide_grant() -> Grant:
     """Return the system's grant for background work in every space."""
     return authorize(SYSTEM, Action.WORK, Scope(space=EVERYWHERE))
 
 
-def only_reads(action: Action) -> bool:
+def is_read(action: Action) -> bool:
     return action in _READS
 
 
-def readable(scope: Scope) -> frozenset[Partition]:
+def readable_partitions(scope: Scope) -> frozenset[Partition]:
     """Return the partitions of a read: the shared one, and those of the subject and the agent if named."""
     partitions = {Partition(scope.space, PartitionKind.SHARED)}
     if scope.subject is not None:
@@ -349,17 +349,19 @@ def _require_store(actor: Actor, action: Action) -> None:
     if actor.kind is ActorKind.SYSTEM:
         return
     if actor.kind is not ActorKind.OPERATOR or actor.space is not None or action not in _STOREWIDE:
-        raise AccessDenied(f"{actor.kind} {actor.id!r} may not {_in_words(action)} over all spaces; name one space")
+        raise AccessDenied(
+            f"{actor.kind} {actor.id!r} may not {_describe_action(action)} over all spaces; name one space"
+        )
 
 
-def within_walls(actor: Actor, scope: Scope) -> bool:
+def same_space(actor: Actor, scope: Scope) -> bool:
     """True if the scope is in the actor's space, or the actor is not confined to one."""
     overseer = actor.kind in (ActorKind.OPERATOR, ActorKind.SYSTEM)
     return (actor.space or (None if overseer else DEFAULT_SPACE)) in (None, scope.space)
 
 
 def _require_space(actor: Actor, scope: Scope) -> None:
-    if not within_walls(actor, scope):
+    if not same_space(actor, scope):
         raise AccessDenied(f"{actor.kind} {actor.id!r} has no access to this space; use its own space")
 
 

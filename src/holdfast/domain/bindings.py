@@ -64,7 +64,7 @@ class Target:
     binding_key: str
 
 
-class Chosen(StrEnum):
+class ResolutionRule(StrEnum):
     """The rule that chose a binding."""
 
     BINDING_KEY = "binding_key"
@@ -78,8 +78,8 @@ class Resolution:
     """A chosen binding. `checked` are the rules tried in order: `binding_key`, `agent_override`, `company_default`."""
 
     binding: Binding | None
-    source: Chosen
-    checked: tuple[Chosen, ...]
+    source: ResolutionRule
+    checked: tuple[ResolutionRule, ...]
 
     def usable(self) -> Binding:
         """Return the binding, or raise if there is none or it is disabled."""
@@ -122,12 +122,12 @@ def resolve(
         found = by_key.get(key)
         if found is None:
             raise BindingNotFound(f"there is no binding {key!r:.80} in this company; list its bindings")
-        return Resolution(found, Chosen.BINDING_KEY, (Chosen.BINDING_KEY,))
+        return Resolution(found, ResolutionRule.BINDING_KEY, (ResolutionRule.BINDING_KEY,))
     bound = {(target.kind, target.target_id): target.binding_key for target in targets}
-    checked: list[Chosen] = []
-    overrides = [] if agent is None else [(Chosen.AGENT_OVERRIDE, (TargetKind.AGENT, agent))]
-    for source, target in [*overrides, (Chosen.COMPANY_DEFAULT, (TargetKind.COMPANY, space))]:
+    checked: list[ResolutionRule] = []
+    overrides = [] if agent is None else [(ResolutionRule.AGENT_OVERRIDE, (TargetKind.AGENT, agent))]
+    for source, target in [*overrides, (ResolutionRule.COMPANY_DEFAULT, (TargetKind.COMPANY, space))]:
         checked.append(source)
         if target in bound and bound[target] in by_key:
             return Resolution(by_key[bound[target]], source, tuple(checked))
-    return Resolution(None, Chosen.UNCONFIGURED, tuple(checked))
+    return Resolution(None, ResolutionRule.UNCONFIGURED, tuple(checked))

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from holdfast.domain.governed import Authority
 from holdfast.domain.memory import Plane, Status, Trust
 from holdfast.domain.transcript import Role
+from holdfast.domain.transcript_turns import Authority
 
 
 class CandidatePrivacy(StrEnum):
@@ -160,17 +160,17 @@ _SPOKEN_BY = {Role.ASSISTANT: Authority.ASSISTANT_UTTERANCE, Role.TOOL: Authorit
 _OF_A_USER = frozenset({Authority.USER_ASSERTED, Authority.LEGACY_TRANSCRIPT})
 
 
-def ground_of(authority: Authority, role: Role) -> Authority:
+def evidence_authority(authority: Authority, role: Role) -> Authority:
     """Return the authority of a message when it is cited as evidence."""
     return _SPOKEN_BY.get(role, authority) if authority in _OF_A_USER else authority
 
 
-def accepts(authority: Authority, target: Plane) -> bool:
+def can_accept(authority: Authority, target: Plane) -> bool:
     """True if a candidate with this authority alone could be accepted on the plane."""
     return VERDICTS[GROUNDS[authority].targets[target]] is Verdict.ACCEPTED
 
 
-def learned_from(authority: Authority) -> bool:
+def may_learn_from(authority: Authority) -> bool:
     """True if a model that extracts memories may see a message of this authority.
 
     Not external content: no participant vouches for it, and it may be a prompt injection.
@@ -179,7 +179,7 @@ def learned_from(authority: Authority) -> bool:
     return not rejected and authority is not Authority.EXTERNAL_CONTENT
 
 
-def judged(
+def judge_candidate(
     authority: Authority,
     target: Plane,
     privacy: CandidatePrivacy,
@@ -216,7 +216,7 @@ _NO_SPACES = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]"
 LEAST_SUPPORT = 0.5
 
 
-def supported(text: str, evidence: Sequence[str]) -> bool:
+def is_supported(text: str, evidence: Sequence[str]) -> bool:
     """True if a text could derive from its evidence: all its numbers and at least half of its words are in it.
 
     It detects invented text, or text from elsewhere, but allows rewording; a supported text may still be wrong.

@@ -22,24 +22,24 @@ def fingerprint(value: object) -> str:
     return hashlib.sha256(canonical(value)).hexdigest()
 
 
-def is_ours(record_id: str) -> bool:
+def is_holdfast_id(record_id: str) -> bool:
     """True if it has the form of Holdfast's ids."""
     return _OURS.fullmatch(record_id) is not None
 
 
-def transplanted(record_id: str, home: str) -> str:
+def transfer_id(record_id: str, home: str) -> str:
     """Return the id of a Holdfast record in another home: deterministic, and with the same timestamp."""
     prefix, _, digits = record_id.partition("_")
-    return _made(prefix, digits[:_TIME_DIGITS], home, record_id)
+    return _format_id(prefix, digits[:_TIME_DIGITS], home, record_id)
 
 
-def planted(prefix: str, at: datetime, home: str, name: str) -> str:
+def derive_id(prefix: str, at: datetime, home: str, name: str) -> str:
     """Return a deterministic id for something that has only a foreign name."""
     milliseconds = max(to_micros(at) // 1_000, 0)
-    return _made(prefix, f"{milliseconds:012x}"[-_TIME_DIGITS:], home, name)
+    return _format_id(prefix, f"{milliseconds:012x}"[-_TIME_DIGITS:], home, name)
 
 
-def _made(prefix: str, time: str, home: str, name: str) -> str:
+def _format_id(prefix: str, time: str, home: str, name: str) -> str:
     """Build an id with the version and variant bits of a UUIDv7."""
     digest = hashlib.sha256(canonical([prefix, home, name])).hexdigest()
     variant = "89ab"[int(digest[0], 16) % 4]

@@ -76,7 +76,7 @@ class Offer:
 _BUILT = {
     "recall": "holdfast.runtime.governed.recall:RecallForHost",
     "project": "holdfast.runtime.governed.project:Project",
-    "project_private_planes": "holdfast.domain.projecting:private_gate",
+    "project_private_planes": "holdfast.domain.projection_block:private_gate",
     "inspect": "holdfast.runtime.governed.inspect:Inspect",
     "commit_transcript": "holdfast.runtime.governed.commit:CommitTranscript",
     "finalize_turn_and_maintain": "holdfast.runtime.governed.finalize:FinalizeTurn",
@@ -241,7 +241,7 @@ def snapshot(shown: Catalogue) -> Mapping[str, object]:
         "profile": profile.name,
         "compiled": {capability.name: capability.built_in for capability in shown.capabilities},
         Section.MEMORY.value: {
-            "capabilities": _listed(shown, Section.MEMORY),
+            "capabilities": _describe_section(shown, Section.MEMORY),
             "privacy": {name: getattr(shown.privacy, name) for name in Privacy.__slots__},
             "budget": {
                 "records": budget.records,
@@ -253,31 +253,31 @@ def snapshot(shown: Catalogue) -> Mapping[str, object]:
             },
         },
         Section.LIFECYCLE.value: {
-            "capabilities": _listed(shown, Section.LIFECYCLE),
+            "capabilities": _describe_section(shown, Section.LIFECYCLE),
             "budget": {"events": budget.events, "snapshot_bytes": budget.snapshot_bytes},
         },
         Section.VALIDATION.value: {
-            "capabilities": _listed(shown, Section.VALIDATION),
+            "capabilities": _describe_section(shown, Section.VALIDATION),
             "budget": asdict(budget.transcript),
         },
         Section.ADAPTER.value: {
-            "capabilities": _listed(shown, Section.ADAPTER),
+            "capabilities": _describe_section(shown, Section.ADAPTER),
             "dispatched": [name for name in DISPATCHED if shown[name].visible],
             "budget": {"http_body_bytes": budget.http_body_bytes, "wss_connections": budget.wss_connections},
         },
         Section.ENTRY.value: {
-            "capabilities": _listed(shown, Section.ENTRY),
+            "capabilities": _describe_section(shown, Section.ENTRY),
             "kind": profile.kind.value,
             "backends": [backend.value for backend in profile.backends],
         },
         Section.INDEXED_RECALL.value: {
-            "capabilities": _listed(shown, Section.INDEXED_RECALL),
+            "capabilities": _describe_section(shown, Section.INDEXED_RECALL),
             "budget": {"cache_entries": budget.cache_entries},
         },
     }
 
 
-def _listed(shown: Catalogue, section: Section) -> Mapping[str, Mapping[str, bool | str | None]]:
+def _describe_section(shown: Catalogue, section: Section) -> Mapping[str, Mapping[str, bool | str | None]]:
     return {
         capability.name: {
             "visible": capability.visible,

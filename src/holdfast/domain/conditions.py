@@ -61,12 +61,14 @@ class Compare:
     value: Value | tuple[Value, ...]
 
     def __post_init__(self) -> None:
-        field, op = _chosen(Field, self.field, "condition.field"), _chosen(Op, self.op, "condition.op")
+        field, op = _parse_member(Field, self.field, "condition.field"), _parse_member(Op, self.op, "condition.op")
         if op in _ORDERING and field is not Field.SAID_AT:
             raise InvalidInput("condition.op", f"{op} needs an order, but {field} has none; use eq, ne or in")
         object.__setattr__(self, "field", field)
         object.__setattr__(self, "op", op)
-        object.__setattr__(self, "value", _several(field, self.value) if op is Op.IN else _checked(field, self.value))
+        object.__setattr__(
+            self, "value", _parse_values(field, self.value) if op is Op.IN else _parse_value(field, self.value)
+        )
 
     @property
     def values(self) -> tuple[Value, ...]:
@@ -81,7 +83,7 @@ class AllOf:
     all_of: tuple[Condition, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "all_of", _parts(self.all_of))
+        object.__setattr__(self, "all_of", _parse_parts(self.all_of))
         _check_size(self)
 
 
@@ -90,7 +92,7 @@ class AnyOf:
     any_of: tuple[Condition, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "any_of", _parts(self.any_of))
+        object.__setattr__(self, "any_of", _parse_parts(self.any_of))
         _check_size(self)
 
 
@@ -104,7 +106,7 @@ class Not:
 
 
 @dataclass(frozen=True, slots=True)
-class ForModel:
+class ModelContextCondition:
     """Records that a model may see in one conversation, or in none: the runtime's own condition.
 
     Matches, in these partitions, memories that belong to no conversation or to this one, and messages of this one
@@ -118,19 +120,19 @@ class ForModel:
         if not 1 <= len(self.partitions) <= MAX_PARTITIONS:
             raise InvalidInput("condition.partitions", f"must have 1 to {MAX_PARTITIONS} entries")
 
-    def is_at_hand(self, scope: Scope) -> bool:
+    def is_in_conversation(self, scope: Scope) -> bool:
         """True if a record of that scope belongs to the conversation."""
         thread = self.thread
         if thread is None or scope.conversation != thread.conversation or scope.partition != thread.partition:
             return False
         return all(getattr(scope, part) == getattr(thread, part) for part in CONVERSATION_PARTS)
 
-    def is_lasting(self, scope: Scope) -> bool:
+    def is_outside_conversations(self, scope: Scope) -> bool:
         """True if a record of that scope belongs to no conversation, and its partition may be read."""
         return scope.conversation is None and scope.partition in self.partitions
 
 
-Condition = Compare | AllOf | AnyOf | Not | ForModel
+Condition = Compare | AllOf | AnyOf | Not | ModelContextCondition
 
 
 def checked_condition(value: object) -> Condition:
@@ -139,7 +141,7 @@ def checked_condition(value: object) -> Condition:
     return value
 
 
-def _parts(given: object) -> tuple[Condition, ...]:
+def _parse_parts(given: object) -> tuple[Condition, ...]:
     if not isinstance(given, list | tuple):
         raise InvalidInput("condition", f"expected a list of conditions, got {type(given).__name__}")
     if not given:
@@ -162,29 +164,29 @@ def _size(condition: Condition) -> tuple[int, int]:
             sizes: Sequence[tuple[int, int]] = [_size(part) for part in parts]
         case Not(part):
             sizes = [_size(part)]
-        case Compare() | ForModel():
+        case Compare() | ModelContextCondition():
             return 1, 1
     return 1 + max(depth for depth, _ in sizes), sum(leaves for _, leaves in sizes)
 
 
-def _chosen(kind: type[E], value: Any, field: str) -> E:
+def _parse_member(kind: type[E], value: Any, field: str) -> E:
     try:
         return kind(value)
     except ValueError:
         raise InvalidInput(field, f"unknown value {value!r:.60}; use one of {', '.join(kind)}") from None
 
 
-def _several(field: Field, given: object) -> tuple[Value, ...]:
+def _parse_values(field: Field, given: object) -> tuple[Value, ...]:
     if not isinstance(given, list | tuple):
         raise InvalidInput("condition.value", f"in takes a list of values, not {type(given).__name__}")
     if not 1 <= len(given) <= MAX_VALUES:
         raise InvalidInput("condition.value", f"in takes 1 to {MAX_VALUES:,} values, not {len(given):,}")
-    return tuple(_checked(field, value) for value in given)
+    return tuple(_parse_value(field, value) for value in given)
 
 
-def _checked(field: Field, value: object) -> Value:
+def _parse_value(field: Field, value: object) -> Value:
     if field is Field.SAID_AT:
         return checked_time(value, "condition.value")
     if field is Field.PLANE:
-        return _chosen(Plane, value, "condition.value")
+        return _parse_member(Plane, value, "condition.value")
     return checked_text(value, "condition.value", max_chars=MAX_VALUE_CHARS)

@@ -94,7 +94,7 @@ class HookContext:
     run_id: str | None = None
 
 
-class Concern(NamedTuple):
+class LookupKeys(NamedTuple):
     """The agent, project, issue and run of a call: the keys it is looked up by."""
 
     agent: str | None = None
@@ -103,7 +103,7 @@ class Concern(NamedTuple):
     run: str | None = None
 
 
-def concern(scope: Scope, source: SourceRef | None, hook: HookContext | None) -> Concern:
+def lookup_keys(scope: Scope, source: SourceRef | None, hook: HookContext | None) -> LookupKeys:
     """Take each key from the scope, else from the source or the hook. The scope holds only what the caller asked for.
 
     A source may hold a name that is too long for a scope. No query can ask for it, so it is left out.
@@ -113,7 +113,7 @@ def concern(scope: Scope, source: SourceRef | None, hook: HookContext | None) ->
         issue, run = issue or _name(source.issue_id), run or _name(source.run_id)
     if hook is not None:
         agent, run = agent or _name(hook.actor_agent_id), run or _name(hook.run_id)
-    return Concern(agent, scope.project, issue, run)
+    return LookupKeys(agent, scope.project, issue, run)
 
 
 def _name(value: str | None) -> str | None:
@@ -317,7 +317,7 @@ class ProfileResult:
 
 
 @dataclass(frozen=True, slots=True)
-class JobPage:
+class ExtractionJobPage:
     items: tuple[ExtractionJob, ...] = ()
     next_cursor: str | None = None
     usage: tuple[Usage, ...] = ()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
-from holdfast.domain.bindings import Binding, Chosen, Target
+from holdfast.domain.bindings import Binding, ResolutionRule, Target
 from holdfast.domain.contract import Capabilities
 from holdfast.domain.events import EventKind
 from holdfast.domain.ids import EventId, OperationId
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Answered(Generic[T]):
+class ProviderResponse(Generic[T]):
     """The result of a provider. `dropped` counts returned records that are out of the call's scope."""
 
     binding: str
@@ -27,14 +27,14 @@ class Answered(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class ResolvedBinding:
     """The binding that serves a caller, and the rules that were checked. Never its configuration.
 
     `binding_key` is None if no binding serves it.
     """
 
-    source: Chosen
-    checked: tuple[Chosen, ...]
+    source: ResolutionRule
+    checked: tuple[ResolutionRule, ...]
     binding_key: str | None = None
     provider: str | None = None
     enabled: bool = False
@@ -53,7 +53,7 @@ class ProviderInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class ProviderChecked:
+class ProviderCheck:
     """A provider and its checked configuration, with defaults filled in.
 
     If a query was made: its duration, and the number of records returned.

@@ -144,7 +144,7 @@ class FinanceEventPage:
     next_cursor: str | None
 
 
-def amount(usage: Usage, prices: Mapping[tuple[str, str], Price]) -> tuple[int, str, bool]:
+def cost_of(usage: Usage, prices: Mapping[tuple[str, str], Price]) -> tuple[int, str, bool]:
     """Return micros, currency, and whether it is an estimate: as reported, else by our prices, else 0.
 
     Rounded once, half to even, and never by way of a float. `usage` must be validated.
@@ -163,16 +163,16 @@ def amount(usage: Usage, prices: Mapping[tuple[str, str], Price]) -> tuple[int, 
         + usage.output_tokens * price.output_micros
         + usage.embedding_tokens * price.embedding_micros
     )
-    return _rounded(millionths, _MILLION), price.currency, True
+    return _divide_half_even(millionths, _MILLION), price.currency, True
 
 
-def _rounded(value: int, by: int) -> int:
+def _divide_half_even(value: int, by: int) -> int:
     """Divide, rounding half to even."""
     whole, rest = divmod(value, by)
     return whole + (2 * rest > by or (2 * rest == by and whole % 2 == 1))
 
 
-def by_model(prices: Iterable[Price]) -> dict[tuple[str, str], Price]:
+def index_prices(prices: Iterable[Price]) -> dict[tuple[str, str], Price]:
     return {(price.provider, price.model): price for price in prices}
 
 

@@ -48,26 +48,26 @@ def condition_from(filters: Mapping[str, Any], subject: str, *, everos: bool = F
         raise InvalidInput(_ROOT, f"expected an object, got {type(filters).__name__}")
     if not filters:
         return None
-    return _Reading(subject, everos).node(filters, _ROOT, 1)
+    return _FilterParser(subject, everos).parse_node(filters, _ROOT, 1)
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _FilterParser:
     subject: str
     everos: bool
 
-    def node(self, given: Mapping[str, Any], path: str, depth: int) -> Condition:
+    def parse_node(self, given: Mapping[str, Any], path: str, depth: int) -> Condition:
         parts: list[Condition] = []
         for name, value in given.items():
             at = _below(path, name)
             if name in ("AND", "OR"):
-                within = self._nodes(value, at, depth)
-                parts += within if name == "AND" else [_joined(AnyOf, within, at)]
+                within = self._parse_nodes(value, at, depth)
+                parts += within if name == "AND" else [_join_conditions(AnyOf, within, at)]
             else:
-                parts.append(self._field(name, value, at))
-        return _joined(AllOf, parts, path)
+                parts.append(self._parse_field(name, value, at))
+        return _join_conditions(AllOf, parts, path)
 
-    def _nodes(self, given: object, path: str, depth: int) -> list[Condition]:
+    def _parse_nodes(self, given: object, path: str, depth: int) -> list[Condition]:
         if depth >= MAX_DEPTH:
             raise InvalidInput(path, f"nests deeper than {MAX_DEPTH}")
         if not isinstance(given, list | tuple):
@@ -81,10 +81,10 @@ class _Reading:
                 raise InvalidInput(at, f"expected an object, got {type(node).__name__}")
             if not node:
                 raise InvalidInput(at, "is empty; leave it out")
-            found.append(self.node(node, at, depth + 1))
+            found.append(self.parse_node(node, at, depth + 1))
         return found
 
-    def _field(self, name: object, given: Any, path: str) -> Condition:
+    def _parse_field(self, name: object, given: Any, path: str) -> Condition:
         readers: dict[object, Callable[[Op, Any, str], Condition]] = {
             "session_id": self._session,
             "sender_id": _sender,
@@ -107,7 +107,7 @@ class _Reading:
             if op not in known:
                 raise InvalidInput(_below(path, op), f"is not an operator of {name}; use one of {', '.join(known)}")
             compared.append(read(Op(op), value, _below(path, op)))
-        return _joined(AllOf, compared, path)
+        return _join_conditions(AllOf, compared, path)
 
     # --- sessions ---
 
@@ -115,13 +115,13 @@ class _Reading:
         """Session ids name conversations or resources, which are in different fields."""
         named: dict[Field, list[str]] = {}
         for value, at in _values(op, given, path):
-            field, name = self._named(value, at)
+            field, name = self._parse_session_id(value, at)
             named.setdefault(field, []).append(name)
         compared = [_compare(field, Op.IN if len(names) > 1 else Op.EQ, names, path) for field, names in named.items()]
-        found = _joined(AnyOf, compared, path)
+        found = _join_conditions(AnyOf, compared, path)
         return Not(found) if op is Op.NE else found
 
-    def _named(self, value: object, path: str) -> tuple[Field, str]:
+    def _parse_session_id(self, value: object, path: str) -> tuple[Field, str]:
         if not isinstance(value, str):
             raise InvalidInput(path, f"expected text, got {type(value).__name__}")
         if value.startswith(_RESOURCE):
@@ -139,7 +139,7 @@ class _Reading:
         moments = [self._moment(value, at) for value, at in _values(op, given, path)]
         if len(moments) > MAX_LEAVES // 2:
             raise InvalidInput(path, f"takes at most {MAX_LEAVES // 2} times; use gte and lt")
-        return _joined(AnyOf, [_of_millisecond(op, moment, path) for moment in moments], path)
+        return _join_conditions(AnyOf, [_of_millisecond(op, moment, path) for moment in moments], path)
 
     def _moment(self, value: object, path: str) -> datetime:
         if self.everos and isinstance(value, str):
@@ -203,7 +203,7 @@ def _compare(field: Field, op: Op, values: Sequence[str | datetime], path: str) 
         raise type(error)(path, error.problem) from None
 
 
-def _joined(how: type[AllOf] | type[AnyOf], parts: Sequence[Condition], path: str) -> Condition:
+def _join_conditions(how: type[AllOf] | type[AnyOf], parts: Sequence[Condition], path: str) -> Condition:
     """Join conditions with less nesting: a single one is returned itself, and parts of the same kind are flattened."""
     if len(parts) == 1:
         return parts[0]

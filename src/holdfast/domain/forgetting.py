@@ -39,7 +39,7 @@ class ForgetTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class Doomed:
+class ForgetPlan:
     """The plan of a forget: everything it would remove. `fingerprint` changes with the content.
 
     `derived_ids` are memories anywhere in the space whose current revision derives only from forgotten messages;

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from holdfast.domain.capabilities import Catalogue
-from holdfast.domain.governed import ConversationKey
 from holdfast.domain.identity import MemoryIdentity, MemoryScope, thread_of
 from holdfast.domain.profiles import Budget, Profile
 from holdfast.domain.scope import Scope
+from holdfast.domain.transcript_turns import ConversationKey
 from holdfast.errors import CapabilityUnavailable, InvalidInput
 
 

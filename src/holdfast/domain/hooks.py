@@ -23,7 +23,7 @@ NOWHERE = "binding"  # the destination of a hook that no binding serves
 _TO_BINDING, _TO_SUBSCRIBER = "binding:", "subscriber:"
 
 
-class DeliveryStatus(StrEnum):
+class HookDeliveryStatus(StrEnum):
     """The status of a delivery. `pending` ones are retried; `dead` ones (dead letters) wait for an operator."""
 
     PENDING = "pending"
@@ -56,7 +56,7 @@ def subscriber_of(to: str) -> str | None:
     return to.removeprefix(_TO_SUBSCRIBER) if to.startswith(_TO_SUBSCRIBER) else None
 
 
-def why_not(binding: Binding | None, kind: HookKind) -> SkipReason | None:
+def skip_reason(binding: Binding | None, kind: HookKind) -> SkipReason | None:
     """Return the reason to skip a hook for a binding, or None."""
     if binding is None:
         return SkipReason.NO_BINDING
@@ -65,7 +65,7 @@ def why_not(binding: Binding | None, kind: HookKind) -> SkipReason | None:
     return None if binding.delivers(kind) else SkipReason.HOOK_DISABLED
 
 
-def why_unheard(binding: Binding | None, kind: HookKind) -> SkipReason | None:
+def subscriber_skip_reason(binding: Binding | None, kind: HookKind) -> SkipReason | None:
     """Return the reason to skip a hook for its subscribers: the same as for the binding of its scope.
 
     Without a binding there is no switch, and the defaults of a new binding apply: runs are delivered, comments and
@@ -73,7 +73,7 @@ def why_unheard(binding: Binding | None, kind: HookKind) -> SkipReason | None:
     """
     if binding is None:
         return None if HOOKS_AT_FIRST[kind] else SkipReason.HOOK_DISABLED
-    return why_not(binding, kind)
+    return skip_reason(binding, kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Delivery:
     hook: HookContext
     scope: Scope
     source: SourceRef
-    status: DeliveryStatus
+    status: HookDeliveryStatus
     created_at: datetime
     attempts: int = 0
     reason: str | None = None  # of a skip: `SkipReason`; else the last error's code
@@ -109,7 +109,7 @@ class NewDelivery:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryFilter:
-    status: DeliveryStatus | None = None
+    status: HookDeliveryStatus | None = None
     kind: HookKind | None = None
     to: str | None = None
     source_kind: SourceKind | None = None
@@ -137,7 +137,7 @@ class HookEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Emitted:
+class EmittedHook:
     """The deliveries of a hook: to the binding of its scope, and to each subscriber.
 
     `repeated` if it had been emitted before, and there was nothing left to do.
@@ -149,7 +149,7 @@ class Emitted:
 
 
 @dataclass(frozen=True, slots=True)
-class Hydrated:
+class Hydration:
     """The memory for a run before it begins: a bounded preamble, or an empty one with the reason.
 
     The reason is a `SkipReason`, `nothing_found`, or an error code.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from holdfast.domain.contract import Snippet
-from holdfast.domain.projection import one_line
+from holdfast.domain.reference_message import one_line
 
 HEADING = "Relevant memory:"
 MAX_LINE_CHARS = 240

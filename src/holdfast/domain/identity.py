@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from holdfast.domain.governed import ConversationKey
 from holdfast.domain.scope import DEFAULT_SPACE, Scope
+from holdfast.domain.transcript_turns import ConversationKey
 
 # The default channel, which `add` without a channel writes to.
 DEFAULT_CHANNEL = "local"

@@ -78,7 +78,7 @@ class Job:
     retry_of: JobId | None = None
     cause: Cause | None = None
 
-    def stuck(self, now: datetime) -> bool:
+    def is_stuck(self, now: datetime) -> bool:
         """True if it is running and its lease has expired."""
         return self.status is JobStatus.RUNNING and self.lease_until is not None and self.lease_until <= now
 
@@ -134,7 +134,7 @@ class ControlJobPage:
     next_cursor: str | None
 
 
-def gives_up(job: Job) -> bool:
+def is_last_attempt(job: Job) -> bool:
     """True if a failed attempt is the last. A scrub never gives up: forgotten bytes must leave the log."""
     return job.attempt >= MAX_ATTEMPTS and job.kind is not JobKind.SCRUB
 

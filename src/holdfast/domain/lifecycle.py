@@ -8,9 +8,9 @@ from enum import StrEnum
 
 from holdfast.domain.access import Action
 from holdfast.domain.ids import EventId
-from holdfast.domain.kinds import checked_kind
 from holdfast.domain.numbers import checked_flag, checked_whole
 from holdfast.domain.profiles import Pressure, pressure_of
+from holdfast.domain.type_checks import checked_instance
 
 RETRY_AFTER_MS = 1_000
 _MOST_MS = 10**12
@@ -70,7 +70,7 @@ class ModeInput:
 
 def checked_mode(value: object) -> ModeInput:
     """Return the mode, or raise `InvalidInput` that names the field."""
-    mode = checked_kind(value, ModeInput, "mode_input")
+    mode = checked_instance(value, ModeInput, "mode_input")
     for part in fields(mode):
         if part.type == "bool":
             checked_flag(getattr(mode, part.name), f"mode_input.{part.name}")
@@ -95,7 +95,7 @@ _TRANSFERS = frozenset(
 )
 
 
-def admitted(action: Action, mode: ModeInput, pressure: Pressure = Pressure.NORMAL) -> Admission:
+def admit(action: Action, mode: ModeInput, pressure: Pressure = Pressure.NORMAL) -> Admission:
     """Decide whether `action` may run while the host is in this mode. The higher of both pressures counts."""
     worst = max(pressure, mode.pressure, key=list(Pressure).index)
     busy = mode.busy_with or (None if worst is Pressure.NORMAL else f"pressure_{worst}")

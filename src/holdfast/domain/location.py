@@ -17,7 +17,7 @@ _PARAMETER = re.compile(r"([?&])([^=&#]*)=([^&#]*)")
 _A_SERVER = re.compile(r"^(postgres(ql)?|https?):|(^|\s)(host|hostaddr|dbname|password|user)\s*=", re.IGNORECASE)
 
 
-def refuse_mistyped(location: str) -> None:
+def refuse_mistyped_server(location: str) -> None:
     """Raise if a location looks like a server's address but is no URL. It must not be used as a path, nor shown."""
     if "://" not in location and _A_SERVER.search(location):
         raise InvalidInput(
@@ -26,25 +26,25 @@ def refuse_mistyped(location: str) -> None:
         )
 
 
-def shown(location: str) -> str:
+def redact_location(location: str) -> str:
     """Redact a location for messages, logs and screens."""
     if "://" not in location:
         return location
-    return _PARAMETER.sub(_parameter, _PASSWORD.sub(r"\1:***@", location))
+    return _PARAMETER.sub(_redact_parameter, _PASSWORD.sub(r"\1:***@", location))
 
 
-def _parameter(found: re.Match[str]) -> str:
+def _redact_parameter(found: re.Match[str]) -> str:
     before, name, value = found.groups()
     return f"{before}{name}={'***' if 'password' in unquote(name).lower() else value}"
 
 
-def is_served(location: str) -> bool:
+def is_server_url(location: str) -> bool:
     """True if it is the URL of an HTTP server instead of a store."""
     scheme, separator, _ = location.partition("://")
     return bool(separator) and scheme.strip().lower() in _SERVED
 
 
-def names_a_server(url: str) -> bool:
+def is_valid_server_url(url: str) -> bool:
     try:
         parts = urlsplit(url.strip())
         usable = parts.scheme in _SERVED and bool(parts.hostname) and parts.port != 0
@@ -57,7 +57,7 @@ def checked_url(url: object, field: str) -> str:
     """Return a server's URL without a trailing slash. Credentials, query and fragment are refused, and never shown."""
     if not isinstance(url, str):
         raise InvalidInput(field, f"expected text, got {type(url).__name__}")
-    if not names_a_server(url):
+    if not is_valid_server_url(url):
         raise InvalidInput(field, "is not the URL of a server; write it like http://127.0.0.1:8010")
     parts = urlsplit(url.strip())
     if "@" in parts.netloc:

@@ -102,7 +102,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class MemoryRecord:
     """One revision of a memory. The newest has no `superseded_at`."""
 
     id: MemoryId

@@ -105,7 +105,7 @@ class Operation:
     attribution: Attribution | None = None
 
 
-def counts(operation: Operation) -> bool:
+def counts_in_metrics(operation: Operation) -> bool:
     """True if the call counts in metrics: a call on memory that involved its provider."""
     served = operation.attribution is None or operation.attribution.asked
     return served and operation.action in TYPE_OF

@@ -177,6 +177,6 @@ def pressure_of(name: object) -> Pressure:
     return found
 
 
-def scaled(chars: int, pressure: Pressure) -> int:
+def scale_budget(chars: int, pressure: Pressure) -> int:
     """Reduce a budget under pressure, to 1 at least."""
     return max(1, checked_whole(chars, "chars", 1, _MOST_CHARS) * PERCENT[pressure_of(pressure)] // 100)

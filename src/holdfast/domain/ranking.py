@@ -149,21 +149,21 @@ def bm25(counts: FloatArray, idf: FloatArray, lengths: FloatArray, mean_length: 
     slope = np.float32(BM25_K1 * BM25_B / max(mean_length, 1.0))
     norm = np.float32(BM25_K1 * (1 - BM25_B)) + slope * lengths
     shares = (counts / (counts + norm)).astype(np.float32, copy=False)
-    return weighed(idf * np.float32(BM25_K1 + 1), shares)
+    return weighted_sum(idf * np.float32(BM25_K1 + 1), shares)
 
 
-def weighed(weights: FloatArray, rows: FloatArray) -> FloatArray:
+def weighted_sum(weights: FloatArray, rows: FloatArray) -> FloatArray:
     """Return the weighted sum of rows. Unlike a matrix product, it never depends on the position of a column."""
     sums: FloatArray = np.einsum("i,ij->j", weights, rows)
     return sums
 
 
-def saturated(scores: FloatArray, half: float = SATURATION) -> FloatArray:
+def saturate(scores: FloatArray, half: float = SATURATION) -> FloatArray:
     """Map scores from 0 up to 0..1, so that a text full of the query's words does not drown every other part."""
     return scores / (scores + np.float32(half))
 
 
-def unsaturated(share: float, half: float = SATURATION) -> float:
+def unsaturate(share: float, half: float = SATURATION) -> float:
     """Invert `saturate`."""
     return half * share / max(1 - share, 1e-6)
 
@@ -174,12 +174,12 @@ def words_match(best: float, records: int) -> float:
     Normalized to the best alone, one common word would count as much as the whole query. Measured in the idf of a rare
     word, so that it holds for ten records as for thousands. Never 0: an explanation shows words that were not found.
     """
-    score = unsaturated(best)
+    score = unsaturate(best)
     good = GOOD_TERMS * float(bm25_idf(np.ones(1, np.float32), records)[0])
     return max(2 * score / (score + good), LEAST_MATCH)
 
 
-def normalized(scores: FloatArray, low: FloatArray | None = None, high: FloatArray | None = None) -> FloatArray:
+def normalize_rows(scores: FloatArray, low: FloatArray | None = None, high: FloatArray | None = None) -> FloatArray:
     """Scale each row to 0..1 over the candidates, so that parts with different units can be weighed together.
 
     If the scores are of some candidates only, `low` and `high` are the bounds over all.
@@ -192,7 +192,7 @@ def normalized(scores: FloatArray, low: FloatArray | None = None, high: FloatArr
     return even
 
 
-def leading(scores: FloatArray) -> tuple[IntArray, FloatArray]:
+def find_leaders(scores: FloatArray) -> tuple[IntArray, FloatArray]:
     """Return the leading rows and their lead: 1 for the best, a tenth less for each place after it.
 
     Ties share the last of their places, so that none leads if many are the best.
@@ -205,7 +205,7 @@ def leading(scores: FloatArray) -> tuple[IntArray, FloatArray]:
     return rows, np.maximum(1 - places / LEADERS, 0).astype(np.float32)
 
 
-def uphold(even: FloatArray, weights: FloatArray, lead: float, apart: FloatArray) -> None:
+def floor_context_scores(even: FloatArray, weights: FloatArray, lead: float, apart: FloatArray) -> None:
     """Floor a row's context scores, in place, by its own score if it leads or is unlike its neighbours.
 
     A remark in a conversation about something else has no matching context; without this, any row in a weakly matching
@@ -220,7 +220,7 @@ def uphold(even: FloatArray, weights: FloatArray, lead: float, apart: FloatArray
     meaning, matching = float(weights[MEANING_AT].sum()), float(weights[MATCHING_AT].sum())
     trust = min(meaning / matching, 1.0) if matching else 1.0
     for arm, share in ((VECTOR_AT, trust), (WORDS_AT, 1.0)):
-        rows, led = leading(even[arm])
+        rows, led = find_leaders(even[arm])
         for at in around:
             even[at, rows] = np.maximum(even[at, rows], np.float32(lead * share) * led)
 
@@ -255,7 +255,9 @@ def window_cosines(cosines: FloatArray, count: FloatArray, products: FloatArray)
     return (cosines / lengths).astype(np.float32, copy=False)
 
 
-def apart(products: FloatArray, count: FloatArray, usual: FloatArray, around: FloatArray, square: float) -> FloatArray:
+def context_unlikeness(
+    products: FloatArray, count: FloatArray, usual: FloatArray, around: FloatArray, square: float
+) -> FloatArray:
     """Rate how unlike their neighbours records are: 1 if no more alike than any two records, 0 if alike.
 
     `products` are the sums of a record's cosines with its neighbours and `count` their number; `usual` is its product
@@ -279,14 +281,14 @@ class Traits:
     words_match: float = 1.0
 
 
-def effective(weights: Weights, traits: Traits) -> FloatArray:
+def effective_weights(weights: Weights, traits: Traits) -> FloatArray:
     """Return the weights for a search with these traits, in the order of `PARTS`."""
     adjusted = {part: weights.of(part) for part in PARTS}
     if weights.adaptive:
-        _leave_out(adjusted, traits)
-        _fit_to_need(adjusted, traits)
-        _trust(adjusted, MEANING, _vector_trust(traits))
-        _trust(adjusted, MATCHING, traits.words_match)
+        _drop_unsuited_parts(adjusted, traits)
+        _shift_from_context(adjusted, traits)
+        _scale_weights(adjusted, MEANING, _vector_trust(traits))
+        _scale_weights(adjusted, MATCHING, traits.words_match)
     return np.array([adjusted[part] for part in PARTS], np.float32)
 
 
@@ -299,7 +301,7 @@ def effective_lead(weights: Weights, traits: Traits) -> float:
     return weights.lead**0.25 if weights.adaptive and traits.people < 2 else weights.lead
 
 
-def _leave_out(weights: dict[Part, float], traits: Traits) -> None:
+def _drop_unsuited_parts(weights: dict[Part, float], traits: Traits) -> None:
     if traits.people < 2 or traits.assistant:
         # In talk with an assistant, the user's question often is the evidence.
         weights[Part.STATEMENT] = 0.0
@@ -307,9 +309,9 @@ def _leave_out(weights: dict[Part, float], traits: Traits) -> None:
         weights[Part.OWN_WORDS] = 0.0
 
 
-def _fit_to_need(weights: dict[Part, float], traits: Traits) -> None:
+def _shift_from_context(weights: dict[Part, float], traits: Traits) -> None:
     """Move weight from the context to the record: long texts, and those of one speaker, need their context less."""
-    needed = min(_like_a_message(traits.mean_length), 1.0 if traits.people > 1 else ALONE)
+    needed = min(_message_likeness(traits.mean_length), 1.0 if traits.people > 1 else ALONE)
     for own, *around in (MEANING, MATCHING):
         for part in around:
             if weights[own]:
@@ -317,7 +319,7 @@ def _fit_to_need(weights: dict[Part, float], traits: Traits) -> None:
             weights[part] *= needed
 
 
-def _like_a_message(terms: float) -> float:
+def _message_likeness(terms: float) -> float:
     """Return 1 for texts as short as messages, and less for longer ones."""
     return min((ENOUGH_TERMS + MESSAGE_TERMS) / (ENOUGH_TERMS + terms), 1.0)
 
@@ -326,17 +328,17 @@ def _vector_trust(traits: Traits) -> float:
     """Return the trust in vectors. Longer texts make vaguer vectors; averages lose more than a model does."""
     if traits.spaceless:
         return SPACELESS_TRUST
-    clear = _like_a_message(min(traits.mean_length, PIECE_TERMS))
+    clear = _message_likeness(min(traits.mean_length, PIECE_TERMS))
     return float(STATIC_TRUST * clear if traits.static_vectors else clear**0.5)
 
 
-def _trust(weights: dict[Part, float], parts: tuple[Part, ...], factor: float) -> None:
+def _scale_weights(weights: dict[Part, float], parts: tuple[Part, ...], factor: float) -> None:
     for part in parts:
         weights[part] *= factor
 
 
 @dataclass(frozen=True, slots=True)
-class Combined:
+class CombinedScores:
     """Scores, the weights behind them, and `base`, which all candidates have in common."""
 
     scores: FloatArray
@@ -344,21 +346,21 @@ class Combined:
     base: float
 
 
-def combined(raw: FloatArray, even: FloatArray, weights: FloatArray) -> Combined:
+def combine_scores(raw: FloatArray, even: FloatArray, weights: FloatArray) -> CombinedScores:
     """Weigh the normalized parts, and scale so that the best score is how well that record matches by itself.
 
     Scale and base are the same for all candidates, so they do not affect the order.
     """
     total = float(weights.sum()) or 1.0
-    sums = weighed(weights, even)
+    sums = weighted_sum(weights, even)
     best = int(np.argmax(sums))
-    scale = match(float(raw[VECTOR_AT, best]), float(raw[WORDS_AT, best]))
+    scale = match_score(float(raw[VECTOR_AT, best]), float(raw[WORDS_AT, best]))
     base = scale * (1 - float(sums[best]) / total)
     weights = weights * np.float32(scale / total)
-    return Combined(weighed(weights, even) + np.float32(base), weights, base)
+    return CombinedScores(weighted_sum(weights, even) + np.float32(base), weights, base)
 
 
-def match(cosine: float, words: float) -> float:
+def match_score(cosine: float, words: float) -> float:
     """Rate the match of one record, between 0 and 1, by its meaning or by its (saturated) words."""
-    bm25_score = unsaturated(words)
+    bm25_score = unsaturate(words)
     return min(max(cosine, bm25_score / (bm25_score + FAIR_MATCH), 0.0), 1.0)

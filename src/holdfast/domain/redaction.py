@@ -12,7 +12,10 @@ from datetime import datetime
 from enum import IntEnum, StrEnum
 from typing import NamedTuple, TypeVar
 
-from holdfast.domain.governed import (
+from holdfast.domain.ids import MessageId, TurnId
+from holdfast.domain.numbers import checked_whole
+from holdfast.domain.transcript import Role
+from holdfast.domain.transcript_turns import (
     ActorAttribution,
     Authority,
     ConversationKey,
@@ -24,9 +27,6 @@ from holdfast.domain.governed import (
     View,
     checked_member,
 )
-from holdfast.domain.ids import MessageId, TurnId
-from holdfast.domain.numbers import checked_whole
-from holdfast.domain.transcript import Role
 
 MAX_BUDGET = 1_000_000
 
@@ -142,12 +142,12 @@ class TranscriptBudget:
         for part in fields(self):
             checked_whole(getattr(self, part.name), part.name, 1, MAX_BUDGET)
 
-    def tightened(self, other: TranscriptBudget) -> TranscriptBudget:
+    def tighten(self, other: TranscriptBudget) -> TranscriptBudget:
         """Return the smaller value of each part: no request widens what a profile allows."""
         return TranscriptBudget(*(min(getattr(self, part.name), getattr(other, part.name)) for part in fields(self)))
 
 
-def clipped(items: Sequence[Item], most: int) -> tuple[tuple[Item, ...], bool]:
+def clip_items(items: Sequence[Item], most: int) -> tuple[tuple[Item, ...], bool]:
     """Return the first items that fit, and whether any were cut."""
     return tuple(items[:most]), len(items) > most
 
@@ -234,30 +234,30 @@ class RedactedSlice:
         return tuple(item for turn in self.turns for item in turn.redactions)
 
 
-def redacted(turn: TranscriptTurn, view: View, budget: TranscriptBudget) -> RedactedTurn:
+def redact_turn(turn: TranscriptTurn, view: View, budget: TranscriptBudget) -> RedactedTurn:
     """Return `turn` as `view` shows it. Transcripts are only ever shown in this form, never as the turn itself."""
-    return _redacted(turn, checked_member(View, view, "view"), budget.host_refs_per_turn, budget.redaction_items)
+    return _redact(turn, checked_member(View, view, "view"), budget.host_refs_per_turn, budget.redaction_items)
 
 
-def redacted_slice(turns: Iterable[TranscriptTurn], view: View, budget: TranscriptBudget) -> RedactedSlice:
+def redact_turns(turns: Iterable[TranscriptTurn], view: View, budget: TranscriptBudget) -> RedactedSlice:
     """Return a page of turns as `view` shows them, each as by `redact_turn`."""
     view = checked_member(View, view, "view")
-    page, cut = clipped(tuple(turns), budget.page_size)
+    page, cut = clip_items(tuple(turns), budget.page_size)
     shown: list[RedactedTurn] = []
     room = budget.redaction_items
     for turn in page:
-        shown.append(_redacted(turn, view, budget.host_refs_per_turn, room))
+        shown.append(_redact(turn, view, budget.host_refs_per_turn, room))
         room -= len(shown[-1].redactions)
     audit = sum((turn.audit for turn in shown), ReplayAudit())
     return RedactedSlice(view, tuple(shown), audit, cut or any(turn.profile_budget_applied for turn in shown))
 
 
-def _redacted(turn: TranscriptTurn, view: View, most_refs: int, most_items: int) -> RedactedTurn:
+def _redact(turn: TranscriptTurn, view: View, most_refs: int, most_items: int) -> RedactedTurn:
     rule = STATES[turn.state][view]
     messages = tuple(_message(message, rule, view) for message in turn.messages)
     withheld = [RedactionItem(shown.redaction, turn.id, shown.id) for shown in messages if shown.redaction]
     references = _references(turn, rule, view, most_refs)
-    items, cut = clipped([*withheld, *references.items], most_items)
+    items, cut = clip_items([*withheld, *references.items], most_items)
     audit = ReplayAudit(
         turns=1,
         messages=len(messages),

@@ -7,11 +7,11 @@ from datetime import datetime
 from enum import StrEnum
 
 from holdfast.domain.ids import JobId, MemoryId, MessageId, TurnId
-from holdfast.domain.memory import Evidence, Memory, Plane, Status, Trust, Validity
+from holdfast.domain.memory import Evidence, MemoryRecord, Plane, Status, Trust, Validity
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message, Role
 
-Record = Message | Memory
+Record = Message | MemoryRecord
 
 
 class HitKind(StrEnum):
@@ -20,7 +20,7 @@ class HitKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
+class SkippedMessage:
     """A message that was not stored, and why."""
 
     index: int
@@ -36,7 +36,7 @@ class Added:
     conversation: str
     message_ids: tuple[MessageId | None, ...]
     stored: int
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedMessage, ...] = ()
     replayed: bool = False
     jobs: tuple[JobId, ...] = ()
 
@@ -161,8 +161,8 @@ class Browsed:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
-    memory: Memory
+class RememberResult:
+    memory: MemoryRecord
     replayed: bool = False
 
 
@@ -212,7 +212,7 @@ class Verification:
 
 
 @dataclass(frozen=True, slots=True)
-class Rebuilt:
+class RebuildResult:
     records: int
     pending_vectors: int
 
@@ -227,7 +227,7 @@ class Copied:
 
 
 @dataclass(frozen=True, slots=True)
-class Examined:
+class StoreExamination:
     """The state of a store, examined without opening or changing it.
 
     `schema` is 0 if there is none yet, `newest` the one that this Holdfast creates. A store is `unfinished` if it is

@@ -13,7 +13,7 @@ Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class NewEvent:
+class NewSessionEvent:
     """An event to append to a session. Without `context_visible` it is never shown to a model, nor searched."""
 
     kind: str
@@ -24,7 +24,7 @@ class NewEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class SessionEvent:
     """An event of a session. `number` counts from 1 within the session."""
 
     number: int
@@ -58,4 +58,4 @@ class SessionHit:
     at: datetime
     role: Role
     text: str
-    around: tuple[Event, ...] = ()
+    around: tuple[SessionEvent, ...] = ()

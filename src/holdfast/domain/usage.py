@@ -47,7 +47,7 @@ def checked_usage(given: object, provider: str) -> tuple[Usage, ...]:
     """
     entries: list[object] = list(given) if type(given) in (tuple, list) else []  # type: ignore[call-overload]
     known = [entry for entry in entries if type(entry) is Usage]
-    return tuple(_checked(entry, provider) for entry in known[:MAX_ENTRIES])
+    return tuple(_validate_entry(entry, provider) for entry in known[:MAX_ENTRIES])
 
 
 @dataclass(slots=True)
@@ -109,7 +109,7 @@ class _Notes:
         return first
 
 
-def _checked(entry: Usage, provider: str) -> Usage:
+def _validate_entry(entry: Usage, provider: str) -> Usage:
     notes = _Notes()
     cents, currency = notes.cents(entry.cost_cents), entry.currency
     if not is_currency(currency):
@@ -160,9 +160,9 @@ def _is_shown(text: str) -> bool:
     return not any(unicodedata.category(character) in _UNSHOWABLE for character in text)
 
 
-def mode_of(usages: Iterable[Usage]) -> AttributionMode | None:
+def attribution_of(usages: Iterable[Usage]) -> AttributionMode | None:
     """Return the attribution of a call with these usages: the heaviest of theirs; None if there are none."""
-    modes = {AttributionMode.BILLED_DIRECTLY if billed(usage) else usage.attribution_mode for usage in usages}
+    modes = {AttributionMode.BILLED_DIRECTLY if is_billed(usage) else usage.attribution_mode for usage in usages}
     return next((mode for mode in _HEAVIEST_FIRST if mode in modes), None)
 
 
@@ -175,7 +175,7 @@ _HEAVIEST_FIRST = (
 _METERED = (BillingType.METERED_API, BillingType.SUBSCRIPTION_OVERAGE)
 
 
-def billed(usage: Usage) -> bool:
+def is_billed(usage: Usage) -> bool:
     """True if a call gets a cost event of its own: metered or reported with a cost, and not on another account.
 
     A provider may leave out the attribution and the billing type; the money must be counted all the same.

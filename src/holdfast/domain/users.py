@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from holdfast.domain.access import Actor, ActorKind, Role
+from holdfast.domain.access import Actor, ActorKind, ActorRole
 from holdfast.domain.scope import check_part
 from holdfast.errors import AccessDenied, InvalidInput
 
@@ -19,10 +19,10 @@ KEY_PREFIX = "uk_"
 KEY_PREFIXES = {ActorKind.USER: KEY_PREFIX, ActorKind.AGENT: "ak_", ActorKind.OPERATOR: "ok_"}
 # The roles that each kind can have. The first is the default of agents and operators. A user without a role may do all
 # that users may.
-ROLES: Mapping[ActorKind, tuple[Role, ...]] = {
-    ActorKind.USER: (Role.MEMBER, Role.READER),
-    ActorKind.AGENT: (Role.MEMBER, Role.CURATOR, Role.READER),
-    ActorKind.OPERATOR: (Role.ADMIN, Role.AUDITOR),
+ROLES: Mapping[ActorKind, tuple[ActorRole, ...]] = {
+    ActorKind.USER: (ActorRole.MEMBER, ActorRole.READER),
+    ActorKind.AGENT: (ActorRole.MEMBER, ActorRole.CURATOR, ActorRole.READER),
+    ActorKind.OPERATOR: (ActorRole.ADMIN, ActorRole.AUDITOR),
 }
 MAX_SUBJECTS = 100
 
@@ -39,7 +39,7 @@ class User:
     rotated_at: datetime | None = None
     revoked_at: datetime | None = None
     kind: ActorKind = ActorKind.USER
-    role: Role | None = None
+    role: ActorRole | None = None
     subjects: frozenset[str] = frozenset()
 
     @property
@@ -76,9 +76,9 @@ def checked_kind(kind: object) -> ActorKind:
     return kind
 
 
-def checked_role(kind: ActorKind, role: object) -> Role | None:
+def checked_role(kind: ActorKind, role: object) -> ActorRole | None:
     """Return the role if this kind can have it. None keeps the current role, or the default for a new user."""
-    if role is not None and (not isinstance(role, Role) or role not in ROLES[kind]):
+    if role is not None and (not isinstance(role, ActorRole) or role not in ROLES[kind]):
         raise InvalidInput("role", f"{kind}s are one of {', '.join(ROLES[kind])}, not {role!s:.40}")
     return role
 

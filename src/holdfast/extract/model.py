@@ -27,7 +27,7 @@ from holdfast.domain.secret import Secret
 from holdfast.domain.text import checked_text
 from holdfast.domain.transcript import Message
 from holdfast.errors import InvalidInput, ModelError, ModelMisconfigured, ModelUnavailable
-from holdfast.ports import Curated, Proposal, Usage
+from holdfast.ports import CurationResult, ModelCallUsage, Proposal
 
 DEFAULT_URL = "https://api.openai.com/v1"
 DEFAULT_MAX_CHARS = 16_384
@@ -89,7 +89,7 @@ class _NotAsAsked(Exception):
 @dataclass(frozen=True, slots=True)
 class _Answer:
     content: str
-    usage: Usage
+    usage: ModelCallUsage
 
 
 class ModelCurator:
@@ -134,13 +134,13 @@ class ModelCurator:
     async def close(self) -> None:
         await self._client.aclose()
 
-    async def curate(self, messages: Sequence[Message]) -> Curated:
+    async def curate(self, messages: Sequence[Message]) -> CurationResult:
         shown = _shown(messages, self._max_chars)
         listed = [{"message": number, "role": str(said.role), "text": text} for number, (said, text) in shown.items()]
         if not listed:
-            return Curated((), Usage(self._model))
+            return CurationResult((), ModelCallUsage(self._model))
         conversation = json.dumps(listed, ensure_ascii=False)
-        used = Usage(self._model)
+        used = ModelCallUsage(self._model)
         problem: ModelError = ModelUnavailable(f"{self._url} was not called")
         for attempt in range(self._attempts):
             if attempt:
@@ -154,10 +154,10 @@ class ModelCurator:
             except _NotAsAsked as error:
                 problem = ModelUnavailable(f"{self._url}: {self._model} did not answer as asked ({error})")
             else:
-                return Curated(proposals, used, dropped)
+                return CurationResult(proposals, used, dropped)
             if isinstance(problem, ModelMisconfigured):
                 break
-        return Curated((), used, failure=problem)
+        return CurationResult((), used, failure=problem)
 
     async def _answered(self, conversation: str) -> _Answer:
         status, body = await self._sent(conversation)
@@ -243,7 +243,7 @@ def _read(body: bytes, model: str) -> _Answer:
     content = _at(answer, "choices", 0, "message", "content")
     if not isinstance(content, str):
         raise _NotAsAsked("the answer holds no text")
-    usage = Usage(
+    usage = ModelCallUsage(
         model,
         requests=1,
         input_tokens=_count(_at(answer, "usage", "prompt_tokens")),
@@ -269,7 +269,7 @@ def _count(value: Any) -> int:
     return value if usable else 0
 
 
-def _sum(one: Usage, other: Usage) -> Usage:
+def _sum(one: ModelCallUsage, other: ModelCallUsage) -> ModelCallUsage:
     return replace(
         one,
         requests=one.requests + other.requests,

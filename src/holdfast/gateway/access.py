@@ -23,7 +23,7 @@ from holdfast.gateway.edge.exchange import OF_PROXIES
 from holdfast.gateway.edge.rates import charge_to
 from holdfast.inputs import Where
 from holdfast.library import AsyncMemory
-from holdfast.ports import Directory, Service, Verb
+from holdfast.ports import KeyDirectory, Service, Verb
 
 T = TypeVar("T")
 
@@ -82,7 +82,7 @@ class Caller:
 class Door:
     """Authenticates callers. Unknown users and wrong keys get the same response, after the same work."""
 
-    def __init__(self, service: Service, directory: Directory, config: GatewayConfig) -> None:
+    def __init__(self, service: Service, directory: KeyDirectory, config: GatewayConfig) -> None:
         self._service = service
         self._directory = directory
         self._space = config.space

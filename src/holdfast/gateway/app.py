@@ -19,20 +19,20 @@ from holdfast.gateway.edge import around
 from holdfast.gateway.edge.metrics import Metrics
 from holdfast.gateway.everos import routes as everos
 from holdfast.gateway.models import Health
-from holdfast.ports import Directory, Service, Verb
+from holdfast.ports import KeyDirectory, Service, Verb
 
 DESCRIPTION = "One memory for AI agents: conversations, memories and resources of users, each behind its own key."
 
 
 def create_app(
-    service: Service, directory: Directory, config: GatewayConfig, metrics: Metrics | None = None
+    service: Service, directory: KeyDirectory, config: GatewayConfig, metrics: Metrics | None = None
 ) -> ASGIApp:
     """Create the ASGI app. The caller opens and closes the service."""
     registry = metrics or Metrics()
     return around(routed(service, directory, config, registry), config, registry)
 
 
-def routed(service: Service, directory: Directory, config: GatewayConfig, metrics: Metrics) -> FastAPI:
+def routed(service: Service, directory: KeyDirectory, config: GatewayConfig, metrics: Metrics) -> FastAPI:
     """Create the FastAPI app with all routes, without the edge."""
     app = FastAPI(
         title="Holdfast",
@@ -73,7 +73,7 @@ def _verbs(auth: Door) -> APIRouter:
     return verbs.router(perform, caller, ruled(Rule.KNOWN)["openapi_extra"])
 
 
-def _own(directory: Directory, auth: Door, metrics: Metrics) -> APIRouter:
+def _own(directory: KeyDirectory, auth: Door, metrics: Metrics) -> APIRouter:
     routes = APIRouter(tags=["service"])
 
     @routes.get("/healthz", **ruled(Rule.PUBLIC))

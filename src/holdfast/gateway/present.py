@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt
-from holdfast.domain.memory import Memory, Plane
+from holdfast.domain.memory import MemoryRecord, Plane
 from holdfast.domain.resources import Resource
 from holdfast.domain.results import Added, Hit, Record
 from holdfast.domain.scope import Scope
@@ -85,7 +85,7 @@ def _raw(hit: Hit) -> dict[str, Any]:
 
 
 def memory(record: Record) -> MemoryTold:
-    if isinstance(record, Memory):
+    if isinstance(record, MemoryRecord):
         return _revision(record)
     return MemoryTold(
         id=record.id,
@@ -112,7 +112,7 @@ def memory(record: Record) -> MemoryTold:
     )
 
 
-def _revision(memory: Memory) -> MemoryTold:
+def _revision(memory: MemoryRecord) -> MemoryTold:
     return MemoryTold(
         id=memory.id,
         kind="memory",

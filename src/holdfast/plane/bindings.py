@@ -21,7 +21,7 @@ from holdfast.control.bindings import (
 from holdfast.domain.access import Action
 from holdfast.domain.bindings import Binding, Target, TargetKind
 from holdfast.domain.contract import HookKind
-from holdfast.domain.control import ActivityPage, ProviderInfo, Resolved
+from holdfast.domain.control import ActivityPage, ProviderInfo, ResolvedBinding
 from holdfast.errors import InvalidInput
 from holdfast.inputs import Where, chosen
 from holdfast.plane.calling import Calls
@@ -110,7 +110,7 @@ class BindingCalls(Calls):
         """Return an agent to the company's default; return False if it had no override."""
         return await self._unbind(TargetKind.AGENT, agent, idempotency_key)
 
-    async def resolve(self, key: str | None = None, **where: Unpack[Where]) -> Resolved:
+    async def resolve(self, key: str | None = None, **where: Unpack[Where]) -> ResolvedBinding:
         """Resolve the binding that serves a scope, with the rule that chose it and the candidates checked."""
         return await self._perform(Action.RESOLVE_BINDING, lambda: ResolveBinding(self._scope(where), key))
 

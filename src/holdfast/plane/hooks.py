@@ -7,7 +7,7 @@ from typing import Unpack
 from holdfast.control.hooks import DropDelivery, EmitHook, GetDelivery, Hydrate, ListDeliveries, RetryDelivery
 from holdfast.domain.access import Action
 from holdfast.domain.contract import DEFAULT_PAGE, HookKind, SourceKind
-from holdfast.domain.hooks import Delivery, DeliveryFilter, DeliveryPage, DeliveryStatus, Emitted, Hydrated
+from holdfast.domain.hooks import Delivery, DeliveryFilter, DeliveryPage, EmittedHook, HookDeliveryStatus, Hydration
 from holdfast.domain.hydration import DEFAULT_BUDGET_MS, DEFAULT_CHARS, DEFAULT_SNIPPETS
 from holdfast.inputs import Moment, Where, chosen, moment_from
 from holdfast.plane.calling import Calls
@@ -25,7 +25,7 @@ class HookCalls(Calls):
         triggered_at: Moment | None = None,
         binding_key: str | None = None,
         **where: Unpack[Where],
-    ) -> Emitted:
+    ) -> EmittedHook:
         """Emit an event. The binding that serves the scope captures it if that hook is enabled there.
 
         `hook_id` is the event's own id: emitted again, it is delivered once. Another payload under it is a conflict.
@@ -57,7 +57,7 @@ class HookCalls(Calls):
         budget_ms: int = DEFAULT_BUDGET_MS,
         binding_key: str | None = None,
         **where: Unpack[Where],
-    ) -> Hydrated:
+    ) -> Hydration:
         """Return a bounded preamble for a run within `budget_ms`, or none with a reason. It never stops the run."""
 
         def make() -> Hydrate:
@@ -90,7 +90,7 @@ class HookCalls(Calls):
 
         def make() -> ListDeliveries:
             criteria = DeliveryFilter(
-                status=None if status is None else chosen(DeliveryStatus, status, "status"),
+                status=None if status is None else chosen(HookDeliveryStatus, status, "status"),
                 kind=None if kind is None else chosen(HookKind, kind, "kind"),
                 to=to,
                 source_kind=None if source_kind is None else chosen(SourceKind, source_kind, "source_kind"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from holdfast.domain.location import is_served
+from holdfast.domain.location import is_server_url
 from holdfast.errors import InvalidInput
 from holdfast.opening import Opening, Options, checked_location
 
@@ -14,7 +14,7 @@ PlaneOptions = Options
 
 async def opened(location: str | os.PathLike[str], options: PlaneOptions) -> dict[str, Any]:
     """Open the store; return the constructor arguments of a control plane. There is no client for a server's yet."""
-    if is_served(checked_location(location)):
+    if is_server_url(checked_location(location)):
         raise InvalidInput(
             "location",
             "is the address of a server; call its routes under /companies/…/memory, or open the store itself",

@@ -34,7 +34,7 @@ class AsyncControlPlane(BindingCalls, MemoryCalls, HookCalls, TrailCalls, JobCal
 
     @property
     def _loopless(self) -> bool:
-        return self._service.loopless
+        return self._service.sync_safe
 
     async def close(self) -> None:
         """Finish accepted calls, and close the store."""

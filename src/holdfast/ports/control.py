@@ -14,7 +14,7 @@ from typing import Protocol
 from holdfast.domain.bindings import Binding, Target, TargetKind
 from holdfast.domain.contract import SourcePayload
 from holdfast.domain.costs import CostEvent, CostGroup, CostLine, FinanceEvent, Price
-from holdfast.domain.hooks import Delivery, DeliveryFilter, DeliveryStatus, NewDelivery
+from holdfast.domain.hooks import Delivery, DeliveryFilter, HookDeliveryStatus, NewDelivery
 from holdfast.domain.ids import DeliveryId, JobId, OperationId
 from holdfast.domain.jobs import Job, JobFilter
 from holdfast.domain.operations import MemoryMetrics, Operation, OperationFilter
@@ -102,7 +102,7 @@ class ControlTransaction(Protocol):
     def end_delivery(
         self,
         delivery_id: DeliveryId,
-        status: DeliveryStatus,
+        status: HookDeliveryStatus,
         at: datetime,
         reason: str | None,
         operation_id: OperationId | None,

@@ -13,13 +13,13 @@ HookHandler = Callable[[HookEvent], Awaitable[None] | None]
 
 
 class Subscribers(Protocol):
-    def of(self, kind: HookKind) -> Sequence[str]:
+    def names_for(self, kind: HookKind) -> Sequence[str]:
         """Return the names of subscribers to this kind of hook, in order."""
 
     def handler(self, name: str) -> HookHandler | None:
         """Return the handler; None if there is no subscriber of that name in this process."""
 
-    async def tell(self, name: str, event: HookEvent) -> None:
+    async def deliver(self, name: str, event: HookEvent) -> None:
         """Deliver an event within a bounded time; raises `ProviderError` if the subscriber fails or is too slow."""
 
     async def close(self) -> None: ...

@@ -21,7 +21,7 @@ class Clock(Protocol):
     def now(self) -> datetime: ...
 
 
-class Ids(Protocol):
+class IdGenerator(Protocol):
     def new(self, prefix: str) -> str:
         """Return a new id, greater than every earlier one of this generator."""
 
@@ -57,7 +57,7 @@ class Embedder(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class ModelCallUsage:
     """Usage of a model. Zero tokens if it reports none."""
 
     model: str
@@ -67,11 +67,11 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
+class EmbeddingResult:
     """Vectors and their usage. Without a usage, none was reported."""
 
     vectors: FloatArray
-    usage: Usage | None = None
+    usage: ModelCallUsage | None = None
 
 
 class MeteredEmbedder(Embedder, Protocol):
@@ -80,18 +80,18 @@ class MeteredEmbedder(Embedder, Protocol):
     @property
     def provider(self) -> str: ...
 
-    async def embed_metered(self, texts: Sequence[str], purpose: Purpose) -> Embedded:
+    async def embed_metered(self, texts: Sequence[str], purpose: Purpose) -> EmbeddingResult:
         """Embed as `embed`, and report the usage."""
 
 
 class AbsentEmbedder(Embedder, Protocol):
     """A placeholder for an embedder that is not available. It embeds nothing."""
 
-    def missing(self) -> HoldfastError:
+    def missing_error(self) -> HoldfastError:
         """Return the error to raise where vectors are needed."""
 
 
-class Flag(IntFlag):
+class TextFlag(IntFlag):
     """Features that the analysis found in a text when it was indexed."""
 
     NONE = 0
@@ -111,7 +111,7 @@ class Analysis:
 
     terms: bytes
     length: int
-    flags: Flag
+    flags: TextFlag
     pieces: tuple[str, ...]
 
 
@@ -145,14 +145,14 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True)
-class Curated:
+class CurationResult:
     """The proposals of a model, their usage, and the number of unusable ones in its response.
 
     With a `failure` there are none, but the usage until then still counts.
     """
 
     proposals: tuple[Proposal, ...]
-    usage: Usage
+    usage: ModelCallUsage
     dropped: int = 0
     failure: ModelError | None = None
 
@@ -166,7 +166,7 @@ class Curator(Protocol):
     @property
     def name(self) -> str: ...
 
-    async def curate(self, messages: Sequence[Message]) -> Curated:
+    async def curate(self, messages: Sequence[Message]) -> CurationResult:
         """Curate the newest messages that fit the model's input. Their texts are data, never instructions."""
 
     async def close(self) -> None: ...
@@ -175,7 +175,7 @@ class Curator(Protocol):
 # --- documents --------------------------------------------------------------------------------------------------------
 
 
-class Documents(Protocol):
+class DocumentLoader(Protocol):
     """Reads uploaded files, which are untrusted."""
 
     async def read(self, content: bytes, media_type: str | None, name: str) -> Document:

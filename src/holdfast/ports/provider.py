@@ -12,8 +12,8 @@ from holdfast.domain.contract import (
     CaptureResult,
     ContextBundle,
     CorrectResult,
+    ExtractionJobPage,
     ForgetResult,
-    JobPage,
     ListPage,
     ListRequest,
     ProfileResult,
@@ -70,7 +70,7 @@ class ProfilingAdapter(Adapter, Protocol):
 class ExtractingAdapter(Adapter, Protocol):
     """Capability `extraction_jobs` needs `list_extraction_jobs`, `extraction_retry` needs `retry_extraction_job`."""
 
-    async def list_extraction_jobs(self, scope: Scope, cursor: str | None) -> JobPage: ...
+    async def list_extraction_jobs(self, scope: Scope, cursor: str | None) -> ExtractionJobPage: ...
 
     async def retry_extraction_job(self, job_id: str, scope: Scope) -> CaptureResult: ...
 
@@ -79,7 +79,7 @@ class ExplainingAdapter(Adapter, Protocol):
     async def explain(self, request: QueryRequest) -> TraceResult: ...
 
 
-class Beneath(Protocol):
+class NestedCall(Protocol):
     """Nested calls of the local engine within one call: the same grant, and no audit row of their own."""
 
     @property
@@ -121,7 +121,7 @@ class Provider(Protocol):
     def check(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the configuration with defaults filled in; raises `InvalidConfiguration` that names a wrong field."""
 
-    def open(self, config: Mapping[str, Any], secrets: Mapping[str, Secret], beneath: Beneath | None) -> Adapter:
+    def open(self, config: Mapping[str, Any], secrets: Mapping[str, Secret], beneath: NestedCall | None) -> Adapter:
         """Open an adapter for a checked configuration. `secrets` holds its secrets by path: `key`, or `server.key`.
 
         `beneath` is set for a provider that is not `outside`, and valid for one call.
@@ -140,7 +140,7 @@ class Secrets(Protocol):
 class Providers(Protocol):
     """The installed providers."""
 
-    def known(self) -> Sequence[Provider]:
+    def list_providers(self) -> Sequence[Provider]:
         """Return all providers, ordered by name."""
 
     def get(self, name: str) -> Provider:
@@ -153,10 +153,10 @@ class Providers(Protocol):
         """Open an adapter for a binding whose provider is `outside`, with its secrets resolved. May be slow."""
 
 
-class Outsiders(Protocol):
+class ExternalRunner(Protocol):
     """Bulkhead: runs adapters that are `outside`, each in its own thread, so that none blocks anything else."""
 
-    async def ask(self, binding: Binding, work: Callable[[Adapter], Awaitable[T]], timeout_seconds: float) -> T:
+    async def run(self, binding: Binding, work: Callable[[Adapter], Awaitable[T]], timeout_seconds: float) -> T:
         """Run `work` with the binding's adapter; returns or raises `ProviderError` within the timeout.
 
         The adapter is opened once per revision of the binding, and kept open. The response is not validated here.

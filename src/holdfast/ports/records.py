@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar, overload
 
-from holdfast.domain.governed import ActorAttribution, Authority, DeliveryStatus, HostOpaqueRef
 from holdfast.domain.ids import MemoryId, MessageId, TurnId
 from holdfast.domain.memory import Plane, Status, Trust, Validity
 from holdfast.domain.metadata import Metadata
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Role
+from holdfast.domain.transcript_turns import ActorAttribution, Authority, DeliveryStatus, HostOpaqueRef
 from holdfast.ports.models import Analysis
 
 R = TypeVar("R")
@@ -52,7 +52,7 @@ class VectorRow(NamedTuple):
     vector: bytes
 
 
-class Bulk(Sequence[R]):
+class LazyRows(Sequence[R]):
     """A lazy sequence of database rows: each is converted when accessed. A first load reads columns only."""
 
     def __init__(self, named: Callable[[Iterable[Any]], R], plain: Sequence[tuple[Any, ...]]) -> None:
@@ -69,10 +69,10 @@ class Bulk(Sequence[R]):
     def __getitem__(self, at: int) -> R: ...
 
     @overload
-    def __getitem__(self, at: slice) -> Bulk[R]: ...
+    def __getitem__(self, at: slice) -> LazyRows[R]: ...
 
-    def __getitem__(self, at: int | slice) -> R | Bulk[R]:
-        return Bulk(self._named, self.plain[at]) if isinstance(at, slice) else self._named(self.plain[at])
+    def __getitem__(self, at: int | slice) -> R | LazyRows[R]:
+        return LazyRows(self._named, self.plain[at]) if isinstance(at, slice) else self._named(self.plain[at])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
@@ -85,11 +85,11 @@ class Bulk(Sequence[R]):
 
 def columns_of(rows: Sequence[IndexRow] | Sequence[VectorRow]) -> Iterable[Any]:
     """Transpose rows to columns. There must be at least one row."""
-    return zip(*(rows.plain if isinstance(rows, Bulk) else rows), strict=True)
+    return zip(*(rows.plain if isinstance(rows, LazyRows) else rows), strict=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Delta:
+class PartitionDelta:
     """Changes of a partition: new or changed rows (with all their vectors), and removed numbers."""
 
     change: int
@@ -174,7 +174,7 @@ class StoredMessages:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StoredResponse:
     """The stored response of an idempotent call: the digest of the request, and JSON of ids and counts. Never text."""
 
     digest: str
@@ -182,7 +182,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Unindexed:
+class UnindexedRecord:
     """A record that waits for vectors or analysis."""
 
     number: int
@@ -191,7 +191,7 @@ class Unindexed:
 
 
 @dataclass(frozen=True, slots=True)
-class Indexed:
+class IndexUpdate:
     """The index data of one record. `analysis` is None if only the vectors are new."""
 
     number: int

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from holdfast.domain.access import Action, Actor
 from holdfast.domain.ranking import IntArray
 from holdfast.domain.scope import Scope
-from holdfast.domain.searching import Order, QueryVector, Ranked, Wanted
+from holdfast.domain.search import Order, QueryVector, RankedCandidates, SearchOptions
 from holdfast.ports.store import Reader
 
 T = TypeVar("T")
@@ -18,7 +18,7 @@ T_co = TypeVar("T_co", covariant=True)
 class Searcher(Protocol):
     """Ranks the records of a reader by a vector that was made beforehand, or on the way if that takes microseconds."""
 
-    def text_to_embed(self, reader: Reader, scope: Scope, query: str, wanted: Wanted) -> str:
+    def text_to_embed(self, reader: Reader, scope: Scope, query: str, wanted: SearchOptions) -> str:
         """Return the text to embed: the query without the names of known participants.
 
         A name in a query is matched against speakers, not against texts that mention it.
@@ -30,13 +30,13 @@ class Searcher(Protocol):
         scope: Scope,
         query: str,
         vector: QueryVector,
-        wanted: Wanted,
+        wanted: SearchOptions,
         target: int | None = None,
         *,
         explained: bool = False,
-    ) -> Ranked: ...
+    ) -> RankedCandidates: ...
 
-    def browse(self, reader: Reader, scope: Scope, wanted: Wanted, order: Order) -> IntArray:
+    def browse(self, reader: Reader, scope: Scope, wanted: SearchOptions, order: Order) -> IntArray:
         """Return the numbers of all records that a search could find, oldest first. Ranking options are ignored."""
 
 
@@ -46,7 +46,7 @@ class Verb(Protocol[T_co]):
     @property
     def scope(self) -> Scope: ...
 
-    def answers(self) -> T_co:
+    def result_type(self) -> T_co:
         """Never called: it declares the type of the verb's result."""
 
 
@@ -58,7 +58,7 @@ class Service(Protocol):
     """
 
     @property
-    def loopless(self) -> bool: ...
+    def sync_safe(self) -> bool: ...
 
     async def perform(self, actor: Actor, action: Action, make: Callable[[], Verb[T]], *, space: str) -> T:
         """Build the request and run it. A request that cannot be built leaves its audit row too, in `space`."""
@@ -66,7 +66,7 @@ class Service(Protocol):
     async def close(self) -> None: ...
 
 
-class Directory(Protocol):
+class KeyDirectory(Protocol):
     """Looks up the owner of a key."""
 
     async def actor_of(self, key: str) -> Actor | None:

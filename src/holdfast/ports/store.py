@@ -7,17 +7,25 @@ from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
 
 from holdfast.domain.access import ActorKind, Grant
-from holdfast.domain.forgetting import Doomed, ForgetTarget
+from holdfast.domain.forgetting import ForgetPlan, ForgetTarget
 from holdfast.domain.ids import JobId, MessageId
 from holdfast.domain.jobs import Job, JobKind, JobStatus, NewJob
 from holdfast.domain.operations import Operation
 from holdfast.domain.resources import Resource
 from holdfast.domain.results import Finding, Record
 from holdfast.domain.scope import Partition, Scope
-from holdfast.domain.searching import ListFilter, Nearest
+from holdfast.domain.search import ListFilter, NearestIndex
 from holdfast.domain.users import User
 from holdfast.ports.control import ControlReader, ControlTransaction
-from holdfast.ports.records import Answer, Delta, Indexed, NewRevision, NewTurn, StoredMessages, Unindexed
+from holdfast.ports.records import (
+    IndexUpdate,
+    NewRevision,
+    NewTurn,
+    PartitionDelta,
+    StoredMessages,
+    StoredResponse,
+    UnindexedRecord,
+)
 from holdfast.ports.transcripts import TranscriptReader, TranscriptTransaction
 
 T = TypeVar("T")
@@ -33,10 +41,10 @@ class Reader(TranscriptReader, ControlReader, Protocol):
     def change_of(self, partition: Partition) -> int:
         """Return a counter that grows with every change of the partition; 0 if it does not exist."""
 
-    def delta(self, partition: Partition, since: int, embedder: str, vectors_after: int = 0) -> Delta:
+    def delta(self, partition: Partition, since: int, embedder: str, vectors_after: int = 0) -> PartitionDelta:
         """Return the changes after `since`; vectors only of records that changed after `vectors_after`, too."""
 
-    def nearest(self, partition: Partition, embedder: str) -> Nearest | None:
+    def nearest(self, partition: Partition, embedder: str) -> NearestIndex | None:
         """Return the partition's approximate index, if there is a usable one."""
 
     def nearest_due(self, embedder: str, least: int) -> Sequence[Partition]:
@@ -58,12 +66,12 @@ class Reader(TranscriptReader, ControlReader, Protocol):
     def page(self, wanted: ListFilter, before: str | None, limit: int) -> Sequence[Record]:
         """Return records with ids below `before`, newest first."""
 
-    def answer(self, partition: Partition, key: str) -> Answer | None: ...
+    def answer(self, partition: Partition, key: str) -> StoredResponse | None: ...
 
     def holding(self) -> Sequence[Partition]:
         """Return those of `partitions` with records in the grant's scope, such as in its conversation."""
 
-    def doomed(self, target: ForgetTarget) -> Doomed:
+    def doomed(self, target: ForgetTarget) -> ForgetPlan:
         """Plan a forget: the target, memories derived only from it, and messages that its memories superseded."""
 
     def user(self, user_id: str, kind: ActorKind = ActorKind.USER) -> tuple[User, bytes] | None:
@@ -93,10 +101,10 @@ class Reader(TranscriptReader, ControlReader, Protocol):
 
     def counts(self, embedder: str, analyzer: int) -> dict[str, int]: ...
 
-    def unindexed(self, embedder: str, analyzer: int, after: int, limit: int) -> Sequence[Unindexed]:
+    def unindexed(self, embedder: str, analyzer: int, after: int, limit: int) -> Sequence[UnindexedRecord]:
         """Return records after that number with vectors of another embedder, or an analysis of another version."""
 
-    def waiting(self, record_ids: Sequence[str], embedder: str, analyzer: int) -> Sequence[Unindexed]:
+    def waiting(self, record_ids: Sequence[str], embedder: str, analyzer: int) -> Sequence[UnindexedRecord]:
         """Return those of the given records that `unindexed` would return."""
 
     def in_slot(self, scope: Scope, slot: str) -> Record | None:
@@ -135,7 +143,7 @@ class Transaction(Reader, TranscriptTransaction, ControlTransaction, Protocol):
     def add_evidence(self, memory_id: str, evidence: Sequence[MessageId]) -> None:
         """Link the current revision to further messages."""
 
-    def keep_answer(self, partition: Partition, key: str, answer: Answer, at: datetime) -> None: ...
+    def keep_answer(self, partition: Partition, key: str, answer: StoredResponse, at: datetime) -> None: ...
 
     def add_resource(self, resource: Resource, chunks: Sequence[NewRevision], embedder: str, analyzer: int) -> None:
         """Add it with its chunks: new memories of the same scope and time, whose source is the resource's URI."""
@@ -145,10 +153,10 @@ class Transaction(Reader, TranscriptTransaction, ControlTransaction, Protocol):
 
     def seal(self, scope: Scope) -> int: ...
 
-    def forget(self, doomed: Doomed, at: datetime) -> tuple[int, int]:
+    def forget(self, doomed: ForgetPlan, at: datetime) -> tuple[int, int]:
         """Forget, and return the number of tombstones, and of records that can still be found (0)."""
 
-    def index(self, entries: Iterable[Indexed], embedder: str, analyzer: int) -> None: ...
+    def index(self, entries: Iterable[IndexUpdate], embedder: str, analyzer: int) -> None: ...
 
     def mark_stale(self) -> int:
         """Make `unindexed` return every record, and return their number. Search continues with the old index."""

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from holdfast.domain.derived import DerivedMemoryRef, TranscriptCheck
+from holdfast.domain.derived_refs import DerivedMemoryRef, TranscriptCheck
 from holdfast.domain.events import Event, EventKind
-from holdfast.domain.governed import Spoken, TranscriptState, TranscriptTurn
 from holdfast.domain.ids import MessageId, TurnId
-from holdfast.domain.memory import Memory
-from holdfast.domain.papers import Mend
+from holdfast.domain.manifest import RepairAction
+from holdfast.domain.memory import MemoryRecord
 from holdfast.domain.scope import Partition, Scope
 from holdfast.domain.transcript import Message
+from holdfast.domain.transcript_turns import TranscriptState, TranscriptTurn, Utterance
 
 
 class TurnState(NamedTuple):
@@ -39,7 +39,7 @@ class Alias:
     trusted: bool
 
 
-class KeptAlias(NamedTuple):
+class StoredAlias(NamedTuple):
     """A stored alias: the thread, and a digest of the chat id and where it was used, never the id itself."""
 
     thread: Scope
@@ -56,7 +56,7 @@ class ThreadSummary:
 
 
 class TranscriptReader(Protocol):
-    def tail(self, thread: Scope, limit: int) -> Sequence[Spoken]:
+    def tail(self, thread: Scope, limit: int) -> Sequence[Utterance]:
         """Return the last messages of any state, oldest first; without text if it was deleted."""
 
     def turn_count(self, thread: Scope) -> int: ...
@@ -82,13 +82,13 @@ class TranscriptReader(Protocol):
     def alias(self, thread: Scope, chat_id: str) -> Alias | None:
         """Resolve a chat id in the thread's partition and channel; the thread's conversation is ignored."""
 
-    def aliases(self, partition: Partition, after: bytes, limit: int) -> Sequence[KeptAlias]:
+    def aliases(self, partition: Partition, after: bytes, limit: int) -> Sequence[StoredAlias]:
         """Return the aliases of a partition with keys above `after`, ordered by key."""
 
     def messages(self, message_ids: Sequence[str]) -> Mapping[str, Message]:
         """Return the readable ones by id, without masked and deleted messages."""
 
-    def memories(self, after: str, limit: int) -> Sequence[Sequence[Memory]]:
+    def memories(self, after: str, limit: int) -> Sequence[Sequence[MemoryRecord]]:
         """Return memories of every plane and status with all revisions, ordered by id, with ids above `after`."""
 
     def links(self, memory_ids: Sequence[str]) -> Mapping[tuple[str, int], Sequence[MessageId]]:
@@ -100,7 +100,7 @@ class TranscriptReader(Protocol):
     def buried(self, partition: Partition, record_ids: Sequence[str]) -> frozenset[str]:
         """Return those that have a tombstone in the partition."""
 
-    def mendable(self, now: datetime, keep_events: int) -> Mapping[Mend, int]:
+    def mendable(self, now: datetime, keep_events: int) -> Mapping[RepairAction, int]:
         """Count the work of a repair by action, in the whole store."""
 
     def threads(self, after: Scope | None, limit: int) -> Sequence[ThreadSummary]:
@@ -124,10 +124,10 @@ class TranscriptTransaction(TranscriptReader, Protocol):
     def put_alias(self, thread: Scope, chat_id: str, at: datetime) -> Alias:
         """Map the chat id to the thread's conversation. If it mapped to another, it is no longer trusted."""
 
-    def keep_alias(self, alias: KeptAlias) -> bool:
+    def keep_alias(self, alias: StoredAlias) -> bool:
         """Import an alias; True if it was new. One that maps to another thread here is not trusted."""
 
-    def mend(self, now: datetime, keep_events: int) -> Mapping[Mend, int]:
+    def mend(self, now: datetime, keep_events: int) -> Mapping[RepairAction, int]:
         """Repair the whole store: delete dangling rows and release stuck jobs. No text is deleted."""
 
     def append_event(self, event: Event) -> None: ...

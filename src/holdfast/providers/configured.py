@@ -13,10 +13,10 @@ from typing import Annotated, Any, ClassVar, Generic, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from holdfast.domain.contract import Capabilities
-from holdfast.domain.references import MARK, NO_REFERENCE, is_reference
 from holdfast.domain.secret import Secret
+from holdfast.domain.secret_references import MARK, NO_REFERENCE, is_reference
 from holdfast.errors import InvalidConfiguration
-from holdfast.ports.provider import Adapter, Beneath
+from holdfast.ports.provider import Adapter, NestedCall
 
 
 def _reference(value: str) -> str:
@@ -61,11 +61,11 @@ class ConfiguredProvider(ABC, Generic[C]):
     def check(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
         return self._read(config).model_dump(mode="json")
 
-    def open(self, config: Mapping[str, Any], secrets: Mapping[str, Secret], beneath: Beneath | None) -> Adapter:
+    def open(self, config: Mapping[str, Any], secrets: Mapping[str, Secret], beneath: NestedCall | None) -> Adapter:
         return self.opened(self._read(config), secrets, beneath)
 
     @abstractmethod
-    def opened(self, config: C, secrets: Mapping[str, Secret], beneath: Beneath | None) -> Adapter:
+    def opened(self, config: C, secrets: Mapping[str, Secret], beneath: NestedCall | None) -> Adapter:
         """Return an adapter for a configuration. `secrets` are its resolved secrets by path: `key`, `server.key`."""
 
     def _read(self, config: Mapping[str, Any]) -> C:

@@ -14,6 +14,16 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from holdfast.domain.bindings import LOCAL
+from holdfast.domain.capture_metadata import (
+    CaptureMetadata,
+    capture_conversation,
+    capture_id,
+    captured_text,
+    decode_metadata,
+    encode_metadata,
+    matches_metadata,
+    provenance,
+)
 from holdfast.domain.contract import (
     MAX_SUMMARY_CHARS,
     Capabilities,
@@ -23,10 +33,10 @@ from holdfast.domain.contract import (
     ContextBundle,
     CorrectResult,
     ExtractionJob,
+    ExtractionJobPage,
     ExtractionStatus,
     ForgetResult,
     Intent,
-    JobPage,
     ListPage,
     ListRequest,
     ProfileResult,
@@ -45,21 +55,11 @@ from holdfast.domain.memory import GUARDED_PLANES, Status
 from holdfast.domain.results import Explanation, Hit, Record
 from holdfast.domain.scope import Scope
 from holdfast.domain.secret import Secret
-from holdfast.domain.sourced import (
-    Noted,
-    capture_id,
-    captured_text,
-    conversation_of,
-    kept,
-    matches,
-    noted_in,
-    provenance,
-)
 from holdfast.domain.text import checked_text
 from holdfast.domain.transcript import Draft, Message, Role
 from holdfast.errors import NotFound, ProviderMisconfigured
-from holdfast.ports import Wanted
-from holdfast.ports.provider import Adapter, Beneath
+from holdfast.ports import SearchOptions
+from holdfast.ports.provider import Adapter, NestedCall
 from holdfast.providers.configured import Configuration, ConfiguredProvider
 from holdfast.runtime.lookup import Get
 from holdfast.runtime.recall import RecallMemory
@@ -113,7 +113,7 @@ class LocalProvider(ConfiguredProvider[LocalConfiguration]):
     )
     configuration = LocalConfiguration
 
-    def opened(self, config: LocalConfiguration, secrets: Mapping[str, Secret], beneath: Beneath | None) -> Adapter:
+    def opened(self, config: LocalConfiguration, secrets: Mapping[str, Secret], beneath: NestedCall | None) -> Adapter:
         if beneath is None:
             raise ProviderMisconfigured(f"{LOCAL} runs inside a call, and was opened without one")
         return LocalAdapter(config, beneath)
@@ -125,7 +125,7 @@ class LocalAdapter:
     key = LOCAL
     capabilities = LocalProvider.capabilities
 
-    def __init__(self, config: LocalConfiguration, beneath: Beneath) -> None:
+    def __init__(self, config: LocalConfiguration, beneath: NestedCall) -> None:
         self._beneath = beneath
         unfiltered = set(_ALL_OF_THEM) - set(config.filter_by)
         self._dropped: dict[str, Any] = {_PARTS.get(name, name): None for name in unfiltered}
@@ -134,15 +134,15 @@ class LocalAdapter:
 
     async def capture(self, request: CaptureRequest) -> CaptureResult:
         text = captured_text(request.payload)
-        noted = Noted(request.source, None, _noted(request))
+        noted = CaptureMetadata(request.source, None, _noted(request))
         cause = Cause(self._beneath.operation_id, request.binding_key, request.hook, _for_its_work(request))
         if request.mode is CaptureMode.RECORD:
             once = None if request.idempotency_id is None else f"capture/{request.idempotency_id}"
-            record = PutRecord(text, kept(noted), once, once=True)
+            record = PutRecord(text, encode_metadata(noted), once, once=True)
             return _captured(await self._beneath.run(self._putting(request, (record,), cause)), None)
         verb = KeepResidue(
-            scope=replace(request.scope, conversation=conversation_of(request.scope)),
-            draft=_draft(request, text, kept(noted)),
+            scope=replace(request.scope, conversation=capture_conversation(request.scope)),
+            draft=_draft(request, text, encode_metadata(noted)),
             source=provenance(request.source),
             cause=cause,
         )
@@ -151,7 +151,7 @@ class LocalAdapter:
     async def upsert_records(self, request: RecordWriteRequest) -> WriteResult:
         records = []
         for index, record in enumerate(request.records):
-            metadata = kept(Noted(request.source, record.summary, record.metadata))
+            metadata = encode_metadata(CaptureMetadata(request.source, record.summary, record.metadata))
             key = record.metadata.get("key")
             if isinstance(key, str):
                 records.append(PutRecord(record.text, metadata, f"record/{key}"))
@@ -195,7 +195,7 @@ class LocalAdapter:
     # --- reading ---
 
     async def query(self, request: QueryRequest) -> ContextBundle:
-        wanted = Wanted(top_k=self._looked_at(request))
+        wanted = SearchOptions(top_k=self._looked_at(request))
         scope = self._reading(request.scope)
         hits: Iterable[Hit]
         if request.intent is Intent.AGENT_PREAMBLE:
@@ -203,7 +203,7 @@ class LocalAdapter:
         else:
             hits = await self._beneath.run(Search(scope, request.query, wanted))
         found = [_snippet(hit, hit.score) for hit in hits]
-        chosen = [each for each in found if matches(each.metadata, request.metadata_filter)]
+        chosen = [each for each in found if matches_metadata(each.metadata, request.metadata_filter)]
         return ContextBundle(tuple(chosen[: request.top_k]))
 
     @staticmethod
@@ -236,7 +236,7 @@ class LocalAdapter:
         return ProfileResult("\n".join(lines) or None)
 
     async def explain(self, request: QueryRequest) -> TraceResult:
-        wanted = Wanted(top_k=request.top_k)
+        wanted = SearchOptions(top_k=request.top_k)
         found = await self._beneath.run(Explain(self._reading(request.scope), request.query, wanted))
         return TraceResult(_trace(found))
 
@@ -245,9 +245,9 @@ class LocalAdapter:
 
     # --- extraction ---
 
-    async def list_extraction_jobs(self, scope: Scope, cursor: str | None) -> JobPage:
+    async def list_extraction_jobs(self, scope: Scope, cursor: str | None) -> ExtractionJobPage:
         page = await self._beneath.run(PageJobs(self._reading(scope), cursor))
-        return JobPage(tuple(map(_job, page.items)), page.next_cursor)
+        return ExtractionJobPage(tuple(map(_job, page.items)), page.next_cursor)
 
     async def retry_extraction_job(self, job_id: str, scope: Scope) -> CaptureResult:
         return CaptureResult(jobs=(_job(await self._beneath.run(RetryExtraction(self._reading(scope), job_id))),))
@@ -312,7 +312,7 @@ def _counts(record: Record) -> bool:
 
 
 def _snippet(record: Record | Hit, score: float | None = None) -> Snippet:
-    noted = noted_in(record.metadata)
+    noted = decode_metadata(record.metadata)
     source = noted.source
     if source is not None and source.space != record.scope.space:
         source = None  # a source in another company is forged

@@ -17,8 +17,8 @@ from typing import Any, cast
 
 from holdfast.domain.bindings import Binding, checked_key
 from holdfast.domain.contract import Capabilities
-from holdfast.domain.references import secrets_in
 from holdfast.domain.secret import Secret
+from holdfast.domain.secret_references import secrets_in
 from holdfast.errors import HoldfastError, InvalidInput, ProviderMisconfigured, UnknownProvider
 from holdfast.ports.provider import Adapter, Provider, Secrets
 
@@ -53,13 +53,13 @@ class ProviderRegistry:
         self._loaded: dict[str, Provider] = {}
         self._broken: dict[tuple[str, str], Broken] = {}
 
-    def known(self) -> Sequence[Provider]:
+    def list_providers(self) -> Sequence[Provider]:
         with self._lock:
             return [provider for name in sorted(self._names()) if (provider := self._load(name)) is not None]
 
     def broken(self) -> Sequence[Broken]:
         """List the installed providers that cannot be used, by name."""
-        self.known()
+        self.list_providers()
         return [self._broken[each] for each in sorted(self._broken)]
 
     def get(self, name: str) -> Provider:

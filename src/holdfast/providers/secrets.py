@@ -11,8 +11,8 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from holdfast.domain.references import ENV, FILE, NO_REFERENCE, is_reference
 from holdfast.domain.secret import Secret
+from holdfast.domain.secret_references import ENV, FILE, NO_REFERENCE, is_reference
 from holdfast.errors import InvalidConfiguration, InvalidInput, SecretUnavailable
 
 MAX_SECRET_BYTES = 64 * 1024

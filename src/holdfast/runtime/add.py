@@ -9,7 +9,7 @@ from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.ids import JobId, MessageId, OperationId, TurnId
 from holdfast.domain.jobs import Cause, JobKind, NewJob
-from holdfast.domain.results import Added, Skipped
+from holdfast.domain.results import Added, SkippedMessage
 from holdfast.domain.scope import Scope
 from holdfast.domain.text import checked_text
 from holdfast.domain.transcript import Draft, Role
@@ -132,9 +132,9 @@ class Add(Write[_Prepared, Added]):
         return result.stored
 
 
-def _skipped(stored: StoredMessages) -> tuple[Skipped, ...]:
+def _skipped(stored: StoredMessages) -> tuple[SkippedMessage, ...]:
     return tuple(
-        Skipped(index, FORGOTTEN if found is None else KNOWN, found)
+        SkippedMessage(index, FORGOTTEN if found is None else KNOWN, found)
         for index, found in enumerate(stored.ids)
         if index not in stored.new
     )

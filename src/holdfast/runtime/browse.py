@@ -9,7 +9,7 @@ from holdfast.domain.access import Action, Grant
 from holdfast.domain.numbers import checked_flag, checked_whole
 from holdfast.domain.results import Browsed
 from holdfast.domain.scope import Scope
-from holdfast.domain.searching import Order, Wanted
+from holdfast.domain.search import Order, SearchOptions
 from holdfast.ports import Reader
 from holdfast.runtime.lookup import MAX_PAGE
 from holdfast.runtime.perform import Core, Read
@@ -27,7 +27,7 @@ class Browse(Read[Core, Browsed]):
 
     action: ClassVar[Action] = Action.BROWSE
     scope: Scope
-    wanted: Wanted = field(default_factory=Wanted)
+    wanted: SearchOptions = field(default_factory=SearchOptions)
     order: Order = Order.SAID
     ascending: bool = False
     offset: int = 0

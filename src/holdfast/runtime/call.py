@@ -11,17 +11,17 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, TypeVar
 
-from holdfast.domain.access import Action, Actor, Grant, authorize, only_reads
+from holdfast.domain.access import Action, Actor, Grant, authorize, is_read
 from holdfast.domain.contract import Usage
 from holdfast.domain.costs import CostEvent
 from holdfast.domain.ids import OperationId
 from holdfast.domain.operations import Attribution, Operation, Outcome
 from holdfast.domain.scope import Scope
-from holdfast.domain.usage import mode_of
+from holdfast.domain.usage import attribution_of
 from holdfast.errors import AccessDenied, Conflict, HoldfastError, IdempotencyConflict, InvalidInput, NotFound
 from holdfast.failpoints import reach
-from holdfast.ports import Answer, Reader, Transaction, Verb
-from holdfast.ports.provider import Beneath
+from holdfast.ports import Reader, StoredResponse, Transaction, Verb
+from holdfast.ports.provider import NestedCall
 from holdfast.runtime.charging import charged
 from holdfast.runtime.idempotency import answer_key, check_key, is_of, sealed
 from holdfast.runtime.requests import Composed, Core, Read, Request, Write
@@ -231,7 +231,7 @@ class Call:
         outer, inner = self.grant.scope, verb.scope
         if (inner.space, inner.subject, inner.agent) != (outer.space, outer.subject, outer.agent):
             raise TypeError(f"{type(verb).__name__} addresses a different memory than the call it is nested in")
-        if isinstance(verb, Write) and only_reads(self.grant.action):
+        if isinstance(verb, Write) and is_read(self.grant.action):
             raise TypeError(f"{type(verb).__name__} writes, but is nested in a read-only call")
         grant = authorize(self.grant.actor, self.grant.action, inner, beneath=verb.action)
         prepared = await verb.prepare(self._core, grant)
@@ -242,7 +242,7 @@ class Call:
             result = await self._step(self._core.store.read, grant, lambda reader: seen(verb, reader, prepared))
         return await verb.finish(self._core, result, self._entry.done_by)  # type: ignore[no-any-return]
 
-    def beneath(self, also: Callable[[Transaction, Any], None]) -> Beneath:
+    def beneath(self, also: Callable[[Transaction, Any], None]) -> NestedCall:
         """This call as a nested call for an adapter; `also` runs in the commit of whatever it writes."""
         return _Also(self, also)
 
@@ -325,7 +325,7 @@ class Call:
         if (key := self._verb.idempotency_key) is not None:
             scope, entry = self._verb.scope, self._entry
             body = json.dumps({"operation_id": entry.id, **self._verb.replay_state(result)})
-            answer = Answer(sealed(self._verb.digest(), key), body)
+            answer = StoredResponse(sealed(self._verb.digest(), key), body)
             transaction.keep_answer(scope.partition, answer_key(scope, key), answer, entry.started_at)
         transaction.settle(self._entry.end())
 
@@ -385,7 +385,7 @@ def _result(
     if stored is None:
         result = verb.apply(transaction, prepared)
         body = json.dumps({"operation_id": entry.id, **verb.replay_state(result)})
-        answer = Answer(sealed(digest, verb.idempotency_key), body)
+        answer = StoredResponse(sealed(digest, verb.idempotency_key), body)
         transaction.keep_answer(partition, key, answer, entry.started_at)
         entry.done_by = entry.id
         return result, verb.record_count(result)
@@ -395,7 +395,7 @@ def _result(
     return verb.from_replay(transaction, replay_state), 0
 
 
-def _kept_of(stored: Answer, digest: str, key: str, entry: Entry) -> dict[str, Any]:
+def _kept_of(stored: StoredResponse, digest: str, key: str, entry: Entry) -> dict[str, Any]:
     if not is_of(stored, digest, key):
         raise IdempotencyConflict("idempotency_key: was used for another call; use a new key for each new call")
     replay_state: dict[str, Any] = json.loads(stored.body)
@@ -419,7 +419,7 @@ def charging(core: Core, entry: Entry, touched: int) -> Callable[[Transaction], 
         now = core.clock.now()
         entry.costs = charged(transaction, core, entry.id, before.binding, entry.scope, entry.took, now)
         events = tuple(event.id for event in entry.costs)
-        entry.attribution = replace(before, usage=usage, mode=mode_of(usage), cost_events=events)
+        entry.attribution = replace(before, usage=usage, mode=attribution_of(usage), cost_events=events)
         transaction.record(entry.row(Outcome.SUCCEEDED, touched))
 
     return write

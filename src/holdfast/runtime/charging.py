@@ -10,11 +10,11 @@ from typing import Protocol
 from holdfast.domain import ids
 from holdfast.domain.access import Grant
 from holdfast.domain.contract import BillingType, Usage
-from holdfast.domain.costs import CostEvent, Price, amount, by_model
+from holdfast.domain.costs import CostEvent, Price, cost_of, index_prices
 from holdfast.domain.ids import CostEventId, OperationId
 from holdfast.domain.jobs import Cause, Job
 from holdfast.domain.scope import Scope
-from holdfast.domain.usage import billed, checked_usage
+from holdfast.domain.usage import checked_usage, is_billed
 from holdfast.ports import Transaction, models
 from holdfast.runtime.requests import Core
 
@@ -54,9 +54,9 @@ def charged(
 
     `usage` is validated (`checked_usage`), `scope` is the call's own, `at` is the time it ended.
     """
-    metered = [entry for entry in usage if billed(entry)]
+    metered = [entry for entry in usage if is_billed(entry)]
     # Most calls cost nothing: read prices only if they are needed.
-    prices = by_model(transaction.prices()) if any(entry.cost_cents is None for entry in metered) else {}
+    prices = index_prices(transaction.prices()) if any(entry.cost_cents is None for entry in metered) else {}
     events = tuple(_event(core, operation_id, binding, scope, entry, prices, at) for entry in metered)
     for event in events:
         transaction.add_cost(event)
@@ -72,12 +72,12 @@ def _event(
     prices: Mapping[tuple[str, str], Price],
     at: datetime,
 ) -> CostEvent:
-    micros, currency, estimated = amount(entry, prices)
+    micros, currency, estimated = cost_of(entry, prices)
     event_id = CostEventId(core.ids.new(ids.COST_EVENT))
     return CostEvent(event_id, operation_id, binding, scope, entry, micros, currency, estimated, at)
 
 
-def embedding(provider: str, took: models.Usage) -> tuple[Usage, ...]:
+def embedding(provider: str, took: models.ModelCallUsage) -> tuple[Usage, ...]:
     """Convert an embedder's reported usage to a call's usage."""
     usage = Usage(
         provider,
@@ -124,4 +124,4 @@ def tell_costs(core: Core, effect: Effect) -> None:
     """Report an effect's cost events to the watcher, after the commit."""
     costs: Sequence[CostEvent] = getattr(effect, "costs", ())
     if core.watcher is not None and costs:
-        core.watcher.cost(tuple(costs))
+        core.watcher.on_costs(tuple(costs))

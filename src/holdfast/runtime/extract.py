@@ -9,7 +9,7 @@ from holdfast.domain import ids
 from holdfast.domain.access import SYSTEM, Action, authorize
 from holdfast.domain.ids import MemoryId
 from holdfast.domain.jobs import Job
-from holdfast.domain.memory import Memory, Plane, Status
+from holdfast.domain.memory import MemoryRecord, Plane, Status
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message
 from holdfast.ports import Candidate, NewRevision, Reader, Transaction
@@ -69,7 +69,7 @@ def _is_ground(message: Message) -> bool:
     return message.superseded_at is None and message.status is Status.ACCEPTED and message.plane is None
 
 
-def takes_over(candidate: Candidate, old: Memory) -> bool:
+def takes_over(candidate: Candidate, old: MemoryRecord) -> bool:
     """True if the candidate replaces the memory in its slot. An older fact does not, nor the end of another fact."""
     if candidate.former is not None:
         return candidate.former in old.text
@@ -84,31 +84,31 @@ def _accept(core: Core, transaction: Transaction, scope: Scope, proposal: _Index
         return
     slot = f"{core.extractor.name}/{candidate.key}"
     old = transaction.in_slot(scope, slot)
-    if isinstance(old, Memory) and old.text == candidate.text:
+    if isinstance(old, MemoryRecord) and old.text == candidate.text:
         # Repeated: it now has both as evidence, and stays if one of them is forgotten.
         transaction.add_evidence(old.id, candidate.evidence)
         return
-    if old is not None and not (isinstance(old, Memory) and takes_over(candidate, old)):
+    if old is not None and not (isinstance(old, MemoryRecord) and takes_over(candidate, old)):
         return
     now = core.clock.now()
     transaction.add_revision(
         NewRevision(
-            id=old.id if isinstance(old, Memory) else MemoryId(core.ids.new(ids.MEMORY)),
-            scope=old.scope if isinstance(old, Memory) else scope,
+            id=old.id if isinstance(old, MemoryRecord) else MemoryId(core.ids.new(ids.MEMORY)),
+            scope=old.scope if isinstance(old, MemoryRecord) else scope,
             plane=Plane.LONG_TERM,
             text=candidate.text,
             trust=candidate.trust,
             status=Status.ACCEPTED,
             validity=candidate.validity,
-            recorded_at=later(now, old) if isinstance(old, Memory) else now,
+            recorded_at=later(now, old) if isinstance(old, MemoryRecord) else now,
             source=None,
             author=f"extractor:{core.extractor.name}",
-            reason="said anew" if isinstance(old, Memory) else None,
+            reason="said anew" if isinstance(old, MemoryRecord) else None,
             evidence=candidate.evidence,
             metadata={},
             analysis=proposal.entry.analysis,
             vectors=proposal.entry.vectors,
-            supersedes=old.revision if isinstance(old, Memory) else None,
+            supersedes=old.revision if isinstance(old, MemoryRecord) else None,
             slot=slot,
         ),
         core.embedder.fingerprint,

@@ -15,7 +15,7 @@ from holdfast.domain.scope import EVERYWHERE, Partition, PartitionKind, Scope
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.errors import InvalidInput, InvalidScope, NotFound, PreviewOutdated, StoreError
 from holdfast.failpoints import reach
-from holdfast.ports import Doomed, Reader, Transaction
+from holdfast.ports import ForgetPlan, Reader, Transaction
 from holdfast.runtime.perform import Core, Read, Write
 from holdfast.runtime.revisions import check_revision, checked_revision
 
@@ -42,7 +42,7 @@ def _holding(reader: Reader) -> tuple[Partition, ...]:
     return tuple(reader.holding())
 
 
-def _doomed(reader: Reader, scope: Scope, target: ForgetTarget, others: tuple[Partition, ...]) -> Doomed:
+def _doomed(reader: Reader, scope: Scope, target: ForgetTarget, others: tuple[Partition, ...]) -> ForgetPlan:
     found = reader.doomed(target)
     missing = set(target.ids) - {*found.message_ids, *found.memory_ids}
     if missing:
@@ -139,7 +139,7 @@ class Forget(Write[tuple[Core, tuple[Partition, ...]], ForgetReceipt]):
         return result.tombstones
 
 
-def forgotten(verb: Write[Any, Any], transaction: Transaction, core: Core, found: Doomed) -> ForgetReceipt:
+def forgotten(verb: Write[Any, Any], transaction: Transaction, core: Core, found: ForgetPlan) -> ForgetReceipt:
     """Delete the planned records in the transaction of a verb that forgets."""
     now = core.clock.now()
     reach("forget.before")

@@ -11,7 +11,7 @@ from typing import Any
 
 from holdfast.domain.scope import Scope
 from holdfast.domain.text import checked_text
-from holdfast.ports import Answer
+from holdfast.ports import StoredResponse
 
 MAX_KEY_CHARS = 256
 
@@ -61,7 +61,7 @@ def sealed(digest: str, key: str) -> str:
     return hmac.digest(key.encode(), digest.encode(), "sha256").hex()
 
 
-def is_of(known: Answer, digest: str, key: str) -> bool:
+def is_of(known: StoredResponse, digest: str, key: str) -> bool:
     """True if the stored answer belongs to this request. Answers of older versions hold the plain digest."""
     return known.digest in (sealed(digest, key), digest)
 

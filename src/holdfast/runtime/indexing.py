@@ -15,7 +15,7 @@ from holdfast.domain.ranking import FloatArray
 from holdfast.errors import EmbedderMisconfigured
 from holdfast.failpoints import reach
 from holdfast.loops import aside
-from holdfast.ports import Analysis, Embedder, Indexed, Purpose, Reader, Transaction, Unindexed
+from holdfast.ports import Analysis, Embedder, IndexUpdate, Purpose, Reader, Transaction, UnindexedRecord
 from holdfast.ports.models import MeteredEmbedder
 from holdfast.runtime.charging import embedding, paid, tell_costs
 from holdfast.runtime.perform import Core
@@ -91,12 +91,12 @@ def stored_vectors(vectors: FloatArray) -> list[bytes]:
     return [row.tobytes() for row in vectors.astype("<f2")]
 
 
-async def catch_up(core: Core, waiting: Sequence[Unindexed]) -> Made[list[Indexed]]:
+async def catch_up(core: Core, waiting: Sequence[UnindexedRecord]) -> Made[list[IndexUpdate]]:
     """Analyze and embed records that wait for indexing."""
     analyses = await analyzed(core, [record.text for record in waiting])
     vectors = await embedded(core, analyses)
     indexed = [
-        Indexed(record.number, made, analysis)
+        IndexUpdate(record.number, made, analysis)
         for record, made, analysis in zip(waiting, vectors.result, analyses, strict=True)
     ]
     return Made(indexed, vectors.took)
@@ -107,7 +107,7 @@ async def index_waiting(core: Core, grant: Grant) -> int:
     done = after = 0
     fingerprint, version = core.embedder.fingerprint, core.analyzer.version
 
-    def next_batch(reader: Reader) -> Sequence[Unindexed]:
+    def next_batch(reader: Reader) -> Sequence[UnindexedRecord]:
         return reader.unindexed(fingerprint, version, after, BATCH)
 
     while waiting := await core.store.read(grant, next_batch):
@@ -120,7 +120,7 @@ async def index_waiting(core: Core, grant: Grant) -> int:
     return done
 
 
-def put(made: Sequence[Indexed], fingerprint: str, version: int, transaction: Transaction) -> None:
+def put(made: Sequence[IndexUpdate], fingerprint: str, version: int, transaction: Transaction) -> None:
     reach("index.before")
     transaction.index(made, fingerprint, version)
     reach("index.after")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from holdfast.domain import ids
-from holdfast.domain.access import storewide
+from holdfast.domain.access import storewide_grant
 from holdfast.domain.ids import JobId
 from holdfast.domain.jobs import LEASE, Job, JobKind, NewJob
 from holdfast.domain.scope import EVERYWHERE, Partition, PartitionKind, Scope
@@ -21,7 +21,7 @@ async def queue_due(core: Core) -> int:
     if not least or core.store.exact_because is not None:
         return 0
     fingerprint = core.embedder.fingerprint
-    due = await core.store.read(storewide(), lambda reader: reader.nearest_due(fingerprint, least))
+    due = await core.store.read(storewide_grant(), lambda reader: reader.nearest_due(fingerprint, least))
 
     def enqueue(transaction: Transaction) -> None:
         for partition in due:
@@ -29,7 +29,7 @@ async def queue_due(core: Core) -> int:
             transaction.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
 
     if due:
-        await core.store.write(storewide(), enqueue)
+        await core.store.write(storewide_grant(), enqueue)
     return len(due)
 
 

@@ -22,12 +22,12 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from holdfast.domain import ids
-from holdfast.domain.access import Action, Actor, Grant, authorize, within_walls
+from holdfast.domain.access import Action, Actor, Grant, authorize, same_space
 from holdfast.domain.ids import OperationId
 from holdfast.domain.operations import Outcome
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.errors import HoldfastError, RevisionConflict, StoreError
-from holdfast.ports.watching import Watcher
+from holdfast.ports.observer import MetricsObserver
 from holdfast.runtime.call import CUT_OFF, Call, Entry, Outdated, Written, applied, charging, seen
 from holdfast.runtime.idempotency import check_key
 from holdfast.runtime.requests import Composed, Core, Read, Request, Write
@@ -58,7 +58,7 @@ async def perform(core: Core, actor: Actor, action: Action, make: Callable[[], R
 async def _performed(core: Core, entry: Entry, make: Callable[[], Request[Any, R]]) -> R:
     try:
         verb = make()
-        if within_walls(entry.actor, verb.scope):
+        if same_space(entry.actor, verb.scope):
             # Otherwise the row stays in the actor's own space: no company can write into another's audit trail.
             entry.scope, entry.attribution = verb.scope, verb.attribution()
         if isinstance(verb, Write | Composed):
@@ -83,14 +83,14 @@ async def _performed(core: Core, entry: Entry, make: Callable[[], Request[Any, R
     return await verb.finish(core, result, entry.done_by)
 
 
-def _watched(watcher: Watcher, entry: Entry) -> None:
+def _watched(watcher: MetricsObserver, entry: Entry) -> None:
     """Report the outcome of a call. If an external call was answered but not stored, its row stays `unknown`."""
     if entry.told is None:
         return
     stored = entry.written is not Written.ANSWERED
-    watcher.operation(entry.told if stored else replace(entry.told, outcome=Outcome.UNKNOWN))
+    watcher.on_operation(entry.told if stored else replace(entry.told, outcome=Outcome.UNKNOWN))
     if stored and entry.costs:
-        watcher.cost(entry.costs)
+        watcher.on_costs(entry.costs)
 
 
 async def _carried_out(core: Core, grant: Grant, verb: Composed[R], entry: Entry) -> R:

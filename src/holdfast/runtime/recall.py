@@ -9,10 +9,10 @@ from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.numbers import checked_whole
-from holdfast.domain.projection import reference_message
+from holdfast.domain.reference_message import reference_message
 from holdfast.domain.results import Hit, HitKind, Recall
 from holdfast.domain.scope import Scope
-from holdfast.ports import Reader, Wanted
+from holdfast.ports import Reader, SearchOptions
 from holdfast.runtime.perform import Core, Read
 from holdfast.runtime.search import MAX_TOP_K, Asked, Asking, asked, check_query, hits
 
@@ -29,7 +29,7 @@ class RecallMemory(Asking, Read[Asked, Recall]):
     action: ClassVar[Action] = Action.RECALL
     scope: Scope
     query: str
-    wanted: Wanted
+    wanted: SearchOptions
     budget_chars: int = 4_000
 
     def __post_init__(self) -> None:

@@ -11,10 +11,10 @@ from holdfast.domain import ids
 from holdfast.domain.access import Action, ActorKind, Grant
 from holdfast.domain.ids import MemoryId, MessageId, OperationId
 from holdfast.domain.jobs import JobKind, NewJob
-from holdfast.domain.memory import ALWAYS, Memory, Plane, Status, Trust, Validity
+from holdfast.domain.memory import ALWAYS, MemoryRecord, Plane, Status, Trust, Validity
 from holdfast.domain.metadata import check_metadata
 from holdfast.domain.numbers import checked_flag
-from holdfast.domain.results import Record, Remembered
+from holdfast.domain.results import Record, RememberResult
 from holdfast.domain.scope import Scope
 from holdfast.domain.text import checked_text
 from holdfast.domain.transcript import Message
@@ -54,7 +54,7 @@ async def all_ready(core: Core, grant: Grant, texts: Sequence[str]) -> list[Read
     return [Ready(core, entry, now, str(grant.actor), trust) for entry in entries]
 
 
-class _Indexing(Write[Ready, Remembered]):
+class _Indexing(Write[Ready, RememberResult]):
     """Common base of both verbs: with a remote embedder, a job makes the vectors."""
 
     __slots__ = ()
@@ -63,12 +63,12 @@ class _Indexing(Write[Ready, Remembered]):
         if not prepared.core.embedder.local:
             self.enqueue(transaction, prepared.core, NewJob(JobKind.INDEX, scope, (memory_id,)))
 
-    async def finish(self, core: Core, result: Remembered, operation_id: OperationId) -> Remembered:
+    async def finish(self, core: Core, result: RememberResult, operation_id: OperationId) -> RememberResult:
         if not core.embedder.local:
             core.wake()
         return result
 
-    def record_count(self, result: Remembered) -> int:
+    def record_count(self, result: RememberResult) -> int:
         return 0 if result.replayed else 1
 
 
@@ -97,13 +97,13 @@ class Remember(_Indexing):
     async def prepare(self, core: Core, grant: Grant) -> Ready:
         return await ready(core, grant, self.text)
 
-    def apply(self, transaction: Transaction, prepared: Ready) -> Remembered:
+    def apply(self, transaction: Transaction, prepared: Ready) -> RememberResult:
         memory_id = MemoryId(prepared.core.ids.new(ids.MEMORY))
         transaction.add_revision(
             self.revision(memory_id, prepared), prepared.core.embedder.fingerprint, prepared.core.analyzer.version
         )
         self._index_later(transaction, prepared, self.scope, memory_id)
-        return Remembered(current(transaction, memory_id))
+        return RememberResult(current(transaction, memory_id))
 
     def revision(self, memory_id: MemoryId, prepared: Ready) -> NewRevision:
         return NewRevision(
@@ -131,12 +131,12 @@ class Remember(_Indexing):
         parts = (self.text, self.plane, self.evidence, self.validity, self.source, metadata, self.quarantined)
         return digest_of(self.scope.given(), *parts)
 
-    def replay_state(self, result: Remembered) -> dict[str, Any]:
+    def replay_state(self, result: RememberResult) -> dict[str, Any]:
         return {"memory_id": result.memory.id}
 
-    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> Remembered:
+    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> RememberResult:
         """Return the memory as it is now."""
-        return Remembered(_made(transaction, kept["memory_id"])[-1], replayed=True)
+        return RememberResult(_made(transaction, kept["memory_id"])[-1], replayed=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class Correct(_Indexing):
     async def prepare(self, core: Core, grant: Grant) -> Ready:
         return await ready(core, grant, self.text)
 
-    def apply(self, transaction: Transaction, prepared: Ready) -> Remembered:
+    def apply(self, transaction: Transaction, prepared: Ready) -> RememberResult:
         found = transaction.find(self.memory_id)
         if found is not None and isinstance(found[1], Message):
             return self._overridden(transaction, prepared, found[1])
@@ -198,7 +198,7 @@ class Correct(_Indexing):
             ),
         )
 
-    def _overridden(self, transaction: Transaction, prepared: Ready, message: Message) -> Remembered:
+    def _overridden(self, transaction: Transaction, prepared: Ready, message: Message) -> RememberResult:
         check_revision(message, self.expected_revision)
         if message.superseded_at is not None:
             raise RevisionConflict(f"{message.id} was already corrected; correct the memory that replaced it")
@@ -224,20 +224,20 @@ class Correct(_Indexing):
         transaction.supersede(message.id, revision.recorded_at)
         return self._written(transaction, prepared, revision)
 
-    def _written(self, transaction: Transaction, prepared: Ready, revision: NewRevision) -> Remembered:
+    def _written(self, transaction: Transaction, prepared: Ready, revision: NewRevision) -> RememberResult:
         core = prepared.core
         transaction.add_revision(revision, core.embedder.fingerprint, core.analyzer.version)
         self._index_later(transaction, prepared, revision.scope, revision.id)
-        return Remembered(current(transaction, revision.id))
+        return RememberResult(current(transaction, revision.id))
 
-    def replay_state(self, result: Remembered) -> dict[str, Any]:
+    def replay_state(self, result: RememberResult) -> dict[str, Any]:
         return {"memory_id": result.memory.id, "revision": result.memory.revision}
 
-    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> Remembered:
+    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> RememberResult:
         """Return the revision the first call made, if it still exists."""
         for memory in _made(transaction, kept["memory_id"]):
             if memory.revision == kept["revision"]:
-                return Remembered(memory, replayed=True)
+                return RememberResult(memory, replayed=True)
         raise NotFound("the revision that this idempotency_key made has been forgotten")
 
 
@@ -253,16 +253,16 @@ def later(now: datetime, old: Record) -> datetime:
     return max(now, old.recorded_at + _TICK)
 
 
-def current(transaction: Transaction, memory_id: str) -> Memory:
+def current(transaction: Transaction, memory_id: str) -> MemoryRecord:
     found = transaction.find(memory_id)
-    if found is None or not isinstance(found[1], Memory):
+    if found is None or not isinstance(found[1], MemoryRecord):
         raise NotFound(f"there is no memory {memory_id!r:.80} in this scope")
     return found[1]
 
 
-def _made(transaction: Transaction, memory_id: str) -> list[Memory]:
+def _made(transaction: Transaction, memory_id: str) -> list[MemoryRecord]:
     """Load all revisions of the memory that an earlier call made."""
-    found = [memory for memory in transaction.revisions(memory_id) if isinstance(memory, Memory)]
+    found = [memory for memory in transaction.revisions(memory_id) if isinstance(memory, MemoryRecord)]
     if not found:
         raise NotFound("the memory that this idempotency_key made has been forgotten")
     return found

@@ -21,18 +21,18 @@ from holdfast.ports import (
     Analyzer,
     Clock,
     Curator,
-    Documents,
+    DocumentLoader,
     Embedder,
     Extractor,
-    Ids,
+    IdGenerator,
     Reader,
     Searcher,
     Store,
     Transaction,
 )
 from holdfast.ports.hooks import Subscribers
-from holdfast.ports.provider import Outsiders, Providers
-from holdfast.ports.watching import Watcher
+from holdfast.ports.observer import MetricsObserver
+from holdfast.ports.provider import ExternalRunner, Providers
 from holdfast.runtime.idempotency import digest_of_fields
 
 if TYPE_CHECKING:
@@ -56,17 +56,17 @@ class Core:
     analyzer: Analyzer
     searcher: Searcher
     extractor: Extractor
-    documents: Documents
+    documents: DocumentLoader
     clock: Clock
-    ids: Ids
+    ids: IdGenerator
     wake: Callable[[], None]
     drain: Callable[[], Awaitable[int]]
     approximate_from: int = 0
     curator: Curator | None = None
     providers: Providers | None = None
-    outsiders: Outsiders | None = None
+    outsiders: ExternalRunner | None = None
     subscribers: Subscribers | None = None
-    watcher: Watcher | None = None
+    watcher: MetricsObserver | None = None
     supposed: dict[Hashable, Any] = field(default_factory=dict)
 
 
@@ -100,7 +100,7 @@ class Request(ABC, Generic[P, R]):
         """The ids of the records it wrote, for the operation row of the outer call if it ran nested."""
         return ()
 
-    def answers(self) -> R:
+    def result_type(self) -> R:
         raise NotImplementedError
 
 

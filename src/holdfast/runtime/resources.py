@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
-from holdfast.domain.addresses import checked_address
+from holdfast.domain.external_uris import checked_uri
 from holdfast.domain.forgetting import ForgetReceipt, ForgetTarget
 from holdfast.domain.ids import MemoryId, OperationId, ResourceId, checked_id
 from holdfast.domain.jobs import JobKind, NewJob
@@ -18,7 +18,7 @@ from holdfast.domain.resources import Document, Resource, ResourceAdded, Resourc
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.domain.text import checked_text
 from holdfast.errors import Conflict, InvalidDocument, InvalidInput, NotFound
-from holdfast.ports import Doomed, NewRevision, Reader, Transaction
+from holdfast.ports import ForgetPlan, NewRevision, Reader, Transaction
 from holdfast.runtime import indexing
 from holdfast.runtime.cursors import Paged
 from holdfast.runtime.forget import forgotten, kept_receipt, receipt_again, scrubbed
@@ -29,7 +29,7 @@ from holdfast.runtime.perform import Core, Read, Write
 MAX_NAME_CHARS = 256
 MAX_TYPE_CHARS = 256
 _CHUNKS_PER_JOB = 500
-_NOTHING = Doomed(
+_NOTHING = ForgetPlan(
     fingerprint="", message_ids=(), memory_ids=(), revisions=0, derived_ids=(), weakened=0, conversations=0
 )
 
@@ -69,7 +69,7 @@ class AddResource(Write[_Ready, ResourceAdded]):
         if self.media_type is not None:
             checked_text(self.media_type, "media_type", max_chars=MAX_TYPE_CHARS)
         if self.external_uri is not None:
-            checked_address(self.external_uri, "external_uri")
+            checked_uri(self.external_uri, "external_uri")
 
     async def prepare(self, core: Core, grant: Grant) -> _Ready:
         sha256 = hashlib.sha256(self.content).hexdigest()

@@ -13,16 +13,16 @@ from holdfast.domain.access import Action, Grant
 from holdfast.domain.conditions import checked_condition
 from holdfast.domain.contract import Usage
 from holdfast.domain.ids import checked_id
-from holdfast.domain.memory import Evidence, Memory
+from holdfast.domain.memory import Evidence, MemoryRecord
 from holdfast.domain.numbers import checked_real, checked_whole
 from holdfast.domain.ranking import FloatArray
 from holdfast.domain.results import Absence, Component, Explanation, Hit, HitKind, Record, Way
 from holdfast.domain.scope import Scope
-from holdfast.domain.searching import Method
+from holdfast.domain.search import Method
 from holdfast.domain.text import MAX_QUERY_CHARS, checked_text
 from holdfast.errors import EmbedderUnavailable, InvalidInput, NotFound
 from holdfast.loops import over_in_one_step
-from holdfast.ports import Purpose, QueryVector, Ranked, Reader, Scored, Wanted
+from holdfast.ports import Purpose, QueryVector, RankedCandidates, Reader, ScoredCandidate, SearchOptions
 from holdfast.runtime import indexing
 from holdfast.runtime.perform import Core, Read
 
@@ -58,10 +58,10 @@ class Asking:
         return prepared.took
 
 
-async def asked(core: Core, grant: Grant, query: str, wanted: Wanted) -> Asked:
+async def asked(core: Core, grant: Grant, query: str, wanted: SearchOptions) -> Asked:
     if wanted.method is Method.KEYWORD:
         return Asked(core, None, core.clock.now())
-    if getattr(core.embedder, "loopless", False):
+    if getattr(core.embedder, "sync_safe", False):
         # A fast local embedder: embed in the thread that ranks.
         return Asked(core, partial(_vector_at_once, core), core.clock.now())
     text = await core.store.read(grant, lambda reader: core.searcher.text_to_embed(reader, grant.scope, query, wanted))
@@ -81,13 +81,13 @@ def _vector_at_once(core: Core, text: str) -> FloatArray:
     return indexing.query_vector(over_in_one_step(indexing.vectors_of(core, [text], Purpose.QUERY)).result)
 
 
-def check_query(query: str, wanted: Wanted, places: str = "top_k") -> None:
+def check_query(query: str, wanted: SearchOptions, places: str = "top_k") -> None:
     """Validate a query. `places` is the verb's name for the number of results."""
     checked_text(query, "query", max_chars=MAX_QUERY_CHARS)
     check_wanted(wanted, places)
 
 
-def check_wanted(wanted: Wanted, places: str = "top_k") -> None:
+def check_wanted(wanted: SearchOptions, places: str = "top_k") -> None:
     checked_whole(wanted.top_k, places, 1, MAX_TOP_K)
     check_names(sender=wanted.sender, source=wanted.source)
     if wanted.min_score is not None:
@@ -119,7 +119,7 @@ class Search(Asking, Read[Asked, tuple[Hit, ...]]):
     action: ClassVar[Action] = Action.SEARCH
     scope: Scope
     query: str
-    wanted: Wanted = field(default_factory=Wanted)
+    wanted: SearchOptions = field(default_factory=SearchOptions)
 
     def __post_init__(self) -> None:
         check_query(self.query, self.wanted)
@@ -142,7 +142,7 @@ class Explain(Asking, Read[Asked, Explanation]):
     action: ClassVar[Action] = Action.EXPLAIN
     scope: Scope
     query: str
-    wanted: Wanted = field(default_factory=Wanted)
+    wanted: SearchOptions = field(default_factory=SearchOptions)
     record_id: str | None = None
 
     def __post_init__(self) -> None:
@@ -171,7 +171,7 @@ class Explain(Asking, Read[Asked, Explanation]):
             recall=ranked.recall,
         )
 
-    def _ways(self, ranked: Ranked, core: Core) -> tuple[Way, ...]:
+    def _ways(self, ranked: RankedCandidates, core: Core) -> tuple[Way, ...]:
         """Add the store's reason if the store caused an exact search of a large partition."""
         because = core.store.exact_because
         return tuple(replace(way, reason=because) if way.reason and because else way for way in ranked.ways)
@@ -184,7 +184,7 @@ class Explain(Asking, Read[Asked, Explanation]):
             raise NotFound(f"there is no memory or message {self.record_id!r:.80} in this scope")
         return found[0]
 
-    def _absence(self, ranked: Ranked) -> Absence | None:
+    def _absence(self, ranked: RankedCandidates) -> Absence | None:
         assert self.record_id is not None
         if ranked.target is None:
             return Absence(self.record_id, ranked.why_absent or "it was not a candidate")
@@ -209,7 +209,7 @@ class Explain(Asking, Read[Asked, Explanation]):
         return len(result.hits)
 
 
-def hits(reader: Reader, best: Sequence[Scored], *, explained: bool = False) -> tuple[Hit, ...]:
+def hits(reader: Reader, best: Sequence[ScoredCandidate], *, explained: bool = False) -> tuple[Hit, ...]:
     records = reader.fetch([scored.number for scored in best])
     return tuple(
         hit(records[scored.number], scored.score, components(scored) if explained else ())
@@ -219,7 +219,7 @@ def hits(reader: Reader, best: Sequence[Scored], *, explained: bool = False) -> 
 
 
 def hit(record: Record, score: float, parts: tuple[Component, ...] = ()) -> Hit:
-    if isinstance(record, Memory):
+    if isinstance(record, MemoryRecord):
         return Hit(
             id=record.id,
             kind=HitKind.MEMORY,
@@ -259,7 +259,7 @@ def hit(record: Record, score: float, parts: tuple[Component, ...] = ()) -> Hit:
     )
 
 
-def components(scored: Scored) -> tuple[Component, ...]:
+def components(scored: ScoredCandidate) -> tuple[Component, ...]:
     return tuple(
         Component(name, raw, normalized, weight, normalized * weight)
         for name, (raw, normalized, weight) in scored.parts.items()

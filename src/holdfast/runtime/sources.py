@@ -13,15 +13,15 @@ from typing import Any, ClassVar
 
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.capture_metadata import decode_metadata, matches_metadata
 from holdfast.domain.contract import MAX_PAGE
 from holdfast.domain.events import EventKind
 from holdfast.domain.forgetting import ForgetReceipt, ForgetTarget
 from holdfast.domain.ids import JobId, MemoryId, OperationId
 from holdfast.domain.jobs import Cause, Job, JobFilter, JobKind, JobPage, NewJob
-from holdfast.domain.memory import OPEN_PLANES, Memory, Plane, Status
+from holdfast.domain.memory import OPEN_PLANES, MemoryRecord, Plane, Status
 from holdfast.domain.results import HitKind, Page, Record
 from holdfast.domain.scope import Scope
-from holdfast.domain.sourced import matches, noted_in
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.domain.transcript import Draft
 from holdfast.errors import Conflict, DuplicateId, IdempotencyConflict, InvalidInput, NotFound
@@ -196,7 +196,7 @@ class PutRecords(_Keeping):
         """Return the memory's id, and whether anything was written."""
         old = None if record.slot is None else transaction.in_slot(self.scope, record.slot)
         revision = self._remember(record).revision(MemoryId(prepared.core.ids.new(ids.MEMORY)), prepared)
-        if isinstance(old, Memory):
+        if isinstance(old, MemoryRecord):
             if old.text == record.text and dict(old.metadata) == dict(record.metadata):
                 return old.id, False
             if record.once:
@@ -207,7 +207,7 @@ class PutRecords(_Keeping):
         return revision.id, True
 
 
-def _in_place_of(old: Memory, new: NewRevision) -> NewRevision:
+def _in_place_of(old: MemoryRecord, new: NewRevision) -> NewRevision:
     recorded_at = later(new.recorded_at, old)
     return replace(new, id=old.id, recorded_at=recorded_at, supersedes=old.revision, reason="written anew")
 
@@ -279,7 +279,11 @@ class PageRecords(Paged, Read[None, Page]):
         step = max(_STEP, self.limit + 1) if self.noted else self.limit + 1
         for _ in range(_MOST_LOOKED_AT // step if self.noted else 1):
             rows = reader.page(_LISTED, before, step)
-            found += [row for row in rows if not self.noted or matches(noted_in(row.metadata).metadata, self.noted)]
+            found += [
+                row
+                for row in rows
+                if not self.noted or matches_metadata(decode_metadata(row.metadata).metadata, self.noted)
+            ]
             if len(found) > self.limit:
                 return self._ending(found[: self.limit], _place(found[self.limit - 1]))
             if len(rows) < step:
@@ -305,7 +309,7 @@ def _place(record: Record) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadProfile(Read[Core, tuple[Memory, ...]]):
+class ReadProfile(Read[Core, tuple[MemoryRecord, ...]]):
     """The profile of the scope's owner: accepted long-term memories that are valid now, most trusted first."""
 
     action: ClassVar[Action] = Action.PROFILE
@@ -314,17 +318,19 @@ class ReadProfile(Read[Core, tuple[Memory, ...]]):
     async def prepare(self, core: Core, grant: Grant) -> Core:
         return core
 
-    def apply(self, reader: Reader, prepared: Core) -> tuple[Memory, ...]:
+    def apply(self, reader: Reader, prepared: Core) -> tuple[MemoryRecord, ...]:
         record_filter = ListFilter(
             kind=HitKind.MEMORY,
             planes=frozenset({Plane.LONG_TERM, Plane.SHARED_FACT}),
             status=Status.ACCEPTED,
             valid_at=prepared.clock.now(),
         )
-        found = [each for each in reader.page(record_filter, None, _MOST_OF_A_PROFILE) if isinstance(each, Memory)]
+        found = [
+            each for each in reader.page(record_filter, None, _MOST_OF_A_PROFILE) if isinstance(each, MemoryRecord)
+        ]
         return tuple(sorted(found, key=lambda each: -each.trust))
 
-    def record_count(self, result: tuple[Memory, ...]) -> int:
+    def record_count(self, result: tuple[MemoryRecord, ...]) -> int:
         return len(result)
 
 

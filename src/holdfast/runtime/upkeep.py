@@ -9,7 +9,7 @@ from holdfast.domain.access import SYSTEM, Action, Grant, authorize
 from holdfast.domain.ids import OperationId
 from holdfast.domain.jobs import Job, JobKind, JobStatus, NewJob
 from holdfast.domain.numbers import checked_whole
-from holdfast.domain.results import Rebuilt, Stats, Verification
+from holdfast.domain.results import RebuildResult, Stats, Verification
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.ports import Reader, Transaction
 from holdfast.ports.models import AbsentEmbedder
@@ -67,7 +67,7 @@ class Verify(_WithCore, Read[Core, Verification]):
 
 
 @dataclass(frozen=True, slots=True)
-class Rebuild(Write[Core, Rebuilt]):
+class Rebuild(Write[Core, RebuildResult]):
     """Rebuild every index from the texts. Search uses the old ones meanwhile."""
 
     action: ClassVar[Action] = Action.REBUILD
@@ -76,22 +76,22 @@ class Rebuild(Write[Core, Rebuilt]):
     async def prepare(self, core: Core, grant: Grant) -> Core:
         # Without a configured embedder the rebuild would wait forever.
         if hasattr(core.embedder, "missing"):
-            raise cast(AbsentEmbedder, core.embedder).missing()
+            raise cast(AbsentEmbedder, core.embedder).missing_error()
         return core
 
-    def apply(self, transaction: Transaction, prepared: Core) -> Rebuilt:
+    def apply(self, transaction: Transaction, prepared: Core) -> RebuildResult:
         records = transaction.mark_stale()
         self.enqueue(transaction, prepared, NewJob(JobKind.REEMBED, Scope(space=EVERYWHERE)))
-        return Rebuilt(records, records)
+        return RebuildResult(records, records)
 
-    async def finish(self, core: Core, result: Rebuilt, operation_id: OperationId) -> Rebuilt:
+    async def finish(self, core: Core, result: RebuildResult, operation_id: OperationId) -> RebuildResult:
         await core.drain()
         grant = authorize(SYSTEM, Action.WORK, self.scope)
         fingerprint, version = core.embedder.fingerprint, core.analyzer.version
         counts = await core.store.read(grant, lambda reader: reader.counts(fingerprint, version))
         return replace(result, pending_vectors=counts["pending_vectors"])
 
-    def record_count(self, result: Rebuilt) -> int:
+    def record_count(self, result: RebuildResult) -> int:
         return result.records
 
 

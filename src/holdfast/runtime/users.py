@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, ClassVar
 
-from holdfast.domain.access import Action, ActorKind, Grant, Role
+from holdfast.domain.access import Action, ActorKind, ActorRole, Grant
 from holdfast.domain.scope import EVERYWHERE, Scope, check_part
 from holdfast.domain.text import checked_text
 from holdfast.domain.users import (
@@ -67,7 +67,7 @@ class CreateUser(Write[_New, Issued]):
     idempotency_key: str | None = None
     must_exist: bool = False
     kind: ActorKind = ActorKind.USER
-    role: Role | None = None
+    role: ActorRole | None = None
     subjects: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
@@ -106,7 +106,7 @@ class CreateUser(Write[_New, Issued]):
         transaction.put_user(user, key_digest(prepared.key))
         return Issued(user, prepared.key, rotated=True)
 
-    def _first_role(self) -> Role | None:
+    def _first_role(self) -> ActorRole | None:
         return self.role if self.role is not None or self.kind is ActorKind.USER else ROLES[self.kind][0]
 
     def _holds(self, digest: bytes) -> bool:

@@ -20,7 +20,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from holdfast.domain import ids
-from holdfast.domain.access import SYSTEM, Action, authorize, storewide
+from holdfast.domain.access import SYSTEM, Action, authorize, storewide_grant
 from holdfast.domain.ids import JobId
 from holdfast.domain.jobs import (
     HEARTBEATS_PER_LEASE,
@@ -30,13 +30,13 @@ from holdfast.domain.jobs import (
     JobKind,
     JobStatus,
     NewJob,
-    gives_up,
+    is_last_attempt,
     retry_delay,
 )
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.errors import HoldfastError, LeaseLost, StoreClosed, StoreError
 from holdfast.failpoints import reach
-from holdfast.ports import Transaction, Unindexed
+from holdfast.ports import Transaction, UnindexedRecord
 from holdfast.runtime import indexing, nearest
 from holdfast.runtime.charging import paid, tell_costs
 from holdfast.runtime.extract import extracted
@@ -183,7 +183,9 @@ class Worker:
                 job_id = JobId(self._core.ids.new(ids.JOB))
                 job = NewJob(JobKind.REEMBED, Scope(space=EVERYWHERE))
                 now = self._core.clock.now()
-                await self._core.store.write(storewide(), lambda transaction: transaction.enqueue(job_id, job, now))
+                await self._core.store.write(
+                    storewide_grant(), lambda transaction: transaction.enqueue(job_id, job, now)
+                )
 
     async def _look_for_large(self) -> None:
         """Queue due index builds, now and then. The check grows with the store; limit it to 1% of the time."""
@@ -206,7 +208,7 @@ class Worker:
     async def _claim(self) -> Job | None:
         # Check with a read first, so that an idle worker causes no writes.
         now, kinds = self._core.clock.now(), self.kinds
-        if not await self._core.store.read(storewide(), lambda reader: reader.due(now, kinds)):
+        if not await self._core.store.read(storewide_grant(), lambda reader: reader.due(now, kinds)):
             return None
 
         def take(transaction: Transaction) -> Job | None:
@@ -217,7 +219,7 @@ class Worker:
             return self._current
 
         self._claiming = True
-        claimed = await self._core.store.write(storewide(), take)
+        claimed = await self._core.store.write(storewide_grant(), take)
         self._claiming = False
         return claimed
 
@@ -230,7 +232,7 @@ class Worker:
                 transaction.release(self._current)
 
         if self._current is not None or self._claiming:
-            await self._core.store.write(storewide(), give_back)
+            await self._core.store.write(storewide_grant(), give_back)
 
     async def _do(self, job: Job) -> None:
         self._reached, self._ending = (job.done, job.total), False
@@ -276,7 +278,7 @@ class Worker:
         if effect is None:
             return
         self._ending = True
-        await self._core.store.write(storewide(), lambda transaction: self._ended(transaction, job, effect))
+        await self._core.store.write(storewide_grant(), lambda transaction: self._ended(transaction, job, effect))
         tell_costs(self._core, effect)
 
     def _ended(self, transaction: Transaction, job: Job, effect: Effect) -> None:
@@ -287,7 +289,7 @@ class Worker:
 
     async def _failed(self, job: Job, code: str | None, told: str, about: object = None, *, last: bool = False) -> None:
         now = self._core.clock.now()
-        last = last or gives_up(job)
+        last = last or is_last_attempt(job)
         self.failures += 1
         log.info("job %s of kind %s failed, attempt %d: %s", job.id, job.kind, job.attempt, told)
 
@@ -299,14 +301,14 @@ class Worker:
                 transaction.retry(job, now, now + retry_delay(job.attempt), told)
 
         try:
-            await self._core.store.write(storewide(), end)
+            await self._core.store.write(storewide_grant(), end)
         except LeaseLost as lost:
             log.warning("%s", lost)
             return
         if last:
             self.ended_badly[job.scope.space, job.kind] += 1
         if self._core.watcher is not None:
-            self._core.watcher.job_failed(job, last=last)
+            self._core.watcher.on_job_failed(job, last=last)
 
     async def _heartbeat(self, job: Job, work: asyncio.Task[None]) -> None:
         while True:
@@ -328,14 +330,14 @@ class Worker:
                 effect(transaction)
 
         self._reached = (done, total)
-        await self._core.store.write(storewide(), extend)
+        await self._core.store.write(storewide_grant(), extend)
 
     # --- the engine's own kinds that report progress ---
 
     async def _reembed(self, core: Core, job: Job) -> Effect:
         """Index in batches, each committed with its progress, so that another worker can resume."""
         fingerprint, version = core.embedder.fingerprint, core.analyzer.version
-        counts = await core.store.read(storewide(), lambda reader: reader.counts(fingerprint, version))
+        counts = await core.store.read(storewide_grant(), lambda reader: reader.counts(fingerprint, version))
         waiting = counts["pending_vectors"]
         # Records indexed by others count as done.
         total = max(counts["messages"] + counts["memories"], waiting)
@@ -348,11 +350,11 @@ class Worker:
             await self._progress(job, done, max(total, done), effect)
         return partial(_note_index, index_identity(core))
 
-    async def _next_batch(self, after: int, limit: int = indexing.BATCH) -> list[Unindexed]:
+    async def _next_batch(self, after: int, limit: int = indexing.BATCH) -> list[UnindexedRecord]:
         core = self._core
         return list(
             await core.store.read(
-                storewide(),
+                storewide_grant(),
                 lambda reader: reader.unindexed(core.embedder.fingerprint, core.analyzer.version, after, limit),
             )
         )

@@ -6,19 +6,7 @@ with MemoryRuntime.builder().store("memory.db").identity(subject_id="ana").open(
 """
 
 from holdfast.domain.capabilities import Capability, Catalogue, Privacy
-from holdfast.domain.derived import DerivedMemoryRef, RepairIssue
-from holdfast.domain.governed import (
-    ActorAttribution,
-    Authority,
-    ConversationKey,
-    DeliveryStatus,
-    HostOpaqueRef,
-    RefVisibility,
-    Relation,
-    TranscriptState,
-    Transition,
-    View,
-)
+from holdfast.domain.derived_refs import DerivedMemoryRef, RepairIssue
 from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.lifecycle import Admission, Disposition, LifecycleReport, ModeInput, Trigger
 from holdfast.domain.profiles import Backend, Pressure
@@ -105,6 +93,18 @@ from holdfast.domain.surface.writing import (
     ModelUsage,
     SemanticGovernance,
     TranscriptEvidenceRef,
+)
+from holdfast.domain.transcript_turns import (
+    ActorAttribution,
+    Authority,
+    ConversationKey,
+    DeliveryStatus,
+    HostOpaqueRef,
+    RefVisibility,
+    Relation,
+    TranscriptState,
+    Transition,
+    View,
 )
 from holdfast.sdk.builder import MemoryRuntimeBuilder
 from holdfast.sdk.runtime import AsyncMemoryRuntime, MemoryRuntime

@@ -13,7 +13,7 @@ from holdfast.domain.identity import MemoryIdentity
 from holdfast.domain.profiles import DEFAULT_PROFILE, Backend
 from holdfast.domain.scope import DEFAULT_SPACE
 from holdfast.domain.secret import Secret
-from holdfast.ports import Clock, Embedder, Ids
+from holdfast.ports import Clock, Embedder, IdGenerator
 from holdfast.settings import Settings
 
 R = TypeVar("R")
@@ -44,7 +44,7 @@ class Plan:
     embedder: Embedder | str | None = None
     settings: Settings | None = None
     clock: Clock | None = None
-    new_ids: Ids | None = None
+    new_ids: IdGenerator | None = None
     work: bool = True
 
     def circumstances(self, *, model: bool) -> Circumstances:
@@ -115,7 +115,7 @@ class MemoryRuntimeBuilder(Generic[R]):
         """Use these settings instead of the environment."""
         return self._with(replace(self._plan, settings=settings))
 
-    def clock(self, clock: Clock, new_ids: Ids | None = None) -> Self:
+    def clock(self, clock: Clock, new_ids: IdGenerator | None = None) -> Self:
         """Set the clock and the id generator, for tests."""
         return self._with(replace(self._plan, clock=clock, new_ids=new_ids))
 

@@ -15,8 +15,7 @@ from typing import BinaryIO
 from holdfast.domain.access import Action
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
-from holdfast.domain.kinds import checked_kind
-from holdfast.domain.spacefile import MAX_HEADER_BYTES, MAX_LINE_BYTES, is_header
+from holdfast.domain.space_file import MAX_HEADER_BYTES, MAX_LINE_BYTES, is_header
 from holdfast.domain.surface.exchange import (
     MemoryExportReport,
     MemoryExportRequest,
@@ -27,6 +26,7 @@ from holdfast.domain.surface.exchange import (
     MemorySpaceImportReport,
     MemorySpaceImportRequest,
 )
+from holdfast.domain.type_checks import checked_instance
 from holdfast.errors import InvalidInput, InvalidSnapshot
 from holdfast.runtime.governed.export import ExportContinuity
 from holdfast.runtime.governed.import_ import ImportContinuity
@@ -40,7 +40,7 @@ class ExchangeOperations(Operations):
         options = MemoryExportRequest() if request is None else request
 
         def make(governance: Governance) -> ExportContinuity:
-            checked_kind(options, MemoryExportRequest)
+            checked_instance(options, MemoryExportRequest)
             chat = None if options.chat_id is None else MemoryScope(chat_id=options.chat_id)
             return ExportContinuity(governance, options, self._where(options.scope or chat))
 
@@ -51,7 +51,7 @@ class ExchangeOperations(Operations):
         return await self._perform(
             Action.IMPORT,
             "import",
-            lambda governance: ImportContinuity(governance, checked_kind(request, MemoryImportRequest)),
+            lambda governance: ImportContinuity(governance, checked_instance(request, MemoryImportRequest)),
         )
 
     async def export_space(
@@ -62,7 +62,7 @@ class ExchangeOperations(Operations):
         with contextlib.ExitStack() as stack:
 
             def make(governance: Governance) -> ExportSpace:
-                checked_kind(options, MemorySpaceExportRequest)
+                checked_instance(options, MemorySpaceExportRequest)
                 # Inside the gate, so that an unwritable path is audited.
                 out = stack.enter_context(_output(options.path, governance.budget.snapshot_bytes))
                 outs.append(out)
@@ -156,7 +156,7 @@ def _check_replaceable(target: Path) -> None:
 
 
 def _lines(given: object, most: int) -> Callable[[], Iterator[bytes]]:
-    request = checked_kind(given, MemorySpaceImportRequest)
+    request = checked_instance(given, MemorySpaceImportRequest)
     if (request.path is None) is (request.content is None):
         raise InvalidInput("path", "or the content must be given, and not both")
     if request.content is not None:

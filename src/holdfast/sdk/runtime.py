@@ -10,7 +10,7 @@ from holdfast.app import curator_of, open_engine
 from holdfast.domain.access import Action, authorize
 from holdfast.domain.capabilities import Catalogue, catalogue
 from holdfast.domain.governance import Governance
-from holdfast.domain.location import is_served
+from holdfast.domain.location import is_server_url
 from holdfast.domain.profiles import backend_of, checked_backend, profile_of
 from holdfast.domain.surface.writing import MemoryCloseReport, MemoryCloseRequest
 from holdfast.errors import InvalidInput
@@ -37,7 +37,7 @@ class AsyncMemoryRuntime(TranscriptOperations, RetrievalOperations, WritingOpera
 
     @property
     def _loopless(self) -> bool:
-        return self._service.loopless
+        return self._service.sync_safe
 
     async def capabilities(self) -> Catalogue:
         """List what this runtime can do, and why the rest is unavailable."""
@@ -71,7 +71,7 @@ class RuntimeOpening:
     async def opened(self) -> AsyncMemoryRuntime:
         plan = self._plan
         location = checked_location(plan.location)
-        if is_served(location):
+        if is_server_url(location):
             raise InvalidInput(
                 "store", "is a server's address; a runtime opens a store: a path, :memory: or PostgreSQL"
             )

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from holdfast.domain.access import Action
 from holdfast.domain.governance import Governance
-from holdfast.domain.governed import ConversationKey
 from holdfast.domain.identity import DEFAULT_CHANNEL, MemoryScope
-from holdfast.domain.kinds import checked_kind
 from holdfast.domain.lifecycle import ModeInput
 from holdfast.domain.profiles import Pressure
 from holdfast.domain.surface.transcripts import (
@@ -27,6 +25,8 @@ from holdfast.domain.surface.transcripts import (
     MemoryTranscriptReplayRequest,
     TranscriptTurnInput,
 )
+from holdfast.domain.transcript_turns import ConversationKey
+from holdfast.domain.type_checks import checked_instance
 from holdfast.runtime.governed.commit import CommitTranscript
 from holdfast.runtime.governed.finalize import FinalizeTurn
 from holdfast.runtime.governed.ledger import ReplayLedger
@@ -64,7 +64,7 @@ class TranscriptOperations(Operations):
             "finalize_turn_and_maintain",
             lambda governance: FinalizeTurn.of(
                 governance,
-                self._where(checked_kind(delta, CanonicalTurnDelta, "delta").conversation),
+                self._where(checked_instance(delta, CanonicalTurnDelta, "delta").conversation),
                 delta,
                 mode_input,
                 pressure,
@@ -79,7 +79,7 @@ class TranscriptOperations(Operations):
             Action.REPLAY_TRANSCRIPT,
             "replay_transcript",
             lambda governance: ReplayTranscript.of(
-                governance, self._where(checked_kind(request, MemoryTranscriptReplayRequest).scope), request
+                governance, self._where(checked_instance(request, MemoryTranscriptReplayRequest).scope), request
             ),
         )
 
@@ -89,7 +89,7 @@ class TranscriptOperations(Operations):
             Action.EXPORT_TRANSCRIPT,
             "export_transcript",
             lambda governance: ExportTranscript.of(
-                governance, self._where(checked_kind(request, MemoryTranscriptExportRequest).scope), request
+                governance, self._where(checked_instance(request, MemoryTranscriptExportRequest).scope), request
             ),
         )
 
@@ -102,7 +102,7 @@ class TranscriptOperations(Operations):
             "request_transcript_lifecycle",
             lambda governance: RequestLifecycle.of(
                 governance,
-                self._where(checked_kind(request, MemoryTranscriptLifecycleRequest).scope),
+                self._where(checked_instance(request, MemoryTranscriptLifecycleRequest).scope),
                 request,
             ),
         )
@@ -113,7 +113,7 @@ class TranscriptOperations(Operations):
             Action.REPAIR_TRANSCRIPT,
             "repair_transcript",
             lambda governance: RepairTranscript.of(
-                governance, self._where(checked_kind(request, MemoryTranscriptRepairRequest).scope)
+                governance, self._where(checked_instance(request, MemoryTranscriptRepairRequest).scope)
             ),
         )
 
@@ -123,12 +123,14 @@ class TranscriptOperations(Operations):
             Action.REPLAY,
             "replay",
             lambda governance: ReplayLedger.of(
-                governance, self._where(_chat(checked_kind(request, MemoryReplayRequest))), request.limit
+                governance, self._where(_chat(checked_instance(request, MemoryReplayRequest))), request.limit
             ),
         )
 
     def _committing(self, governance: Governance, request: MemoryTranscriptCommitRequest) -> CommitTranscript:
-        turn = checked_kind(checked_kind(request, MemoryTranscriptCommitRequest).turn, TranscriptTurnInput, "turn")
+        turn = checked_instance(
+            checked_instance(request, MemoryTranscriptCommitRequest).turn, TranscriptTurnInput, "turn"
+        )
         return CommitTranscript.of(governance, self._where(turn.conversation), request)
 
     def _remember(self, key: ConversationKey) -> None:

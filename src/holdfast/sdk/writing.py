@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from holdfast.domain.access import Action
 from holdfast.domain.capabilities import Gate
-from holdfast.domain.kinds import checked_kind
 from holdfast.domain.surface.writing import (
     MemoryCloseReport,
     MemoryCloseRequest,
@@ -15,6 +14,7 @@ from holdfast.domain.surface.writing import (
     MemoryWriteReport,
     MemoryWriteRequest,
 )
+from holdfast.domain.type_checks import checked_instance
 from holdfast.runtime.governed.maintain import Maintain
 from holdfast.runtime.governed.recover import Close, Recover
 from holdfast.runtime.governed.write import WriteMemory
@@ -27,7 +27,7 @@ class WritingOperations(Operations):
         return await self._perform(
             Action.WRITE,
             "write",
-            lambda governance: WriteMemory.of(governance, checked_kind(request, MemoryWriteRequest), self._last),
+            lambda governance: WriteMemory.of(governance, checked_instance(request, MemoryWriteRequest), self._last),
         )
 
     async def maintain(self, request: MemoryMaintainRequest | None = None) -> MemoryMaintainReport:
@@ -39,7 +39,7 @@ class WritingOperations(Operations):
             if self._governance.catalogue["maintain"].reason is not Gate.CONFIGURED:
                 self._governance.require("maintain")
             return Maintain.of(
-                self._governance, options, self._where(checked_kind(options, MemoryMaintainRequest).scope)
+                self._governance, options, self._where(checked_instance(options, MemoryMaintainRequest).scope)
             )
 
         return await self._service.perform(self._actor, Action.MAINTAIN, make, space=self._governance.identity.space)
@@ -50,14 +50,16 @@ class WritingOperations(Operations):
         return await self._perform(
             Action.RECOVER,
             "recover",
-            lambda governance: Recover.of(governance, checked_kind(options, MemoryRecoverRequest)),
+            lambda governance: Recover.of(governance, checked_instance(options, MemoryRecoverRequest)),
         )
 
     async def close(self, request: MemoryCloseRequest | None = None) -> MemoryCloseReport:
         """Record the end, then close the store. Every later call raises `StoreClosed`."""
         options = MemoryCloseRequest() if request is None else request
         report = await self._perform(
-            Action.CLOSE, "close", lambda governance: Close.of(governance, checked_kind(options, MemoryCloseRequest))
+            Action.CLOSE,
+            "close",
+            lambda governance: Close.of(governance, checked_instance(options, MemoryCloseRequest)),
         )
         await self._service.close()
         return report

@@ -18,7 +18,7 @@ from typing import Any
 
 import Stemmer
 
-from holdfast.ports import Analysis, Flag
+from holdfast.ports import Analysis, TextFlag
 from holdfast.search.postings import pack_terms
 from holdfast.search.words import CLITICS_AFTER, CLITICS_BEFORE, TIME_WORDS
 
@@ -172,20 +172,20 @@ def _without_clitics(parts: list[str]) -> list[str]:
     return left
 
 
-def _flags(text: str, words: Iterable[str]) -> Flag:
-    flags = Flag.NONE
+def _flags(text: str, words: Iterable[str]) -> TextFlag:
+    flags = TextFlag.NONE
     if len(text) > PIECE_CHARS:
-        flags |= Flag.LONG
+        flags |= TextFlag.LONG
     if (
         not TIME_WORDS.isdisjoint(words)
         or _YEAR_OR_CLOCK.search(text)
         or (not text.isascii() and _CJK_TIME.search(text))
     ):
-        flags |= Flag.TIME_EXPRESSION
+        flags |= TextFlag.TIME_EXPRESSION
     if len(text) <= PIECE_CHARS and text.rstrip()[-1:] in _QUESTION_MARKS:
-        flags |= Flag.ENDS_ASKING
+        flags |= TextFlag.ENDS_ASKING
         if _only_asks(text):
-            flags |= Flag.QUESTION_ONLY
+            flags |= TextFlag.QUESTION_ONLY
     return flags
 
 

@@ -28,10 +28,10 @@ from holdfast.domain.ranking import (
     FloatArray,
     IntArray,
     Part,
-    apart,
+    context_unlikeness,
     window_cosines,
 )
-from holdfast.ports import Nearest
+from holdfast.ports import NearestIndex
 from holdfast.search.query import Understood
 from holdfast.search.seen import Seen
 from holdfast.search.signals import signals
@@ -88,7 +88,7 @@ class Pool:
     """One approximate search in one partition, for a number of results."""
 
     def __init__(
-        self, seen: Seen, wanted: IntArray, query: Understood, vector: FloatArray, nearest: Nearest, results: int
+        self, seen: Seen, wanted: IntArray, query: Understood, vector: FloatArray, nearest: NearestIndex, results: int
     ) -> None:
         self._seen = seen
         self._wanted = wanted
@@ -98,7 +98,7 @@ class Pool:
         self._growth = max(seen.view.size / _ROWS, 1.0) ** (1 / 3)
         self._times = max(results / _RESULTS, 1.0) * self._growth
         # Asked first: a server searches while words and hints are computed here.
-        self._farthest = nearest.ask(-vector, _FARTHEST, int(_FAR_DEPTH * self._growth))
+        self._farthest = nearest.search(-vector, _FARTHEST, int(_FAR_DEPTH * self._growth))
         self._values = signals(seen, query, None)
         self._size = seen.view.size
         self._among = np.zeros(self._size, bool)
@@ -112,7 +112,7 @@ class Pool:
         promise = self._promise(weights, low, high)
         few = len(self._wanted) <= max(_FEW * self._times, self._size // _SHARE)
         promising, depth = self._promising(promise)
-        nearest = self._nearest.ask(self._vector, depth, int(depth * 1.5))
+        nearest = self._nearest.search(self._vector, depth, int(depth * 1.5))
         everything = few and len(self._wanted) == self._seen.sight.documents
         usual, least = _NOTHING_TO_GUESS if everything else self._sessions()
         near, edges = self._visible(nearest()), self._visible(self._farthest())
@@ -249,7 +249,7 @@ class _Sample:
     vectors: Vectors
 
     @classmethod
-    def of(cls, view: PartitionView, nearest: Nearest) -> _Sample:
+    def of(cls, view: PartitionView, nearest: NearestIndex) -> _Sample:
         talk = np.flatnonzero(view.alive & (view.columns.conversation >= 0))
         codes = view.columns.conversation[talk]
         sizes = np.bincount(codes, minlength=view.names.conversations)
@@ -283,7 +283,7 @@ def _far_out(count: int) -> float:
 class _Looked:
     """Rows whose vectors were read: vectors of whole texts, and their cosines with the query."""
 
-    def __init__(self, seen: Seen, nearest: Nearest, query: FloatArray, rows: IntArray) -> None:
+    def __init__(self, seen: Seen, nearest: NearestIndex, query: FloatArray, rows: IntArray) -> None:
         self._seen = seen
         self._nearest = nearest
         self._query = query
@@ -366,7 +366,7 @@ class _Looked:
         products = _products(previous, own) + _products(own, following)
         count = self._there[before].astype(np.float32) + self._there[after]
         usual, around = (np.einsum("ij,j->i", vectors, mean) for vectors in (own, previous + following))
-        return apart(products, count, usual, around, float(mean @ mean)) * self._there[at]
+        return context_unlikeness(products, count, usual, around, float(mean @ mean)) * self._there[at]
 
     def embedded(self, rows: IntArray) -> BoolArray:
         return self._there[self._place[rows]]

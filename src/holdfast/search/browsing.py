@@ -7,11 +7,11 @@ from collections.abc import Iterable
 import numpy as np
 
 from holdfast.domain.ranking import IntArray
-from holdfast.domain.searching import Order, Wanted
+from holdfast.domain.search import Order, SearchOptions
 from holdfast.search.seen import Seen, rows_wanted
 
 
-def browsed(parts: Iterable[Seen], wanted: Wanted, order: Order) -> IntArray:
+def browsed(parts: Iterable[Seen], wanted: SearchOptions, order: Order) -> IntArray:
     """Record numbers, oldest first; records of the same time in the order in which they were stored."""
     numbers, moments = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for seen in parts:

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from threading import Lock
 
 from holdfast.domain.scope import Partition
-from holdfast.ports import Delta, Nearest, Reader
+from holdfast.ports import NearestIndex, PartitionDelta, Reader
 from holdfast.search.vectors import outgrown
 from holdfast.search.view import PartitionView
 
@@ -50,7 +50,7 @@ class ViewCache:
         return self._held
 
     def view(
-        self, reader: Reader, partition: Partition, embedder: str, nearest: Nearest | None = None
+        self, reader: Reader, partition: Partition, embedder: str, nearest: NearestIndex | None = None
     ) -> PartitionView:
         """The partition as this reader sees it, with the embedder's vectors that `nearest` does not contain."""
         change = reader.change_of(partition)
@@ -108,7 +108,7 @@ class ViewCache:
                 self._held -= dropped.counted
 
 
-def _covered(nearest: Nearest | None) -> int:
+def _covered(nearest: NearestIndex | None) -> int:
     if nearest is None:
         return 0
     return _ALWAYS if nearest.state.live else nearest.state.change
@@ -130,7 +130,7 @@ def _extended(view: PartitionView, reader: Reader, partition: Partition, embedde
     return view.extended(delta)
 
 
-def _delta(view: PartitionView, reader: Reader, partition: Partition, embedder: str) -> Delta:
+def _delta(view: PartitionView, reader: Reader, partition: Partition, embedder: str) -> PartitionDelta:
     if view.covered <= view.change:
         return reader.delta(partition, view.change, embedder)
     return reader.delta(partition, view.change, embedder, view.covered)

@@ -10,7 +10,7 @@ from functools import reduce
 
 import numpy as np
 
-from holdfast.domain.conditions import AllOf, AnyOf, Compare, Condition, Field, ForModel, Not, Op
+from holdfast.domain.conditions import AllOf, AnyOf, Compare, Condition, Field, ModelContextCondition, Not, Op
 from holdfast.domain.memory import GUARDED_PLANES
 from holdfast.domain.ranking import BoolArray, IntArray
 from holdfast.domain.times import to_micros
@@ -46,7 +46,7 @@ class _Masks:
                 return reduce(operator.ior, map(self.of, parts))
             case Not(part):
                 return ~self.of(part)
-            case ForModel():
+            case ModelContextCondition():
                 return self._for_model(condition)
             case Compare(_, op):
                 if op in _ORDER:
@@ -76,11 +76,11 @@ class _Masks:
         mask: BoolArray = chosen[self._view.columns.scope]
         return mask
 
-    def _for_model(self, condition: ForModel) -> BoolArray:
+    def _for_model(self, condition: ModelContextCondition) -> BoolArray:
         columns, names = self._view.columns, self._view.names
         scopes = names.scopes
-        at_hand = np.fromiter(map(condition.is_at_hand, scopes), bool, len(scopes))
-        lasting = np.fromiter(map(condition.is_lasting, scopes), bool, len(scopes))
+        at_hand = np.fromiter(map(condition.is_in_conversation, scopes), bool, len(scopes))
+        lasting = np.fromiter(map(condition.is_outside_conversations, scopes), bool, len(scopes))
         private = np.isin(columns.plane, [names.planes.find(plane) for plane in GUARDED_PLANES])
         said = columns.kind == MESSAGE
         mask: BoolArray = np.where(said, at_hand[columns.scope] & ~private, (at_hand | lasting)[columns.scope])

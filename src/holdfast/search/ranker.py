@@ -24,19 +24,19 @@ from holdfast.domain.ranking import (
     Traits,
     Weights,
     best_first,
-    combined,
-    effective,
+    combine_scores,
     effective_lead,
-    normalized,
+    effective_weights,
+    floor_context_scores,
+    normalize_rows,
     rank_of,
-    uphold,
     words_match,
 )
 from holdfast.domain.results import Way
 from holdfast.domain.scope import Partition, Scope
-from holdfast.domain.searching import Method, Order
+from holdfast.domain.search import Method, Order
 from holdfast.domain.times import to_micros
-from holdfast.ports import Nearest, QueryVector, Ranked, Reader, Scored, Wanted
+from holdfast.ports import NearestIndex, QueryVector, RankedCandidates, Reader, ScoredCandidate, SearchOptions
 from holdfast.search.analyzer import TextAnalyzer
 from holdfast.search.approximate import Found, Pool, exact
 from holdfast.search.browsing import browsed
@@ -95,7 +95,7 @@ class _Place:
 
     partition: Partition
     view: PartitionView
-    nearest: Nearest | None = None
+    nearest: NearestIndex | None = None
 
 
 class PartitionSearcher:
@@ -119,7 +119,7 @@ class PartitionSearcher:
         self._weights = weights or Weights()
         self._approximate_from = approximate_from
 
-    def text_to_embed(self, reader: Reader, scope: Scope, query: str, wanted: Wanted) -> str:
+    def text_to_embed(self, reader: Reader, scope: Scope, query: str, wanted: SearchOptions) -> str:
         return _meant(self._places(reader), scope, query, wanted)
 
     def rank(
@@ -128,11 +128,11 @@ class PartitionSearcher:
         scope: Scope,
         query: str,
         vector: QueryVector,
-        wanted: Wanted,
+        wanted: SearchOptions,
         target: int | None = None,
         *,
         explained: bool = False,
-    ) -> Ranked:
+    ) -> RankedCandidates:
         places = self._places(reader)
         if wanted.method is Method.KEYWORD:
             vector = None
@@ -149,7 +149,7 @@ class PartitionSearcher:
         everything = [self._in_full(place, reader) for place in places]
         return _compared(ranked, self._rank(everything, scope, query, vector, wanted, target))
 
-    def browse(self, reader: Reader, scope: Scope, wanted: Wanted, order: Order) -> IntArray:
+    def browse(self, reader: Reader, scope: Scope, wanted: SearchOptions, order: Order) -> IntArray:
         return browsed((part for _, part in _seen(self._places(reader), scope, wanted)), wanted, order)
 
     def _rank(
@@ -158,9 +158,9 @@ class PartitionSearcher:
         scope: Scope,
         query: str,
         vector: FloatArray | None,
-        wanted: Wanted,
+        wanted: SearchOptions,
         target: int | None,
-    ) -> Ranked:
+    ) -> RankedCandidates:
         seen = _seen(places, scope, wanted)
         participants = _participants(seen)
         understood = self._understood(query, participants, wanted.method)
@@ -169,7 +169,7 @@ class PartitionSearcher:
             return self._traits(seen, participants, understood, best_words)
 
         def weigh(best_words: float) -> FloatArray:
-            return _of_method(effective(self._weights, traits(best_words)), wanted.method)
+            return _of_method(effective_weights(self._weights, traits(best_words)), wanted.method)
 
         parts = [
             self._found(place, part, rows, understood, vector, weigh, wanted.top_k, target)
@@ -181,7 +181,7 @@ class PartitionSearcher:
             described["method"] = wanted.method.value
         if not parts:
             absent = None if target is None else _why_absent(places, scope, wanted, target)
-            return Ranked((), 0, described, why_absent=absent)
+            return RankedCandidates((), 0, described, why_absent=absent)
         found = _together(parts)
         absent = None
         if target is not None and target not in found.numbers:
@@ -288,7 +288,7 @@ def _of_method(weights: FloatArray, method: Method) -> FloatArray:
     return counting
 
 
-def _compared(ranked: Ranked, full: Ranked) -> Ranked:
+def _compared(ranked: RankedCandidates, full: RankedCandidates) -> RankedCandidates:
     """Add the recall against the exact search, and the target's exact rank."""
     best = {scored.number for scored in full.best}
     recall = sum(scored.number in best for scored in ranked.best) / len(best) if best else 1.0
@@ -299,11 +299,11 @@ def _ranked(
     found: _Candidates,
     weights: FloatArray,
     lead: float,
-    wanted: Wanted,
+    wanted: SearchOptions,
     described: dict[str, str],
     target: int | None,
     absent: str | None,
-) -> Ranked:
+) -> RankedCandidates:
     by_meaning = wanted.method is Method.VECTOR
     judged = _by_similarity(found, weights) if by_meaning else _weighed(found, weights, lead, wanted.method)
     matching, keys = judged.matching, judged.keys
@@ -315,12 +315,12 @@ def _ranked(
     among = np.flatnonzero(matching)
     best = among[best_first(keys[among], found.numbers[among], wanted.top_k)]
 
-    def scored(at: int) -> Scored:
+    def scored(at: int) -> ScoredCandidate:
         triples = zip(found.raw[:, at].tolist(), judged.even[:, at].tolist(), judged.weights.tolist(), strict=True)
         parts = {name: triple for name, triple in zip(PART_NAMES, triples, strict=True) if triple[2]}
         if judged.base is not None:
             parts[BASE] = (1.0, 1.0, judged.base)
-        return Scored(int(found.numbers[at]), float(judged.scores[at]), parts)
+        return ScoredCandidate(int(found.numbers[at]), float(judged.scores[at]), parts)
 
     target_place = None
     if target is not None and absent is None:
@@ -328,16 +328,16 @@ def _ranked(
         target_place = (rank_of(at, keys, found.numbers), scored(at))
         if wanted.radius is not None and not within[at]:
             absent = f"its similarity is below the requested radius, {wanted.radius}"
-    return Ranked([scored(at) for at in best.tolist()], found.count, described, target_place, absent)
+    return RankedCandidates([scored(at) for at in best.tolist()], found.count, described, target_place, absent)
 
 
 def _weighed(found: _Candidates, weights: FloatArray, lead: float, method: Method) -> _Judged:
     even = np.zeros_like(found.raw)
     used = weights > 0
-    even[used] = normalized(found.raw[used], found.low[used], found.high[used])
+    even[used] = normalize_rows(found.raw[used], found.low[used], found.high[used])
     if lead:
-        uphold(even, weights, lead, found.apart)
-    result = combined(found.raw, even, weights)
+        floor_context_scores(even, weights, lead, found.apart)
+    result = combine_scores(found.raw, even, weights)
     # A row next to one with the word does not contain the word itself.
     needed = [WORDS_AT] if method is Method.KEYWORD else _MATCHING
     matching = (found.raw[needed] != 0).any(axis=0)
@@ -356,12 +356,12 @@ def _by_similarity(found: _Candidates, weights: FloatArray) -> _Judged:
 # --- visible rows ---------------------------------------------------------------------------------------------------
 
 
-def _seen(places: list[_Place], scope: Scope, wanted: Wanted) -> list[tuple[_Place, Seen]]:
+def _seen(places: list[_Place], scope: Scope, wanted: SearchOptions) -> list[tuple[_Place, Seen]]:
     found = ((place, seen_of(place.view, scope, wanted)) for place in places if place.view.size)
     return [(place, seen) for place, seen in found if seen is not None]
 
 
-def _meant(places: list[_Place], scope: Scope, query: str, wanted: Wanted) -> str:
+def _meant(places: list[_Place], scope: Scope, query: str, wanted: SearchOptions) -> str:
     """The query text to embed, without participants' names; VECTOR keeps them, because nothing else represents them."""
     if wanted.method is Method.VECTOR:
         return query
@@ -376,7 +376,7 @@ def _participants(seen: list[tuple[_Place, Seen]]) -> list[str]:
 # --- reasons for absence --------------------------------------------------------------------------------------------
 
 
-def _why_absent(places: list[_Place], scope: Scope, wanted: Wanted, target: int) -> str:
+def _why_absent(places: list[_Place], scope: Scope, wanted: SearchOptions, target: int) -> str:
     for place in places:
         at = place.view.rows_of(np.array([target], np.int64))
         if len(at):
@@ -384,7 +384,7 @@ def _why_absent(places: list[_Place], scope: Scope, wanted: Wanted, target: int)
     return "it is not in any partition that this search reads"
 
 
-def _reason(view: PartitionView, at: int, scope: Scope, wanted: Wanted) -> str:
+def _reason(view: PartitionView, at: int, scope: Scope, wanted: SearchOptions) -> str:
     columns = view.columns
     if not in_scope(view, scope)[at]:
         return "it belongs to another scope"

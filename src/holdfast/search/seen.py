@@ -14,12 +14,12 @@ import numpy as np
 
 from holdfast.domain.conditions import Condition
 from holdfast.domain.memory import GUARDED_PLANES, OPEN_PLANES, Plane, Status
-from holdfast.domain.ranking import BoolArray, FloatArray, IntArray, apart
+from holdfast.domain.ranking import BoolArray, FloatArray, IntArray, context_unlikeness
 from holdfast.domain.results import HitKind
 from holdfast.domain.scope import Scope
 from holdfast.domain.times import to_micros
 from holdfast.domain.transcript import Role
-from holdfast.ports import Wanted
+from holdfast.ports import SearchOptions
 from holdfast.search.columns import MESSAGE, NEVER
 from holdfast.search.conditions import met
 from holdfast.search.postings import SmallArray
@@ -73,7 +73,7 @@ class Seen(NamedTuple):
         return self.sight.links
 
 
-def seen_of(view: PartitionView, scope: Scope, wanted: Wanted) -> Seen | None:
+def seen_of(view: PartitionView, scope: Scope, wanted: SearchOptions) -> Seen | None:
     """The visible rows, from which statistics and windows are computed; None if there are none."""
     key = (scope, wanted.as_of, wanted.quarantined, _guarded(wanted), _mark(wanted.condition))
     sight = view.sights.get(key)
@@ -148,10 +148,10 @@ def _apart(view: PartitionView, visible: BoolArray, links: Links, sample: IntArr
     before, after = present[links.previous], present[links.following]
     products = to_following[links.previous] * before + links.to_following * after
     around = usual[links.previous] + usual[links.following]
-    return apart(products, before + after, usual[:size], around, float(mean @ mean)) * there
+    return context_unlikeness(products, before + after, usual[:size], around, float(mean @ mean)) * there
 
 
-def _visible(view: PartitionView, scope: Scope, wanted: Wanted) -> BoolArray:
+def _visible(view: PartitionView, scope: Scope, wanted: SearchOptions) -> BoolArray:
     rows = view.alive & in_time(view, wanted) & in_scope(view, scope)
     if not wanted.quarantined:
         rows &= ~quarantined(view)
@@ -163,12 +163,12 @@ def _visible(view: PartitionView, scope: Scope, wanted: Wanted) -> BoolArray:
     return rows
 
 
-def _guarded(wanted: Wanted) -> frozenset[Plane]:
+def _guarded(wanted: SearchOptions) -> frozenset[Plane]:
     """The hidden planes: their rows are not found, not counted, and are no neighbours."""
     return GUARDED_PLANES - (wanted.planes or frozenset())
 
 
-def in_time(view: PartitionView, wanted: Wanted) -> BoolArray:
+def in_time(view: PartitionView, wanted: SearchOptions) -> BoolArray:
     if wanted.as_of is None:
         return np.equal(view.columns.superseded_at, NEVER)
     moment = to_micros(wanted.as_of)
@@ -184,7 +184,7 @@ def quarantined(view: PartitionView) -> BoolArray:
     return np.equal(view.columns.status, view.names.statuses.find(Status.QUARANTINED))
 
 
-def filters(view: PartitionView, wanted: Wanted) -> dict[str, BoolArray]:
+def filters(view: PartitionView, wanted: SearchOptions) -> dict[str, BoolArray]:
     """The mask of passing rows for each filter of the search, by filter name."""
     columns, names = view.columns, view.names
     message = columns.kind == MESSAGE
@@ -211,7 +211,7 @@ def filters(view: PartitionView, wanted: Wanted) -> dict[str, BoolArray]:
     return masks
 
 
-def rows_wanted(seen: Seen, wanted: Wanted) -> IntArray:
+def rows_wanted(seen: Seen, wanted: SearchOptions) -> IntArray:
     """The visible rows that pass the search's filters: its candidates."""
     rows = seen.visible
     for passed in filters(seen.view, wanted).values():

@@ -17,11 +17,11 @@ from holdfast.domain.ranking import (
     Part,
     bm25,
     bm25_idf,
-    saturated,
+    saturate,
     window_cosines,
 )
 from holdfast.domain.transcript import Role
-from holdfast.ports import Flag
+from holdfast.ports import TextFlag
 from holdfast.search.query import Period, Understood
 from holdfast.search.seen import Seen
 from holdfast.search.vectors import cosines_of
@@ -44,7 +44,7 @@ def signals(seen: Seen, query: Understood, vector: FloatArray | None) -> FloatAr
     if query.senders:
         parts[Part.SPEAKER][:] = _speaker(seen, query)
     if query.wants_time:
-        parts[Part.TIME][:] = (columns.flags & Flag.TIME_EXPRESSION) > 0
+        parts[Part.TIME][:] = (columns.flags & TextFlag.TIME_EXPRESSION) > 0
     parts[Part.STATEMENT][:] = _stating(columns.flags)
     if query.periods:
         parts[Part.DATE][:] = _dated(seen, query.periods)
@@ -134,14 +134,14 @@ class _Words:
     def _of_rows(self, counts: FloatArray, columns: IntArray) -> FloatArray:
         sight = self._seen.sight
         idf = bm25_idf(self._frequency, self._documents)
-        return saturated(bm25(counts, idf, sight.lengths[columns], sight.mean_length))
+        return saturate(bm25(counts, idf, sight.lengths[columns], sight.mean_length))
 
     def _of_windows(self, counts: FloatArray, columns: IntArray, place: IntArray) -> FloatArray:
         sight, links = self._seen.sight, self._seen.links
         before, after = links.previous[columns], links.following[columns]
         joined = counts[:, :-1] + counts[:, place[before]] + counts[:, place[after]]
         idf = bm25_idf(np.count_nonzero(joined, axis=1).astype(np.float32), self._documents)
-        return saturated(bm25(joined, idf, sight.window_lengths[columns], sight.mean_window_length))
+        return saturate(bm25(joined, idf, sight.window_lengths[columns], sight.mean_window_length))
 
     def _of_sessions(self, own: FloatArray) -> FloatArray:
         """Scores of each row's session. Rows outside any conversation, or of the only one, get their own score."""
@@ -161,7 +161,7 @@ class _Words:
         sums = np.bincount(cells, self._counts, self._terms * (sessions + 1)).reshape(self._terms, -1)
         counts: FloatArray = sums[:, :sessions].astype(np.float32)
         idf = bm25_idf(np.count_nonzero(counts, axis=1).astype(np.float32), sight.session_count)
-        return saturated(bm25(counts, idf, sight.session_lengths, sight.mean_session_length))
+        return saturate(bm25(counts, idf, sight.session_lengths, sight.mean_session_length))
 
 
 # --- hints ----------------------------------------------------------------------------------------------------------
@@ -180,8 +180,8 @@ def _speaker(seen: Seen, query: Understood) -> BoolArray:
 
 def _stating(flags: NDArray[np.int32]) -> FloatArray:
     """1 for a statement, 0.5 for one that ends in a question, 0 for a mere question."""
-    asking = (flags & Flag.ENDS_ASKING) > 0
-    only = (flags & Flag.QUESTION_ONLY) > 0
+    asking = (flags & TextFlag.ENDS_ASKING) > 0
+    only = (flags & TextFlag.QUESTION_ONLY) > 0
     return (1 - 0.5 * asking - 0.5 * only).astype(np.float32)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.domain.ranking import BoolArray, FloatArray, IntArray
-from holdfast.ports import Delta, IndexRow, columns_of
+from holdfast.ports import IndexRow, PartitionDelta, columns_of
 from holdfast.search.columns import COLUMN_NAMES, MESSAGE, Columns, Growing, Names, Recent
 from holdfast.search.postings import Postings, SmallArray, segment_of
 from holdfast.search.vectors import NO_VECTORS, Vectors, products_of, read_vectors
@@ -135,7 +135,7 @@ class PartitionView:
         order = np.argsort(numbers, kind="stable")
         return numbers[order], rows[order]
 
-    def extended(self, delta: Delta) -> PartitionView:
+    def extended(self, delta: PartitionDelta) -> PartitionView:
         """Create the next view: apply the delta's new, changed and removed records."""
         removed = self._living(np.array(delta.removed, np.int64))
         view = self._without(removed) if len(removed) else self
@@ -176,7 +176,7 @@ class PartitionView:
             return np.empty(0, np.int64)
         return np.flatnonzero(self.alive & np.isin(self.columns.number, numbers))
 
-    def _grown(self, delta: Delta) -> PartitionView:
+    def _grown(self, delta: PartitionDelta) -> PartitionView:
         given: Any = IndexRow(*columns_of(delta.rows))  # a whole column in place of each value
         fresh = self.names.columns(given, delta.scopes)
         size, seen = self.size + len(fresh.number), self.size

@@ -25,7 +25,7 @@ from holdfast.domain.contract import (
 )
 from holdfast.domain.secret import Secret
 from holdfast.errors import UnknownProvider
-from holdfast.ports.provider import Adapter, Beneath, Provider
+from holdfast.ports.provider import Adapter, NestedCall, Provider
 from holdfast.providers.gateway.provider import GatewayProvider
 from holdfast.providers.local import LocalProvider
 from serving import HANG, answering, http
@@ -48,7 +48,7 @@ class Metered:
     def check(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
         return config
 
-    def open(self, config: Mapping[str, Any], secrets: Mapping[str, Secret], beneath: Beneath | None) -> Any:
+    def open(self, config: Mapping[str, Any], secrets: Mapping[str, Secret], beneath: NestedCall | None) -> Any:
         return self
 
     async def query(self, request: QueryRequest) -> ContextBundle:
@@ -74,12 +74,12 @@ class Metered:
 class Chosen:
     """Implements `ports.Providers`: these, and no others."""
 
-    def known(self) -> Sequence[Provider]:
+    def list_providers(self) -> Sequence[Provider]:
         found: list[Any] = [GatewayProvider(), LocalProvider(), Metered()]
         return found
 
     def get(self, name: str) -> Provider:
-        for each in self.known():
+        for each in self.list_providers():
             if each.key == name:
                 return each
         raise UnknownProvider("provider", f"there is no provider {name!r}")

@@ -9,7 +9,7 @@ import pytest
 from company import Company, Somebody
 
 from holdfast import wire
-from holdfast.domain.access import Action, ActorKind, Role
+from holdfast.domain.access import Action, ActorKind, ActorRole
 from holdfast.domain.users import ROLES
 from holdfast.gateway.app import routed
 from holdfast.gateway.config import GatewayConfig
@@ -30,14 +30,14 @@ AUDITS = {
     Action.READ_OPERATIONS, Action.READ_COSTS, Action.READ_BINDINGS, Action.RESOLVE_BINDING, Action.READ_DELIVERIES,
     Action.JOBS, Action.STATS, Action.LIST_USERS,
 }  # fmt: skip
-ALLOWED: dict[tuple[ActorKind, Role], set[Action]] = {
-    (ActorKind.OPERATOR, Role.ADMIN): set(Action),
-    (ActorKind.OPERATOR, Role.AUDITOR): AUDITS,
-    (ActorKind.AGENT, Role.CURATOR): READS | WRITES | TAKES_AWAY,
-    (ActorKind.AGENT, Role.MEMBER): READS | WRITES,
-    (ActorKind.AGENT, Role.READER): READS,
-    (ActorKind.USER, Role.MEMBER): READS | WRITES | TAKES_AWAY,
-    (ActorKind.USER, Role.READER): READS,
+ALLOWED: dict[tuple[ActorKind, ActorRole], set[Action]] = {
+    (ActorKind.OPERATOR, ActorRole.ADMIN): set(Action),
+    (ActorKind.OPERATOR, ActorRole.AUDITOR): AUDITS,
+    (ActorKind.AGENT, ActorRole.CURATOR): READS | WRITES | TAKES_AWAY,
+    (ActorKind.AGENT, ActorRole.MEMBER): READS | WRITES,
+    (ActorKind.AGENT, ActorRole.READER): READS,
+    (ActorKind.USER, ActorRole.MEMBER): READS | WRITES | TAKES_AWAY,
+    (ActorKind.USER, ActorRole.READER): READS,
 }
 
 
@@ -144,7 +144,7 @@ def _refusals(acme: Company) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("kind", "role"), EVERY)
-def test_a_credential_may_call_exactly_the_routes_of_its_role(acme: Company, kind: ActorKind, role: Role) -> None:
+def test_a_credential_may_call_exactly_the_routes_of_its_role(acme: Company, kind: ActorKind, role: ActorRole) -> None:
     somebody = acme.somebody(kind.value, "sam", role=role.value)
     own = {ActorKind.AGENT: {"agent_id": "sam"}, ActorKind.USER: {"subject_id": "sam"}}.get(kind, {})
     refused: list[str] = []
@@ -164,7 +164,7 @@ def test_a_credential_may_call_exactly_the_routes_of_its_role(acme: Company, kin
 
 
 @pytest.mark.parametrize(("kind", "role"), EVERY)
-def test_no_credential_opens_another_company(acme: Company, kind: ActorKind, role: Role) -> None:
+def test_no_credential_opens_another_company(acme: Company, kind: ActorKind, role: ActorRole) -> None:
     somebody = acme.somebody(kind.value, "sam", role=role.value)
     elsewhere = acme.of(f"{acme.name}-other", somebody)
     own = {ActorKind.AGENT: {"agent_id": "sam"}, ActorKind.USER: {"subject_id": "sam"}}.get(kind, {})
@@ -215,7 +215,9 @@ def test_every_verb_is_tried() -> None:
 
 
 @pytest.mark.parametrize(("kind", "role"), EVERY)
-def test_a_credential_may_perform_exactly_the_verbs_of_its_role(acme: Company, kind: ActorKind, role: Role) -> None:
+def test_a_credential_may_perform_exactly_the_verbs_of_its_role(
+    acme: Company, kind: ActorKind, role: ActorRole
+) -> None:
     somebody = acme.somebody(kind.value, "sam", role=role.value)
     own = {ActorKind.AGENT: {"agent": "sam"}, ActorKind.USER: {"subject": "sam"}}.get(kind, {})
     for action, body in {**SCOPED, **WHOLE}.items():

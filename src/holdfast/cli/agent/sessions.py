@@ -21,7 +21,7 @@ from holdfast.errors import InvalidInput, NotFound
 from holdfast.settings import read_settings
 
 if TYPE_CHECKING:
-    from holdfast.agent.ports import Event, SessionHit, Sessions, SessionSummary
+    from holdfast.agent.ports import SessionEvent, SessionHit, Sessions, SessionSummary
 
 R = TypeVar("R")
 _MOST_LISTED = 10_000
@@ -56,7 +56,7 @@ def sessions(context: typer.Context, workspace: Workspace = None, limit: Most = 
 def show(session: Id, everything: All = False, workspace: Workspace = None, as_json: Json = False) -> None:
     """Show a session's messages. ID may be a prefix."""
 
-    async def read(kept: Sessions) -> tuple[Event, ...]:
+    async def read(kept: Sessions) -> tuple[SessionEvent, ...]:
         return await kept.events(await _named(kept, session), visible=not everything)
 
     events = _opened(workspace, read)
@@ -163,7 +163,7 @@ def _line(one: SessionSummary) -> str:
     return on_one_line("  ".join(parts))
 
 
-def _show(events: tuple[Event, ...]) -> None:
+def _show(events: tuple[SessionEvent, ...]) -> None:
     from rich.text import Text
 
     from holdfast.cli import render

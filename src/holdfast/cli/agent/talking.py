@@ -18,7 +18,7 @@ from holdfast.settings import read_settings
 
 if TYPE_CHECKING:
     from holdfast.agent.loader import EngineLoadResult
-    from holdfast.agent.ports import Event, SessionSummary
+    from holdfast.agent.ports import SessionEvent, SessionSummary
     from holdfast.agent.result import AgentRunResult
     from holdfast.cli.agent.options import AgentOptions, TalkOptions
     from holdfast.cli.agent.showing import Screen
@@ -74,7 +74,7 @@ class Talk:
             screen.close()
         raise Cancelled(answered=screen.answered)
 
-    def known(self) -> tuple[Event, ...]:
+    def known(self) -> tuple[SessionEvent, ...]:
         """The session's earlier messages."""
         return self.wait(self.loaded.sessions.events(self.session_id, visible=True))
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from os import PathLike
 from typing import Any
 
-from holdfast.domain.archived import ArchivedMemory, ArchivedTurn
+from holdfast.domain.archive_format import ArchivedMemory, ArchivedTurn
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.ids import MessageId
 from holdfast.domain.lifecycle import LifecycleReport, ModeInput

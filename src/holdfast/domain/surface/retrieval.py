@@ -12,16 +12,16 @@ from datetime import datetime
 
 from holdfast.domain.capabilities import Catalogue
 from holdfast.domain.events import Event
-from holdfast.domain.governed import ConversationKey, TranscriptState
 from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.ids import MemoryId, MessageId
 from holdfast.domain.lifecycle import LifecycleReport, ModeInput
 from holdfast.domain.memory import Plane, Trust
 from holdfast.domain.profiles import Pressure
-from holdfast.domain.projecting import Missed, PrivateGate, RecentMessage, SectionAudit, SourceAudit
+from holdfast.domain.projection_block import OmissionReason, PrivateGate, RecentMessage, SectionAudit, SourceAudit
 from holdfast.domain.redaction import ReplayAudit
 from holdfast.domain.results import HitKind
 from holdfast.domain.transcript import Role
+from holdfast.domain.transcript_turns import ConversationKey, TranscriptState
 
 # Reasons why a list that is not built yet is empty.
 NO_SKILL_DIRECTORY = "no_agent_skill_directory"
@@ -174,7 +174,7 @@ class ProjectionAudit:
     sources: tuple[SourceAudit, ...]
     sections: tuple[SectionAudit, ...]
     cut_ids: tuple[str, ...]
-    omitted: Mapping[Missed, int]
+    omitted: Mapping[OmissionReason, int]
     recent_messages_limit: int
     agent_skills: tuple[()] = ()
     agent_skills_reason: str = NO_SKILL_DIRECTORY

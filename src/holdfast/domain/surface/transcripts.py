@@ -11,8 +11,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from holdfast.domain.derived import DerivedMemoryRef, RepairIssue
-from holdfast.domain.governed import (
+from holdfast.domain.derived_refs import DerivedMemoryRef, RepairIssue
+from holdfast.domain.identity import MemoryScope
+from holdfast.domain.ids import JobId, MessageId, TurnId
+from holdfast.domain.lifecycle import Disposition, LifecycleReport, ModeInput
+from holdfast.domain.redaction import RedactedSlice, RedactionItem
+from holdfast.domain.transcript_turns import (
     ActorAttribution,
     ConversationKey,
     HostOpaqueRef,
@@ -21,10 +25,6 @@ from holdfast.domain.governed import (
     Transition,
     View,
 )
-from holdfast.domain.identity import MemoryScope
-from holdfast.domain.ids import JobId, MessageId, TurnId
-from holdfast.domain.lifecycle import Disposition, LifecycleReport, ModeInput
-from holdfast.domain.redaction import RedactedSlice, RedactionItem
 
 DEFAULT_PAGE = 16
 DEFAULT_LEDGER = 8

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from holdfast.domain.candidates import CandidatePrivacy, Reason, Verdict
-from holdfast.domain.governed import Authority
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.ids import JobId, MemoryId, MessageId
 from holdfast.domain.lifecycle import LifecycleReport, ModeInput, Trigger
 from holdfast.domain.memory import Plane, Status, Trust
 from holdfast.domain.profiles import Pressure
+from holdfast.domain.transcript_turns import Authority
 
 NO_SKILLS = "runtime_skills_not_built"
 NO_TOOL_EXPERIENCE = "no_governed_tool_experience"

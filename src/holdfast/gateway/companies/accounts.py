@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.control.forms import Answer, HookTold, JobTold, ScopeTold, SnippetTold, SourceTold, UsageTold, iso
 from holdfast.domain.costs import CostEvent, CostLine, FinanceEvent, FinanceKind, Price
-from holdfast.domain.hooks import Delivery, DeliveryStatus, Emitted, Hydrated
+from holdfast.domain.hooks import Delivery, EmittedHook, HookDeliveryStatus, Hydration
 from holdfast.domain.operations import TYPE_OF, Attribution, MemoryMetrics, Operation, OperationType, Outcome
 
 # --- operations -----------------------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ class DeliveryTold(Answer):
     delivery_id: str
     to: str
     binding: str | None
-    status: DeliveryStatus
+    status: HookDeliveryStatus
     reason: str | None
     attempts: int
     hook: HookTold
@@ -167,7 +167,7 @@ class EmittedTold(Answer):
     deliveries: list[DeliveryTold]
 
     @classmethod
-    def of(cls, emitted: Emitted) -> EmittedTold:
+    def of(cls, emitted: EmittedHook) -> EmittedTold:
         return cls(
             operation_id=emitted.operation_id,
             repeated=emitted.repeated,
@@ -186,7 +186,7 @@ class HydratedTold(Answer):
     snippets: list[SnippetTold]
 
     @classmethod
-    def of(cls, hydrated: Hydrated) -> HydratedTold:
+    def of(cls, hydrated: Hydration) -> HydratedTold:
         return cls(
             operation_id=hydrated.operation_id,
             binding_key=hydrated.binding,

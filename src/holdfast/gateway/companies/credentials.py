@@ -9,7 +9,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from holdfast.control.forms import Answer, Asked, Part, iso
-from holdfast.domain.access import ActorKind, Role
+from holdfast.domain.access import ActorKind, ActorRole
 from holdfast.domain.users import MAX_SUBJECTS, Issued, User
 from holdfast.gateway.access import Door, Rule, ruled
 from holdfast.gateway.companies.calling import PAGE, CompanyId, Cursor, Limit, router_of
@@ -30,14 +30,14 @@ class CredentialGiven(Asked):
 
     kind: Kind
     id: Part
-    role: Annotated[Role, Field(strict=False)] | None = None
+    role: Annotated[ActorRole, Field(strict=False)] | None = None
     subjects: Subjects | None = None
 
 
 class Rotation(Asked):
     """Role and subjects stay unchanged if omitted."""
 
-    role: Annotated[Role, Field(strict=False)] | None = None
+    role: Annotated[ActorRole, Field(strict=False)] | None = None
     subjects: Subjects | None = None
 
 

@@ -10,7 +10,7 @@ from pydantic import Field, StringConstraints
 from holdfast.control.forms import Placed, RecordId, SourceGiven
 from holdfast.control.given import MAX_NAME_CHARS
 from holdfast.domain.contract import MAX_QUERY_CHARS, HookKind, SourceKind
-from holdfast.domain.hooks import DeliveryStatus
+from holdfast.domain.hooks import HookDeliveryStatus
 from holdfast.domain.hydration import (
     DEFAULT_BUDGET_MS,
     DEFAULT_CHARS,
@@ -96,7 +96,7 @@ def _deliveries(routes: APIRouter, auth: Door) -> None:
     async def list_deliveries(
         request: Request,
         company_id: CompanyId,
-        status: DeliveryStatus | None = None,
+        status: HookDeliveryStatus | None = None,
         kind: HookKind | None = None,
         to: Annotated[
             str | None,

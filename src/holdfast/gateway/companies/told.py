@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.control.forms import Answer, SnippetTold, SourceTold, UsageTold, iso
-from holdfast.domain.bindings import Binding, Chosen, Target, TargetKind
+from holdfast.domain.bindings import Binding, ResolutionRule, Target, TargetKind
 from holdfast.domain.contract import Capabilities, ExtractionJob, HookKind, Usage
-from holdfast.domain.control import Activity, Answered, ProviderInfo, Resolved
+from holdfast.domain.control import Activity, ProviderInfo, ProviderResponse, ResolvedBinding
 
 # --- bindings -------------------------------------------------------------------------------------------------------
 
@@ -101,15 +101,15 @@ class TargetList(Answer):
 class ResolvedTold(Answer):
     """The binding for a scope, the rule that chose it, and the rules that were checked, in order."""
 
-    source: Chosen
-    checked: list[Chosen]
+    source: ResolutionRule
+    checked: list[ResolutionRule]
     binding_key: str | None
     provider: str | None
     enabled: bool
     capabilities: CapabilitiesTold | None
 
     @classmethod
-    def of(cls, resolved: Resolved) -> ResolvedTold:
+    def of(cls, resolved: ResolvedBinding) -> ResolvedTold:
         return cls(
             source=resolved.source,
             checked=list(resolved.checked),
@@ -156,7 +156,7 @@ class Served(Answer):
     usage: list[UsageTold]
 
 
-def served(answered: Answered[Any]) -> dict[str, Any]:
+def served(answered: ProviderResponse[Any]) -> dict[str, Any]:
     usage: tuple[Usage, ...] = getattr(answered.result, "usage", ())
     return {
         "binding_key": answered.binding,

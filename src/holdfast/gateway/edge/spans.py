@@ -88,8 +88,8 @@ class TracedService:
         self._tracer = trace.get_tracer(_NAME, tracer_provider=provider)
 
     @property
-    def loopless(self) -> bool:
-        return self._service.loopless
+    def sync_safe(self) -> bool:
+        return self._service.sync_safe
 
     async def perform(self, actor: Actor, action: Action, make: Callable[[], Verb[T]], *, space: str) -> T:
         operation = OPERATIONS.get(action)

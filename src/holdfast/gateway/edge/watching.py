@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from holdfast.domain.costs import CostEvent
 from holdfast.domain.jobs import Job, JobKind
-from holdfast.domain.operations import QUESTIONS, TYPE_OF, Operation, Outcome, counts, is_recall
+from holdfast.domain.operations import QUESTIONS, TYPE_OF, Operation, Outcome, counts_in_metrics, is_recall
 
 MOST_LABEL_SETS = 1_000  # per metric
 OTHER = "other"
@@ -72,8 +72,8 @@ class MemoryCounters:
             2,
         )
 
-    def operation(self, operation: Operation) -> None:
-        if not counts(operation):
+    def on_operation(self, operation: Operation) -> None:
+        if not counts_in_metrics(operation):
             return
         kind = TYPE_OF[operation.action]
         about, company = operation.attribution, operation.scope.space
@@ -89,11 +89,11 @@ class MemoryCounters:
             if is_recall(operation):
                 self._recalls.of(company, result).inc()
 
-    def cost(self, events: Sequence[CostEvent]) -> None:
+    def on_costs(self, events: Sequence[CostEvent]) -> None:
         for event in events:
             self._cost.of(event.scope.space, event.currency).inc(event.amount_micros)
 
-    def job_failed(self, job: Job, *, last: bool) -> None:
+    def on_job_failed(self, job: Job, *, last: bool) -> None:
         if not last:
             return
         if job.kind in (JobKind.EXTRACT, JobKind.MAINTAIN):

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 from weakref import WeakValueDictionary
 
+from holdfast.domain.capture_metadata import CaptureMetadata, captured_text, matches_metadata
 from holdfast.domain.contract import (
     Capabilities,
     CaptureMode,
@@ -31,7 +32,6 @@ from holdfast.domain.contract import (
     WriteResult,
 )
 from holdfast.domain.scope import Scope
-from holdfast.domain.sourced import Noted, captured_text, matches
 from holdfast.domain.text import checked_text
 from holdfast.errors import CapabilityUnavailable, Conflict, NotFound
 from holdfast.providers.gateway import places
@@ -69,7 +69,7 @@ class GatewayAdapter:
 
     async def capture(self, request: CaptureRequest) -> CaptureResult:
         text, place = captured_text(request.payload), places.own_place(request.scope)
-        noted = Noted(request.source, None, {**request.payload.metadata, **request.metadata})
+        noted = CaptureMetadata(request.source, None, {**request.payload.metadata, **request.metadata})
         message = self._message(request.scope, text, noted, self._moment(request))
         keep = request.mode is CaptureMode.RECORD
         session = (places.for_records if keep else places.for_captures)(place, request.scope)
@@ -83,7 +83,7 @@ class GatewayAdapter:
         messages, keys = [], []
         for index, record in enumerate(request.records):
             checked_text(record.text, f"records[{index}].text")
-            noted = Noted(request.source, record.summary, record.metadata)
+            noted = CaptureMetadata(request.source, record.summary, record.metadata)
             messages.append(self._message(request.scope, record.text, noted, self._next_millis()))
             key = record.metadata.get("key")
             keys.append(key if isinstance(key, str) else None)
@@ -174,7 +174,7 @@ class GatewayAdapter:
             for place, answer in zip(read, answers, strict=True)
             for each in answer
             if (snippet := self._snippet(each, place)) is not None
-            and matches(snippet.metadata, request.metadata_filter)
+            and matches_metadata(snippet.metadata, request.metadata_filter)
         ]
         found.sort(key=lambda snippet: -(snippet.score or 0.0))
         return ContextBundle(tuple(found[: request.top_k]))
@@ -200,7 +200,7 @@ class GatewayAdapter:
     def _wanted(self, page: Iterable[Found], place: Place, request: ListRequest) -> Iterable[Snippet]:
         for each in page:
             snippet, session = self._snippet(each, place), places.session_from(each.session)
-            if snippet is None or not matches(snippet.metadata, request.metadata_filter):
+            if snippet is None or not matches_metadata(snippet.metadata, request.metadata_filter):
                 continue
             # A record without a session belongs to no run, issue, project or conversation.
             within = session.within(request.scope) if session else _names_none(request.scope)
@@ -254,7 +254,7 @@ class GatewayAdapter:
     def _whose(self, handle: RecordHandle, within: tuple[Place, ...]) -> tuple[Place, str] | None:
         return None if handle.provider_key != KEY else places.parts_of(handle.record_id, within)
 
-    def _message(self, scope: Scope, text: str, noted: Noted, millis: int) -> NewMessage:
+    def _message(self, scope: Scope, text: str, noted: CaptureMetadata, millis: int) -> NewMessage:
         agent_said = noted.source is not None and noted.source.kind in _OUR_OWN_WORDS
         return NewMessage(
             text=text,

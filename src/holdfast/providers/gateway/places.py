@@ -15,10 +15,10 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.domain.access import readable
+from holdfast.domain.access import readable_partitions
+from holdfast.domain.capture_metadata import CaptureMetadata, capture_conversation
 from holdfast.domain.contract import SourceKind, SourceRef
 from holdfast.domain.scope import SCOPE_PARTS, Partition, PartitionKind, Scope
-from holdfast.domain.sourced import Noted, conversation_of
 from holdfast.errors import InvalidCursor, InvalidInput, InvalidScope
 
 _TAG_CHARS = 32
@@ -69,7 +69,7 @@ def places_read(scope: Scope) -> tuple[Place, ...]:
     order = (PartitionKind.SUBJECT, PartitionKind.AGENT, PartitionKind.SHARED)
     return tuple(
         place_of(partition, scope.namespace)
-        for partition in sorted(readable(scope), key=lambda each: order.index(each.kind))
+        for partition in sorted(readable_partitions(scope), key=lambda each: order.index(each.kind))
     )
 
 
@@ -94,7 +94,7 @@ def session_of(place: Place, scope: Scope, kind: str) -> str:
 
 
 def for_captures(place: Place, scope: Scope) -> str:
-    return session_of(place, scope, f"{_CAPTURES}{digest(conversation_of(scope))[:_TOLD_CHARS]}")
+    return session_of(place, scope, f"{_CAPTURES}{digest(capture_conversation(scope))[:_TOLD_CHARS]}")
 
 
 def for_records(place: Place, scope: Scope) -> str:
@@ -164,7 +164,7 @@ def query_of(scope: Scope, metadata_filter: Any) -> str:
 # --- metadata envelope ---
 
 
-def enveloped(scope: Scope, noted: Noted) -> dict[str, str]:
+def enveloped(scope: Scope, noted: CaptureMetadata) -> dict[str, str]:
     """Pack scope, source, summary and metadata into metadata entries, for a service that stores them."""
     source = None if noted.source is None else _plain(noted.source)
     try:
@@ -188,10 +188,10 @@ def _plain(source: SourceRef) -> dict[str, str]:
     return {name: str(value) for name in SourceRef.__slots__ if (value := getattr(source, name)) is not None}
 
 
-def opened(metadata: object) -> tuple[Scope | None, Noted]:
+def opened(metadata: object) -> tuple[Scope | None, CaptureMetadata]:
     """Unpack metadata entries. They are untrusted: malformed ones count as absent."""
     if not isinstance(metadata, dict):
-        return None, Noted()
+        return None, CaptureMetadata()
     pieces: list[str] = []
     while isinstance(piece := metadata.get(f"{_ENTRY}{len(pieces)}"), str) and len(pieces) < _MOST_PIECES:
         pieces.append(piece)
@@ -203,7 +203,7 @@ def opened(metadata: object) -> tuple[Scope | None, Noted]:
             source = SourceRef(SourceKind(source.pop("kind")), **source)
         summary, own = envelope["summary"], envelope["metadata"]
     except (ValueError, TypeError, KeyError, AttributeError, InvalidScope, RecursionError):
-        return None, Noted()
+        return None, CaptureMetadata()
     if not isinstance(own, dict) or not isinstance(summary, str | None):
-        return None, Noted()
-    return scope, Noted(source, summary, own)
+        return None, CaptureMetadata()
+    return scope, CaptureMetadata(source, summary, own)

@@ -15,7 +15,7 @@ from holdfast.domain.location import checked_url
 from holdfast.domain.scope import MAX_PART_CHARS
 from holdfast.domain.secret import Secret
 from holdfast.errors import InvalidInput
-from holdfast.ports.provider import Adapter, Beneath
+from holdfast.ports.provider import Adapter, NestedCall
 from holdfast.providers.configured import ConfiguredProvider, OutsideConfiguration, SecretReference
 from holdfast.providers.gateway.adapter import GatewayAdapter
 from holdfast.providers.gateway.everos import EverosRoutes
@@ -94,7 +94,9 @@ class GatewayProvider(ConfiguredProvider[GatewayConfiguration]):
     )
     configuration = GatewayConfiguration
 
-    def opened(self, config: GatewayConfiguration, secrets: Mapping[str, Secret], beneath: Beneath | None) -> Adapter:
+    def opened(
+        self, config: GatewayConfiguration, secrets: Mapping[str, Secret], beneath: NestedCall | None
+    ) -> Adapter:
         key = secrets.get("user_key")
         wire = Wire(config.url, key, config.timeout_seconds)
         service: Service

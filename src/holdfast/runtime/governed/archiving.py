@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from holdfast.domain.archived import ArchivedMemory, ArchivedMessage, ArchivedResource, ArchivedRevision, ArchivedTurn
-from holdfast.domain.governed import TranscriptState, TranscriptTurn, View
+from holdfast.domain.archive_format import (
+    ArchivedMemory,
+    ArchivedMessage,
+    ArchivedResource,
+    ArchivedRevision,
+    ArchivedTurn,
+)
 from holdfast.domain.ids import MessageId
-from holdfast.domain.memory import Memory
-from holdfast.domain.redaction import MAX_BUDGET, RedactedMessage, RedactedTurn, TranscriptBudget, redacted
+from holdfast.domain.memory import MemoryRecord
+from holdfast.domain.redaction import MAX_BUDGET, RedactedMessage, RedactedTurn, TranscriptBudget, redact_turn
 from holdfast.domain.resources import Resource
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message
+from holdfast.domain.transcript_turns import TranscriptState, TranscriptTurn, View
 from holdfast.ports import Reader
 
 # Exports are complete: budgets only limit what is displayed.
@@ -32,7 +38,7 @@ def archived_turns(
     archive: list[ArchivedTurn] = []
     withheld = 0
     for turn in turns:
-        shown = redacted(turn, view, _NO_BUDGET)
+        shown = redact_turn(turn, view, _NO_BUDGET)
         withheld += shown.audit.redacted_messages
         if turn.state not in _WITHHELD:
             archived = _turn(thread, turn, shown, stored)
@@ -96,7 +102,7 @@ def _message(message: Message, shown: RedactedMessage) -> ArchivedMessage:
 Links = Mapping[tuple[str, int], Sequence[MessageId]]
 
 
-def archived_memory(revisions: Sequence[Memory], links: Links) -> ArchivedMemory:
+def archived_memory(revisions: Sequence[MemoryRecord], links: Links) -> ArchivedMemory:
     """Convert a memory's revisions, each with its own evidence out of `links`."""
     return ArchivedMemory(
         id=revisions[0].id,
@@ -104,7 +110,7 @@ def archived_memory(revisions: Sequence[Memory], links: Links) -> ArchivedMemory
     )
 
 
-def _revision(memory: Memory, evidence: Sequence[MessageId]) -> ArchivedRevision:
+def _revision(memory: MemoryRecord, evidence: Sequence[MessageId]) -> ArchivedRevision:
     return ArchivedRevision(
         scope=memory.scope,
         plane=memory.plane,

@@ -9,10 +9,8 @@ from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.governance import Governance
-from holdfast.domain.governed import MAX_TURN_MESSAGES, SkippedReason, TranscriptState, TranscriptTurn
 from holdfast.domain.identity import MemoryScope, key_of
 from holdfast.domain.ids import MessageId, OperationId
-from holdfast.domain.kinds import checked_all
 from holdfast.domain.numbers import checked_whole
 from holdfast.domain.scope import Scope
 from holdfast.domain.surface.transcripts import (
@@ -20,6 +18,8 @@ from holdfast.domain.surface.transcripts import (
     MemoryTranscriptCommitRequest,
     TurnMessage,
 )
+from holdfast.domain.transcript_turns import MAX_TURN_MESSAGES, SkippedReason, TranscriptState, TranscriptTurn
+from holdfast.domain.type_checks import checked_instances
 from holdfast.errors import Conflict, DuplicateId
 from holdfast.ports import Reader, StoredMessages, Transaction
 from holdfast.runtime import indexing
@@ -62,7 +62,7 @@ class CommitTranscript(Write[_Prepared, MemoryTranscriptCommitReport]):
         address = Address.of(governance, where)
         turn_id = checked_turn_id(turn.turn_id)
         circumstances = Circumstances(turn.attribution, turn.delivery_status, request.host_refs)  # type: ignore[arg-type]
-        messages = checked_all(turn.messages, TurnMessage, "messages")
+        messages = checked_instances(turn.messages, TurnMessage, "messages")
         checked_whole(len(messages), "messages", 1, MAX_TURN_MESSAGES)
         given = tuple(given_of(message, governance, turn.attribution) for message in messages)
         return cls(governance, address, address.scope, turn_id, given, circumstances)

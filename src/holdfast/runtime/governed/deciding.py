@@ -20,19 +20,19 @@ from holdfast.domain.candidates import (
     Judgement,
     Reason,
     Verdict,
-    ground_of,
-    judged,
-    supported,
+    evidence_authority,
+    is_supported,
+    judge_candidate,
 )
 from holdfast.domain.events import Event, EventKind
-from holdfast.domain.governed import Authority, TranscriptTurn
 from holdfast.domain.ids import EventId, JobId, MemoryId, MessageId
 from holdfast.domain.jobs import JobKind, NewJob
-from holdfast.domain.memory import ALWAYS, Memory, Plane, Status, Trust, Validity
+from holdfast.domain.memory import ALWAYS, MemoryRecord, Plane, Status, Trust, Validity
 from holdfast.domain.scope import Scope
 from holdfast.domain.surface.writing import CandidateVerdict
 from holdfast.domain.transcript import Message
-from holdfast.ports import Answer, NewRevision, Reader, Transaction
+from holdfast.domain.transcript_turns import Authority, TranscriptTurn
+from holdfast.ports import NewRevision, Reader, StoredResponse, Transaction
 from holdfast.runtime import indexing
 from holdfast.runtime.idempotency import digest_of, is_of, sealed
 from holdfast.runtime.perform import Core
@@ -127,7 +127,7 @@ class Evidence:
         turn = self._turn(message.scope.thread, message.turn_id)
         matches = () if turn is None else (each for each in turn.messages if each.id == message.id)
         for each in matches:
-            authority = ground_of(each.authority, message.role)
+            authority = evidence_authority(each.authority, message.role)
             return Cited(message.id, authority, message.text, message.recorded_at)
         return Reason.EVIDENCE_NOT_FOUND
 
@@ -179,7 +179,7 @@ def _decided(transaction: Transaction, evidence: Evidence, writer: Writer, ready
     verdict = _kept(transaction, writer, ready, cited, _judged(given, cited, writer.ceiling))
     if verdict.status is not None:
         transaction.keep_answer(
-            partition, key, Answer(sealed(given.digest(), given.id), json.dumps(outline(verdict))), writer.now
+            partition, key, StoredResponse(sealed(given.digest(), given.id), json.dumps(outline(verdict))), writer.now
         )
     return verdict
 
@@ -188,13 +188,13 @@ def _judged(given: Given, cited: Sequence[Cited], ceiling: Trust) -> Judgement:
     grounds = [each.ground for each in cited]
     if given.authority is None and not grounds:
         return Judgement(Reason.EVIDENCE_NOT_FOUND, Trust.UNTRUSTED)
-    return judged(
+    return judge_candidate(
         given.authority or min(grounds, key=lambda ground: GROUNDS[ground].trust),
         given.target,
         given.privacy,
         grounds,
         ceiling=ceiling,
-        supported=not given.worded_by_model or supported(given.content, [each.text for each in cited]),
+        supported=not given.worded_by_model or is_supported(given.content, [each.text for each in cited]),
     )
 
 
@@ -205,7 +205,7 @@ def _kept(
     if judgement.status is None:
         return _told(given, judgement)
     old = transaction.in_slot(writer.scope, _slot(given))
-    if not isinstance(old, Memory):
+    if not isinstance(old, MemoryRecord):
         return _written(transaction, writer, ready, judgement, evidence, None)
     if _normal(old.text) != _normal(given.content):
         newer = any(each.recorded_at > old.recorded_at for each in cited)
@@ -227,7 +227,7 @@ def _written(
     ready: Ready,
     judgement: Judgement,
     evidence: tuple[MessageId, ...],
-    old: Memory | None,
+    old: MemoryRecord | None,
 ) -> CandidateVerdict:
     core, given = writer.core, ready.given
     memory_id = old.id if old is not None else MemoryId(core.ids.new(ids.MEMORY))
@@ -267,7 +267,7 @@ def _merged(
     given: Given,
     judgement: Judgement,
     evidence: tuple[MessageId, ...],
-    old: Memory,
+    old: MemoryRecord,
 ) -> CandidateVerdict:
     """Add the evidence of a repeated statement, so that the memory stays if one message is forgotten."""
     linked = {each.message_id for each in old.evidence}
@@ -331,7 +331,7 @@ def _verdict(
     )
 
 
-def _told(given: Given, judgement: Judgement, known: Memory | None = None) -> CandidateVerdict:
+def _told(given: Given, judgement: Judgement, known: MemoryRecord | None = None) -> CandidateVerdict:
     """The verdict on a candidate that changes nothing."""
     if known is None:
         return _verdict(given, judgement, False)
@@ -370,7 +370,7 @@ def from_outline(candidate_id: str, stored: dict[str, object], *, replayed: bool
     )
 
 
-def _again(transaction: Transaction, given: Given, stored: Answer) -> CandidateVerdict:
+def _again(transaction: Transaction, given: Given, stored: StoredResponse) -> CandidateVerdict:
     if not is_of(stored, given.digest(), given.id):
         return _told(given, Judgement(Reason.CANDIDATE_ID_REUSED, Trust.UNTRUSTED))
     verdict = from_outline(given.id, json.loads(stored.body), replayed=True)

@@ -7,25 +7,25 @@ from datetime import datetime
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
-from holdfast.domain.archived import ArchivedMemory, ArchivedTurn
-from holdfast.domain.continuity import MOST_MEMORIES, MOST_TURNS, document, snapshot_of
+from holdfast.domain.archive_format import ArchivedMemory, ArchivedTurn
+from holdfast.domain.continuity_snapshot import MOST_MEMORIES, MOST_TURNS, build_snapshot, to_document
 from holdfast.domain.governance import Governance
-from holdfast.domain.governed import TranscriptState, View, checked_member
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.lifecycle import (
     Admission,
     Disposition,
     LifecycleReport,
     Trigger,
-    admitted,
+    admit,
     checked_mode,
 )
-from holdfast.domain.memory import GUARDED_PLANES, Memory, Plane, Status
+from holdfast.domain.memory import GUARDED_PLANES, MemoryRecord, Plane, Status
 from holdfast.domain.numbers import checked_flag
 from holdfast.domain.results import HitKind
 from holdfast.domain.scope import Partition, Scope
 from holdfast.domain.surface.exchange import MemoryExportReport, MemoryExportRequest, TransferMode
-from holdfast.domain.viewing import check_view
+from holdfast.domain.transcript_turns import TranscriptState, View, checked_member
+from holdfast.domain.view_access import check_view
 from holdfast.errors import NotFound
 from holdfast.ports import Clock, ListFilter, Reader
 from holdfast.runtime.governed.archiving import Links, archived_memory, archived_turns
@@ -67,7 +67,7 @@ class ExportContinuity(Read[_Prepared, MemoryExportReport]):
     async def prepare(self, core: Core, grant: Grant) -> _Prepared:
         if self.request.include_private:
             check_view(grant.actor, View.RAW_OWNER_ONLY, self.scope.partition)
-        return _Prepared(core.clock, core.clock.now(), admitted(self.action, self.request.mode_input))
+        return _Prepared(core.clock, core.clock.now(), admit(self.action, self.request.mode_input))
 
     def apply(self, reader: Reader, prepared: _Prepared) -> MemoryExportReport:
         if prepared.admission.disposition is not Disposition.EXECUTE_NOW:
@@ -76,7 +76,7 @@ class ExportContinuity(Read[_Prepared, MemoryExportReport]):
         turns = self._turns(reader, thread)
         mode = TransferMode(self.request.mode)
         cited = {message.id for turn in turns for message in turn.messages}
-        snapshot = snapshot_of(
+        snapshot = build_snapshot(
             mode,
             thread,
             tuple(self._memories(reader, thread.partition, cited if mode is TransferMode.FULL_RESTORE else set())),
@@ -87,7 +87,7 @@ class ExportContinuity(Read[_Prepared, MemoryExportReport]):
         )
         counts = snapshot.manifest.counts
         summary = f"{counts['long_term_memory']} memories, {counts['turns']} turns"
-        return MemoryExportReport(True, snapshot, document(snapshot), self._course(prepared, summary))
+        return MemoryExportReport(True, snapshot, to_document(snapshot), self._course(prepared, summary))
 
     def _turns(self, reader: Reader, thread: Scope) -> tuple[ArchivedTurn, ...]:
         most = min(self.governance.budget.transcript.page_size, MOST_TURNS)
@@ -108,7 +108,7 @@ class ExportContinuity(Read[_Prepared, MemoryExportReport]):
         before: str | None = None
         while len(memories) < most and (page := reader.page(memory_filter, before, _PAGE)):
             before = page[-1].id.partition("_")[2]
-            own = [item for item in page if isinstance(item, Memory) and item.scope.partition == partition]
+            own = [item for item in page if isinstance(item, MemoryRecord) and item.scope.partition == partition]
             links = reader.links([memory.id for memory in own]) if messages else {}
             memories += [_current(memory, links, messages) for memory in own]
         return memories[:most]
@@ -127,7 +127,7 @@ class ExportContinuity(Read[_Prepared, MemoryExportReport]):
         return 0 if result.snapshot is None else sum(result.snapshot.manifest.counts.values())
 
 
-def _current(memory: Memory, links: Links, messages: set[str]) -> ArchivedMemory:
+def _current(memory: MemoryRecord, links: Links, messages: set[str]) -> ArchivedMemory:
     """The current revision, without author and reason, with evidence only from the exported turns."""
     archived = archived_memory([memory], links)
     (revision,) = archived.revisions

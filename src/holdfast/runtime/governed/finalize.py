@@ -9,23 +9,10 @@ from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.governance import Governance
-from holdfast.domain.governed import (
-    DELIVERIES,
-    ActorAttribution,
-    DeliveryStatus,
-    SkippedReason,
-    Spoken,
-    TranscriptTurn,
-    TurnDelta,
-    beyond,
-    checked_member,
-    seen,
-)
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.ids import OperationId, checked_id
 from holdfast.domain.jobs import JobKind, NewJob
-from holdfast.domain.kinds import checked_all, checked_kind
-from holdfast.domain.lifecycle import Disposition, ModeInput, Trigger, admitted, checked_mode
+from holdfast.domain.lifecycle import Disposition, ModeInput, Trigger, admit, checked_mode
 from holdfast.domain.numbers import checked_flag
 from holdfast.domain.profiles import Pressure, pressure_of
 from holdfast.domain.scope import Scope
@@ -43,6 +30,19 @@ from holdfast.domain.surface.transcripts import (
 )
 from holdfast.domain.text import checked_text
 from holdfast.domain.transcript import Role
+from holdfast.domain.transcript_turns import (
+    DELIVERIES,
+    ActorAttribution,
+    DeliveryStatus,
+    SkippedReason,
+    TranscriptTurn,
+    TurnDelta,
+    Utterance,
+    checked_member,
+    count_known_messages,
+    match_redelivery,
+)
+from holdfast.domain.type_checks import checked_instance, checked_instances
 from holdfast.errors import Conflict, InvalidInput
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime import indexing
@@ -124,7 +124,7 @@ class FinalizeTurn(Write[_Prepared, FinalizeReport]):
             address.scope,
             turn_id,
             turn,
-            (*inputs, *observations, *(() if answer is None else (answer,)))[: len(turn.spoken)],
+            (*inputs, *observations, *(() if answer is None else (answer,)))[: len(turn.messages)],
             circumstances,
             _candidates(delta.candidate_ids),
             checked_mode(mode),
@@ -136,11 +136,11 @@ class FinalizeTurn(Write[_Prepared, FinalizeReport]):
         if not self.messages:
             return _Prepared(core, started_at, ())
         tail = await core.store.read(grant, lambda reader: self._tail(reader, self.address.find(reader)))
-        new = self.messages[seen(self.delta, tail) :]
+        new = self.messages[count_known_messages(self.delta, tail) :]
         entries = await indexing.entries(core, [given.draft.text for given in new]) if new else ()
         return _Prepared(core, started_at, entries)
 
-    def _tail(self, reader: Reader, thread: Scope) -> Sequence[Spoken]:
+    def _tail(self, reader: Reader, thread: Scope) -> Sequence[Utterance]:
         """The last messages: enough to find the people's messages among tool output."""
         return reader.tail(thread, 2 * len(self.messages) + 32)
 
@@ -178,10 +178,10 @@ class FinalizeTurn(Write[_Prepared, FinalizeReport]):
             return _Plan(0, self.turn_id, reason)
         parts = self._parts(reader, thread)
         if not parts:
-            first = seen(self.delta, self._tail(reader, thread))
+            first = count_known_messages(self.delta, self._tail(reader, thread))
         else:
-            committed = [Spoken(message.role, message.text) for part in parts for message in part.messages]
-            matched = beyond(committed, [given.spoken for given in self.messages])
+            committed = [Utterance(message.role, message.text) for part in parts for message in part.messages]
+            matched = match_redelivery(committed, [given.spoken for given in self.messages])
             if matched is None or len(parts) == _MAX_PARTS:
                 raise Conflict(
                     f"turn_id: {self.turn_id!r:.80} was committed with other content; give each turn an id of its own"
@@ -232,7 +232,7 @@ class FinalizeTurn(Write[_Prepared, FinalizeReport]):
         withheld = self.governance.catalogue["maintain"].reason
         if withheld is not None:
             return TurnMaintenance(Disposition.REJECT, f"not_available_because_of_{withheld}")
-        admission = admitted(Action.MAINTAIN, self.mode, self.pressure)
+        admission = admit(Action.MAINTAIN, self.mode, self.pressure)
         if admission.disposition is not Disposition.EXECUTE_NOW:
             return TurnMaintenance(admission.disposition, admission.reason, admission.retry_after_ms)
         job = NewJob(JobKind.MAINTAIN, thread, tuple(commit.message_ids))
@@ -249,7 +249,7 @@ class FinalizeTurn(Write[_Prepared, FinalizeReport]):
 
 def _attribution(delta: CanonicalTurnDelta) -> ActorAttribution | None:
     if delta.actor is not None:
-        checked_kind(delta.actor, ActorAttribution, "actor")
+        checked_instance(delta.actor, ActorAttribution, "actor")
     if delta.subject is None:
         return delta.actor
     actor = delta.actor or ActorAttribution()
@@ -274,18 +274,19 @@ def _given(
         return with_metadata(given_of(turn_message, governance, attribution, external=external), source)
 
     inputs = [
-        of(each, None, "input_messages") for each in checked_all(delta.input_messages, TurnMessage, "input_messages")
+        of(each, None, "input_messages")
+        for each in checked_instances(delta.input_messages, TurnMessage, "input_messages")
     ]
     tools = [
         of(each, Role.TOOL, "tool_observations")
-        for each in checked_all(delta.tool_observations, object, "tool_observations")
+        for each in checked_instances(delta.tool_observations, object, "tool_observations")
     ]
     answer = delta.assistant_message
     return inputs, tools, None if answer is None else of(answer, Role.ASSISTANT, "assistant_message")
 
 
 def _source(source: TurnSource) -> Mapping[str, str]:
-    checked_kind(source, TurnSource, "source")
+    checked_instance(source, TurnSource, "source")
     parts = {part.name: getattr(source, part.name) for part in fields(source)}
     values = {name: value for name, value in parts.items() if value is not None}
     if source.protocol is not None:
@@ -297,7 +298,7 @@ def _source(source: TurnSource) -> Mapping[str, str]:
 
 
 def _candidates(candidate_ids: object) -> tuple[str, ...]:
-    found = checked_all(candidate_ids, str, "candidate_ids")
+    found = checked_instances(candidate_ids, str, "candidate_ids")
     if len(found) > _MAX_CANDIDATES:
         raise InvalidInput("candidate_ids", f"has {len(found)} ids; at most {_MAX_CANDIDATES} are allowed")
     return tuple(checked_id(each, "candidate_ids") for each in found)

@@ -9,15 +9,14 @@ from typing import ClassVar
 
 from holdfast.domain import ids
 from holdfast.domain.access import Action, ActorKind, Grant
-from holdfast.domain.archived import Archived, ArchivedMemory, ArchivedRevision, ArchivedTurn, is_private
-from holdfast.domain.canonical import planted
-from holdfast.domain.continuity import MOST_MEMORIES, opened
+from holdfast.domain.archive_format import Archived, ArchivedMemory, ArchivedRevision, ArchivedTurn, is_private
+from holdfast.domain.canonical import derive_id
+from holdfast.domain.continuity_snapshot import MOST_MEMORIES, read_snapshot
 from holdfast.domain.events import EventKind
 from holdfast.domain.governance import Governance
-from holdfast.domain.governed import checked_member
 from holdfast.domain.identity import DEFAULT_CHANNEL, MemoryScope
 from holdfast.domain.ids import EventId, OperationId
-from holdfast.domain.lifecycle import Admission, Disposition, Trigger, admitted, checked_mode
+from holdfast.domain.lifecycle import Admission, Disposition, Trigger, admit, checked_mode
 from holdfast.domain.memory import ALWAYS, Plane, Status, Trust
 from holdfast.domain.numbers import checked_flag
 from holdfast.domain.scope import CONVERSATION_PARTS, Partition, Scope
@@ -28,6 +27,7 @@ from holdfast.domain.surface.exchange import (
     Taken,
     TransferMode,
 )
+from holdfast.domain.transcript_turns import checked_member
 from holdfast.errors import InvalidSnapshot
 from holdfast.loops import aside
 from holdfast.ports import Transaction
@@ -89,9 +89,9 @@ class ImportContinuity(Write[_Prepared, MemoryImportReport]):
 
     async def prepare(self, core: Core, grant: Grant) -> _Prepared:
         started_at = core.clock.now()
-        admission = admitted(self.action, self.request.mode_input)
+        admission = admit(self.action, self.request.mode_input)
         space, max_bytes = self.scope.space, self.governance.budget.snapshot_bytes
-        snapshot = await aside(lambda: opened(self.request.snapshot, space, max_bytes))
+        snapshot = await aside(lambda: read_snapshot(self.request.snapshot, space, max_bytes))
         if self._mode is TransferMode.FULL_RESTORE and snapshot.mode is TransferMode.BOOTSTRAP:
             raise InvalidSnapshot("mode", "is bootstrap, which holds no turns to restore; import it as bootstrap")
         memories, turns = self._wanted(snapshot)
@@ -136,7 +136,7 @@ class ImportContinuity(Write[_Prepared, MemoryImportReport]):
             # If the messages are in this store, link them: masking or forgetting them then covers this episode too.
             evidence=tuple(dict.fromkeys(line.message_id for line in snapshot.summary)),
         )
-        return ArchivedMemory(planted(ids.MEMORY, snapshot.exported_at, made_for, "episode"), (revision,))
+        return ArchivedMemory(derive_id(ids.MEMORY, snapshot.exported_at, made_for, "episode"), (revision,))
 
     def apply(self, transaction: Transaction, prepared: _Prepared) -> MemoryImportReport:
         snapshot = prepared.snapshot

@@ -10,12 +10,11 @@ from holdfast.domain.access import Action, Grant
 from holdfast.domain.events import EventKind
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
-from holdfast.domain.kinds import checked_kind
-from holdfast.domain.lifecycle import admitted
-from holdfast.domain.memory import Memory, Status
+from holdfast.domain.lifecycle import admit
+from holdfast.domain.memory import MemoryRecord, Status
 from holdfast.domain.results import HitKind
 from holdfast.domain.scope import Scope
-from holdfast.domain.searching import ListFilter
+from holdfast.domain.search import ListFilter
 from holdfast.domain.surface.retrieval import (
     DeferredGovernance,
     DeferredMemory,
@@ -26,6 +25,7 @@ from holdfast.domain.surface.retrieval import (
     OperatorActionReport,
     WorkingInspection,
 )
+from holdfast.domain.type_checks import checked_instance
 from holdfast.ports import Reader
 from holdfast.runtime.governed.project import Project
 from holdfast.runtime.governed.recall import recall
@@ -53,7 +53,7 @@ class Inspect(Asking, Read[Asked, MemoryInspectionReport]):
     projection: Project = field(init=False)
 
     def __post_init__(self) -> None:
-        request = checked_kind(self.request, MemoryInspectionRequest)
+        request = checked_instance(self.request, MemoryInspectionRequest)
         projection_request = MemoryProjectionRequest(
             # Without a query nothing is projected, but the rest is validated the same way.
             user_query="nothing" if request.query is None else request.query,
@@ -72,7 +72,7 @@ class Inspect(Asking, Read[Asked, MemoryInspectionReport]):
         return await self.projection.prepare(core, grant)
 
     def apply(self, reader: Reader, prepared: Asked) -> MemoryInspectionReport:
-        admission = admitted(self.action, self.projection.mode, self.projection.pressure)
+        admission = admit(self.action, self.projection.mode, self.projection.pressure)
         hygiene = self._hygiene(reader, prepared.core)
         summary = f"{hygiene.memories} memories, {hygiene.messages} messages, {hygiene.pending_vectors} wait"
         return MemoryInspectionReport(
@@ -116,6 +116,6 @@ class Inspect(Asking, Read[Asked, MemoryInspectionReport]):
         memories = [
             DeferredMemory(memory.id, memory.plane, memory.trust, memory.recorded_at, memory.author, memory.reason)
             for memory in page
-            if isinstance(memory, Memory)
+            if isinstance(memory, MemoryRecord)
         ]
         return DeferredGovernance(tuple(memories[: self._most]), more=len(memories) > self._most)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from holdfast.domain import ids
 from holdfast.domain.access import SYSTEM, Action, Grant, authorize
-from holdfast.domain.candidates import CandidatePrivacy, Verdict, accepts, learned_from
+from holdfast.domain.candidates import CandidatePrivacy, Verdict, can_accept, may_learn_from
 from holdfast.domain.contract import BillingType, Usage
 from holdfast.domain.costs import CostEvent, Price
 from holdfast.domain.events import Event, EventKind
@@ -25,7 +25,7 @@ from holdfast.domain.surface.writing import CandidateVerdict, ModelUsage, Semant
 from holdfast.domain.transcript import Message, Role
 from holdfast.domain.usage import checked_usage
 from holdfast.errors import ModelMisconfigured
-from holdfast.ports import Answer, Curated, Reader, Transaction
+from holdfast.ports import CurationResult, Reader, StoredResponse, Transaction
 from holdfast.runtime import indexing
 from holdfast.runtime.charging import Priced, charged
 from holdfast.runtime.extract import lasting
@@ -107,7 +107,7 @@ class _Learning:
 
     core: Core
     job: Job
-    curated: Curated | None
+    curated: CurationResult | None
     proposed: Sequence[Ready]
     prices: tuple[Price, ...]
     embedding: tuple[Usage, ...]
@@ -120,7 +120,7 @@ class _Learning:
             _commit(self.core, transaction, self.job, self.curated, self.proposed)
 
 
-async def _note_failure(core: Core, job: Job, grant: Grant, curated: Curated, prices: tuple[Price, ...]) -> None:
+async def _note_failure(core: Core, job: Job, grant: Grant, curated: CurationResult, prices: tuple[Price, ...]) -> None:
     """Record a failed attempt, with the costs of the model's requests."""
     event = _event(core, job, curated, SemanticGovernance())
 
@@ -130,14 +130,14 @@ async def _note_failure(core: Core, job: Job, grant: Grant, curated: Curated, pr
 
     costs = await core.store.write(grant, note)
     if core.watcher is not None and costs:
-        core.watcher.cost(costs)
+        core.watcher.on_costs(costs)
 
 
 def _charged(
     core: Core,
     transaction: Transaction,
     job: Job,
-    curated: Curated | None,
+    curated: CurationResult | None,
     prices: tuple[Price, ...],
     embedding: tuple[Usage, ...] = (),
 ) -> tuple[CostEvent, ...]:
@@ -149,7 +149,7 @@ def _charged(
     return charged(ledger, core, cause.operation_id, cause.binding, job.scope, usage, core.clock.now())
 
 
-def _asking(core: Core, job: Job, curated: Curated | None) -> tuple[Usage, ...]:
+def _asking(core: Core, job: Job, curated: CurationResult | None) -> tuple[Usage, ...]:
     """The model's metered usage; empty for a model that is not billed by requests."""
     if curated is None or not curated.usage.requests:
         return ()
@@ -174,13 +174,13 @@ def _learnable(reader: Reader, scope: Scope, message_ids: Sequence[str]) -> list
         if message is None or message.plane is not None or message.role is Role.TOOL:
             continue
         cited = evidence.cited(message)
-        if isinstance(cited, Cited) and learned_from(cited.ground):
+        if isinstance(cited, Cited) and may_learn_from(cited.ground):
             shown.append(message)
             grounds.append(cited.ground)
-    return shown if any(accepts(ground, Plane.LONG_TERM) for ground in grounds) else []
+    return shown if any(can_accept(ground, Plane.LONG_TERM) for ground in grounds) else []
 
 
-def _givens(job: Job, curated: Curated | None, shown: set[str]) -> list[Given]:
+def _givens(job: Job, curated: CurationResult | None, shown: set[str]) -> list[Given]:
     """Convert a model's proposals to candidates. Citations of messages it was not shown are dropped."""
     if curated is None:
         return []
@@ -203,7 +203,9 @@ def _named(job_id: str, place: int) -> str:
     return f"{job_id.partition('.')[0]}/{place}"
 
 
-def _commit(core: Core, transaction: Transaction, job: Job, curated: Curated | None, proposed: Sequence[Ready]) -> None:
+def _commit(
+    core: Core, transaction: Transaction, job: Job, curated: CurationResult | None, proposed: Sequence[Ready]
+) -> None:
     now = core.clock.now()
     name = "none" if core.curator is None else core.curator.name
     writer = Writer(core, lasting(job.scope), f"curator:{name}", _CEILING, now)
@@ -218,10 +220,10 @@ def _commit(core: Core, transaction: Transaction, job: Job, curated: Curated | N
         "verdicts": [outline(verdict) for verdict in verdicts],
     }
     key = _key(job.scope, job.record_ids)
-    transaction.keep_answer(job.scope.partition, key, Answer(key, json.dumps(body)), now)
+    transaction.keep_answer(job.scope.partition, key, StoredResponse(key, json.dumps(body)), now)
 
 
-def _event(core: Core, job: Job, curated: Curated | None, governed: SemanticGovernance) -> Event:
+def _event(core: Core, job: Job, curated: CurationResult | None, governed: SemanticGovernance) -> Event:
     """The event of one attempt: the model's usage and the counts of verdicts."""
     usage = None if curated is None else curated.usage
     failure = None if curated is None else curated.failure

@@ -14,12 +14,11 @@ from holdfast.domain import ids
 from holdfast.domain.access import Action, ActorKind, Grant
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.governance import Governance
-from holdfast.domain.governed import TranscriptState, Transition, View, after, checked_member
 from holdfast.domain.identity import MemoryScope, key_of
 from holdfast.domain.ids import EventId, MessageId, OperationId, checked_id
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.lifecycle import Trigger
-from holdfast.domain.redaction import RedactionItem, TranscriptBudget, clipped, redacted
+from holdfast.domain.redaction import RedactionItem, TranscriptBudget, clip_items, redact_turn
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.domain.surface.transcripts import (
     AffectedHostRef,
@@ -27,6 +26,7 @@ from holdfast.domain.surface.transcripts import (
     MemoryTranscriptLifecycleRequest,
 )
 from holdfast.domain.text import checked_text
+from holdfast.domain.transcript_turns import TranscriptState, Transition, View, checked_member, state_after
 from holdfast.errors import InvalidText, StoreCorrupt
 from holdfast.ports import Reader, Transaction, TurnState
 from holdfast.runtime.forget import cut_bytes
@@ -101,7 +101,7 @@ class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
         budget = self.governance.budget.transcript
         sequences = [turn.sequence for turn in touched.affected]
         found = transaction.derived_from(thread, sequences, budget.derived_refs + 1) if sequences else ()
-        derived, cut = clipped(found, budget.derived_refs)
+        derived, cut = clip_items(found, budget.derived_refs)
         changed = bool(sequences) and self.transition is not Transition.REVIEW
         messages = sum(turn.messages for turn in touched.affected)
         if changed:
@@ -147,7 +147,7 @@ class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
     def _touched(self, reader: Reader, thread: Scope) -> _Touched:
         touched = _Touched()
         for turn in self._matching(reader, thread):
-            next_state = after(turn.state, self.transition)
+            next_state = state_after(turn.state, self.transition)
             if next_state is None:
                 touched.refused += 1
             elif next_state is not turn.state or self.transition is Transition.REVIEW:
@@ -167,7 +167,7 @@ class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
 
     def _goal(self, touched: _Touched) -> TranscriptState:
         """The new state of all affected turns: a transition leads to exactly one."""
-        goals = {after(turn.state, self.transition) for turn in touched.affected}
+        goals = {state_after(turn.state, self.transition) for turn in touched.affected}
         (goal,) = goals
         assert goal is not None
         return goal
@@ -175,7 +175,7 @@ class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
     def _details(self, reader: Reader, thread: Scope, affected: Sequence[TurnState], grant: Grant) -> _Details:
         budget = self.governance.budget.transcript
         view = View.OPERATOR_AUDIT if grant.actor.kind is ActorKind.OPERATOR else View.HOST_UI
-        listed, cut = clipped(affected, budget.page_size)
+        listed, cut = clip_items(affected, budget.page_size)
         details = _Details(cut=cut)
         for state in listed:
             self._list(reader, thread, state, view, budget, details)
@@ -190,12 +190,12 @@ class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
             return  # An unreadable turn is masked or deleted all the same; `repair_transcript` reports it.
         if turn is None:
             return
-        shown = redacted(replace(turn, state=after(turn.state, self.transition) or turn.state), view, budget)
+        shown = redact_turn(replace(turn, state=state_after(turn.state, self.transition) or turn.state), view, budget)
         details.message_ids.extend(message.id for message in turn.messages)
         details.host_refs.extend(AffectedHostRef(turn.id, each.index, each.ref) for each in shown.host_refs)
         details.redacted += shown.audit.redacted_host_refs
         room = budget.redaction_items - len(details.items)
-        items, cut = clipped([item for item in shown.redactions if item.host_ref is not None], room)
+        items, cut = clip_items([item for item in shown.redactions if item.host_ref is not None], room)
         details.items.extend(items)
         details.cut |= cut or shown.profile_budget_applied
 

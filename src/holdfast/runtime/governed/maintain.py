@@ -11,12 +11,10 @@ from typing import ClassVar
 
 from holdfast.domain.access import SYSTEM, Action, Grant, authorize
 from holdfast.domain.governance import Governance
-from holdfast.domain.governed import MAX_TURN_MESSAGES, TranscriptState
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.ids import JobId, MessageId, OperationId
 from holdfast.domain.jobs import Job, JobKind, JobStatus, NewJob
-from holdfast.domain.kinds import checked_kind
-from holdfast.domain.lifecycle import Admission, Disposition, Trigger, admitted, checked_mode
+from holdfast.domain.lifecycle import Admission, Disposition, Trigger, admit, checked_mode
 from holdfast.domain.numbers import checked_flag
 from holdfast.domain.profiles import pressure_of
 from holdfast.domain.scope import Scope
@@ -27,6 +25,8 @@ from holdfast.domain.surface.writing import (
 )
 from holdfast.domain.text import checked_text
 from holdfast.domain.transcript import Role
+from holdfast.domain.transcript_turns import MAX_TURN_MESSAGES, TranscriptState
+from holdfast.domain.type_checks import checked_instance
 from holdfast.errors import InvalidInput
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime.governed.learning import NOTHING_TO_LEARN, Learned, learned
@@ -78,7 +78,7 @@ class Maintain(Write[_Prepared, MemoryMaintainReport]):
         elif not self.configured:
             admission = Admission(Disposition.REJECT, SWITCHED_OFF)
         else:
-            admission = admitted(self.action, self.request.mode_input, pressure_of(self.request.pressure))
+            admission = admit(self.action, self.request.mode_input, pressure_of(self.request.pressure))
         return _Prepared(core, admission, core.clock.now())
 
     def apply(self, transaction: Transaction, prepared: _Prepared) -> MemoryMaintainReport:
@@ -130,7 +130,7 @@ class Maintain(Write[_Prepared, MemoryMaintainReport]):
 
 
 def _check(given: object) -> None:
-    request = checked_kind(given, MemoryMaintainRequest)
+    request = checked_instance(given, MemoryMaintainRequest)
     checked_text(request.ingress, "ingress", max_chars=_MAX_NAMES)
     for name in ("user_content", "reply_content", "reuse_outcome_note"):
         if (value := getattr(request, name)) is not None:

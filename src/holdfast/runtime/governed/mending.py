@@ -8,11 +8,11 @@ from datetime import datetime
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
-from holdfast.domain.derived import RepairIssue, RepairIssueKind
+from holdfast.domain.derived_refs import RepairIssue, RepairIssueKind
 from holdfast.domain.events import EventKind
 from holdfast.domain.ids import OperationId
 from holdfast.domain.jobs import JobKind, NewJob
-from holdfast.domain.papers import EVENTS_KEPT, MENDS, Manifest, Mend, StoreRepair, ThreadIssues
+from holdfast.domain.manifest import EVENTS_KEPT, MENDS, Manifest, RepairAction, StoreRepair, ThreadIssues
 from holdfast.domain.profiles import PROFILES
 from holdfast.domain.results import Finding
 from holdfast.domain.scope import EVERYWHERE, Scope
@@ -101,7 +101,7 @@ class RepairStore(Write[_Prepared, StoreRepair]):
     def apply(self, transaction: Transaction, prepared: _Prepared) -> StoreRepair:
         core, found = prepared.core, prepared.found
         done = transaction.mend(prepared.at, found.keep)
-        if done[Mend.REINDEX]:
+        if done[RepairAction.REINDEX]:
             self.enqueue(transaction, core, NewJob(JobKind.REEMBED, Scope(space=EVERYWHERE)))
         details: dict[str, str | int | None] = {"operation": "repair"}
         details.update({mend.value: count for mend, count in done.items()})
@@ -109,7 +109,7 @@ class RepairStore(Write[_Prepared, StoreRepair]):
         return _report(found, done, applied=True)
 
     async def finish(self, core: Core, result: StoreRepair, operation_id: OperationId) -> StoreRepair:
-        if result.mends.get(Mend.REINDEX):
+        if result.mends.get(RepairAction.REINDEX):
             await core.drain()
         return result
 
@@ -117,7 +117,7 @@ class RepairStore(Write[_Prepared, StoreRepair]):
         return sum(result.mends.values())
 
 
-def _report(found: _Examined, mends: Mapping[Mend, int], *, applied: bool) -> StoreRepair:
+def _report(found: _Examined, mends: Mapping[RepairAction, int], *, applied: bool) -> StoreRepair:
     beyond = [f"{each.check}: {each.problem}" for each in found.findings if not _is_mended(each)]
     broken = [issue.kind for thread in found.threads for issue in thread.issues if not _is_link(issue)]
     beyond += [f"{kind}: {broken.count(kind)} in transcripts" for kind in RepairIssueKind if kind in broken]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from holdfast.domain import ids
-from holdfast.domain.access import storewide
+from holdfast.domain.access import storewide_grant
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.ids import EventId
+from holdfast.domain.manifest import MANIFEST, Manifest, manifest_for, merge_manifest
 from holdfast.domain.memory import Plane
-from holdfast.domain.papers import MANIFEST, Manifest, manifest_for, presented
 from holdfast.domain.profiles import Backend, Profile
 from holdfast.domain.scope import Scope
 from holdfast.ports import Reader, Transaction
@@ -27,12 +27,12 @@ async def present_manifest(core: Core, profile: Profile, backend: Backend | str,
     expected = manifest_for(profile, backend, version, core.clock.now())
 
     def keep(transaction: Transaction) -> Manifest:
-        manifest = presented(manifest_of(transaction), expected)
+        manifest = merge_manifest(manifest_of(transaction), expected)
         transaction.put_fact(MANIFEST, manifest.to_json())
         transaction.prune_events(space, profile.budget.events)
         return manifest
 
-    return await core.store.write(storewide(), keep)
+    return await core.store.write(storewide_grant(), keep)
 
 
 def manifest_of(reader: Reader) -> Manifest | None:

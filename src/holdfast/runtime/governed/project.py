@@ -1,7 +1,7 @@
 """`project`: a bounded block of memory for a model, with an audit of its contents.
 
 Ranks once over the records that a model in this conversation may see, adds the conversation's last messages in the
-model's view, and combines them with `domain/projecting.py`.
+model's view, and combines them with `domain/projection_block.py`.
 """
 
 from __future__ import annotations
@@ -12,15 +12,20 @@ from typing import ClassVar, NamedTuple
 
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.governance import Governance
-from holdfast.domain.governed import View
 from holdfast.domain.identity import MemoryScope
-from holdfast.domain.kinds import checked_kind
-from holdfast.domain.lifecycle import Admission, ModeInput, admitted
+from holdfast.domain.lifecycle import Admission, ModeInput, admit
 from holdfast.domain.memory import GUARDED_PLANES
 from holdfast.domain.numbers import checked_flag, checked_whole
-from holdfast.domain.profiles import Pressure, backend_of, render_budget, scaled
-from holdfast.domain.projecting import Block, PrivateGate, RecentMessage, assembled, private_gate, sources
-from holdfast.domain.redaction import ReplayAudit, redacted_slice
+from holdfast.domain.profiles import Pressure, backend_of, render_budget, scale_budget
+from holdfast.domain.projection_block import (
+    MemoryBlock,
+    PrivateGate,
+    RecentMessage,
+    assemble_block,
+    audit_sources,
+    private_gate,
+)
+from holdfast.domain.redaction import ReplayAudit, redact_turns
 from holdfast.domain.results import Hit
 from holdfast.domain.scope import Scope
 from holdfast.domain.surface.retrieval import (
@@ -33,7 +38,9 @@ from holdfast.domain.surface.retrieval import (
     SourceAuthority,
 )
 from holdfast.domain.text import MAX_QUERY_CHARS, checked_text
-from holdfast.ports import Ranked, Reader
+from holdfast.domain.transcript_turns import View
+from holdfast.domain.type_checks import checked_instance
+from holdfast.ports import RankedCandidates, Reader
 from holdfast.runtime.governed.shown import (
     Sight,
     check_registries,
@@ -80,7 +87,7 @@ class Project(Asking, Read[Asked, MemoryProjectionReport]):
     pressure: Pressure = field(init=False)
 
     def __post_init__(self) -> None:
-        request = checked_kind(self.request, MemoryProjectionRequest)
+        request = checked_instance(self.request, MemoryProjectionRequest)
         checked_text(request.user_query, "user_query", max_chars=MAX_QUERY_CHARS)
         checked_whole(request.system_max_len, "system_max_len", 1, MAX_LEN)
         checked_whole(request.recent_messages_limit, "recent_messages_limit", 0, MAX_RECENT)
@@ -125,7 +132,7 @@ class Project(Asking, Read[Asked, MemoryProjectionReport]):
         return result.projection_faithfulness.lines
 
     def _gate(self) -> tuple[Admission, PrivateGate]:
-        admission = admitted(self.action, self.mode, self.pressure)
+        admission = admit(self.action, self.mode, self.pressure)
         capability = self.governance.catalogue["project_private_planes"]
         return admission, private_gate(self.request.include_private, capability, admission, self.mode)
 
@@ -133,24 +140,24 @@ class Project(Asking, Read[Asked, MemoryProjectionReport]):
         """The budgets of the source texts and of the block: the smallest limit, scaled down by the pressure."""
         request, profile = self.request, self.governance.profile
         render = render_budget(profile, request.system_max_len, request.provider_max_chars)
-        return scaled(profile.budget.source_chars, self.pressure), scaled(render, self.pressure)
+        return scale_budget(profile.budget.source_chars, self.pressure), scale_budget(render, self.pressure)
 
-    def _ranked(self, reader: Reader, prepared: Asked, thread: Scope | None, gate: PrivateGate) -> Ranked:
+    def _ranked(self, reader: Reader, prepared: Asked, thread: Scope | None, gate: PrivateGate) -> RankedCandidates:
         _, render = self._budgets()
         top_k = max(_LEAST_RECORDS, min(_MOST_RECORDS, render // _SHORT_RECORD_CHARS))
         # Only facts that are valid now.
         options = self.sight.wanted(thread, top_k, prepared.now, private=gate.open)
         return prepared.core.searcher.rank(reader, self.scope, self.request.user_query, prepared.vector, options)
 
-    def _block(self, reader: Reader, ranked: Ranked, lately: Lately) -> tuple[Block, Found]:
+    def _block(self, reader: Reader, ranked: RankedCandidates, lately: Lately) -> tuple[MemoryBlock, Found]:
         """Fetch texts until the block is full: first as many as usually suffice, then the rest."""
         source, render = self._budgets()
         enough = max(_LEAST_RECORDS, render // _RECORD_CHARS)
         found = hits(reader, ranked.best[:enough])
-        block = assembled(found, lately.messages, source, render)
+        block = assemble_block(found, lately.messages, source, render)
         if not block.full and len(ranked.best) > enough:
             found += hits(reader, ranked.best[enough:])
-            block = assembled(found, lately.messages, source, render)
+            block = assemble_block(found, lately.messages, source, render)
         return block, Found(found, ranked.candidates)
 
     @property
@@ -162,7 +169,7 @@ class Project(Asking, Read[Asked, MemoryProjectionReport]):
         if thread is None or not limit:
             return Lately()
         # Every turn has at least one message, so `limit` turns hold the last `limit` messages.
-        shown = redacted_slice(reader.last_turns(thread, limit), View.MODEL_CONTEXT, self.governance.budget.transcript)
+        shown = redact_turns(reader.last_turns(thread, limit), View.MODEL_CONTEXT, self.governance.budget.transcript)
         messages = [
             RecentMessage(message.id, message.role, message.text, message.authority)
             for turn in shown.turns
@@ -173,7 +180,7 @@ class Project(Asking, Read[Asked, MemoryProjectionReport]):
 
     def _audit(
         self,
-        block: Block,
+        block: MemoryBlock,
         found: Found,
         lately: Lately,
         gate: PrivateGate,
@@ -196,11 +203,13 @@ class Project(Asking, Read[Asked, MemoryProjectionReport]):
             render_budget_chars=render,
             system_memory_chars=len(block.text),
             injected=bool(block.text),
-            truncated=block.truncated or found.candidates > len(found.hits),
+            truncated=block.is_truncated or found.candidates > len(found.hits),
             candidates=found.candidates,
             private_gate=gate,
             source_authority=_authority(block),
-            sources=sources(block, found.hits, len(lately.messages), backend, gate, in_conversation=thread is not None),
+            sources=audit_sources(
+                block, found.hits, len(lately.messages), backend, gate, in_conversation=thread is not None
+            ),
             sections=block.sections(),
             cut_ids=tuple(line.id for line in block.lines if line.cut),
             omitted=block.omitted,
@@ -208,7 +217,7 @@ class Project(Asking, Read[Asked, MemoryProjectionReport]):
         )
 
 
-def _context(block: Block, lately: Lately) -> ProjectionContext:
+def _context(block: MemoryBlock, lately: Lately) -> ProjectionContext:
     return ProjectionContext(
         records=tuple(recalled(line.hit, line.text, cut=line.cut) for line in block.lines if line.hit is not None),
         recent_messages=tuple(
@@ -220,7 +229,7 @@ def _context(block: Block, lately: Lately) -> ProjectionContext:
     )
 
 
-def _authority(block: Block) -> SourceAuthority:
+def _authority(block: MemoryBlock) -> SourceAuthority:
     said = Counter(line.recent.authority.value for line in block.lines if line.recent is not None)
     trusted = (line.hit.trust for line in block.lines if line.hit is not None and line.hit.trust is not None)
     trust = Counter(found.name.lower() for found in trusted)

@@ -8,13 +8,13 @@ from typing import ClassVar
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope, key_of
-from holdfast.domain.kinds import checked_kind
 from holdfast.domain.memory import Plane
 from holdfast.domain.numbers import checked_whole
 from holdfast.domain.results import HitKind
 from holdfast.domain.scope import Scope
 from holdfast.domain.surface.retrieval import MemoryRecallReport, MemoryRecallRequest, RecalledRecord, WorkingRecall
 from holdfast.domain.text import MAX_QUERY_CHARS, checked_text
+from holdfast.domain.type_checks import checked_instance
 from holdfast.ports import Reader
 from holdfast.runtime.governed.shown import Sight, check_registries, recalled
 from holdfast.runtime.governed.threads import course
@@ -39,7 +39,7 @@ class RecallForHost(Asking, Read[Asked, MemoryRecallReport]):
     sight: Sight = field(init=False)
 
     def __post_init__(self) -> None:
-        request = checked_kind(self.request, MemoryRecallRequest)
+        request = checked_instance(self.request, MemoryRecallRequest)
         checked_text(request.query, "query", max_chars=MAX_QUERY_CHARS)
         checked_whole(request.limit, "limit", 1, MAX_LIMIT)
         check_registries(request.tool_registry_refs)

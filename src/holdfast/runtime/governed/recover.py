@@ -12,7 +12,6 @@ from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.governance import Governance
-from holdfast.domain.governed import checked_member
 from holdfast.domain.ids import EventId, JobId
 from holdfast.domain.jobs import Job, JobKind, JobStatus
 from holdfast.domain.lifecycle import Trigger, checked_mode
@@ -24,6 +23,7 @@ from holdfast.domain.surface.writing import (
     MemoryRecoverRequest,
 )
 from holdfast.domain.text import checked_text
+from holdfast.domain.transcript_turns import checked_member
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime.governed.threads import course
 from holdfast.runtime.perform import Core, Write

@@ -10,7 +10,7 @@ from holdfast.domain.access import Action, Grant
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope, key_of
 from holdfast.domain.lifecycle import Trigger
-from holdfast.domain.redaction import clipped
+from holdfast.domain.redaction import clip_items
 from holdfast.domain.scope import Scope
 from holdfast.domain.surface.transcripts import MemoryTranscriptRepairReport
 from holdfast.ports import Reader
@@ -45,7 +45,7 @@ class RepairTranscript(Read[_Prepared, MemoryTranscriptRepairReport]):
         thread = self.address.find(reader)
         most = self.governance.budget.transcript.repair_issues
         found = reader.check_transcript(thread, most + 1)
-        issues, cut = clipped(found.issues, most)
+        issues, cut = clip_items(found.issues, most)
         summary = f"{len(issues)} issues in {found.checked_turns} turns and {found.checked_derived_refs} references"
         return MemoryTranscriptRepairReport(
             key=key_of(thread),

@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.governance import Governance
-from holdfast.domain.governed import MAX_SEQUENCE, View, checked_member, citation
 from holdfast.domain.identity import MemoryScope, key_of
 from holdfast.domain.lifecycle import (
     Admission,
@@ -16,11 +15,11 @@ from holdfast.domain.lifecycle import (
     LifecycleReport,
     ModeInput,
     Trigger,
-    admitted,
+    admit,
     checked_mode,
 )
 from holdfast.domain.numbers import checked_whole
-from holdfast.domain.redaction import RedactedSlice, redacted_slice
+from holdfast.domain.redaction import RedactedSlice, redact_turns
 from holdfast.domain.scope import Scope
 from holdfast.domain.surface.transcripts import (
     MemoryTranscriptExportReport,
@@ -28,7 +27,8 @@ from holdfast.domain.surface.transcripts import (
     MemoryTranscriptReplayReport,
     MemoryTranscriptReplayRequest,
 )
-from holdfast.domain.viewing import check_view
+from holdfast.domain.transcript_turns import MAX_SEQUENCE, View, checked_member, citation
+from holdfast.domain.view_access import check_view
 from holdfast.errors import InvalidCursor
 from holdfast.ports import Reader
 from holdfast.runtime.governed.threads import Address, course
@@ -87,7 +87,7 @@ def _page(reader: Reader, wanted: Wanted) -> _Page:
     after = 0 if wanted.cursor is None else place_of(reader, thread, wanted.cursor)
     limit = min(wanted.limit, budget.page_size)
     turns = reader.turns(thread, after, limit + 1)
-    shown = redacted_slice(turns[:limit], wanted.view, budget)
+    shown = redact_turns(turns[:limit], wanted.view, budget)
     more = len(turns) > limit
     cursor = f"{turns[limit - 1].sequence}:{turns[limit - 1].id}" if more else None
     return _Page(thread, shown, cursor, more and limit < wanted.limit)
@@ -159,7 +159,7 @@ class ExportTranscript(Read[Prepared, MemoryTranscriptExportReport]):
 
     async def prepare(self, core: Core, grant: Grant) -> Prepared:
         check_view(grant.actor, self.wanted.view, self.scope.partition)
-        return Prepared(core, core.clock.now(), admitted(self.action, self.mode))
+        return Prepared(core, core.clock.now(), admit(self.action, self.mode))
 
     def apply(self, reader: Reader, prepared: Prepared) -> MemoryTranscriptExportReport:
         if prepared.admission.disposition is Disposition.EXECUTE_NOW:
@@ -168,7 +168,7 @@ class ExportTranscript(Read[Prepared, MemoryTranscriptExportReport]):
         else:
             page = _Page(
                 self.wanted.address.stated,
-                redacted_slice((), self.wanted.view, self.wanted.governance.budget.transcript),
+                redact_turns((), self.wanted.view, self.wanted.governance.budget.transcript),
                 None,
                 False,
             )

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from holdfast.domain.access import Grant, readable
-from holdfast.domain.conditions import ForModel
+from holdfast.domain.access import Grant, readable_partitions
+from holdfast.domain.conditions import ModelContextCondition
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
-from holdfast.domain.kinds import checked_kind
 from holdfast.domain.lifecycle import ModeInput, checked_mode
 from holdfast.domain.memory import GUARDED_PLANES, OPEN_PLANES
 from holdfast.domain.profiles import Pressure, pressure_of
@@ -17,8 +16,9 @@ from holdfast.domain.results import Hit
 from holdfast.domain.scope import Scope
 from holdfast.domain.surface.retrieval import RecalledRecord, ToolRegistryRef
 from holdfast.domain.text import checked_text
+from holdfast.domain.type_checks import checked_instance
 from holdfast.errors import InvalidInput
-from holdfast.ports import Reader, Wanted
+from holdfast.ports import Reader, SearchOptions
 from holdfast.runtime.governed.threads import Address
 from holdfast.runtime.perform import Core
 from holdfast.runtime.search import Asked, asked
@@ -38,7 +38,7 @@ def check_registries(refs: object) -> None:
     if not isinstance(refs, tuple) or len(refs) > MAX_REGISTRIES:
         raise InvalidInput("tool_registry_refs", f"must be a tuple of at most {MAX_REGISTRIES} ToolRegistryRef")
     for ref in refs:
-        checked_kind(ref, ToolRegistryRef, "tool_registry_refs")
+        checked_instance(ref, ToolRegistryRef, "tool_registry_refs")
         for name in ToolRegistryRef.__slots__:
             checked_text(getattr(ref, name), f"tool_registry_refs.{name}", max_chars=_NAME_CHARS)
 
@@ -78,13 +78,13 @@ class Sight:
 
     def wanted(
         self, thread: Scope | None, top_k: int = 1, valid_at: datetime | None = None, *, private: bool = False
-    ) -> Wanted:
+    ) -> SearchOptions:
         """Search options limited to what a model in that conversation may see; guarded planes only with `private`."""
-        return Wanted(
+        return SearchOptions(
             top_k=top_k,
             planes=OPEN_PLANES | GUARDED_PLANES if private else None,
             valid_at=valid_at,
-            condition=ForModel(tuple(sorted(readable(self.scope))), thread),
+            condition=ModelContextCondition(tuple(sorted(readable_partitions(self.scope))), thread),
         )
 
 

@@ -9,10 +9,9 @@ from functools import partial
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
-from holdfast.domain.archived import Archived, ArchivedAlias, ArchivedMemory, ArchivedTurn
+from holdfast.domain.archive_format import Archived, ArchivedAlias, ArchivedMemory, ArchivedTurn
 from holdfast.domain.events import EventKind
 from holdfast.domain.governance import Governance
-from holdfast.domain.governed import View
 from holdfast.domain.ids import EventId, OperationId
 from holdfast.domain.lifecycle import (
     Admission,
@@ -20,15 +19,22 @@ from holdfast.domain.lifecycle import (
     LifecycleReport,
     ModeInput,
     Trigger,
-    admitted,
+    admit,
     checked_mode,
 )
-from holdfast.domain.memory import GUARDED_PLANES, Memory, Status
+from holdfast.domain.memory import GUARDED_PLANES, MemoryRecord, Status
 from holdfast.domain.numbers import checked_flag
 from holdfast.domain.scope import Scope
-from holdfast.domain.spacefile import Header, Verified, Writer, records, verified
+from holdfast.domain.space_file import (
+    SpaceFileHeader,
+    SpaceFileWriter,
+    VerifiedSpaceFile,
+    read_records,
+    verify_space_file,
+)
 from holdfast.domain.surface.exchange import MemorySpaceExportReport, MemorySpaceImportReport, SpaceCounts, Taken
-from holdfast.domain.viewing import check_view
+from holdfast.domain.transcript_turns import View
+from holdfast.domain.view_access import check_view
 from holdfast.errors import InvalidInput
 from holdfast.loops import aside
 from holdfast.ports import Reader, Transaction
@@ -82,7 +88,7 @@ class ExportSpace(Read[_Prepared, MemorySpaceExportReport]):
     async def prepare(self, core: Core, grant: Grant) -> _Prepared:
         if self.include_private:
             check_view(grant.actor, View.RAW_OWNER_ONLY, self.scope.partition)
-        return _Prepared(core, core.clock.now(), admitted(self.action, self.mode_input))
+        return _Prepared(core, core.clock.now(), admit(self.action, self.mode_input))
 
     def apply(self, reader: Reader, prepared: _Prepared) -> MemorySpaceExportReport:
         if prepared.admission.disposition is not Disposition.EXECUTE_NOW:
@@ -124,7 +130,7 @@ class _Export:
     """One export of a space in progress."""
 
     def __init__(self, verb: ExportSpace, reader: Reader, prepared: _Prepared) -> None:
-        self.writer = Writer()
+        self.writer = SpaceFileWriter()
         self.messages = self.withheld = 0
         self._verb = verb
         self._reader = reader
@@ -135,7 +141,7 @@ class _Export:
         self._done = 0
 
     def run(self) -> _Export:
-        self._verb.sink(self.writer.header(Header(self._verb.scope.space, self._at, self._private)))
+        self._verb.sink(self.writer.header(SpaceFileHeader(self._verb.scope.space, self._at, self._private)))
         for part in (self._turns(), self._memories(), self._resources(), self._aliases() if self._private else ()):
             for archived in part:
                 self._verb.sink(self.writer.line(archived))
@@ -190,7 +196,7 @@ class _Export:
                     yield ArchivedAlias(kept.thread, kept.key.hex(), kept.trusted, kept.recorded_at)
 
 
-def _is_public(revisions: Sequence[Memory]) -> bool:
+def _is_public(revisions: Sequence[MemoryRecord]) -> bool:
     """True if no revision is private: one private revision withholds all, because the others may say the same."""
     return all(each.plane not in GUARDED_PLANES and each.status is Status.ACCEPTED for each in revisions)
 
@@ -200,7 +206,7 @@ def _is_public(revisions: Sequence[Memory]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _TakenIn(_Prepared):
-    found: Verified | None = None
+    found: VerifiedSpaceFile | None = None
     taken: Taken = field(default_factory=Taken)
 
 
@@ -227,11 +233,11 @@ class ImportSpace(Write[_TakenIn, MemorySpaceImportReport]):
         return Scope(space=self.governance.identity.space)
 
     async def prepare(self, core: Core, grant: Grant) -> _TakenIn:
-        started_at, admission = core.clock.now(), admitted(self.action, self.mode_input)
+        started_at, admission = core.clock.now(), admit(self.action, self.mode_input)
         if admission.disposition is not Disposition.EXECUTE_NOW:
             return _TakenIn(core, started_at, admission)
         space = self.scope.space
-        found = await aside(lambda: verified(self.source(), space))
+        found = await aside(lambda: verify_space_file(self.source(), space))
         intake = Intake(
             core=core,
             messages_home=None if found.header.space == space else space,
@@ -240,7 +246,7 @@ class ImportSpace(Write[_TakenIn, MemorySpaceImportReport]):
             keep_author=True,
         )
         taken, done = Taken(), 0
-        chunks = _chunks(records(self.source(), space))
+        chunks = _chunks(read_records(self.source(), space))
         while chunk := await aside(lambda: next(chunks, None)):
             prepared = await ready(core, chunk)
             taken += await core.store.write(grant, partial(_take, intake, prepared))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.domain import ids
-from holdfast.domain.archived import (
+from holdfast.domain.archive_format import (
     Archived,
     ArchivedAlias,
     ArchivedMemory,
@@ -18,16 +18,16 @@ from holdfast.domain.archived import (
     ArchivedResource,
     ArchivedTurn,
 )
-from holdfast.domain.canonical import is_ours, planted, transplanted
-from holdfast.domain.governed import ActorAttribution, Authority, TranscriptState
+from holdfast.domain.canonical import derive_id, is_holdfast_id, transfer_id
 from holdfast.domain.ids import JobId, MemoryId, MessageId, ResourceId, TurnId
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.memory import Plane, Trust
 from holdfast.domain.resources import URI_SCHEME, Resource, resource_uri
 from holdfast.domain.scope import Scope
 from holdfast.domain.surface.exchange import Taken
+from holdfast.domain.transcript_turns import ActorAttribution, Authority, TranscriptState
 from holdfast.errors import DuplicateId
-from holdfast.ports import KeptAlias, NewMessage, NewRevision, NewTurn, Transaction
+from holdfast.ports import NewMessage, NewRevision, NewTurn, StoredAlias, Transaction
 from holdfast.runtime import indexing
 from holdfast.runtime.perform import Core
 
@@ -115,9 +115,11 @@ class Intake:
 
     def _turn_id(self, turn: ArchivedTurn) -> NewTurn:
         """Build the turn without its messages: with our own id, or with the host's id and one derived from it."""
-        ours = is_ours(turn.id) and turn.id.startswith(_TURN_PREFIX)
+        ours = is_holdfast_id(turn.id) and turn.id.startswith(_TURN_PREFIX)
         home = self.messages_home or str(turn.scope.thread.given())
-        turn_id = _placed(turn.id, self.messages_home) if ours else planted(ids.TURN, turn.committed_at, home, turn.id)
+        turn_id = (
+            _placed(turn.id, self.messages_home) if ours else derive_id(ids.TURN, turn.committed_at, home, turn.id)
+        )
         return NewTurn(
             id=TurnId(turn_id),
             scope=turn.scope,
@@ -203,7 +205,7 @@ class Intake:
         if source is None or plane is not Plane.RESOURCE or not source.startswith(URI_SCHEME):
             return source
         resource_id = source.rpartition(":")[2]
-        return resource_uri(scope, _placed(resource_id, self.memories_home)) if is_ours(resource_id) else source
+        return resource_uri(scope, _placed(resource_id, self.memories_home)) if is_holdfast_id(resource_id) else source
 
     # --- the rest ---
 
@@ -230,7 +232,7 @@ class Intake:
         return Taken(resources=1)
 
     def _alias(self, transaction: Transaction, archived: ArchivedAlias) -> Taken:
-        alias = KeptAlias(archived.thread, bytes.fromhex(archived.key), archived.trusted, archived.recorded_at)
+        alias = StoredAlias(archived.thread, bytes.fromhex(archived.key), archived.trusted, archived.recorded_at)
         return Taken(aliases=1) if transaction.keep_alias(alias) else Taken(known=1)
 
     def _index_later(self, transaction: Transaction, scope: Scope, record_ids: Sequence[str]) -> None:
@@ -243,7 +245,7 @@ class Intake:
 
 
 def _placed(record_id: str, home: str | None) -> str:
-    return record_id if home is None else transplanted(record_id, home)
+    return record_id if home is None else transfer_id(record_id, home)
 
 
 Tell = Callable[[int, int], None]

@@ -9,9 +9,9 @@ from holdfast.domain.access import Action
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.ids import EventId
-from holdfast.domain.kinds import checked_kind
 from holdfast.domain.lifecycle import Admission, Disposition, LifecycleReport, Trigger
 from holdfast.domain.scope import Scope, check_part
+from holdfast.domain.type_checks import checked_instance
 from holdfast.errors import AliasNotTrusted
 from holdfast.ports import Alias, Reader, Transaction
 
@@ -27,7 +27,7 @@ class Address:
 
     @classmethod
     def of(cls, governance: Governance, given: object) -> Address:
-        where = checked_kind(given, MemoryScope, "scope")
+        where = checked_instance(given, MemoryScope, "scope")
         if where.chat_id is not None:
             check_part("chat_id", where.chat_id)
         return cls(where, governance.thread(where))

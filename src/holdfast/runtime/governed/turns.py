@@ -9,24 +9,24 @@ from typing import TypeVar
 
 from holdfast.domain import ids
 from holdfast.domain.governance import Governance
-from holdfast.domain.governed import (
-    MAX_TURN_HOST_REFS,
-    ActorAttribution,
-    Authority,
-    DeliveryStatus,
-    HostOpaqueRef,
-    Spoken,
-    checked_member,
-)
 from holdfast.domain.ids import JobId, MessageId, TurnId
 from holdfast.domain.jobs import JobKind, NewJob
-from holdfast.domain.kinds import checked_all, checked_kind
 from holdfast.domain.metadata import check_metadata
 from holdfast.domain.numbers import checked_whole
 from holdfast.domain.scope import Scope
 from holdfast.domain.surface.transcripts import TurnMessage
 from holdfast.domain.text import checked_text
 from holdfast.domain.transcript import Draft, Role
+from holdfast.domain.transcript_turns import (
+    MAX_TURN_HOST_REFS,
+    ActorAttribution,
+    Authority,
+    DeliveryStatus,
+    HostOpaqueRef,
+    Utterance,
+    checked_member,
+)
+from holdfast.domain.type_checks import checked_instance, checked_instances
 from holdfast.ports import NewMessage, NewTurn, StoredMessages, Transaction
 from holdfast.runtime.indexing import Entry
 from holdfast.runtime.perform import Core
@@ -53,8 +53,8 @@ class Given:
     authority: Authority
 
     @property
-    def spoken(self) -> Spoken:
-        return Spoken(self.draft.role, self.draft.text)
+    def spoken(self) -> Utterance:
+        return Utterance(self.draft.role, self.draft.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +67,10 @@ class Circumstances:
 
     def __post_init__(self) -> None:
         if self.attribution is not None:
-            checked_kind(self.attribution, ActorAttribution, "attribution")
+            checked_instance(self.attribution, ActorAttribution, "attribution")
         if self.delivery is not None:
             object.__setattr__(self, "delivery", checked_member(DeliveryStatus, self.delivery, "delivery_status"))
-        refs = checked_all(self.host_refs, HostOpaqueRef, "host_refs")
+        refs = checked_instances(self.host_refs, HostOpaqueRef, "host_refs")
         checked_whole(len(refs), "host_refs", 0, MAX_TURN_HOST_REFS)
         object.__setattr__(self, "host_refs", refs)
 

@@ -11,10 +11,8 @@ from typing import ClassVar
 from holdfast.domain.access import Action, ActorKind, Grant
 from holdfast.domain.candidates import TARGETS, CandidatePrivacy
 from holdfast.domain.governance import Governance
-from holdfast.domain.governed import Authority, checked_member
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.ids import OperationId, checked_id
-from holdfast.domain.kinds import checked_all, checked_kind
 from holdfast.domain.memory import Plane, Trust, Validity
 from holdfast.domain.scope import Scope
 from holdfast.domain.surface.writing import (
@@ -28,6 +26,8 @@ from holdfast.domain.surface.writing import (
 )
 from holdfast.domain.text import checked_text
 from holdfast.domain.times import checked_time
+from holdfast.domain.transcript_turns import Authority, checked_member
+from holdfast.domain.type_checks import checked_instance, checked_instances
 from holdfast.errors import AliasNotTrusted, InvalidInput
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime import indexing
@@ -141,10 +141,10 @@ class WriteMemory(Write[_Prepared, MemoryWriteReport]):
 
 def _of_extraction(extraction: LongTermExtraction) -> tuple[MemoryWriteCandidate, ...]:
     """Convert an extraction's facts to candidates, each with an id derived from the extraction's."""
-    checked_kind(extraction, LongTermExtraction, "extraction")
+    checked_instance(extraction, LongTermExtraction, "extraction")
     checked_text(extraction.extraction_id, "extraction.extraction_id", max_chars=128)
     checked_text(extraction.pipeline, "extraction.pipeline", max_chars=64)
-    facts = checked_all(extraction.facts, LongTermFact, "extraction.facts")
+    facts = checked_instances(extraction.facts, LongTermFact, "extraction.facts")
     if not facts:
         raise InvalidInput("extraction.facts", "is empty; there is nothing to write")
     return tuple(
@@ -162,7 +162,7 @@ def _of_extraction(extraction: LongTermExtraction) -> tuple[MemoryWriteCandidate
 
 
 def _check(given: object, place: str, governance: Governance) -> None:
-    candidate = checked_kind(given, MemoryWriteCandidate, place)
+    candidate = checked_instance(given, MemoryWriteCandidate, place)
     checked_id(candidate.candidate_id, f"{place}.candidate_id")
     checked_member(Authority, candidate.authority, f"{place}.authority")
     checked_member(CandidatePrivacy, candidate.privacy, f"{place}.privacy")

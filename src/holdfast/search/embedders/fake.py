@@ -36,7 +36,7 @@ class FakeEmbedder:
         return self._local
 
     @property
-    def loopless(self) -> bool:
+    def sync_safe(self) -> bool:
         return self._local and type(self).embed is FakeEmbedder.embed
 
     async def embed(self, texts: Sequence[str], purpose: Purpose) -> FloatArray:

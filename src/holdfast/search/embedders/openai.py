@@ -17,7 +17,7 @@ import numpy as np
 from holdfast.domain.ranking import FloatArray
 from holdfast.errors import EmbedderError, EmbedderMisconfigured, EmbedderUnavailable
 from holdfast.ports import Purpose
-from holdfast.ports.models import Embedded, Usage
+from holdfast.ports.models import EmbeddingResult, ModelCallUsage
 
 DEFAULT_URL = "https://api.openai.com/v1"
 _BATCH_TEXTS = 128
@@ -84,15 +84,15 @@ class OpenAIEmbedder:
     async def embed(self, texts: Sequence[str], purpose: Purpose) -> FloatArray:
         return (await self.embed_metered(texts, purpose)).vectors
 
-    async def embed_metered(self, texts: Sequence[str], purpose: Purpose) -> Embedded:
+    async def embed_metered(self, texts: Sequence[str], purpose: Purpose) -> EmbeddingResult:
         # A user waits for a search, which also works without vectors: one attempt, short timeout.
         limits = (1, _QUERY_SECONDS) if purpose is Purpose.QUERY else (self._attempts, self._timeout_seconds)
         batches = [await self._embed(batch, *limits) for batch in _batches(texts)]
         if not batches:
-            return Embedded(np.zeros((0, self._dimensions), np.float32))
+            return EmbeddingResult(np.zeros((0, self._dimensions), np.float32))
         token_counts = [tokens for _, tokens in batches if tokens is not None]
-        usage = Usage(self._model, len(token_counts), sum(token_counts)) if token_counts else None
-        return Embedded(np.concatenate([vectors for vectors, _ in batches]), usage)
+        usage = ModelCallUsage(self._model, len(token_counts), sum(token_counts)) if token_counts else None
+        return EmbeddingResult(np.concatenate([vectors for vectors, _ in batches]), usage)
 
     async def close(self) -> None:
         await self._client.aclose()

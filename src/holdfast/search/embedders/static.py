@@ -63,7 +63,7 @@ class StaticEmbedder:
         return True
 
     @property
-    def loopless(self) -> bool:
+    def sync_safe(self) -> bool:
         return type(self).embed is StaticEmbedder.embed
 
     async def embed(self, texts: Sequence[str], purpose: Purpose) -> FloatArray:

@@ -24,9 +24,9 @@ class UnnamedEmbedder:
         self._store = store
 
     async def embed(self, texts: Sequence[str], purpose: Purpose) -> FloatArray:
-        raise self.missing()
+        raise self.missing_error()
 
-    def missing(self) -> EmbedderNotNamed:
+    def missing_error(self) -> EmbedderNotNamed:
         return EmbedderNotNamed(
             f"{self._store} was embedded by {self.fingerprint:.80}, and no embedder is named now; name that one"
             " (embedder=, --embedder or HOLDFAST_EMBEDDER), or name static to embed everything again"

@@ -6,7 +6,7 @@ from typing import Any
 
 import psycopg
 
-from holdfast.domain.results import Examined
+from holdfast.domain.results import StoreExamination
 from holdfast.stores.postgres.connection import CONNECT_SECONDS
 from holdfast.stores.postgres.errors import translated, unreached
 from holdfast.stores.postgres.location import Place, place_of
@@ -19,7 +19,7 @@ _SIZE = (
 )
 
 
-def examine(location: str, busy_seconds: float) -> Examined | None:
+def examine(location: str, busy_seconds: float) -> StoreExamination | None:
     """Return None if the schema does not exist."""
     place = place_of(location, min(CONNECT_SECONDS, busy_seconds))
     try:
@@ -33,7 +33,7 @@ def examine(location: str, busy_seconds: float) -> Examined | None:
         raise translated(error, place) from error
 
 
-def _examined(connection: psycopg.Connection[Any], place: Place) -> Examined | None:
+def _examined(connection: psycopg.Connection[Any], place: Place) -> StoreExamination | None:
     check_server(connection.info.server_version, place)
     newest = migrations()[-1][0]
     schema = version_of(connection, place, newest)
@@ -41,7 +41,7 @@ def _examined(connection: psycopg.Connection[Any], place: Place) -> Examined | N
         return None
     check_vector(connection, place)
     home = vector_home(connection)
-    return Examined(
+    return StoreExamination(
         store=place.shown,
         engine=f"PostgreSQL {_version(connection.info.server_version)} with pgvector {home[0] if home else '?'}",
         schema=schema,

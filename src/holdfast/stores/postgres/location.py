@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, quote, urlsplit, urlunsplit
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from holdfast.domain.location import shown
+from holdfast.domain.location import redact_location
 from holdfast.errors import StoreUnusable
 
 DEFAULT_SCHEMA = "holdfast"
@@ -45,7 +45,7 @@ class Place:
 
 
 def place_of(location: str, connect_seconds: float) -> Place:
-    name = shown(location)
+    name = redact_location(location)
     address, schema = _without_schema(location, name)
     try:
         options = conninfo_to_dict(address)

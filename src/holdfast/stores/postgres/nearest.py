@@ -112,7 +112,7 @@ class ServerNearest:
     def state(self) -> NearestState:
         return self._state
 
-    def ask(self, vector: FloatArray, limit: int, depth: int) -> Callable[[], IntArray]:
+    def search(self, vector: FloatArray, limit: int, depth: int) -> Callable[[], IntArray]:
         if len(vector) != self._place.dimensions:
             return lambda: np.empty(0, np.int64)
         return asked(self._session, self._place, vector, limit, depth)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.domain.access import Grant
 from holdfast.domain.scope import Partition
-from holdfast.ports import Nearest
+from holdfast.ports import NearestIndex
 from holdfast.stores.postgres import nearest
 from holdfast.stores.postgres.dialect import POSTGRES
 from holdfast.stores.postgres.session import Session
@@ -20,6 +20,6 @@ class PostgresReader(SqlReader):
         super().__init__(session, grant)
         self._session = session
 
-    def nearest(self, partition: Partition, embedder: str) -> Nearest | None:
+    def nearest(self, partition: Partition, embedder: str) -> NearestIndex | None:
         number = self._number_of(partition)
         return None if number is None else nearest.found(self._session, number, embedder)

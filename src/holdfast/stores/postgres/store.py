@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 
 import psycopg
 
-from holdfast.domain.access import Grant, storewide
+from holdfast.domain.access import Grant, storewide_grant
 from holdfast.domain.operations import Operation
 from holdfast.domain.scope import Partition
 from holdfast.errors import StoreClosed
@@ -44,7 +44,7 @@ _REMAINING = re.compile(r"(\d+) (?:are )?dead but not yet removable|(\d+) dead r
 class PostgresStore:
     """Implements `ports.Store`. Reading, writing and auditing suspend on an event loop, and block without one."""
 
-    loopless = True
+    sync_safe = True
 
     def __init__(self, location: str, *, busy_seconds: float = BUSY_SECONDS, connections: int = CONNECTIONS) -> None:
         place = place_of(location, min(CONNECT_SECONDS, busy_seconds))
@@ -72,7 +72,7 @@ class PostgresStore:
 
     async def audited(self) -> None:
         if self._writers.owes_audits:
-            await self._writers.submit(storewide(), lambda transaction: None)
+            await self._writers.submit(storewide_grant(), lambda transaction: None)
 
     async def scrub(self) -> bool:
         """Vacuum the tables that a forget deletes from. False while an older snapshot still sees deleted rows.

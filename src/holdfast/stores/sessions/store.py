@@ -21,9 +21,9 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TypeVar
 
-from holdfast.domain.projection import one_line
+from holdfast.domain.reference_message import one_line
 from holdfast.domain.scope import check_part
-from holdfast.domain.sessions import Event, NewEvent, SessionHit, SessionSummary
+from holdfast.domain.sessions import NewSessionEvent, SessionEvent, SessionHit, SessionSummary
 from holdfast.domain.text import MAX_QUERY_CHARS
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.domain.transcript import Role
@@ -77,13 +77,15 @@ class SqliteSessions:
     def location(self) -> str:
         return self._location
 
-    async def append(self, session_id: str, run_id: str, events: Sequence[NewEvent]) -> tuple[Event, ...]:
+    async def append(self, session_id: str, run_id: str, events: Sequence[NewSessionEvent]) -> tuple[SessionEvent, ...]:
         check_part("session_id", session_id)
         check_part("run_id", run_id)
         written = [_written(event) for event in events]
         return await self._do(self._writer, lambda: self._append(session_id, run_id, written)) if written else ()
 
-    async def events(self, session_id: str, *, visible: bool = False, last: int | None = None) -> tuple[Event, ...]:
+    async def events(
+        self, session_id: str, *, visible: bool = False, last: int | None = None
+    ) -> tuple[SessionEvent, ...]:
         condition = f"s.name = ?{' AND e.visible' if visible else ''}"
         count = -1 if last is None else max(0, last)
         values = (_storable(session_id), count)
@@ -157,8 +159,10 @@ class SqliteSessions:
 
     # --- work of the threads ---
 
-    def _append(self, session_id: str, run_id: str, events: Sequence[tuple[NewEvent, str]]) -> tuple[Event, ...]:
-        def work(db: sqlite3.Connection) -> tuple[Event, ...]:
+    def _append(
+        self, session_id: str, run_id: str, events: Sequence[tuple[NewSessionEvent, str]]
+    ) -> tuple[SessionEvent, ...]:
+        def work(db: sqlite3.Connection) -> tuple[SessionEvent, ...]:
             now = to_micros(self._now())
             db.execute(
                 "INSERT INTO sessions (name, title, started_at, last_at, messages, events) VALUES (?, '', ?, ?, 0, 0)"
@@ -187,17 +191,17 @@ class SqliteSessions:
                 (title, at, messages, count + len(events), session),
             )
             return tuple(
-                Event(number, session_id, run_id, from_micros(at), event.kind, event.content, event.role,
+                SessionEvent(number, session_id, run_id, from_micros(at), event.kind, event.content, event.role,
                       json.loads(data), event.context_visible)
                 for number, (event, data) in enumerate(events, count + 1)
             )  # fmt: skip
 
         return self._commit(work)
 
-    def _read(self, condition: str, order: str, values: Sequence[object]) -> tuple[Event, ...]:
+    def _read(self, condition: str, order: str, values: Sequence[object]) -> tuple[SessionEvent, ...]:
         rows = self._reading.execute(f"{_EVENTS} WHERE {condition} ORDER BY {order}", values)
         return tuple(
-            Event(number, name, run, from_micros(at), kind, content, None if role is None else Role(role),
+            SessionEvent(number, name, run, from_micros(at), kind, content, None if role is None else Role(role),
                   json.loads(data), bool(visible))
             for number, name, run, at, kind, content, role, data, visible in rows
         )  # fmt: skip
@@ -265,13 +269,13 @@ class SqliteSessions:
         self._commit(lambda db: db.execute("DELETE FROM meta WHERE key = 'scrub'"))
 
 
-def _written(event: NewEvent) -> tuple[NewEvent, str]:
+def _written(event: NewSessionEvent) -> tuple[NewSessionEvent, str]:
     """Return the event as it is stored, and its data as JSON."""
     try:
         data = json.dumps(dict(event.data), allow_nan=False)
     except (TypeError, ValueError):
         raise InvalidInput("data", f"of a {event.kind!r} event cannot be written as JSON") from None
-    return NewEvent(event.kind, _storable(event.content), event.role, event.data, event.context_visible), data
+    return NewSessionEvent(event.kind, _storable(event.content), event.role, event.data, event.context_visible), data
 
 
 def _storable(text: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
-from holdfast.domain.papers import MANIFEST, rehoused
+from holdfast.domain.manifest import MANIFEST, retarget_manifest
 from holdfast.errors import CopyRefused, StoreUnusable
 from holdfast.failpoints import reach
 from holdfast.stores.copying import DERIVED, TABLES, Key, Row, Table
@@ -191,7 +191,7 @@ class SqlArchive(ABC):
     def _rehouse(self) -> None:
         """Name this store's backend in the manifest, which still names the source's."""
         for (text,) in self._db.execute("SELECT value FROM meta WHERE key = ?", (MANIFEST,)).fetchall():
-            moved = rehoused(text, self.backends)
+            moved = retarget_manifest(text, self.backends)
             self._db.execute("UPDATE meta SET value = ? WHERE key = ?", (moved, MANIFEST))
 
 

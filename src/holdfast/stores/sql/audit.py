@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.domain.contract import Concern, concern
+from holdfast.domain.contract import LookupKeys, lookup_keys
 from holdfast.domain.operations import Attribution, Operation
 from holdfast.domain.times import to_micros
 from holdfast.stores.sql import rows
@@ -77,12 +77,12 @@ def settle_operation(database: Database, operation: Operation) -> int:
     ).rowcount  # fmt: skip
 
 
-def _looked_up_by(operation: Operation) -> Concern:
+def _looked_up_by(operation: Operation) -> LookupKeys:
     """Return the columns that the explorer filters by. The scope as given has a column of its own."""
     scope, attribution = operation.scope, operation.attribution
     if attribution is None:
-        return Concern(scope.agent, scope.project, scope.issue, scope.run)
-    return concern(scope, attribution.source, attribution.hook)
+        return LookupKeys(scope.agent, scope.project, scope.issue, scope.run)
+    return lookup_keys(scope, attribution.source, attribution.hook)
 
 
 def _attributed(attribution: Attribution) -> tuple[Any, ...]:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from holdfast.domain.times import to_micros
-from holdfast.ports import Doomed
+from holdfast.ports import ForgetPlan
 from holdfast.stores.sql.deliveries import DeliveryWriter
 from holdfast.stores.sql.dialect import chunks
 from holdfast.stores.sql.resources import ResourceWriter
@@ -20,7 +20,7 @@ _KEEP_POSITIONS = f"UPDATE conversations SET least_position = {_LAST} + 1 WHERE 
 class Burial(TurnWriter, ResourceWriter, DeliveryWriter):
     """The part of `ports.Transaction` that forgets."""
 
-    def forget(self, doomed: Doomed, at: datetime) -> tuple[int, int]:
+    def forget(self, doomed: ForgetPlan, at: datetime) -> tuple[int, int]:
         record_ids = [*doomed.message_ids, *doomed.memory_ids, *doomed.derived_ids]
         found = self._rows_of(record_ids, doomed.baseless)
         for chunk in chunks(found, self.dialect.chunk):

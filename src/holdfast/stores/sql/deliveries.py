@@ -14,7 +14,7 @@ from typing import Any
 
 from holdfast.domain.contract import SourcePayload
 from holdfast.domain.forgetting import ForgetTarget
-from holdfast.domain.hooks import Delivery, DeliveryFilter, DeliveryStatus, NewDelivery
+from holdfast.domain.hooks import Delivery, DeliveryFilter, HookDeliveryStatus, NewDelivery
 from holdfast.domain.ids import DeliveryId, OperationId
 from holdfast.domain.scope import Partition, Scope
 from holdfast.domain.times import from_micros, to_micros
@@ -65,7 +65,7 @@ def _delivery(row: Sequence[Any]) -> Delivery:
         hook=hook_of(details["hook"]),
         scope=rows.scope_from_json(row[2]),
         source=source_of(details["source"]),
-        status=DeliveryStatus(row[4]),
+        status=HookDeliveryStatus(row[4]),
         created_at=from_micros(row[9]),
         attempts=row[5],
         reason=row[6],
@@ -211,7 +211,7 @@ class DeliveryWriter(DeliveryReader):
     def end_delivery(
         self,
         delivery_id: DeliveryId,
-        status: DeliveryStatus,
+        status: HookDeliveryStatus,
         at: datetime,
         reason: str | None,
         operation_id: OperationId | None,
@@ -225,7 +225,7 @@ class DeliveryWriter(DeliveryReader):
             [status, to_micros(at), reason, operation_id, int(tried)],
             ("pending", "dead"),
         )
-        if changed and status not in (DeliveryStatus.DEAD, DeliveryStatus.PENDING):
+        if changed and status not in (HookDeliveryStatus.DEAD, HookDeliveryStatus.PENDING):
             self._blank_payloads([delivery_id])
 
     def note_attempt(

@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.domain.forgetting import ForgetTarget
 from holdfast.domain.scope import Partition, PartitionKind
-from holdfast.ports import Doomed
+from holdfast.ports import ForgetPlan
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.deliveries import DeliveryReader
 from holdfast.stores.sql.resources import ResourceReader
@@ -46,7 +46,7 @@ class DoomReader(ResourceReader, DeliveryReader):
             for space, kind, owner in self._db.execute(_HOLDING.format(within), values)
         ]
 
-    def doomed(self, target: ForgetTarget) -> Doomed:
+    def doomed(self, target: ForgetTarget) -> ForgetPlan:
         named = self._named(target)
         messages = {number: record_id for number, record_id, kind in named if kind == rows.MESSAGE}
         memories = {record_id for _, record_id, kind in named if kind == rows.MEMORY}
@@ -59,7 +59,7 @@ class DoomReader(ResourceReader, DeliveryReader):
         resources = self._doomed_resources(target)
         deliveries = self._doomed_deliveries(target)
         everything = sorted([*messages.values(), *memories, *derived, *resources, *deliveries])
-        return Doomed(
+        return ForgetPlan(
             fingerprint=hashlib.sha256("\n".join([*everything, str(revisions)]).encode()).hexdigest()[:32],
             message_ids=tuple(sorted(messages.values())),
             memory_ids=tuple(sorted(memories)),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from holdfast.domain.manifest import MENDS, RepairAction
 from holdfast.domain.memory import Plane, Status, Trust
-from holdfast.domain.papers import MENDS, Mend
 from holdfast.domain.results import Finding
 from holdfast.domain.transcript import Role
 from holdfast.ports import TERM_BYTES
@@ -150,7 +150,11 @@ def check(database: Database, dialect: Dialect) -> tuple[dict[str, int], list[Fi
     }
     for name, statement in checks.items():
         if wrong := int(database.execute(statement).fetchone()[0]):
-            advice = "; run `holdfast store rebuild` to rebuild the indexes" if MENDS.get(name) is Mend.REINDEX else ""
+            advice = (
+                "; run `holdfast store rebuild` to rebuild the indexes"
+                if MENDS.get(name) is RepairAction.REINDEX
+                else ""
+            )
             findings.append(Finding(name, f"{wrong} rows violate this{advice}"))
     checked = {
         table: int(database.execute(f"SELECT count(*) FROM {table}").fetchone()[0])

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from holdfast.domain.contract import Concern, concern
+from holdfast.domain.contract import LookupKeys, lookup_keys
 from holdfast.domain.ids import JobId
 from holdfast.domain.jobs import Cause, Job, JobKind, JobStatus, NewJob
 from holdfast.domain.times import to_micros
@@ -29,9 +29,9 @@ def _caused(cause: Cause | None) -> tuple[str | None, str | None, str | None]:
     return cause.binding, None if cause.hook is None else cause.hook.kind, cause_json(cause)
 
 
-def _looked_up_by(job: NewJob | Job) -> Concern:
+def _looked_up_by(job: NewJob | Job) -> LookupKeys:
     cause = job.cause or Cause()
-    return concern(job.scope, cause.source, cause.hook)
+    return lookup_keys(job.scope, cause.source, cause.hook)
 
 
 class JobTable(SqlReader):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from holdfast.domain.events import ADMINISTRATIVE
-from holdfast.domain.papers import Mend
+from holdfast.domain.manifest import RepairAction
 from holdfast.domain.times import to_micros
 from holdfast.errors import AccessDenied
 from holdfast.stores.sql.integrity import BAD_TERMS, bad_vectors
@@ -28,25 +28,25 @@ _PASSING = "kind NOT IN ({})".format(", ".join(f"'{kind}'" for kind in sorted(AD
 # The lease has expired without news from the worker.
 _STUCK = "status = 'running' AND lease_until <= ?"
 _COUNTS = {
-    Mend.DROP_ORPHAN_VECTORS: f"SELECT count(*) FROM vectors WHERE {_VECTORS_OF_NOTHING}",
-    Mend.DROP_ORPHAN_LINKS: f"SELECT count(*) FROM evidence WHERE {_LINKS_TO_NOTHING}",
+    RepairAction.DROP_ORPHAN_VECTORS: f"SELECT count(*) FROM vectors WHERE {_VECTORS_OF_NOTHING}",
+    RepairAction.DROP_ORPHAN_LINKS: f"SELECT count(*) FROM evidence WHERE {_LINKS_TO_NOTHING}",
 }
 _MENDS = {
-    Mend.DROP_ORPHAN_VECTORS: f"DELETE FROM vectors WHERE {_VECTORS_OF_NOTHING}",
-    Mend.DROP_ORPHAN_LINKS: f"DELETE FROM evidence WHERE {_LINKS_TO_NOTHING}",
+    RepairAction.DROP_ORPHAN_VECTORS: f"DELETE FROM vectors WHERE {_VECTORS_OF_NOTHING}",
+    RepairAction.DROP_ORPHAN_LINKS: f"DELETE FROM evidence WHERE {_LINKS_TO_NOTHING}",
 }
 
 
 class MendingReader(Reach):
     """The part of `ports.Reader` that finds what a repair could fix."""
 
-    def mendable(self, now: datetime, keep_events: int) -> Mapping[Mend, int]:
+    def mendable(self, now: datetime, keep_events: int) -> Mapping[RepairAction, int]:
         self._require_everything()
-        statements = {Mend.REINDEX: f"SELECT count(*) FROM records WHERE {self._badly_indexed}", **_COUNTS}
+        statements = {RepairAction.REINDEX: f"SELECT count(*) FROM records WHERE {self._badly_indexed}", **_COUNTS}
         counted = {mend: int(self._db.execute(statement).fetchone()[0]) for mend, statement in statements.items()}
         stuck = self._db.execute(f"SELECT count(*) FROM jobs WHERE {_STUCK}", (to_micros(now),)).fetchone()
         beyond = sum(count - keep_events for _, count in self._long_logs(keep_events))
-        return {**counted, Mend.RELEASE_STUCK_JOBS: int(stuck[0]), Mend.PRUNE_EVENTS: beyond}
+        return {**counted, RepairAction.RELEASE_STUCK_JOBS: int(stuck[0]), RepairAction.PRUNE_EVENTS: beyond}
 
     @property
     def _badly_indexed(self) -> str:
@@ -68,17 +68,17 @@ class MendingReader(Reach):
 class MendingWriter(MendingReader):
     """The part of `ports.Transaction` that repairs."""
 
-    def mend(self, now: datetime, keep_events: int) -> Mapping[Mend, int]:
+    def mend(self, now: datetime, keep_events: int) -> Mapping[RepairAction, int]:
         self._require_everything()
         # Then `unindexed` finds them, and a `reembed` job rebuilds them.
         reindex = f"UPDATE records SET embedder_id = NULL WHERE {self._badly_indexed}"
-        statements = {Mend.REINDEX: reindex, **_MENDS}
+        statements = {RepairAction.REINDEX: reindex, **_MENDS}
         done = {mend: self._db.execute(statement).rowcount for mend, statement in statements.items()}
         released = self._db.execute(
             f"UPDATE jobs SET status = 'queued', lease_until = NULL WHERE {_STUCK}", (to_micros(now),)
         ).rowcount
         pruned = sum(self._prune(space, keep_events) for space, _ in self._long_logs(keep_events))
-        return {**done, Mend.RELEASE_STUCK_JOBS: released, Mend.PRUNE_EVENTS: pruned}
+        return {**done, RepairAction.RELEASE_STUCK_JOBS: released, RepairAction.PRUNE_EVENTS: pruned}
 
     def _prune(self, space: str, keep: int) -> int:
         return self._db.execute(

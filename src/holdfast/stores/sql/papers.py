@@ -10,13 +10,13 @@ from typing import Any
 
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.ids import EventId, MessageId
-from holdfast.domain.memory import WITHHELD, Memory, Plane
+from holdfast.domain.memory import WITHHELD, MemoryRecord, Plane
 from holdfast.domain.results import Record
 from holdfast.domain.scope import CONVERSATION_PARTS, Partition, PartitionKind, Scope
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.domain.transcript import Message
 from holdfast.errors import AccessDenied
-from holdfast.ports.transcripts import Alias, KeptAlias
+from holdfast.ports.transcripts import Alias, StoredAlias
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.mending import MendingReader, MendingWriter
 
@@ -70,7 +70,7 @@ class PapersReader(MendingReader):
             return None
         return self._db.execute(_ALIAS, (partition, _alias_key(thread, chat_id))).fetchone()
 
-    def aliases(self, partition: Partition, after: bytes, limit: int) -> Sequence[KeptAlias]:
+    def aliases(self, partition: Partition, after: bytes, limit: int) -> Sequence[StoredAlias]:
         number = self._number_of(partition)
         if number is None:
             return []
@@ -81,7 +81,7 @@ class PapersReader(MendingReader):
             (number, after, limit),
         )
         return [
-            KeptAlias(_thread(partition, row[3], row[4:]), bytes(row[0]), bool(row[1]), from_micros(row[2]))
+            StoredAlias(_thread(partition, row[3], row[4:]), bytes(row[0]), bool(row[1]), from_micros(row[2]))
             for row in found
         ]
 
@@ -99,7 +99,7 @@ class PapersReader(MendingReader):
         )
         return {message.id: message for message in found if isinstance(message, Message)}
 
-    def memories(self, after: str, limit: int) -> Sequence[Sequence[Memory]]:
+    def memories(self, after: str, limit: int) -> Sequence[Sequence[MemoryRecord]]:
         within, values = self._within(keyed=True)
         of_memories = f"FROM {rows.RECORD_TABLES} WHERE r.kind = {rows.MEMORY} AND {within}"
         ids = [
@@ -108,11 +108,11 @@ class PapersReader(MendingReader):
                 f"SELECT DISTINCT r.id {of_memories} AND r.id > ? ORDER BY r.id LIMIT ?", [*values, after, limit]
             )
         ]
-        found: dict[str, list[Memory]] = {memory_id: [] for memory_id in ids}
+        found: dict[str, list[MemoryRecord]] = {memory_id: [] for memory_id in ids}
         for condition, named in self._among("r.id", ids):
             statement = f"SELECT {rows.RECORD_COLUMNS} {of_memories} AND {condition} ORDER BY r.id, r.revision"
             for built in self._built(self._db.execute(statement, [*values, *named]).fetchall()):
-                if isinstance(built, Memory):
+                if isinstance(built, MemoryRecord):
                     found[built.id].append(built)
         return list(found.values())
 
@@ -201,7 +201,7 @@ class PapersWriter(PapersReader, MendingWriter):
             return Alias(name, trusted=False)
         return Alias(name, bool(trusted))
 
-    def keep_alias(self, alias: KeptAlias) -> bool:
+    def keep_alias(self, alias: StoredAlias) -> bool:
         partition = self._partition_id(alias.thread.partition)
         conversation = self._conversation_id(partition, alias.thread)
         existing = self._db.execute(_ALIAS, (partition, alias.key)).fetchone()

@@ -13,9 +13,18 @@ from holdfast.domain.memory import Evidence
 from holdfast.domain.results import Finding, HitKind, Record
 from holdfast.domain.scope import CONVERSATION_PARTS, SCOPE_PARTS, Partition, Scope
 from holdfast.domain.times import from_micros, to_micros
-from holdfast.domain.viewing import owns, runs_the_store
+from holdfast.domain.view_access import can_read_store, owns_partition
 from holdfast.errors import StoreCorrupt
-from holdfast.ports import Answer, Bulk, Delta, IndexRow, ListFilter, Nearest, Unindexed, VectorRow
+from holdfast.ports import (
+    IndexRow,
+    LazyRows,
+    ListFilter,
+    NearestIndex,
+    PartitionDelta,
+    StoredResponse,
+    UnindexedRecord,
+    VectorRow,
+)
 from holdfast.stores.sql import integrity, rows
 from holdfast.stores.sql.dialect import Dialect, Rows
 from holdfast.stores.sql.doom import TOOK_PLACE, DoomReader
@@ -47,25 +56,25 @@ class SqlReader(DoomReader, UserReader, TranscriptChecker, PapersReader, TrailRe
         # Read together with the number; it does not change within a snapshot.
         return 0 if number is None else self._seen_change[number]
 
-    def delta(self, partition: Partition, since: int, embedder: str, vectors_after: int = 0) -> Delta:
+    def delta(self, partition: Partition, since: int, embedder: str, vectors_after: int = 0) -> PartitionDelta:
         number = self._number_of(partition)
         if number is None:
-            return Delta(0, (), (), (), {})
+            return PartitionDelta(0, (), (), (), {})
         # Send all before reading any result: over a network they travel together.
         changed = self._db.execute(_DELTA_ROWS, (number, since))
         vectors = self._vectors(number, max(since, vectors_after), embedder)
         # An empty view has nothing to remove.
         removed = self._db.execute(_REMOVED, (number, since, number, since)) if since else ()
         found = changed.fetchall()
-        return Delta(
+        return PartitionDelta(
             change=self.change_of(partition),
-            rows=Bulk(IndexRow._make, found),
-            vectors=Bulk(VectorRow._make, self.dialect.vectors(vectors.fetchall())),
+            rows=LazyRows(IndexRow._make, found),
+            vectors=LazyRows(VectorRow._make, self.dialect.vectors(vectors.fetchall())),
             removed=[row[0] for row in removed],
             scopes=self._scopes({row[_SCOPE_ID] for row in found}),
         )
 
-    def nearest(self, partition: Partition, embedder: str) -> Nearest | None:
+    def nearest(self, partition: Partition, embedder: str) -> NearestIndex | None:
         return None
 
     def nearest_due(self, embedder: str, least: int) -> Sequence[Partition]:
@@ -80,7 +89,7 @@ class SqlReader(DoomReader, UserReader, TranscriptChecker, PapersReader, TrailRe
             else []
         )
 
-    def _is_behind(self, nearest: Nearest | None, partition: int, records: int) -> bool:
+    def _is_behind(self, nearest: NearestIndex | None, partition: int, records: int) -> bool:
         if nearest is None or nearest.state.live:
             return nearest is None
         since = (partition, nearest.state.change)
@@ -141,10 +150,14 @@ class SqlReader(DoomReader, UserReader, TranscriptChecker, PapersReader, TrailRe
     def _own(self) -> tuple[str, list[Any]]:
         """Limit messages of a private authority to their owner, as the raw view does."""
         actor = self._grant.actor
-        if actor.kind is ActorKind.SYSTEM or runs_the_store(actor):
+        if actor.kind is ActorKind.SYSTEM or can_read_store(actor):
             return "TRUE", []
         open_to_all = "r.kind = 1 OR r.plane IS NULL"
-        owned = [] if self._grant.partitions is None else [each for each in self._partitions() if owns(actor, each)]
+        owned = (
+            []
+            if self._grant.partitions is None
+            else [each for each in self._partitions() if owns_partition(actor, each)]
+        )
         if not owned:
             return f"({open_to_all})", []
         condition, numbers = self.dialect.among("+r.partition_id", [self._partitions()[each] for each in owned])
@@ -200,12 +213,12 @@ class SqlReader(DoomReader, UserReader, TranscriptChecker, PapersReader, TrailRe
         places: list[tuple[int, int]] = [(row[0], row[1]) for row in found] or [(0, 0)]
         return None if len(places) == _MANY else places
 
-    def answer(self, partition: Partition, key: str) -> Answer | None:
+    def answer(self, partition: Partition, key: str) -> StoredResponse | None:
         row = self._db.execute(
             "SELECT digest, body FROM answers WHERE partition_id = ? AND key = ?",
             (self._number_of(partition), key),
         ).fetchone()
-        return Answer(*row) if row else None
+        return StoredResponse(*row) if row else None
 
     def unsealed(self, scope: Scope) -> Sequence[MessageId]:
         row = self._conversation(scope)
@@ -251,15 +264,15 @@ class SqlReader(DoomReader, UserReader, TranscriptChecker, PapersReader, TrailRe
             "resources": self._resource_count(),
         }
 
-    def unindexed(self, embedder: str, analyzer: int, after: int, limit: int) -> Sequence[Unindexed]:
+    def unindexed(self, embedder: str, analyzer: int, after: int, limit: int) -> Sequence[UnindexedRecord]:
         within, values = self._within()
         found = self._db.execute(_UNINDEXED.format(within), [after, analyzer, embedder, *values, limit])
-        return [Unindexed(*row) for row in found]
+        return [UnindexedRecord(*row) for row in found]
 
-    def waiting(self, record_ids: Sequence[str], embedder: str, analyzer: int) -> Sequence[Unindexed]:
+    def waiting(self, record_ids: Sequence[str], embedder: str, analyzer: int) -> Sequence[UnindexedRecord]:
         within, values = self._within(keyed=True)
         return [
-            Unindexed(*row)
+            UnindexedRecord(*row)
             for condition, named in self._among("r.id", record_ids)
             for row in self._db.execute(
                 _UNINDEXED.format(f"{condition} AND {within}"),

@@ -12,7 +12,7 @@ from typing import Any
 from holdfast.domain.access import Action, Actor, ActorKind
 from holdfast.domain.ids import JobId, MemoryId, MessageId, OperationId, TurnId
 from holdfast.domain.jobs import Job, JobKind, JobStatus
-from holdfast.domain.memory import Evidence, Memory, Plane, Status, Trust, Validity
+from holdfast.domain.memory import Evidence, MemoryRecord, Plane, Status, Trust, Validity
 from holdfast.domain.operations import Operation, Outcome
 from holdfast.domain.results import Record
 from holdfast.domain.scope import SCOPE_PARTS, Scope
@@ -104,7 +104,7 @@ def record(row: Sequence[Any], evidence: Sequence[Evidence] = ()) -> Record:
             status=Status(status),
             plane=None if plane is None else Plane(plane),
         )
-    return Memory(
+    return MemoryRecord(
         id=MemoryId(record_id),
         revision=revision,
         scope=scope,

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from holdfast.domain.governed import PLANES
 from holdfast.domain.ids import MessageId
 from holdfast.domain.memory import Plane, Status, Trust
 from holdfast.domain.operations import Operation
@@ -14,8 +13,9 @@ from holdfast.domain.resources import Resource
 from holdfast.domain.results import Record
 from holdfast.domain.scope import Partition, PartitionKind, Scope
 from holdfast.domain.times import to_micros
+from holdfast.domain.transcript_turns import PLANES
 from holdfast.errors import DuplicateId, NotFound, RevisionConflict
-from holdfast.ports import Answer, Indexed, NewMessage, NewRevision, NewTurn, StoredMessages
+from holdfast.ports import IndexUpdate, NewMessage, NewRevision, NewTurn, StoredMessages, StoredResponse
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.audit import record_operation
 from holdfast.stores.sql.burial import Burial
@@ -294,13 +294,13 @@ class SqlTransaction(Burial, UserWriter, PapersWriter, TrailWriter, LedgerWriter
         self._link(row[0], evidence)
         self._db.execute("UPDATE records SET change = ? WHERE number = ?", (self._change(row[1]), row[0]))
 
-    def keep_answer(self, partition: Partition, key: str, answer: Answer, at: datetime) -> None:
+    def keep_answer(self, partition: Partition, key: str, answer: StoredResponse, at: datetime) -> None:
         values = (self._partition_id(partition), key, answer.digest, to_micros(at), answer.body)
         self.dialect.insert(self._db, "answers", _ANSWER_COLUMNS, [values])
 
     # --- indexes ---
 
-    def index(self, entries: Iterable[Indexed], embedder: str, analyzer: int) -> None:
+    def index(self, entries: Iterable[IndexUpdate], embedder: str, analyzer: int) -> None:
         embedder_id = self._embedder_id(embedder)
         by_number = {entry.number: entry for entry in entries}
         places = self._places_of(list(by_number))

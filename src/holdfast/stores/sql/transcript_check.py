@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
 
-from holdfast.domain.derived import RepairIssue, RepairIssueKind, TranscriptCheck
-from holdfast.domain.governed import TranscriptState
+from holdfast.domain.derived_refs import RepairIssue, RepairIssueKind, TranscriptCheck
 from holdfast.domain.memory import Status
 from holdfast.domain.scope import Scope
+from holdfast.domain.transcript_turns import TranscriptState
 from holdfast.errors import StoreCorrupt
 from holdfast.stores.sql.threads import CONVERSATION_COLUMNS
 from holdfast.stores.sql.turn_rows import STATUSES, MessageRow, TurnRow, turn

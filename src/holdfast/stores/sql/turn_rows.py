@@ -9,7 +9,13 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from holdfast.domain.governed import (
+from holdfast.domain.identity import key_of
+from holdfast.domain.ids import TURN, MessageId, TurnId
+from holdfast.domain.memory import Status
+from holdfast.domain.scope import Scope
+from holdfast.domain.times import from_micros
+from holdfast.domain.transcript import Role
+from holdfast.domain.transcript_turns import (
     ActorAttribution,
     Authority,
     DeliveryStatus,
@@ -20,12 +26,6 @@ from holdfast.domain.governed import (
     TranscriptState,
     TranscriptTurn,
 )
-from holdfast.domain.identity import key_of
-from holdfast.domain.ids import TURN, MessageId, TurnId
-from holdfast.domain.memory import Status
-from holdfast.domain.scope import Scope
-from holdfast.domain.times import from_micros
-from holdfast.domain.transcript import Role
 from holdfast.errors import HoldfastError, StoreCorrupt
 from holdfast.ports import NewTurn
 

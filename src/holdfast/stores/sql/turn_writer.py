@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from holdfast.domain.governed import TranscriptState
 from holdfast.domain.memory import Status
 from holdfast.domain.scope import Scope
 from holdfast.domain.times import to_micros
+from holdfast.domain.transcript_turns import TranscriptState
 from holdfast.errors import DuplicateId
 from holdfast.ports import NewTurn
 from holdfast.stores.sql.dialect import NewRows

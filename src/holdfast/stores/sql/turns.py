@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from holdfast.domain.derived import DerivedMemoryRef
-from holdfast.domain.governed import Spoken, TranscriptState, TranscriptTurn
+from holdfast.domain.derived_refs import DerivedMemoryRef
 from holdfast.domain.ids import MemoryId, MessageId, TurnId
 from holdfast.domain.memory import Plane
 from holdfast.domain.scope import FILTER_PARTS, PartitionKind, Scope
 from holdfast.domain.times import from_micros
 from holdfast.domain.transcript import Role
+from holdfast.domain.transcript_turns import TranscriptState, TranscriptTurn, Utterance
 from holdfast.errors import StoreCorrupt
 from holdfast.ports import ThreadSummary, TurnState
 from holdfast.stores.sql.reach import Reach
@@ -71,7 +71,7 @@ class TurnReader(Reach):
         ).fetchone()
         return int(row[0]) if row else None
 
-    def tail(self, thread: Scope, limit: int) -> Sequence[Spoken]:
+    def tail(self, thread: Scope, limit: int) -> Sequence[Utterance]:
         conversation = self._thread(thread)
         if conversation is None:
             return []
@@ -80,7 +80,7 @@ class TurnReader(Reach):
             " WHERE r.conversation_id = ? ORDER BY r.position DESC LIMIT ?",
             (conversation, limit),
         ).fetchall()
-        return [Spoken(Role(row.role), row.readable) for row in map(MessageRow._make, reversed(found))]
+        return [Utterance(Role(row.role), row.readable) for row in map(MessageRow._make, reversed(found))]
 
     def turn_count(self, thread: Scope) -> int:
         conversation = self._thread(thread)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.domain.access import ActorKind, Role
+from holdfast.domain.access import ActorKind, ActorRole
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.domain.users import User
 from holdfast.errors import AccessDenied
@@ -24,7 +24,7 @@ def _user(row: Sequence[Any]) -> User:
         rows.moment(row[3]),
         rows.moment(row[4]),
         ActorKind(row[5]),
-        None if row[6] is None else Role(row[6]),
+        None if row[6] is None else ActorRole(row[6]),
         frozenset(json.loads(row[7])) if row[7] else frozenset(),
     )
 

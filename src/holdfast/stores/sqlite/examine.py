@@ -7,14 +7,14 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from holdfast.domain.results import Examined
+from holdfast.domain.results import StoreExamination
 from holdfast.stores.sql.archive import is_unfinished
 from holdfast.stores.sqlite.connection import check_path
 from holdfast.stores.sqlite.errors import translating
 from holdfast.stores.sqlite.schema import checked_version, migrations
 
 
-def examine(location: str, busy_seconds: float) -> Examined | None:
+def examine(location: str, busy_seconds: float) -> StoreExamination | None:
     """Return None if there is no file."""
     check_path(Path(location))
     if not os.path.exists(location):
@@ -22,7 +22,7 @@ def examine(location: str, busy_seconds: float) -> Examined | None:
     with translating(location), closing(_reading(location, busy_seconds)) as connection:
         newest = migrations()[-1][0]
         schema = checked_version(connection, location, newest)
-        return Examined(
+        return StoreExamination(
             store=location,
             engine=f"SQLite {sqlite3.sqlite_version}",
             schema=schema,

@@ -76,7 +76,7 @@ class GraphNearest:
     def state(self) -> NearestState:
         return self._state
 
-    def ask(self, vector: FloatArray, limit: int, depth: int) -> Callable[[], IntArray]:
+    def search(self, vector: FloatArray, limit: int, depth: int) -> Callable[[], IntArray]:
         if len(vector) != self._graph.graph.dimensions:
             return lambda: np.empty(0, np.int64)
         return lambda: self._graph.search(vector, limit, depth)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from holdfast.domain.access import Grant
 from holdfast.domain.results import Finding
 from holdfast.domain.scope import Partition
-from holdfast.ports import Nearest
+from holdfast.ports import NearestIndex
 from holdfast.stores.sql.reader import SqlReader
 from holdfast.stores.sqlite.dialect import SQLITE
 from holdfast.stores.sqlite.nearest import Shelf
@@ -24,7 +24,7 @@ class SqliteReader(SqlReader):
         self._connection = connection
         self._shelf = shelf
 
-    def nearest(self, partition: Partition, embedder: str) -> Nearest | None:
+    def nearest(self, partition: Partition, embedder: str) -> NearestIndex | None:
         number = self._number_of(partition)
         if self._shelf is None or number is None:
             return None

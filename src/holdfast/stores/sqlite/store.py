@@ -15,7 +15,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, TypeVar, cast
 
-from holdfast.domain.access import Grant, storewide
+from holdfast.domain.access import Grant, storewide_grant
 from holdfast.domain.operations import Operation
 from holdfast.domain.scope import Partition
 from holdfast.errors import StoreClosed
@@ -40,7 +40,7 @@ _SCRUB_STEP = 0.01
 class SqliteStore:
     """Implements `ports.Store`. Reading, writing and auditing suspend on an event loop, and block without one."""
 
-    loopless = True
+    sync_safe = True
 
     def __init__(self, location: str, *, busy_seconds: float = BUSY_SECONDS) -> None:
         self._location = location
@@ -67,7 +67,7 @@ class SqliteStore:
 
     async def audited(self) -> None:
         if self._writer.owes_audits:
-            await self._writer.submit(storewide(), lambda transaction: None)
+            await self._writer.submit(storewide_grant(), lambda transaction: None)
 
     async def scrub(self) -> bool:
         """Blank indexes, then checkpoint and truncate the WAL: deleted bytes are overwritten in all of them."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.domain.access import ActorKind, Role
+from holdfast.domain.access import ActorKind, ActorRole
 from holdfast.domain.bindings import Binding, Target, TargetKind, first_binding
 from holdfast.domain.contract import HookKind
 from holdfast.domain.users import User, key_digest
@@ -187,9 +187,14 @@ class ControlBindingContract:
         issued = [
             User("ana", "default", scribe.now()),
             User(
-                "ana", "default", scribe.now(), kind=ActorKind.AGENT, role=Role.CURATOR, subjects=frozenset({"b", "ü"})
+                "ana",
+                "default",
+                scribe.now(),
+                kind=ActorKind.AGENT,
+                role=ActorRole.CURATOR,
+                subjects=frozenset({"b", "ü"}),
             ),
-            User("ana", "default", scribe.now(), kind=ActorKind.OPERATOR, role=Role.AUDITOR),
+            User("ana", "default", scribe.now(), kind=ActorKind.OPERATOR, role=ActorRole.AUDITOR),
             User("bo", "default", scribe.now(), kind=ActorKind.AGENT),
         ]
         for user in issued:
@@ -204,7 +209,7 @@ class ControlBindingContract:
             listed = await store.read(GRANT, lambda r, kind=kind: list(r.users(None, 10, kind)))  # type: ignore[misc]
             assert listed == [user for user in issued if user.kind is kind]
             assert len(listed) == count
-        again = replace(issued[1], role=Role.READER, subjects=frozenset(), revoked_at=scribe.clock.step())
+        again = replace(issued[1], role=ActorRole.READER, subjects=frozenset(), revoked_at=scribe.clock.step())
         await store.write(GRANT, lambda t: t.put_user(again, key_digest("new")))
         assert await store.read(GRANT, lambda r: r.user("ana", ActorKind.AGENT)) == (again, key_digest("new"))
         assert await store.read(GRANT, lambda r: r.user("ana")) == (issued[0], key_digest("user/ana"))

@@ -10,7 +10,7 @@ import pytest
 from holdfast.domain.access import LOCAL_OPERATOR, Action, Grant, authorize
 from holdfast.domain.contract import HookKind, SourceKind, SourcePayload
 from holdfast.domain.forgetting import ForgetTarget
-from holdfast.domain.hooks import Delivery, DeliveryFilter, DeliveryStatus, NewDelivery
+from holdfast.domain.hooks import Delivery, DeliveryFilter, HookDeliveryStatus, NewDelivery
 from holdfast.domain.ids import OperationId
 from holdfast.domain.scope import Scope
 from holdfast.ports import Store
@@ -19,7 +19,7 @@ from holdfast.testing.contract.scribe import EVERYTHING, Scribe, add, forget, sc
 
 GRANT = governing()
 PAYLOAD = SourcePayload("said \x00 \ud800 ü", "text/plain", {"k": [1, None]}, {"nested": {"a": 1.5}})
-_S = DeliveryStatus
+_S = HookDeliveryStatus
 
 
 async def put(store: Store, delivery: Delivery, payload: SourcePayload | None = PAYLOAD) -> Delivery:
@@ -27,7 +27,7 @@ async def put(store: Store, delivery: Delivery, payload: SourcePayload | None = 
 
 
 async def end(
-    store: Store, delivery: Delivery, status: DeliveryStatus, reason: str | None = None, *, tried: bool = False
+    store: Store, delivery: Delivery, status: HookDeliveryStatus, reason: str | None = None, *, tried: bool = False
 ) -> None:
     ended = (delivery.id, status, delivery.created_at, reason, None)
     await store.write(GRANT, lambda t: t.end_delivery(*ended, tried=tried))
@@ -103,7 +103,7 @@ class ControlDeliveryContract:
     @pytest.mark.parametrize("status", [_S.DELIVERED, _S.DROPPED, _S.SKIPPED, _S.DEAD])
     @scenario
     async def test_what_ended_carries_nothing_unless_it_may_be_tried_again(
-        self, store: Store, status: DeliveryStatus, tried: bool
+        self, store: Store, status: HookDeliveryStatus, tried: bool
     ) -> None:
         scribe = ControlScribe()
         made = await put(store, scribe.delivery())
@@ -126,7 +126,7 @@ class ControlDeliveryContract:
 
     @pytest.mark.parametrize("status", [_S.DELIVERED, _S.DROPPED, _S.SKIPPED])
     @scenario
-    async def test_what_has_ended_stays_so(self, store: Store, status: DeliveryStatus) -> None:
+    async def test_what_has_ended_stays_so(self, store: Store, status: HookDeliveryStatus) -> None:
         scribe = ControlScribe()
         made = await put(store, scribe.delivery())
         await end(store, made, status)
@@ -155,7 +155,7 @@ class ControlDeliveryContract:
     @pytest.mark.parametrize("status", [_S.PENDING, _S.DELIVERED])
     @scenario
     async def test_what_was_skipped_and_is_wanted_by_now_goes_its_way_once(
-        self, store: Store, status: DeliveryStatus
+        self, store: Store, status: HookDeliveryStatus
     ) -> None:
         scribe = ControlScribe()
         skipped = await put(store, scribe.delivery(status=_S.SKIPPED, reason="hook_disabled"), None)
@@ -176,7 +176,7 @@ class ControlDeliveryContract:
 
     @pytest.mark.parametrize("status", [_S.PENDING, _S.DELIVERED, _S.DEAD, _S.DROPPED])
     @scenario
-    async def test_only_what_was_skipped_is_resumed(self, store: Store, status: DeliveryStatus) -> None:
+    async def test_only_what_was_skipped_is_resumed(self, store: Store, status: HookDeliveryStatus) -> None:
         scribe = ControlScribe()
         made = await put(store, scribe.delivery())
         if status is not _S.PENDING:

@@ -63,7 +63,7 @@ def matches(job: Job, wanted: JobFilter, now: datetime) -> bool:
     ]
     return (
         all(asked is None or asked == there for asked, there in pairs)
-        and (state is None or (job.stuck(now) if state is JobState.STUCK else job.status.value == state.value))
+        and (state is None or (job.is_stuck(now) if state is JobState.STUCK else job.status.value == state.value))
         and (wanted.kinds is None or job.kind in wanted.kinds)
         and (wanted.since is None or job.created_at >= wanted.since)
         and (wanted.until is None or job.created_at < wanted.until)

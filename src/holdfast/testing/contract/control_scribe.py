@@ -22,7 +22,7 @@ from holdfast.domain.contract import (
     Usage,
 )
 from holdfast.domain.costs import CostEvent, FinanceEvent, FinanceKind, Price
-from holdfast.domain.hooks import Delivery, DeliveryStatus, NewDelivery
+from holdfast.domain.hooks import Delivery, HookDeliveryStatus, NewDelivery
 from holdfast.domain.ids import BindingId, CostEventId, DeliveryId, FinanceEventId, JobId, OperationId
 from holdfast.domain.jobs import Cause, JobKind, NewJob
 from holdfast.domain.operations import Attribution, Operation, Outcome
@@ -115,7 +115,7 @@ class ControlScribe:
             "hook": self.hook(),
             "scope": self.scope(subject="ana", run="run-1"),
             "source": self.source(run_id="run-1"),
-            "status": DeliveryStatus.PENDING,
+            "status": HookDeliveryStatus.PENDING,
             "created_at": self.now(),
             "digest": "abc",
             **changes,
@@ -175,10 +175,10 @@ class ControlScribe:
             payload = SourcePayload(f"on its way in {self.space}", object={"a": 1})
             pending = transaction.add_delivery(NewDelivery(self.delivery(), payload))
             dead = transaction.add_delivery(NewDelivery(self.delivery(), payload))
-            transaction.end_delivery(dead.id, DeliveryStatus.DEAD, self.now(), "gave_up", None, tried=True)
-            skipped = transaction.add_delivery(NewDelivery(self.delivery(status=DeliveryStatus.SKIPPED), None))
+            transaction.end_delivery(dead.id, HookDeliveryStatus.DEAD, self.now(), "gave_up", None, tried=True)
+            skipped = transaction.add_delivery(NewDelivery(self.delivery(status=HookDeliveryStatus.SKIPPED), None))
             arrived = transaction.add_delivery(NewDelivery(self.delivery(), SourcePayload("it arrived")))
-            ended = (DeliveryStatus.DELIVERED, self.now(), None, OperationId("op_1"))
+            ended = (HookDeliveryStatus.DELIVERED, self.now(), None, OperationId("op_1"))
             transaction.end_delivery(arrived.id, *ended, tried=True)
             transaction.add_cost(self.cost())
             transaction.add_finance(self.finance())

@@ -14,7 +14,7 @@ from holdfast.domain.access import LOCAL_OPERATOR, Action, Grant, authorize
 from holdfast.domain.bindings import Target, TargetKind, first_binding
 from holdfast.domain.contract import SourcePayload
 from holdfast.domain.costs import CostGroup, Price
-from holdfast.domain.hooks import DeliveryFilter, DeliveryStatus, NewDelivery
+from holdfast.domain.hooks import DeliveryFilter, HookDeliveryStatus, NewDelivery
 from holdfast.domain.jobs import JobFilter
 from holdfast.domain.operations import OperationFilter, Outcome
 from holdfast.domain.scope import Scope
@@ -88,11 +88,11 @@ WRITES: dict[str, _WRITE] = {
     "settle": lambda t, s, left: t.settle(replace(left.unknown, outcome=Outcome.FAILED)),
     "add_delivery": lambda t, s, left: t.add_delivery(NewDelivery(s.delivery(), SourcePayload("new"))),
     "end_delivery": lambda t, s, left: t.end_delivery(
-        left.pending.id, DeliveryStatus.DROPPED, s.now(), None, None, tried=False
+        left.pending.id, HookDeliveryStatus.DROPPED, s.now(), None, None, tried=False
     ),
     "note_attempt": lambda t, s, left: t.note_attempt(left.pending.id, s.now(), "failed", None),
     "resume_delivery": lambda t, s, left: t.resume_delivery(
-        left.skipped.id, NewDelivery(replace(left.skipped, status=DeliveryStatus.PENDING), SourcePayload("new"))
+        left.skipped.id, NewDelivery(replace(left.skipped, status=HookDeliveryStatus.PENDING), SourcePayload("new"))
     ),
     "revive_delivery": lambda t, s, left: t.revive_delivery(left.dead.id, s.now()),
     "add_cost": lambda t, s, left: t.add_cost(s.cost()),

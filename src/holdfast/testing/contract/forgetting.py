@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from holdfast.domain.forgetting import ForgetTarget
-from holdfast.domain.memory import Memory
+from holdfast.domain.memory import MemoryRecord
 from holdfast.domain.scope import Scope
 from holdfast.ports import (
-    Answer,
     ListFilter,
     Store,
+    StoredResponse,
 )
 from holdfast.testing.contract.scribe import (
     ANA,
@@ -83,7 +83,7 @@ class ForgettingContract:
         assert await forget(store, target, writing(scope), scribe.clock.step()) == (2, 0)
         assert await texts(store) == ["on nothing", "on both", "two"]
         weakened = await found(store, both.id)
-        assert isinstance(weakened, Memory)
+        assert isinstance(weakened, MemoryRecord)
         assert [link.text for link in weakened.evidence] == ["two"]
         # It lost a link, so the delta must include it: caches must update their copy.
         assert await number_of(store, both.id) in [row.number for row in (await delta(store, since=since)).rows]
@@ -291,7 +291,7 @@ class ForgettingContract:
     @scenario
     async def test_an_answer_is_kept_for_its_partition_and_key(self, store: Store) -> None:
         scribe = Scribe()
-        answer = Answer("digest", '{"ids": ["msg_1", null]}')
+        answer = StoredResponse("digest", '{"ids": ["msg_1", null]}')
         await add(store, scribe.turn(BOB, "hello"))
         await store.write(writing(ANA), lambda t: t.keep_answer(ANA.partition, "key", answer, scribe.clock.now()))
         answers = await store.read(

@@ -8,15 +8,15 @@ import pytest
 
 from holdfast.domain.forgetting import ForgetTarget
 from holdfast.domain.ids import MessageId
-from holdfast.domain.memory import Memory
+from holdfast.domain.memory import MemoryRecord
 from holdfast.domain.scope import SCOPE_PARTS, Partition, PartitionKind, Scope
 from holdfast.errors import AccessDenied, HoldfastError, NotFound
 from holdfast.ports import (
-    Answer,
-    Indexed,
+    IndexUpdate,
     ListFilter,
     Reader,
     Store,
+    StoredResponse,
 )
 from holdfast.testing.contract.scribe import (
     ANA,
@@ -145,9 +145,9 @@ class GrantContract:
             await put(store, scribe.revision(there, "intruder"), grant)
         with pytest.raises(AccessDenied):
             await store.write(
-                grant, lambda t: t.keep_answer(there.partition, "other", Answer("d", "{}"), scribe.clock.now())
+                grant, lambda t: t.keep_answer(there.partition, "other", StoredResponse("d", "{}"), scribe.clock.now())
             )
-        entries = [Indexed(number, [vector()], analysis("intruder")) for number in numbers]
+        entries = [IndexUpdate(number, [vector()], analysis("intruder")) for number in numbers]
         await store.write(grant, lambda t: t.index(entries, EMBEDDER, ANALYZER))
         await store.write(grant, lambda t: t.mark_stale())
         await store.write(grant, lambda t: t.seal(there))
@@ -182,10 +182,10 @@ class GrantContract:
             await found(store, memory.id, grant=reading(scope))
             for scope in (Scope(subject="ana"), Scope(subject="bob"))
         ]
-        assert [len(record.evidence) for record in seen if isinstance(record, Memory)] == [1, 0]
+        assert [len(record.evidence) for record in seen if isinstance(record, MemoryRecord)] == [1, 0]
         number = await number_of(store, memory.id)
         fetched = await store.read(reading(Scope(subject="bob")), lambda r: r.fetch([number]))
-        assert [record.evidence for record in fetched.values() if isinstance(record, Memory)] == [()]
+        assert [record.evidence for record in fetched.values() if isinstance(record, MemoryRecord)] == [()]
 
     @scenario
     async def test_evidence_out_of_reach_cannot_be_linked(self, store: Store) -> None:

@@ -15,9 +15,9 @@ from holdfast.domain.times import to_micros
 from holdfast.domain.transcript import Role
 from holdfast.ports import (
     Analysis,
-    Flag,
-    Indexed,
+    IndexUpdate,
     Store,
+    TextFlag,
     Transaction,
 )
 from holdfast.testing.contract.scribe import (
@@ -120,14 +120,14 @@ class IndexContract:
         message = scribe.message("hello", vectors=())
         await add(store, scribe.turn(ANA, message))
         number, start = await number_of(store, message.id), (await delta(store)).change
-        entry = Indexed(number, [vector(0, 1), vector(1, 0)])
+        entry = IndexUpdate(number, [vector(0, 1), vector(1, 0)])
         await store.write(writing(ANA), lambda t: t.index([entry], EMBEDDER, ANALYZER))
         change = await delta(store, since=start)
         assert [row.number for row in change.rows] == [number]
         assert [bytes(each.vector) for each in change.vectors] == [vector(0, 1), vector(1, 0)]
         assert list((await delta(store, embedder="another")).vectors) == []
         # Fewer pieces than before: the old ones are gone.
-        await store.write(writing(ANA), lambda t: t.index([Indexed(number, [vector()])], EMBEDDER, ANALYZER))
+        await store.write(writing(ANA), lambda t: t.index([IndexUpdate(number, [vector()])], EMBEDDER, ANALYZER))
         assert [bytes(each.vector) for each in (await delta(store)).vectors] == [vector()]
 
     @scenario
@@ -218,7 +218,7 @@ class IndexContract:
         assert [(each.id, each.text) for each in waiting] == [(bare.id, "bare")]
         limited = await store.read(SPACE, lambda r: r.unindexed("another", 1, 0, 2))
         assert [each.text for each in limited] == ["done", "bare"]
-        entry = Indexed(await number_of(store, bare.id), [vector()], analysis("bare"))
+        entry = IndexUpdate(await number_of(store, bare.id), [vector()], analysis("bare"))
         await store.write(writing(ANA), lambda t: t.index([entry], EMBEDDER, ANALYZER))
         assert await unindexed_texts() == ["memory"]
 
@@ -237,7 +237,7 @@ class IndexContract:
         assert (after.rows, after.vectors) == (before.rows, before.vectors)
         stale = await store.read(EVERYTHING, lambda r: r.unindexed(EMBEDDER, ANALYZER, 0, 10))
         assert sorted(each.text for each in stale) == ["hello", "one", "two"]
-        entries = [Indexed(each.number, [vector(0, 1)], analysis(each.text)) for each in stale]
+        entries = [IndexUpdate(each.number, [vector(0, 1)], analysis(each.text)) for each in stale]
         await store.write(SPACE, lambda t: t.index(entries, EMBEDDER, ANALYZER))
         assert await store.read(EVERYTHING, lambda r: list(r.unindexed(EMBEDDER, ANALYZER, 0, 10))) == []
         assert {bytes(each.vector) for each in (await delta(store)).vectors} == {vector(0, 1)}
@@ -248,11 +248,11 @@ class IndexContract:
         message = scribe.message("hello")
         await add(store, scribe.turn(ANA, message))
         terms = struct.pack("<QH", 2**63 + 5, 3)
-        made = Analysis(terms=terms, length=7, flags=Flag.LONG | Flag.QUESTION_ONLY, pieces=("hello",))
-        entry = Indexed(await number_of(store, message.id), [vector()], made)
+        made = Analysis(terms=terms, length=7, flags=TextFlag.LONG | TextFlag.QUESTION_ONLY, pieces=("hello",))
+        entry = IndexUpdate(await number_of(store, message.id), [vector()], made)
         await store.write(writing(ANA), lambda t: t.index([entry], EMBEDDER, 2))
         (row,) = (await delta(store)).rows
-        assert (bytes(row.terms), row.length, Flag(row.flags)) == (terms, 7, Flag.LONG | Flag.QUESTION_ONLY)
+        assert (bytes(row.terms), row.length, TextFlag(row.flags)) == (terms, 7, TextFlag.LONG | TextFlag.QUESTION_ONLY)
         assert await store.read(SPACE, lambda r: list(r.unindexed(EMBEDDER, 2, 0, 10))) == []
 
     @scenario
@@ -260,7 +260,7 @@ class IndexContract:
         scribe = Scribe()
         message = scribe.message("hello", vectors=())
         await add(store, scribe.turn(ANA, message))
-        entry = Indexed(await number_of(store, message.id), [vector()], analysis("hello"))
+        entry = IndexUpdate(await number_of(store, message.id), [vector()], analysis("hello"))
         await forget(store, ForgetTarget(ids=(message.id,)), writing(ANA), scribe.clock.step())
         await store.write(writing(ANA), lambda t: t.index([entry], EMBEDDER, ANALYZER))
         whole = await delta(store)

@@ -17,16 +17,23 @@ from holdfast.domain.access import Grant
 from holdfast.domain.costs import CostGroup
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.forgetting import ForgetTarget
-from holdfast.domain.governed import Authority, HostOpaqueRef, RefVisibility, Relation, Spoken, TranscriptState
 from holdfast.domain.hooks import DeliveryFilter
 from holdfast.domain.ids import EventId, MemoryId, MessageId
 from holdfast.domain.jobs import JobFilter
-from holdfast.domain.memory import OPEN_PLANES, Memory, Plane, Status
+from holdfast.domain.memory import OPEN_PLANES, MemoryRecord, Plane, Status
 from holdfast.domain.operations import OperationFilter
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message, Role
+from holdfast.domain.transcript_turns import (
+    Authority,
+    HostOpaqueRef,
+    RefVisibility,
+    Relation,
+    TranscriptState,
+    Utterance,
+)
 from holdfast.errors import NotFound
-from holdfast.ports import Indexed, ListFilter, Reader, Store, Transaction
+from holdfast.ports import IndexUpdate, ListFilter, Reader, Store, Transaction
 from holdfast.testing.contract.scribe import (
     ANA,
     ANALYZER,
@@ -137,7 +144,7 @@ METHODS: dict[str, tuple[_ASK, frozenset[TranscriptState]]] = {
         lambda r, w: [e for e in r.page(ListFilter(as_of=w.known_at), None, 10) if isinstance(e, Message)],
         READ,
     ),
-    "page evidence": (lambda r, w: [e for e in r.page(ListFilter(), None, 10) if isinstance(e, Memory)], FOUND),
+    "page evidence": (lambda r, w: [e for e in r.page(ListFilter(), None, 10) if isinstance(e, MemoryRecord)], FOUND),
     "page sender": (lambda r, w: r.page(ListFilter(sender=CANARY), None, 10), READ),
     "page source": (lambda r, w: r.page(ListFilter(source=CANARY), None, 10), READ),
     "page unsealed": (
@@ -279,7 +286,7 @@ class LifecycleContract:
         assert (turn.state, turn.messages[0].text) == (_S.RAW_DELETED, None)
         assert await found(store, given.message) is None
         number = given.number
-        late = Indexed(number, [vector()], analysis("the canary sings"))
+        late = IndexUpdate(number, [vector()], analysis("the canary sings"))
         await store.write(EVERYTHING, lambda t: t.index([late], EMBEDDER, ANALYZER))
         assert not await store.read(SPACE, lambda r: _has_vector(r, given))
         assert (await store.read(EVERYTHING, lambda r: r.integrity(EMBEDDER)))[1] == []
@@ -296,12 +303,12 @@ class LifecycleContract:
         assert await asked(store, lambda r: list(r.derived_from(ANA, [2], 10))) == refs
         assert len(refs) == 1
         assert await asked(store, lambda r: list(r.tail(ANA, 3))) == [
-            Spoken(Role.USER, "before"),
-            Spoken(Role.USER, None),
-            Spoken(Role.USER, "after"),
+            Utterance(Role.USER, "before"),
+            Utterance(Role.USER, None),
+            Utterance(Role.USER, "after"),
         ]
         memory = await found(store, given.memory)
-        assert isinstance(memory, Memory)
+        assert isinstance(memory, MemoryRecord)
         assert (memory.text, memory.evidence, memory.status) == ("something learned", (), Status.ACCEPTED)
         counted = await store.read(SPACE, lambda r: r.counts("another", ANALYZER))
         assert (counted["messages"], counted["pending_vectors"]) == (2, 3)

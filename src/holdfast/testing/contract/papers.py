@@ -8,13 +8,13 @@ import pytest
 
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.forgetting import ForgetTarget
-from holdfast.domain.governed import TranscriptState
 from holdfast.domain.ids import EventId
+from holdfast.domain.manifest import RepairAction
 from holdfast.domain.memory import Plane, Status
-from holdfast.domain.papers import Mend
 from holdfast.domain.scope import Scope
+from holdfast.domain.transcript_turns import TranscriptState
 from holdfast.errors import AccessDenied
-from holdfast.ports import Alias, KeptAlias, Store
+from holdfast.ports import Alias, Store, StoredAlias
 from holdfast.testing.contract.scribe import (
     ANA,
     BOB,
@@ -100,7 +100,7 @@ class PapersContract:
             for alias in moved:
                 assert await store.write(into, lambda t, alias=alias: t.keep_alias(alias)) is new  # type: ignore[misc]
         assert await store.read(_WHOLE_OTHER, lambda r: r.alias(_OTHER, "two")) == Alias("chat", trusted=True)
-        wrong = KeptAlias(replace(_OTHER, conversation="third"), moved[0].key, True, now)
+        wrong = StoredAlias(replace(_OTHER, conversation="third"), moved[0].key, True, now)
         await store.write(into, lambda t: t.keep_alias(wrong))
         trusted = [
             alias.trusted for alias in await store.read(_WHOLE_OTHER, lambda r: r.aliases(_OTHER.partition, b"", 9))
@@ -227,7 +227,7 @@ class PapersContract:
         message = scribe.message("said")
         await add(store, scribe.turn(ANA, message))
         await put(store, scribe.revision(Scope(subject="ana"), evidence=[message.id]))
-        nothing = dict.fromkeys(Mend, 0)
+        nothing = dict.fromkeys(RepairAction, 0)
         now = scribe.clock.now()
         assert await store.read(EVERYTHING, lambda r: r.mendable(now, 10)) == nothing
         before = await store.read(EVERYTHING, lambda r: r.change_of(ANA.partition))
@@ -246,9 +246,9 @@ class PapersContract:
         job = await claimed(store, scribe.clock.now())
         await _append(store, *(_event(scribe, scope) for scope in (ANA, _OTHER) * 5))
         held = await store.read(EVERYTHING, lambda r: r.mendable(scribe.clock.now(), 3))
-        assert (held[Mend.RELEASE_STUCK_JOBS], held[Mend.PRUNE_EVENTS]) == (0, 4)
+        assert (held[RepairAction.RELEASE_STUCK_JOBS], held[RepairAction.PRUNE_EVENTS]) == (0, 4)
         scribe.clock.step(3_600)
         done = await store.write(EVERYTHING, lambda t: t.mend(scribe.clock.now(), 3))
-        assert (done[Mend.RELEASE_STUCK_JOBS], done[Mend.PRUNE_EVENTS]) == (1, 4)
+        assert (done[RepairAction.RELEASE_STUCK_JOBS], done[RepairAction.PRUNE_EVENTS]) == (1, 4)
         assert (await claimed(store, scribe.clock.now())).id == job.id
         assert len(await store.read(EVERYTHING, lambda r: r.events(99))) == 6

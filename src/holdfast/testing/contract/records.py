@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from holdfast.domain.forgetting import ForgetTarget
-from holdfast.domain.memory import ALWAYS, Evidence, Memory, Plane, Status, Trust, Validity
+from holdfast.domain.memory import ALWAYS, Evidence, MemoryRecord, Plane, Status, Trust, Validity
 from holdfast.domain.results import HitKind
 from holdfast.domain.scope import CONVERSATION_PARTS, Scope
 from holdfast.domain.transcript import Message, Role
@@ -95,7 +95,7 @@ class RecordContract:
             metadata={"a": "b"},
         )
         assert await put(store, given) == 1
-        assert await found(store, given.id) == Memory(
+        assert await found(store, given.id) == MemoryRecord(
             id=given.id,
             revision=1,
             scope=Scope(subject="ana"),
@@ -308,7 +308,7 @@ class RecordContract:
         seen = [
             (record.revision, record.text, record.recorded_at, record.superseded_at, record.reason)
             for record in history
-            if isinstance(record, Memory)
+            if isinstance(record, MemoryRecord)
         ]
         assert seen == [
             (1, "one", first.recorded_at, second.recorded_at, None),
@@ -352,7 +352,7 @@ class RecordContract:
             store, scribe.revision(Scope(subject="ana"), "two", of=first, supersedes=1, evidence=[new.id, new.id])
         )
         history = await store.read(SPACE, lambda r: list(r.revisions(first.id)))
-        shown = [[link.text for link in record.evidence] for record in history if isinstance(record, Memory)]
+        shown = [[link.text for link in record.evidence] for record in history if isinstance(record, MemoryRecord)]
         assert shown == [["old"], ["new"]]
 
     @scenario

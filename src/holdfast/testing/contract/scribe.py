@@ -21,15 +21,15 @@ from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.domain.transcript import Role
 from holdfast.ports import (
     Analysis,
-    Answer,
-    Delta,
-    Flag,
     ListFilter,
     NewMessage,
     NewRevision,
     NewTurn,
+    PartitionDelta,
     Store,
     StoredMessages,
+    StoredResponse,
+    TextFlag,
     Transaction,
 )
 from holdfast.testing.fakes import CountingIds, FixedClock
@@ -97,7 +97,7 @@ def analysis(text: str) -> Analysis:
     words = text.split()
     terms = {zlib.crc32(word.encode()): words.count(word) for word in words}
     packed = struct.pack(f"<{len(terms)}Q{len(terms)}H", *terms, *terms.values())
-    return Analysis(terms=packed, length=len(words), flags=Flag.NONE, pieces=(text,))
+    return Analysis(terms=packed, length=len(words), flags=TextFlag.NONE, pieces=(text,))
 
 
 def vector(x: float = 1.0, y: float = 0.0) -> bytes:
@@ -236,7 +236,7 @@ async def number_of(store: Store, record_id: str, as_of: datetime | None = None)
     return entry[0]
 
 
-async def delta(store: Store, scope: Scope = ANA, since: int = 0, embedder: str = EMBEDDER) -> Delta:
+async def delta(store: Store, scope: Scope = ANA, since: int = 0, embedder: str = EMBEDDER) -> PartitionDelta:
     return await store.read(SPACE, lambda r: r.delta(scope.partition, since, embedder))
 
 
@@ -269,7 +269,7 @@ async def populate(store: Store, scribe: Scribe, scope: Scope) -> tuple[MessageI
     await forget(store, ForgetTarget(ids=(gone.id,)), writing(scope), scribe.clock.step())
     await enqueue(store, scribe, scribe.job(scope=scope, record_ids=(message.id,)))
     operation = scribe.operation(scope)
-    answer = Answer("digest", f'["{message.id}"]')
+    answer = StoredResponse("digest", f'["{message.id}"]')
 
     def keep(transaction: Transaction) -> None:
         transaction.record(operation)

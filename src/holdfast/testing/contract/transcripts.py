@@ -10,7 +10,11 @@ from typing import TypeVar
 import pytest
 
 from holdfast.domain.forgetting import ForgetTarget
-from holdfast.domain.governed import (
+from holdfast.domain.ids import TurnId
+from holdfast.domain.memory import Plane
+from holdfast.domain.scope import Scope
+from holdfast.domain.transcript import Role
+from holdfast.domain.transcript_turns import (
     ActorAttribution,
     Authority,
     ConversationKey,
@@ -18,15 +22,11 @@ from holdfast.domain.governed import (
     HostOpaqueRef,
     RefVisibility,
     Relation,
-    Spoken,
     TranscriptMessage,
     TranscriptState,
     TranscriptTurn,
+    Utterance,
 )
-from holdfast.domain.ids import TurnId
-from holdfast.domain.memory import Plane
-from holdfast.domain.scope import Scope
-from holdfast.domain.transcript import Role
 from holdfast.errors import DuplicateId
 from holdfast.ports import NewTurn, Reader, Store
 from holdfast.testing.contract.scribe import (
@@ -150,9 +150,9 @@ class TranscriptContract:
         for limit in (1, 3, 4, 9):
             assert await asked(store, lambda r, n=limit: list(r.last_turns(ANA, n))) == whole[-limit:]  # type: ignore[misc]
         assert await asked(store, lambda r: list(r.tail(ANA, 3))) == [
-            Spoken(Role.ASSISTANT, "2b"),
-            Spoken(Role.USER, "3a"),
-            Spoken(Role.ASSISTANT, "3b"),
+            Utterance(Role.ASSISTANT, "2b"),
+            Utterance(Role.USER, "3a"),
+            Utterance(Role.ASSISTANT, "3b"),
         ]
 
     @scenario

@@ -13,7 +13,7 @@ from holdfast.domain.contract import (
     Capabilities,
     CorrectResult,
     ExtractionJob,
-    JobPage,
+    ExtractionJobPage,
     ProfileResult,
     QueryRequest,
     RecordHandle,
@@ -92,7 +92,7 @@ class GatedContract:
             done = await trial.capture(f"We use database number {number}.")
             assert all(isinstance(job, ExtractionJob) for job in done.jobs)
         page = await adapter.list_extraction_jobs(trial.scope(), None)
-        assert isinstance(page, JobPage)
+        assert isinstance(page, ExtractionJobPage)
         assert page.items
         assert all(isinstance(job, ExtractionJob) and job.provider_job_id for job in page.items)
         assert not (await adapter.list_extraction_jobs(trial.scope(agent="bo"), None)).items

@@ -10,7 +10,7 @@ from holdfast.errors import InvalidInput
 K = TypeVar("K")
 
 
-def checked_kind(value: object, kind: type[K], field: str = "request") -> K:
+def checked_instance(value: object, kind: type[K], field: str = "request") -> K:
     """Return the value if it is an instance of `kind`."""
     if not isinstance(value, kind):
         name = kind.__name__
@@ -19,8 +19,8 @@ def checked_kind(value: object, kind: type[K], field: str = "request") -> K:
     return value
 
 
-def checked_all(values: object, kind: type[K], field: str) -> tuple[K, ...]:
+def checked_instances(values: object, kind: type[K], field: str) -> tuple[K, ...]:
     """Return the values if all are instances of `kind`."""
     if isinstance(values, str | bytes) or not isinstance(values, Sequence):
         raise InvalidInput(field, f"expected several {kind.__name__}, got {type(values).__name__}")
-    return tuple(checked_kind(each, kind, f"{field}[{place}]") for place, each in enumerate(values))
+    return tuple(checked_instance(each, kind, f"{field}[{place}]") for place, each in enumerate(values))

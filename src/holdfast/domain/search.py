@@ -34,7 +34,7 @@ class Order(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SearchOptions:
     """Options of a search, besides the query text. `as_of` None means now, other times None mean unbounded.
 
     `condition` limits the records that the search sees, like the scope: others do not affect any score. `radius` is
@@ -73,7 +73,7 @@ class ListFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredCandidate:
     """A candidate: its number, its score, and its raw value, normalized value and weight per ranking part."""
 
     number: int
@@ -82,7 +82,7 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedCandidates:
     """Ranked candidates, best first. `target` is the record that an explanation asked about, with its rank, if it was a
     candidate; `why_absent` is the reason why it could not be returned, whatever its rank.
 
@@ -90,10 +90,10 @@ class Ranked:
     the best that an exact search would have found too; None if not measured.
     """
 
-    best: Sequence[Scored]
+    best: Sequence[ScoredCandidate]
     candidates: int
     understood: dict[str, str]
-    target: tuple[int, Scored] | None = None
+    target: tuple[int, ScoredCandidate] | None = None
     why_absent: str | None = None
     ways: tuple[Way, ...] = ()
     recall: float | None = None
@@ -121,13 +121,13 @@ class NearestState:
     built_at: datetime
 
 
-class Nearest(Protocol):
+class NearestIndex(Protocol):
     """A queryable approximate index, valid as long as its reader."""
 
     @property
     def state(self) -> NearestState: ...
 
-    def ask(self, vector: FloatArray, limit: int, depth: int) -> Callable[[], IntArray]:
+    def search(self, vector: FloatArray, limit: int, depth: int) -> Callable[[], IntArray]:
         """Find the numbers of about `limit` records, nearest first, each once. Some may be gone or changed since.
 
         Returns a function that waits for the result; meanwhile a server searches. A larger `depth` finds more of the

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from holdfast.domain.derived import RepairIssue
+from holdfast.domain.derived_refs import RepairIssue
 from holdfast.domain.profiles import Backend, Profile, SystemKind
 from holdfast.domain.results import Finding
 from holdfast.domain.scope import Scope
@@ -68,7 +68,7 @@ def manifest_for(profile: Profile, backend: Backend | str, version: int, at: dat
     return Manifest(version, str(backend), profile.name, profile.kind, at, at)
 
 
-def presented(found: Manifest | None, wanted: Manifest) -> Manifest:
+def merge_manifest(found: Manifest | None, wanted: Manifest) -> Manifest:
     """Return the manifest to store after a runtime opened the store as `wanted`, or raise `ManifestMismatch`.
 
     The version follows the schema, which is migrated before. A store of a newer version cannot be opened.
@@ -91,7 +91,7 @@ def presented(found: Manifest | None, wanted: Manifest) -> Manifest:
     return replace(found, version=wanted.version, last_opened_at=max(found.last_opened_at, wanted.last_opened_at))
 
 
-def rehoused(manifest: str, backends: tuple[str, ...]) -> str:
+def retarget_manifest(manifest: str, backends: tuple[str, ...]) -> str:
     """Return a manifest, as JSON, for a copy of its store that is kept in one of these backends."""
     try:
         found = Manifest.from_json(manifest)
@@ -100,7 +100,7 @@ def rehoused(manifest: str, backends: tuple[str, ...]) -> str:
     return manifest if found.backend in backends else replace(found, backend=backends[0]).to_json()
 
 
-class Mend(StrEnum):
+class RepairAction(StrEnum):
     """An action of a repair. None of them loses a message or a memory."""
 
     REINDEX = "reindex"
@@ -112,11 +112,11 @@ class Mend(StrEnum):
 
 # The action that fixes each finding of `verify`.
 MENDS = {
-    "records that are embedded have vectors": Mend.REINDEX,
-    "records have the terms of their text": Mend.REINDEX,
-    "vectors of one embedder are of one length": Mend.REINDEX,
-    "vectors have their record": Mend.DROP_ORPHAN_VECTORS,
-    "evidence links messages and memories": Mend.DROP_ORPHAN_LINKS,
+    "records that are embedded have vectors": RepairAction.REINDEX,
+    "records have the terms of their text": RepairAction.REINDEX,
+    "vectors of one embedder are of one length": RepairAction.REINDEX,
+    "vectors have their record": RepairAction.DROP_ORPHAN_VECTORS,
+    "evidence links messages and memories": RepairAction.DROP_ORPHAN_LINKS,
 }
 
 
@@ -141,11 +141,11 @@ class StoreRepair:
     checked_turns: int
     threads: tuple[ThreadIssues, ...]
     more_issues: bool
-    mends: dict[Mend, int]
+    mends: dict[RepairAction, int]
     beyond_repair: tuple[str, ...]
     manifest: Manifest | None
 
     @property
-    def sound(self) -> bool:
+    def is_sound(self) -> bool:
         """True if nothing was found, or everything was repaired."""
         return not self.beyond_repair and (self.applied or not any(self.mends.values()))

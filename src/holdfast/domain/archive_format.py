@@ -10,17 +10,7 @@ from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from typing import Any, TypeVar
 
-from holdfast.domain.canonical import is_ours
-from holdfast.domain.governed import (
-    MAX_TURN_HOST_REFS,
-    ActorAttribution,
-    Authority,
-    DeliveryStatus,
-    HostOpaqueRef,
-    TranscriptState,
-    View,
-    checked_member,
-)
+from holdfast.domain.canonical import is_holdfast_id
 from holdfast.domain.ids import checked_id
 from holdfast.domain.memory import GUARDED_PLANES, Plane, Status, Trust, Validity
 from holdfast.domain.metadata import Metadata, check_metadata
@@ -30,6 +20,16 @@ from holdfast.domain.scope import SCOPE_PARTS, Scope
 from holdfast.domain.text import checked_text
 from holdfast.domain.times import checked_time
 from holdfast.domain.transcript import MAX_EXTERNAL_ID_CHARS, Role
+from holdfast.domain.transcript_turns import (
+    MAX_TURN_HOST_REFS,
+    ActorAttribution,
+    Authority,
+    DeliveryStatus,
+    HostOpaqueRef,
+    TranscriptState,
+    View,
+    checked_member,
+)
 from holdfast.errors import InvalidInput
 
 MAX_NAME_CHARS = 1_024
@@ -137,12 +137,12 @@ def is_private(archived: Archived) -> bool:
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
-def written(archived: Archived) -> dict[str, Any]:
+def encode_record(archived: Archived) -> dict[str, Any]:
     """Encode as JSON. Empty fields are left out, so that a field added later changes no fingerprint."""
-    return {"type": _NAMES[type(archived)], **plain(archived)}
+    return {"type": _NAMES[type(archived)], **encode_fields(archived)}
 
 
-def plain(value: Any) -> dict[str, Any]:
+def encode_fields(value: Any) -> dict[str, Any]:
     encoded = {part.name: _value(getattr(value, part.name)) for part in fields(value)}
     return {name: found for name, found in encoded.items() if found is not None and found != {} and found != []}
 
@@ -160,13 +160,13 @@ def _value(value: Any) -> Any:
         return [_value(item) for item in value]
     if isinstance(value, Mapping):
         return dict(value)
-    return plain(value) if hasattr(value, "__dataclass_fields__") else value
+    return encode_fields(value) if hasattr(value, "__dataclass_fields__") else value
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-def read(given: object, space: str) -> Archived:
+def decode_record(given: object, space: str) -> Archived:
     """Decode JSON into a record of that space; raises `InvalidInput` that names the wrong part."""
     found = _mapping(given, "record")
     kind = found.get("type")
@@ -176,19 +176,19 @@ def read(given: object, space: str) -> Archived:
 
 
 def read_turn(given: object, space: str) -> ArchivedTurn:
-    found = _Parts(given, "turn")
+    found = _FieldReader(given, "turn")
     turn = ArchivedTurn(
         scope=found.scope("scope", space),
-        id=found.need("id", checked_id),
-        state=found.need("state", _member(TranscriptState)),
-        committed_at=found.need("committed_at", checked_time),
-        messages=found.several("messages", _message, MAX_MESSAGES),
-        source=found.maybe("source", _name),
-        delivery=found.maybe("delivery", _member(DeliveryStatus)),
-        attribution=found.maybe("attribution", _attribution) or ActorAttribution(),
-        host_refs=found.several("host_refs", _host_ref, MAX_TURN_HOST_REFS),
+        id=found.required("id", checked_id),
+        state=found.required("state", _member(TranscriptState)),
+        committed_at=found.required("committed_at", checked_time),
+        messages=found.sequence("messages", _message, MAX_MESSAGES),
+        source=found.optional("source", _name),
+        delivery=found.optional("delivery", _member(DeliveryStatus)),
+        attribution=found.optional("attribution", _attribution) or ActorAttribution(),
+        host_refs=found.sequence("host_refs", _host_ref, MAX_TURN_HOST_REFS),
     )
-    found.end()
+    found.refuse_unknown()
     _check_turn(turn)
     return turn
 
@@ -208,12 +208,12 @@ def _check_turn(turn: ArchivedTurn) -> None:
 
 
 def read_memory(given: object, space: str) -> ArchivedMemory:
-    found = _Parts(given, "memory")
+    found = _FieldReader(given, "memory")
     memory = ArchivedMemory(
-        id=found.need("id", _own_id),
-        revisions=found.several("revisions", lambda value, name: _revision(value, space), MAX_REVISIONS),
+        id=found.required("id", _own_id),
+        revisions=found.sequence("revisions", lambda value, name: _revision(value, space), MAX_REVISIONS),
     )
-    found.end()
+    found.refuse_unknown()
     if not memory.revisions:
         raise InvalidInput("revisions", "is empty; a memory needs at least one revision")
     if len({revision.scope.partition for revision in memory.revisions}) > 1:
@@ -225,96 +225,96 @@ def read_memory(given: object, space: str) -> ArchivedMemory:
 
 
 def _revision(given: object, space: str) -> ArchivedRevision:
-    found = _Parts(given, "revisions")
+    found = _FieldReader(given, "revisions")
     revision = ArchivedRevision(
         scope=found.scope("scope", space),
-        plane=found.need("plane", _member(Plane)),
-        text=found.need("text", checked_text),
-        trust=found.need("trust", _member(Trust)),
-        status=found.need("status", _member(Status)),
-        validity=found.maybe("validity", _validity) or Validity(),
-        recorded_at=found.need("recorded_at", checked_time),
-        source=found.maybe("source", _name),
-        author=found.maybe("author", _name),
-        reason=found.maybe("reason", lambda value, name: checked_text(value, name, max_chars=MAX_REASON_CHARS)),
-        metadata=found.maybe("metadata", _metadata) or {},
-        evidence=found.several("evidence", _own_id, MAX_EVIDENCE),
+        plane=found.required("plane", _member(Plane)),
+        text=found.required("text", checked_text),
+        trust=found.required("trust", _member(Trust)),
+        status=found.required("status", _member(Status)),
+        validity=found.optional("validity", _validity) or Validity(),
+        recorded_at=found.required("recorded_at", checked_time),
+        source=found.optional("source", _name),
+        author=found.optional("author", _name),
+        reason=found.optional("reason", lambda value, name: checked_text(value, name, max_chars=MAX_REASON_CHARS)),
+        metadata=found.optional("metadata", _metadata) or {},
+        evidence=found.sequence("evidence", _own_id, MAX_EVIDENCE),
     )
-    found.end()
+    found.refuse_unknown()
     if revision.status not in (Status.ACCEPTED, Status.QUARANTINED):
         raise InvalidInput("status", f"a memory is accepted or quarantined, not {revision.status}")
     return revision
 
 
 def _resource(given: object, space: str) -> ArchivedResource:
-    found = _Parts(given, "resource")
+    found = _FieldReader(given, "resource")
     resource = ArchivedResource(
-        id=found.need("id", _own_id),
+        id=found.required("id", _own_id),
         scope=found.scope("scope", space),
-        name=found.need("name", lambda value, name: checked_text(value, name, max_chars=MAX_URI_CHARS)),
-        media_type=found.need("media_type", _name),
-        sha256=found.need("sha256", lambda value, name: _hexadecimal(value, name, 32)),
-        bytes=found.need("bytes", lambda value, name: checked_whole(value, name, 0, _MOST_BYTES)),
-        chunks=found.need("chunks", lambda value, name: checked_whole(value, name, 0, _MOST_BYTES)),
-        external_uri=found.maybe(
+        name=found.required("name", lambda value, name: checked_text(value, name, max_chars=MAX_URI_CHARS)),
+        media_type=found.required("media_type", _name),
+        sha256=found.required("sha256", lambda value, name: _hexadecimal(value, name, 32)),
+        bytes=found.required("bytes", lambda value, name: checked_whole(value, name, 0, _MOST_BYTES)),
+        chunks=found.required("chunks", lambda value, name: checked_whole(value, name, 0, _MOST_BYTES)),
+        external_uri=found.optional(
             "external_uri", lambda value, name: checked_text(value, name, max_chars=MAX_URI_CHARS)
         ),
-        recorded_at=found.need("recorded_at", checked_time),
+        recorded_at=found.required("recorded_at", checked_time),
     )
-    found.end()
+    found.refuse_unknown()
     return resource
 
 
 def _alias(given: object, space: str) -> ArchivedAlias:
-    found = _Parts(given, "alias")
+    found = _FieldReader(given, "alias")
     alias = ArchivedAlias(
         thread=found.scope("thread", space),
-        key=found.need("key", lambda value, name: _hexadecimal(value, name, _KEY_BYTES)),
-        trusted=found.need("trusted", checked_flag),
-        recorded_at=found.need("recorded_at", checked_time),
+        key=found.required("key", lambda value, name: _hexadecimal(value, name, _KEY_BYTES)),
+        trusted=found.required("trusted", checked_flag),
+        recorded_at=found.required("recorded_at", checked_time),
     )
-    found.end()
+    found.refuse_unknown()
     if alias.thread.conversation is None:
         raise InvalidInput("thread", "has no conversation; an alias needs one")
     return alias
 
 
 def _message(given: object, name: str) -> ArchivedMessage:
-    found = _Parts(given, name)
+    found = _FieldReader(given, name)
     message = ArchivedMessage(
-        id=found.need("id", _own_id),
-        role=found.need("role", _member(Role)),
-        text=found.maybe("text", checked_text),
-        authority=found.maybe("authority", _member(Authority)) or Authority.LEGACY_TRANSCRIPT,
-        sender=found.maybe("sender", _name),
-        said_at=found.maybe("said_at", checked_time),
-        external_id=found.maybe(
+        id=found.required("id", _own_id),
+        role=found.required("role", _member(Role)),
+        text=found.optional("text", checked_text),
+        authority=found.optional("authority", _member(Authority)) or Authority.LEGACY_TRANSCRIPT,
+        sender=found.optional("sender", _name),
+        said_at=found.optional("said_at", checked_time),
+        external_id=found.optional(
             "external_id", lambda value, part: checked_text(value, part, max_chars=MAX_EXTERNAL_ID_CHARS)
         ),
-        metadata=found.maybe("metadata", _metadata) or {},
-        superseded_at=found.maybe("superseded_at", checked_time),
+        metadata=found.optional("metadata", _metadata) or {},
+        superseded_at=found.optional("superseded_at", checked_time),
     )
-    found.end()
+    found.refuse_unknown()
     return message
 
 
-class _Parts:
+class _FieldReader:
     """Reads the fields of one JSON object. Fields left at the end are unknown, and refused."""
 
     def __init__(self, given: object, where: str) -> None:
         self._where = where
         self._left = dict(_mapping(given, where))
 
-    def need(self, name: str, check: Callable[[Any, str], T]) -> T:
+    def required(self, name: str, check: Callable[[Any, str], T]) -> T:
         if self._left.get(name) is None:
             raise InvalidInput(name, f"is missing in this {self._where}")
         return check(self._left.pop(name), name)
 
-    def maybe(self, name: str, check: Callable[[Any, str], T]) -> T | None:
+    def optional(self, name: str, check: Callable[[Any, str], T]) -> T | None:
         value = self._left.pop(name, None)
         return None if value is None else check(value, name)
 
-    def several(self, name: str, check: Callable[[Any, str], T], most: int) -> tuple[T, ...]:
+    def sequence(self, name: str, check: Callable[[Any, str], T], most: int) -> tuple[T, ...]:
         value = self._left.pop(name, [])
         if not isinstance(value, list) or len(value) > most:
             raise InvalidInput(name, f"must be a list of at most {most:,}")
@@ -326,7 +326,7 @@ class _Parts:
             raise InvalidInput(name, f"{min(unknown)!r:.40} is not a part of a scope")
         return Scope(space=space, **given)
 
-    def end(self) -> None:
+    def refuse_unknown(self) -> None:
         if self._left:
             raise InvalidInput(min(self._left), f"is not a field of a {self._where}")
 
@@ -349,7 +349,7 @@ def _member(kind: Any) -> Callable[[Any, str], Any]:
 
 def _own_id(value: object, name: str) -> str:
     found = checked_id(value, name)
-    if not is_ours(found):
+    if not is_holdfast_id(found):
         raise InvalidInput(name, f"{found!r:.80} does not have the form of a record id")
     return found
 
@@ -364,25 +364,25 @@ def _metadata(value: object, name: str) -> Metadata:
 
 
 def _validity(value: object, name: str) -> Validity:
-    found = _Parts(value, name)
-    validity = Validity(found.maybe("since", checked_time), found.maybe("until", checked_time))
-    found.end()
+    found = _FieldReader(value, name)
+    validity = Validity(found.optional("since", checked_time), found.optional("until", checked_time))
+    found.refuse_unknown()
     return validity
 
 
 def _attribution(value: object, name: str) -> ActorAttribution:
-    return ActorAttribution(**_known(value, name, ActorAttribution))
+    return ActorAttribution(**_known_fields(value, name, ActorAttribution))
 
 
 def _host_ref(value: object, name: str) -> HostOpaqueRef:
-    given = _known(value, name, HostOpaqueRef)
+    given = _known_fields(value, name, HostOpaqueRef)
     for part in fields(HostOpaqueRef):
         if part.name != "label" and part.name not in given:
             raise InvalidInput(part.name, f"is missing in {name}")
     return HostOpaqueRef(**given)
 
 
-def _known(value: object, name: str, kind: Any) -> dict[str, Any]:
+def _known_fields(value: object, name: str, kind: Any) -> dict[str, Any]:
     given = dict(_mapping(value, name))
     if unknown := set(given) - {part.name for part in fields(kind)}:
         raise InvalidInput(min(unknown), f"is not a field of {name}")

@@ -17,7 +17,7 @@ _REFUSED = frozenset(
 )  # fmt: skip
 
 
-def checked_address(value: object, field: str) -> str:
+def checked_uri(value: object, field: str) -> str:
     """Return the URI, or raise `InvalidInput` if its scheme is unsafe to follow."""
     text = checked_text(value, field, max_chars=MAX_URI_CHARS)
     scheme, colon, _ = _PASSED_OVER.sub("", text).partition(":")

@@ -8,9 +8,15 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from holdfast.domain.archived import ArchivedMemory, ArchivedTurn, is_private, plain, read_memory, read_turn
+from holdfast.domain.archive_format import (
+    ArchivedMemory,
+    ArchivedTurn,
+    encode_fields,
+    is_private,
+    read_memory,
+    read_turn,
+)
 from holdfast.domain.canonical import canonical, fingerprint
-from holdfast.domain.governed import TranscriptState, checked_member
 from holdfast.domain.ids import MessageId, checked_id
 from holdfast.domain.numbers import checked_flag
 from holdfast.domain.scope import Scope, check_part
@@ -25,6 +31,7 @@ from holdfast.domain.surface.exchange import (
 from holdfast.domain.text import checked_text
 from holdfast.domain.times import checked_time
 from holdfast.domain.transcript import Role
+from holdfast.domain.transcript_turns import TranscriptState, checked_member
 from holdfast.errors import InvalidInput, InvalidSnapshot
 
 KIND = "holdfast_continuity"
@@ -38,7 +45,7 @@ _ORIGIN = {"space", "subject", "agent", "channel"}
 _SELF = ("self_model", "self_authored_core", "core_revision_ledger", "self_continuity", "relationship_experience")
 
 
-def snapshot_of(
+def build_snapshot(
     mode: TransferMode,
     thread: Scope,
     memories: tuple[ArchivedMemory, ...],
@@ -80,7 +87,7 @@ def snapshot_of(
             memories = memories[: -max(len(memories) // 8, 1)]
 
 
-def document(snapshot: ContinuitySnapshot) -> str:
+def to_document(snapshot: ContinuitySnapshot) -> str:
     """Return the snapshot as JSON; equal snapshots give the same text."""
     content = _content(snapshot)
     content["exported_at"] = snapshot.exported_at.isoformat()
@@ -88,10 +95,10 @@ def document(snapshot: ContinuitySnapshot) -> str:
     return canonical(content).decode()
 
 
-def opened(given: object, space: str, most_bytes: int) -> ContinuitySnapshot:
+def read_snapshot(given: object, space: str, most_bytes: int) -> ContinuitySnapshot:
     """Read an external snapshot for that space; raises `InvalidSnapshot` unless every part is valid."""
     if isinstance(given, ContinuitySnapshot):
-        given = document(given)
+        given = to_document(given)
     raw = given.encode(errors="replace") if isinstance(given, str) else given
     if isinstance(raw, bytes):
         _check_size(len(raw), most_bytes)
@@ -151,8 +158,8 @@ def _content(snapshot: ContinuitySnapshot) -> dict[str, Any]:
             "truncated": manifest.truncated,
         },
         "summary": [{"role": line.role, "text": line.text, "id": line.message_id} for line in snapshot.summary],
-        "long_term_memory": [plain(memory) for memory in snapshot.long_term_memory],
-        "execution_state": None if state is None else {"turns": [plain(turn) for turn in state.turns]},
+        "long_term_memory": [encode_fields(memory) for memory in snapshot.long_term_memory],
+        "execution_state": None if state is None else {"turns": [encode_fields(turn) for turn in state.turns]},
         **{name: list(getattr(snapshot, name)) for name in _SELF},
         "self_reason": snapshot.self_reason,
     }

@@ -10,14 +10,14 @@ from holdfast.domain.jobs import Job
 from holdfast.domain.operations import Operation
 
 
-class Watcher(Protocol):
+class MetricsObserver(Protocol):
     """Called after the commit, in the calling thread. It must be fast, keep nothing of its arguments, and not raise."""
 
-    def operation(self, operation: Operation) -> None:
+    def on_operation(self, operation: Operation) -> None:
         """A call has ended, with any outcome."""
 
-    def cost(self, events: Sequence[CostEvent]) -> None:
+    def on_costs(self, events: Sequence[CostEvent]) -> None:
         """These cost events were stored."""
 
-    def job_failed(self, job: Job, *, last: bool) -> None:
+    def on_job_failed(self, job: Job, *, last: bool) -> None:
         """An attempt of a job failed; after the `last` there is no other."""

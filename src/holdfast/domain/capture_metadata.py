@@ -28,7 +28,7 @@ _NAMES = ("issue_id", "comment_id", "document_key", "run_id", "activity_id", "ex
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class CaptureMetadata:
     """The data of a capture besides its text."""
 
     source: SourceRef | None = None
@@ -36,7 +36,7 @@ class Noted:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-def kept(noted: Noted) -> dict[str, str]:
+def encode_metadata(noted: CaptureMetadata) -> dict[str, str]:
     """Encode as metadata of the engine; raises `InvalidInput` if that is not possible."""
     found: dict[str, str] = {}
     other: dict[str, Any] = {}
@@ -69,16 +69,16 @@ def _json(value: Any) -> str:
     return made
 
 
-def noted_in(metadata: Mapping[str, str]) -> Noted:
+def decode_metadata(metadata: Mapping[str, str]) -> CaptureMetadata:
     """Decode a record's metadata. Any caller may have written it, so what cannot be decoded is left out."""
     if not metadata:
         return _NOTHING
     found: dict[str, Any] = {name: value for name, value in metadata.items() if not name.startswith(RESERVED)}
     other = _object(metadata.get(_OTHER))
-    return Noted(_source(metadata.get(_SOURCE)), metadata.get(_SUMMARY), {**found, **other})
+    return CaptureMetadata(_source(metadata.get(_SOURCE)), metadata.get(_SUMMARY), {**found, **other})
 
 
-_NOTHING = Noted()
+_NOTHING = CaptureMetadata()
 
 
 def _object(text: str | None) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def _source(text: str | None) -> SourceRef | None:
     return found if all(isinstance(value, str) for value in parts.values()) else None
 
 
-def matches(noted: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+def matches_metadata(noted: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     """True if each wanted entry is present and equal."""
     return all(name in noted and noted[name] == value for name, value in wanted.items())
 
@@ -153,7 +153,7 @@ def captured_text(payload: SourcePayload) -> str:
     return checked_text(written, "payload.object")
 
 
-def conversation_of(scope: Scope) -> str:
+def capture_conversation(scope: Scope) -> str:
     """Return the conversation of a capture: the session's, else one of the run or of the issue."""
     if scope.conversation is not None:
         return scope.conversation

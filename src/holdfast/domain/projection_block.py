@@ -13,13 +13,13 @@ from enum import StrEnum
 from hashlib import sha256
 
 from holdfast.domain.capabilities import Capability, Gate
-from holdfast.domain.governed import Authority
 from holdfast.domain.ids import MessageId
 from holdfast.domain.lifecycle import Admission, ModeInput
 from holdfast.domain.memory import GUARDED_PLANES, Plane
-from holdfast.domain.projection import LABEL, one_line, origin
+from holdfast.domain.reference_message import LABEL, one_line, origin
 from holdfast.domain.results import Hit, HitKind
 from holdfast.domain.transcript import Role
+from holdfast.domain.transcript_turns import Authority
 
 CUT = " […]"
 # A line whose text would be cut to less than this is left out instead.
@@ -71,7 +71,7 @@ _CAVEATS = {
 }
 
 
-class Missed(StrEnum):
+class OmissionReason(StrEnum):
     """The reason why a record was left out, or why a source contributed nothing."""
 
     NO_MATCH = "no_match"
@@ -139,7 +139,7 @@ class RecentMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class BlockLine:
     """A record in the block. `text` is the part that is shown; `cut` if there is more."""
 
     id: str
@@ -173,33 +173,33 @@ class SourceAudit:
     candidate_count: int
     selected_count: int
     selected_ids: tuple[str, ...]
-    miss_reason: Missed | None
+    miss_reason: OmissionReason | None
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class MemoryBlock:
     """The block for a model and its lines. `text` is empty if there are none.
 
     `full` if a record found no room: lower-ranked ones would hardly have fitted either.
     """
 
     text: str
-    lines: tuple[Line, ...]
-    omitted: dict[Missed, int]
-    missed: dict[str, Missed]
+    lines: tuple[BlockLine, ...]
+    omitted: dict[OmissionReason, int]
+    missed: dict[str, OmissionReason]
     full: bool
 
     @property
-    def truncated(self) -> bool:
+    def is_truncated(self) -> bool:
         """True if a larger budget would have shown more."""
-        return Missed.BUDGET in self.omitted or any(line.cut for line in self.lines)
+        return OmissionReason.BUDGET in self.omitted or any(line.cut for line in self.lines)
 
     def sections(self) -> tuple[SectionAudit, ...]:
         """Return the size of each section. Their sum and the label make up the block."""
         audits = (SectionAudit(name, _section_chars(self.lines, name), True) for name in SectionName)
         return tuple(part if part.chars else SectionAudit(part.name, 0, False) for part in audits)
 
-    def of(self, section: SectionName) -> tuple[Line, ...]:
+    def lines_of(self, section: SectionName) -> tuple[BlockLine, ...]:
         return tuple(line for line in self.lines if line.section is section)
 
     @property
@@ -208,25 +208,27 @@ class Block:
         return sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def assembled(found: Sequence[Hit], recent: Sequence[RecentMessage], source_chars: int, render_chars: int) -> Block:
+def assemble_block(
+    found: Sequence[Hit], recent: Sequence[RecentMessage], source_chars: int, render_chars: int
+) -> MemoryBlock:
     """Assemble a block of at most `render_chars` from at most `source_chars` of text.
 
     `found` is best first, `recent` oldest first. The last messages get up to a third of the room, the records the
     rest, and then the messages what the records left.
     """
-    room = _Room(max(0, render_chars - len(LABEL)), source_chars)
-    lately = _lately(recent, _Room(room.render // _RECENT_SHARE, room.source // _RECENT_SHARE))
-    fill = _settled(found, room.without(lately), {line.id for line in lately})
-    lately = _lately(recent, room.without(fill.lines), shown={line.id for line in fill.lines})
+    room = _BlockBudget(max(0, render_chars - len(LABEL)), source_chars)
+    lately = _recent_lines(recent, _BlockBudget(room.render // _RECENT_SHARE, room.source // _RECENT_SHARE))
+    fill = _fill_until_stable(found, room.without(lately), {line.id for line in lately})
+    lately = _recent_lines(recent, room.without(fill.lines), shown={line.id for line in fill.lines})
     lines = [line for name in SectionName for line in (*fill.lines, *lately) if line.section is name]
     omitted = fill.omitted
-    full = Missed.BUDGET in omitted
+    full = OmissionReason.BUDGET in omitted
     included = {line.id for line in lines}
     unshown = [message for message in recent if message.id not in included]
     if unshown:
-        omitted[Missed.BUDGET] += len(unshown)
-        fill.missed[RECENT] = Missed.BUDGET
-    return Block(_rendered(lines), tuple(lines), dict(omitted), fill.missed, full)
+        omitted[OmissionReason.BUDGET] += len(unshown)
+        fill.missed[RECENT] = OmissionReason.BUDGET
+    return MemoryBlock(_render_lines(lines), tuple(lines), dict(omitted), fill.missed, full)
 
 
 def source_of(hit: Hit) -> str:
@@ -234,22 +236,22 @@ def source_of(hit: Hit) -> str:
     return TRANSCRIPT if hit.kind is HitKind.MESSAGE or hit.plane is None else hit.plane
 
 
-def sources(
-    block: Block, found: Iterable[Hit], recent: int, backend: str, gate: PrivateGate, *, in_conversation: bool
+def audit_sources(
+    block: MemoryBlock, found: Iterable[Hit], recent: int, backend: str, gate: PrivateGate, *, in_conversation: bool
 ) -> tuple[SourceAudit, ...]:
     """Audit every plane, the transcript and the last messages, in a fixed order."""
     candidates = Counter(source_of(hit) for hit in found)
     candidates[RECENT] = recent
-    absent: dict[str, Missed] = {}
+    absent: dict[str, OmissionReason] = {}
     if not gate.open:
-        closed = Missed.PRIVATE_GATE if gate.requested else Missed.NOT_REQUESTED
+        closed = OmissionReason.PRIVATE_GATE if gate.requested else OmissionReason.NOT_REQUESTED
         absent.update((plane.value, closed) for plane in GUARDED_PLANES)
     if not in_conversation:
-        absent.update({TRANSCRIPT: Missed.NO_CONVERSATION, RECENT: Missed.NO_CONVERSATION})
+        absent.update({TRANSCRIPT: OmissionReason.NO_CONVERSATION, RECENT: OmissionReason.NO_CONVERSATION})
     audits = []
     for name in (*(plane.value for plane in Plane), TRANSCRIPT, RECENT):
         taken = tuple(line.id for line in block.lines if line.source == name)
-        why = None if taken else absent.get(name) or block.missed.get(name) or Missed.NO_MATCH
+        why = None if taken else absent.get(name) or block.missed.get(name) or OmissionReason.NO_MATCH
         audits.append(SourceAudit(name, backend, candidates[name], len(taken), taken, why))
     return tuple(audits)
 
@@ -258,15 +260,15 @@ def sources(
 
 
 @dataclass(frozen=True, slots=True)
-class _Room:
+class _BlockBudget:
     """The remaining budget in characters: of the block, and of the source texts."""
 
     render: int
     source: int
 
-    def without(self, lines: Sequence[Line]) -> _Room:
+    def without(self, lines: Sequence[BlockLine]) -> _BlockBudget:
         headings = sum(_heading_chars(name) for name in {line.section for line in lines})
-        return _Room(
+        return _BlockBudget(
             self.render - headings - sum(line.chars for line in lines),
             self.source - sum(len(line.text) for line in lines),
         )
@@ -274,20 +276,20 @@ class _Room:
 
 @dataclass(slots=True)
 class _Fill:
-    lines: list[Line] = field(default_factory=list)
-    omitted: Counter[Missed] = field(default_factory=Counter)
-    missed: dict[str, Missed] = field(default_factory=dict)
+    lines: list[BlockLine] = field(default_factory=list)
+    omitted: Counter[OmissionReason] = field(default_factory=Counter)
+    missed: dict[str, OmissionReason] = field(default_factory=dict)
 
-    def leave_out(self, hit: Hit, why: Missed) -> None:
+    def leave_out(self, hit: Hit, why: OmissionReason) -> None:
         self.omitted[why] += 1
         self.missed.setdefault(source_of(hit), why)
 
 
-def _settled(found: Sequence[Hit], room: _Room, recent: set[str]) -> _Fill:
+def _fill_until_stable(found: Sequence[Hit], room: _BlockBudget, recent: set[str]) -> _Fill:
     """Fill until no shown message is evidence of a shown memory. Removing one makes room, maybe for another memory."""
     covered: set[str] = set()
     while True:
-        fill = _filled(found, room, recent, covered)
+        fill = _fill_once(found, room, recent, covered)
         memories = (line.hit for line in fill.lines if line.hit is not None and line.hit.kind is HitKind.MEMORY)
         carried = {link.message_id for hit in memories for link in hit.evidence}
         if carried <= covered:
@@ -295,7 +297,7 @@ def _settled(found: Sequence[Hit], room: _Room, recent: set[str]) -> _Fill:
         covered |= carried
 
 
-def _filled(found: Sequence[Hit], room: _Room, recent: set[str], covered: set[str]) -> _Fill:
+def _fill_once(found: Sequence[Hit], room: _BlockBudget, recent: set[str], covered: set[str]) -> _Fill:
     fill = _Fill()
     by_source, opened = Counter[str](), set[SectionName]()
     # A single record cannot crowd out others.
@@ -304,25 +306,25 @@ def _filled(found: Sequence[Hit], room: _Room, recent: set[str], covered: set[st
     for hit in found:
         is_message = hit.kind is HitKind.MESSAGE
         if is_message and hit.id in recent:
-            fill.leave_out(hit, Missed.RECENT)
+            fill.leave_out(hit, OmissionReason.RECENT)
             continue
         if is_message and hit.id in covered:
-            fill.leave_out(hit, Missed.COVERED)
+            fill.leave_out(hit, OmissionReason.COVERED)
             continue
         section = _section_of(hit)
         heading = 0 if section in opened else _heading_chars(section)
         line = _line_of(hit, section, min(widest, room.render - heading), room.source)
         if line is None:
-            fill.leave_out(hit, Missed.BUDGET)
+            fill.leave_out(hit, OmissionReason.BUDGET)
             continue
         if hit.source is not None and by_source[hit.source] + line.chars > share:
-            fill.leave_out(hit, Missed.SOURCE_SHARE)
+            fill.leave_out(hit, OmissionReason.SOURCE_SHARE)
             continue
         if hit.source is not None:
             by_source[hit.source] += line.chars
         opened.add(section)
         fill.lines.append(line)
-        room = _Room(room.render - heading - line.chars, room.source - len(line.text))
+        room = _BlockBudget(room.render - heading - line.chars, room.source - len(line.text))
     return fill
 
 
@@ -332,10 +334,12 @@ def _section_of(hit: Hit) -> SectionName:
     return _SECTION_OF[hit.plane]
 
 
-def _lately(recent: Sequence[RecentMessage], room: _Room, shown: Set[str] = frozenset()) -> list[Line]:
+def _recent_lines(
+    recent: Sequence[RecentMessage], room: _BlockBudget, shown: Set[str] = frozenset()
+) -> list[BlockLine]:
     """Return the last messages that fit, from the end backwards, without those already shown."""
-    left = _Room(room.render - _heading_chars(SectionName.RECENT), room.source)
-    lines: list[Line] = []
+    left = _BlockBudget(room.render - _heading_chars(SectionName.RECENT), room.source)
+    lines: list[BlockLine] = []
     for message in reversed(recent):
         if message.id in shown:
             continue
@@ -343,7 +347,7 @@ def _lately(recent: Sequence[RecentMessage], room: _Room, shown: Set[str] = froz
         if line is None:
             break
         lines.append(line)
-        left = _Room(left.render - line.chars, left.source - len(line.text))
+        left = _BlockBudget(left.render - line.chars, left.source - len(line.text))
         if line.cut:
             break
     return lines[::-1]
@@ -352,14 +356,14 @@ def _lately(recent: Sequence[RecentMessage], room: _Room, shown: Set[str] = froz
 # --- lines ------------------------------------------------------------------------------------------------------------
 
 
-def _line_of(hit: Hit, section: SectionName, most: int, most_text: int) -> Line | None:
+def _line_of(hit: Hit, section: SectionName, most: int, most_text: int) -> BlockLine | None:
     made = _line(origin(hit), hit.text, most, most_text)
-    return None if made is None else Line(hit.id, section, source_of(hit), *made, hit=hit)
+    return None if made is None else BlockLine(hit.id, section, source_of(hit), *made, hit=hit)
 
 
-def _line_of_message(message: RecentMessage, most: int, most_text: int) -> Line | None:
+def _line_of_message(message: RecentMessage, most: int, most_text: int) -> BlockLine | None:
     made = _line(f"[{message.role}{_CAVEATS.get(message.authority, '')}]", message.text, most, most_text)
-    return None if made is None else Line(message.id, SectionName.RECENT, RECENT, *made, recent=message)
+    return None if made is None else BlockLine(message.id, SectionName.RECENT, RECENT, *made, recent=message)
 
 
 def _line(begins: str, text: str, most: int, most_text: int) -> tuple[str, str, bool] | None:
@@ -386,12 +390,12 @@ def _heading_chars(section: SectionName) -> int:
     return len(HEADINGS[section]) + 1
 
 
-def _section_chars(lines: Iterable[Line], name: SectionName) -> int:
+def _section_chars(lines: Iterable[BlockLine], name: SectionName) -> int:
     chars = sum(line.chars for line in lines if line.section is name)
     return chars + _heading_chars(name) if chars else 0
 
 
-def _rendered(lines: Sequence[Line]) -> str:
+def _render_lines(lines: Sequence[BlockLine]) -> str:
     if not lines:
         return ""
     parts = [LABEL]

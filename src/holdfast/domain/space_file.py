@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from holdfast.domain.archived import Archived, is_private, read, written
+from holdfast.domain.archive_format import Archived, decode_record, encode_record, is_private
 from holdfast.domain.canonical import canonical
 from holdfast.domain.numbers import checked_flag
 from holdfast.domain.scope import check_part
@@ -28,14 +28,14 @@ _KINDS = ("turn", "memory", "resource", "alias")  # in the order of the file
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class SpaceFileHeader:
     space: str
     exported_at: datetime
     include_private: bool
 
 
 @dataclass(slots=True)
-class Writer:
+class SpaceFileWriter:
     """Makes the lines in order, and keeps the checksums and counts."""
 
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_KINDS, 0))
@@ -43,8 +43,8 @@ class Writer:
     _all: Any = field(default_factory=hashlib.sha256)
     _content: Any = field(default_factory=hashlib.sha256)
 
-    def header(self, header: Header) -> bytes:
-        return self._made(
+    def header(self, header: SpaceFileHeader) -> bytes:
+        return self._encode_line(
             {
                 "type": "header",
                 "format": FORMAT,
@@ -56,21 +56,21 @@ class Writer:
         )
 
     def line(self, archived: Archived) -> bytes:
-        value = written(archived)
+        value = encode_record(archived)
         self.counts[value["type"]] += 1
-        line = self._made(value)
+        line = self._encode_line(value)
         self._content.update(line)
         return line
 
     def trailer(self) -> bytes:
         sums = {"content_fingerprint": self.content_fingerprint, "sha256": self._all.hexdigest()}
-        return self._made({"type": "trailer", "counts": self.counts, **sums})
+        return self._encode_line({"type": "trailer", "counts": self.counts, **sums})
 
     @property
     def content_fingerprint(self) -> str:
         return str(self._content.hexdigest())
 
-    def _made(self, value: object) -> bytes:
+    def _encode_line(self, value: object) -> bytes:
         line = canonical(value) + b"\n"
         self._all.update(line)
         self.size_bytes += len(line)
@@ -78,10 +78,10 @@ class Writer:
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class VerifiedSpaceFile:
     """The header and totals of a valid file."""
 
-    header: Header
+    header: SpaceFileHeader
     counts: dict[str, int]
     content_fingerprint: str
 
@@ -90,28 +90,28 @@ class Verified:
         return sum(self.counts.values())
 
 
-def verified(lines: Iterable[bytes], target_space: str) -> Verified:
+def verify_space_file(lines: Iterable[bytes], target_space: str) -> VerifiedSpaceFile:
     """Validate a file without importing it; raises `InvalidSnapshot` that names the wrong line.
 
     Records are not only counted and hashed but built, as for that space: what passes here can be stored.
     """
     everything, content = hashlib.sha256(), hashlib.sha256()
     counts = dict.fromkeys(_KINDS, 0)
-    header: Header | None = None
+    header: SpaceFileHeader | None = None
     trailer: dict[str, Any] | None = None
     sha256, last = "", 0
     for number, line in enumerate(lines, 1):
         if trailer is not None:
             raise InvalidSnapshot(f"line {number}", "is after the trailer; the file is damaged, export it again")
-        value = _parsed(line, number)
+        value = _parse_line(line, number)
         if header is None:
-            header = _header(value)
+            header = _parse_header(value)
         elif value.get("type") == "trailer":
             trailer = value
             sha256 = everything.hexdigest()
         else:
-            kind = _record(value, number, target_space, header)
-            last = _in_order(kind, last, number)
+            kind = _check_record(value, number, target_space, header)
+            last = _check_order(kind, last, number)
             counts[kind] += 1
             content.update(line)
         everything.update(line)
@@ -122,27 +122,27 @@ def verified(lines: Iterable[bytes], target_space: str) -> Verified:
     if trailer != expected:
         wrong = next(name for name in (*expected, *trailer) if trailer.get(name) != expected.get(name))
         raise InvalidSnapshot(wrong, "does not match the content; the file is damaged, export it again")
-    return Verified(header, counts, content.hexdigest())
+    return VerifiedSpaceFile(header, counts, content.hexdigest())
 
 
 def is_header(line: bytes) -> bool:
     """True if this is the first line of an exported space, of any version."""
     try:
-        value = _parsed(line, 1)
+        value = _parse_line(line, 1)
     except InvalidSnapshot:
         return False
     return value.get("type") == "header" and value.get("format") == FORMAT
 
 
-def records(lines: Iterable[bytes], target_space: str) -> Iterator[Archived]:
+def read_records(lines: Iterable[bytes], target_space: str) -> Iterator[Archived]:
     """Yield the records of a verified file."""
     for number, line in enumerate(lines, 1):
-        value = _parsed(line, number)
+        value = _parse_line(line, number)
         if value.get("type") not in ("header", "trailer"):
-            yield read(value, target_space)
+            yield decode_record(value, target_space)
 
 
-def _parsed(line: bytes, number: int) -> dict[str, Any]:
+def _parse_line(line: bytes, number: int) -> dict[str, Any]:
     if not line.endswith(b"\n"):
         raise InvalidSnapshot(f"line {number}", "has no line end; the file is incomplete, export it again")
     try:
@@ -154,7 +154,7 @@ def _parsed(line: bytes, number: int) -> dict[str, Any]:
     return value
 
 
-def _header(value: dict[str, Any]) -> Header:
+def _parse_header(value: dict[str, Any]) -> SpaceFileHeader:
     if value.get("type") != "header" or value.get("format") != FORMAT:
         raise InvalidSnapshot("format", f"this is not an exported space: its first line does not have {FORMAT}")
     if value.get("version") != VERSION or isinstance(value["version"], bool):
@@ -162,15 +162,17 @@ def _header(value: dict[str, Any]) -> Header:
     try:
         check_part("space", value.get("space"))
         exported_at = checked_time(value.get("exported_at"), "exported_at")
-        return Header(value["space"], exported_at, checked_flag(value.get("include_private"), "include_private"))
+        return SpaceFileHeader(
+            value["space"], exported_at, checked_flag(value.get("include_private"), "include_private")
+        )
     except InvalidInput as error:
         problem = error
     raise InvalidSnapshot(f"line 1, {problem.field}", problem.problem)
 
 
-def _record(value: dict[str, Any], number: int, space: str, header: Header) -> str:
+def _check_record(value: dict[str, Any], number: int, space: str, header: SpaceFileHeader) -> str:
     try:
-        found = read(value, space)
+        found = decode_record(value, space)
     except InvalidInput as error:
         problem = error
     else:
@@ -180,7 +182,7 @@ def _record(value: dict[str, Any], number: int, space: str, header: Header) -> s
     raise InvalidSnapshot(f"line {number}, {problem.field}", problem.problem)
 
 
-def _in_order(kind: str, last: int, number: int) -> int:
+def _check_order(kind: str, last: int, number: int) -> int:
     place = _KINDS.index(kind)
     if place < last:
         raise InvalidSnapshot(f"line {number}", f"a {kind} comes after a {_KINDS[last]}; the file is damaged")

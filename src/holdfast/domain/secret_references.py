@@ -38,10 +38,10 @@ def check_references(schema: Mapping[str, Any], config: Mapping[str, Any]) -> No
 
 def secrets_in(schema: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the values of a configuration's secrets by path, such as `key`, `server.key` or `keys[1]`."""
-    yield from _within("", config, _applying(schema, [schema]), schema)
+    yield from _walk("", config, _expand_schemas(schema, [schema]), schema)
 
 
-def _within(path: str, value: object, schemas: _Schemas, root: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _walk(path: str, value: object, schemas: _Schemas, root: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     if value is None:
         return
     if any(each.get(MARK) is True for each in schemas):
@@ -49,16 +49,19 @@ def _within(path: str, value: object, schemas: _Schemas, root: Mapping[str, Any]
     elif isinstance(value, Mapping):
         for name, inner in value.items():
             below = f"{path}.{name!s:.{_MOST_NAME_CHARS}}" if path else f"{name!s:.{_MOST_NAME_CHARS}}"
-            yield from _within(
-                below, inner, _applying(root, [at for each in schemas for at in _of_name(each, name)]), root
+            yield from _walk(
+                below,
+                inner,
+                _expand_schemas(root, [at for each in schemas for at in _property_schemas(each, name)]),
+                root,
             )
     elif isinstance(value, list | tuple):
         for place, inner in enumerate(value):
-            of_place = [at for each in schemas for at in _of_place(each, place)]
-            yield from _within(f"{path}[{place}]", inner, _applying(root, of_place), root)
+            of_place = [at for each in schemas for at in _item_schemas(each, place)]
+            yield from _walk(f"{path}[{place}]", inner, _expand_schemas(root, of_place), root)
 
 
-def _of_name(schema: Mapping[str, Any], name: object) -> list[Any]:
+def _property_schemas(schema: Mapping[str, Any], name: object) -> list[Any]:
     """Return the schemas of one property."""
     own, patterns = _mapping(schema.get("properties")), _mapping(schema.get("patternProperties"))
     found = [own[name]] if name in own else []
@@ -66,7 +69,7 @@ def _of_name(schema: Mapping[str, Any], name: object) -> list[Any]:
     return found or [schema.get("additionalProperties")]
 
 
-def _of_place(schema: Mapping[str, Any], place: int) -> list[Any]:
+def _item_schemas(schema: Mapping[str, Any], place: int) -> list[Any]:
     """Return the schemas of one list entry. Older drafts have a list of `items` instead of `prefixItems`."""
     items = schema.get("items")
     first = schema.get("prefixItems") or (items if isinstance(items, list) else [])
@@ -77,7 +80,7 @@ def _mapping(value: object) -> Mapping[Any, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _applying(root: Mapping[str, Any], schemas: list[Any]) -> _Schemas:
+def _expand_schemas(root: Mapping[str, Any], schemas: list[Any]) -> _Schemas:
     """Expand schemas by their references and all their alternatives."""
     found: _Schemas = []
     waiting = list(schemas)
@@ -89,11 +92,11 @@ def _applying(root: Mapping[str, Any], schemas: list[Any]) -> _Schemas:
         for name in _ALTERNATIVES:
             waiting += schema.get(name) or ()
         if "$ref" in schema:
-            waiting.append(_referred(root, schema["$ref"]))
+            waiting.append(_resolve_pointer(root, schema["$ref"]))
     return found
 
 
-def _referred(root: Mapping[str, Any], pointer: object) -> Any:
+def _resolve_pointer(root: Mapping[str, Any], pointer: object) -> Any:
     """Resolve a reference within the document. Raises if it is missing: a secret could not be recognized then."""
     found: Any = root
     if isinstance(pointer, str) and pointer.startswith("#"):

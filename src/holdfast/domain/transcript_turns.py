@@ -145,16 +145,16 @@ class ConversationKey:
 
     def __str__(self) -> str:
         """Return the prefix of a citation."""
-        return "transcript:" + "/".join(map(_escaped, (self.space, self.channel, self.conversation)))
+        return "transcript:" + "/".join(map(_escape, (self.space, self.channel, self.conversation)))
 
 
 def citation(key: ConversationKey, turn_id: TurnId, message_id: MessageId | None = None) -> str:
     """Return a readable, unique reference to a turn or to a message of it."""
-    message = "" if message_id is None else f"#message={_escaped(message_id)}"
-    return f"{key}#turn={_escaped(turn_id)}{message}"
+    message = "" if message_id is None else f"#message={_escape(message_id)}"
+    return f"{key}#turn={_escape(turn_id)}{message}"
 
 
-def _escaped(name: str) -> str:
+def _escape(name: str) -> str:
     # Escape the separators of a citation only: a name in any script stays readable.
     return name.replace("%", "%25").replace("/", "%2F").replace("#", "%23")
 
@@ -284,7 +284,7 @@ TRANSITIONS: Mapping[TranscriptState, Mapping[Transition, TranscriptState]] = {
 }
 
 
-def after(state: TranscriptState, transition: Transition) -> TranscriptState | None:
+def state_after(state: TranscriptState, transition: Transition) -> TranscriptState | None:
     """Return the state after a transition: the same one if there is nothing to do, None if it is not possible."""
     return TRANSITIONS[state].get(transition)
 
@@ -292,7 +292,7 @@ def after(state: TranscriptState, transition: Transition) -> TranscriptState | N
 # --- new messages of a delivered turn ---------------------------------------------------------------------------------
 
 
-class Spoken(NamedTuple):
+class Utterance(NamedTuple):
     """The identity of a message if the host gives no id: its role and its text.
 
     In a conversation's tail, the text is None if the raw content was deleted.
@@ -302,7 +302,7 @@ class Spoken(NamedTuple):
     text: str | None
 
 
-class Delivery(NamedTuple):
+class DeliveryRule(NamedTuple):
     """The parts of a turn that a delivery status commits; the reason if it commits none."""
 
     input: bool
@@ -311,13 +311,13 @@ class Delivery(NamedTuple):
 
 
 # An answer that was cut off or refused was never received, and its input may be sent again.
-DELIVERIES: Mapping[DeliveryStatus, Delivery] = {
-    DeliveryStatus.DELIVERED: Delivery(input=True, assistant=True),
-    DeliveryStatus.USER_ONLY: Delivery(input=True, assistant=False),
-    DeliveryStatus.UPSTREAM_FAILED: Delivery(input=True, assistant=False),
-    DeliveryStatus.CANCELLED: Delivery(input=True, assistant=False),
-    DeliveryStatus.INCOMPLETE_STREAM: Delivery(False, False, SkippedReason.INCOMPLETE_STREAM),
-    DeliveryStatus.REJECTED_BY_POLICY: Delivery(False, False, SkippedReason.REJECTED_BY_POLICY),
+DELIVERIES: Mapping[DeliveryStatus, DeliveryRule] = {
+    DeliveryStatus.DELIVERED: DeliveryRule(input=True, assistant=True),
+    DeliveryStatus.USER_ONLY: DeliveryRule(input=True, assistant=False),
+    DeliveryStatus.UPSTREAM_FAILED: DeliveryRule(input=True, assistant=False),
+    DeliveryStatus.CANCELLED: DeliveryRule(input=True, assistant=False),
+    DeliveryStatus.INCOMPLETE_STREAM: DeliveryRule(False, False, SkippedReason.INCOMPLETE_STREAM),
+    DeliveryStatus.REJECTED_BY_POLICY: DeliveryRule(False, False, SkippedReason.REJECTED_BY_POLICY),
 }
 
 
@@ -329,7 +329,7 @@ class TurnDelta:
     """
 
     status: DeliveryStatus
-    input_messages: tuple[Spoken, ...]
+    input_messages: tuple[Utterance, ...]
     assistant_message: str | None = None
     observations: tuple[str, ...] = ()
 
@@ -348,26 +348,26 @@ class TurnDelta:
             checked_text(self.assistant_message, "assistant_message")
 
     @property
-    def spoken(self) -> tuple[Spoken, ...]:
+    def messages(self) -> tuple[Utterance, ...]:
         """All messages that the status commits, new or not."""
-        return tuple(_spoken(self, DELIVERIES[self.status]))
+        return tuple(_delivered_messages(self, DELIVERIES[self.status]))
 
     @property
-    def answered(self) -> int:
+    def old_input_count(self) -> int:
         """Number of input messages that certainly precede this turn: an answer among them ends an older turn."""
         roles = [role for role, _ in self.input_messages]
         return len(roles) - roles[::-1].index(Role.ASSISTANT) if Role.ASSISTANT in roles else 0
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
+class CommitDecision:
     """The messages to commit, or the reason why there are none: exactly one of the two."""
 
-    messages: tuple[Spoken, ...]
+    messages: tuple[Utterance, ...]
     skipped_reason: SkippedReason | None = None
 
 
-def committed(delta: TurnDelta, tail: Sequence[Spoken]) -> Committed:
+def decide_commit(delta: TurnDelta, tail: Sequence[Utterance]) -> CommitDecision:
     """Find the messages that are new after `tail`, the conversation's last messages: at least as many as the delta has.
 
     The answer is compared too: a turn that failed and is delivered now commits only its answer, and one that is
@@ -375,24 +375,24 @@ def committed(delta: TurnDelta, tail: Sequence[Spoken]) -> Committed:
     """
     reason = DELIVERIES[delta.status].reason
     if reason is not None:
-        return Committed((), reason)
-    spoken = delta.spoken
-    new = spoken[seen(delta, tail) :]
-    return Committed(new, None if new else SkippedReason.ALREADY_COMMITTED)
+        return CommitDecision((), reason)
+    spoken = delta.messages
+    new = spoken[count_known_messages(delta, tail) :]
+    return CommitDecision(new, None if new else SkippedReason.ALREADY_COMMITTED)
 
 
-def seen(delta: TurnDelta, tail: Sequence[Spoken]) -> int:
+def count_known_messages(delta: TurnDelta, tail: Sequence[Utterance]) -> int:
     """Count the first messages of a delivery that the conversation already ends with.
 
     Hosts that resend their history leave out tool messages and prepend instructions. So the dialogue of user and
     assistant is also compared by itself.
     """
-    spoken, input_count = delta.spoken, len(delta.input_messages)
-    exact = overlap(tail, spoken, answered=delta.answered, asked=input_count)
+    spoken, input_count = delta.messages, len(delta.input_messages)
+    exact = overlap(tail, spoken, answered=delta.old_input_count, asked=input_count)
     places = [place for place, (role, _) in enumerate(spoken) if role in _DIALOGUE]
     if len(places) == len(spoken) and all(role in _DIALOGUE for role, _ in tail):
         return exact
-    before = [sum(place < bound for place in places) for bound in (delta.answered, input_count)]
+    before = [sum(place < bound for place in places) for bound in (delta.old_input_count, input_count)]
     dialogue = [message for message in tail if message.role in _DIALOGUE]
     matched = overlap(dialogue, [spoken[place] for place in places], answered=before[0], asked=before[1])
     if not matched:
@@ -404,37 +404,39 @@ def seen(delta: TurnDelta, tail: Sequence[Spoken]) -> int:
 _DIALOGUE = frozenset({Role.USER, Role.ASSISTANT})
 
 
-def _after_the_dialogue(tail: Sequence[Spoken]) -> Sequence[Spoken]:
+def _after_the_dialogue(tail: Sequence[Utterance]) -> Sequence[Utterance]:
     last = max((place for place, (role, _) in enumerate(tail) if role in _DIALOGUE), default=-1)
     return tail[last + 1 :]
 
 
-def beyond(known: Sequence[Spoken], spoken: Sequence[Spoken]) -> int | None:
+def match_redelivery(known: Sequence[Utterance], spoken: Sequence[Utterance]) -> int | None:
     """Count the first messages of a redelivered turn that are stored under its id; None if they differ.
 
     The delivery may begin with older messages, and may continue after the stored ones.
     """
     for length in range(len(spoken), 0, -1):
-        if all(_same(stored, new) for stored, new in zip(reversed(known), reversed(spoken[:length]), strict=False)):
+        if all(
+            _may_be_same(stored, new) for stored, new in zip(reversed(known), reversed(spoken[:length]), strict=False)
+        ):
             return length
     return None
 
 
-def _same(stored: Spoken, new: Spoken) -> bool:
+def _may_be_same(stored: Utterance, new: Utterance) -> bool:
     """True if they may be the same message. If the stored text was deleted, only the roles are compared."""
     return stored.role == new.role and stored.text in (None, new.text)
 
 
-def _spoken(delta: TurnDelta, delivery: Delivery) -> Iterator[Spoken]:
+def _delivered_messages(delta: TurnDelta, delivery: DeliveryRule) -> Iterator[Utterance]:
     if delivery.input:
         yield from delta.input_messages
     if delivery.assistant:
-        yield from (Spoken(Role.TOOL, text) for text in delta.observations)
+        yield from (Utterance(Role.TOOL, text) for text in delta.observations)
         if delta.assistant_message is not None:
-            yield Spoken(Role.ASSISTANT, delta.assistant_message)
+            yield Utterance(Role.ASSISTANT, delta.assistant_message)
 
 
-def overlap(tail: Sequence[Spoken], incoming: Sequence[Spoken], *, answered: int = 0, asked: int = 0) -> int:
+def overlap(tail: Sequence[Utterance], incoming: Sequence[Utterance], *, answered: int = 0, asked: int = 0) -> int:
     """Return the length of the longest prefix of `incoming` that is a suffix of `tail`, in one pass over both.
 
     The first `answered` incoming messages certainly are old, and the first `asked` are the input. That decides where
@@ -454,14 +456,14 @@ def overlap(tail: Sequence[Spoken], incoming: Sequence[Spoken], *, answered: int
     return matched
 
 
-def _fits(stored: Sequence[Spoken], incoming: Sequence[Spoken], answered: int, asked: int) -> bool:
+def _fits(stored: Sequence[Utterance], incoming: Sequence[Utterance], answered: int, asked: int) -> bool:
     """True if `incoming` begins with the stored messages, some of which have lost their text.
 
     Deleted text must not come back with a host's history, and a new message must not be mistaken for it. So among the
     messages that certainly are old, one without text matches any of its role. In the rest of the input it does so only
     if another message matches by its text. The last input and the answer never match a deleted message.
     """
-    if not all(_same(*pair) for pair in zip(stored, incoming, strict=False)):
+    if not all(_may_be_same(*pair) for pair in zip(stored, incoming, strict=False)):
         return False
     gone = [place for place, message in enumerate(stored) if message.text is None]
     if not gone or gone[-1] < answered:
@@ -469,7 +471,7 @@ def _fits(stored: Sequence[Spoken], incoming: Sequence[Spoken], answered: int, a
     return gone[-1] < asked - 1 and len(gone) < len(stored)
 
 
-def _borders(messages: Sequence[Spoken]) -> list[int]:
+def _borders(messages: Sequence[Utterance]) -> list[int]:
     """Return the border length of each prefix of `messages` (Knuth-Morris-Pratt failure function)."""
     borders = [0] * len(messages)
     length = 0
