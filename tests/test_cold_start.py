@@ -31,7 +31,7 @@ HEAVY = frozenset(
         *("holdfast.agent", "holdfast.cli", "holdfast.client", "holdfast.gateway", "holdfast.plane", "holdfast.sdk"),
         *("holdfast.control.bindings", "holdfast.control.delivering", "holdfast.control.memory"),
         *("holdfast.control.routing", "holdfast.domain.surface", "holdfast.extract", "holdfast.providers.configured"),
-        *("holdfast.providers.gateway", "holdfast.providers.local", "holdfast.runtime.governed.learning"),
+        *("holdfast.providers.gateway", "holdfast.providers.local", "holdfast.runtime.governed.maintenance_job"),
         *("holdfast.stores.postgres", "holdfast.stores.sessions", "holdfast.testing", "holdfast.wire"),
     }
 )

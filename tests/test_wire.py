@@ -56,7 +56,7 @@ def of_the_runtime() -> set[str]:
 
     def below(kind: type) -> Iterator[type]:
         for child in kind.__subclasses__():
-            apart = child.__module__.startswith(("holdfast.runtime.governed.", "holdfast.runtime.sources"))
+            apart = child.__module__.startswith(("holdfast.runtime.governed.", "holdfast.runtime.provider_verbs"))
             if child.__module__.startswith("holdfast.runtime.") and not apart:
                 yield child
                 yield from below(child)

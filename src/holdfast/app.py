@@ -38,10 +38,10 @@ from holdfast.ports.observer import MetricsObserver
 from holdfast.ports.provider import Providers
 from holdfast.providers.registry import ProviderRegistry
 from holdfast.providers.secrets import SecretResolver
-from holdfast.runtime.crew import Crew
-from holdfast.runtime.governed.papers import present_manifest
+from holdfast.runtime.governed.manifest_and_events import check_manifest
 from holdfast.runtime.perform import Core, Request, perform
 from holdfast.runtime.worker import INDEXED_BY, Effect, Failure, Handler, index_identity
+from holdfast.runtime.worker_pool import WorkerPool
 from holdfast.search.analyzer import TextAnalyzer
 from holdfast.search.cache import ViewCache
 from holdfast.search.embedders.unnamed import UnnamedEmbedder
@@ -89,7 +89,7 @@ class Rules:
 class Engine:
     """Implements `ports.Service` and `ports.Directory` on a store, with the runtime and background workers."""
 
-    def __init__(self, core: Core, crew: Crew, *, sync_safe: bool = False, routed: bool = False) -> None:
+    def __init__(self, core: Core, crew: WorkerPool, *, sync_safe: bool = False, routed: bool = False) -> None:
         self.sync_safe = sync_safe
         self.crew = crew
         self._core = core
@@ -116,7 +116,7 @@ class Engine:
 
     async def present(self, profile: Profile, backend: Backend, space: str) -> None:
         """Check the store's manifest, or create it; `ManifestMismatch` if it is for another profile or backend."""
-        await present_manifest(self._core, profile, backend, migrations()[-1][0], space)
+        await check_manifest(self._core, profile, backend, migrations()[-1][0], space)
 
     def start_worker(self) -> None:
         self._task = asyncio.create_task(self.crew.run(), name="holdfast-worker")
@@ -165,7 +165,7 @@ async def open_engine(
     the store's vectors are by a non-default embedder that was not named.
     """
     store, chosen = await _store_and_embedder(location, settings, embedder, embeds=work if embeds is None else embeds)
-    crew: Crew | None = None
+    crew: WorkerPool | None = None
 
     async def drain() -> int:
         return 0 if crew is None else await crew.drain()
@@ -192,7 +192,7 @@ async def open_engine(
     )
     lease = timedelta(seconds=settings.job_lease_seconds)
     kinds = kinds or (frozenset(JobKind) - EMBEDDING if isinstance(chosen, UnnamedEmbedder) else None)
-    crew = Crew(core, {JobKind.DELIVER: Handler(_deliver, _undelivered)}, jobs=jobs, lease=lease, kinds=kinds)
+    crew = WorkerPool(core, {JobKind.DELIVER: Handler(_deliver, _undelivered)}, jobs=jobs, lease=lease, kinds=kinds)
     await _bring_up_to_date(core)
     # A custom clock or id generator may not be thread-safe.
     sync_safe = clock is None and new_ids is None and all(getattr(part, "sync_safe", False) for part in (store, chosen))
@@ -325,14 +325,14 @@ async def repair_store(
     location: str, settings: Settings, *, embedder: str | None = None, apply: bool = False
 ) -> StoreRepair:
     """Inspect a whole store; with `apply`, also make the repairs that lose no data."""
-    from holdfast.runtime.governed.mending import LookOverStore, RepairStore
+    from holdfast.runtime.governed.store_repair import ExamineStore, RepairStore
 
     engine = await open_engine(location, settings, embedder=embedder, work=False)
     try:
         scope = Scope(space=EVERYWHERE)
         if apply:
             return await engine.perform(LOCAL_OPERATOR, Action.REBUILD, lambda: RepairStore(scope), space=EVERYWHERE)
-        return await engine.perform(LOCAL_OPERATOR, Action.VERIFY, lambda: LookOverStore(scope), space=EVERYWHERE)
+        return await engine.perform(LOCAL_OPERATOR, Action.VERIFY, lambda: ExamineStore(scope), space=EVERYWHERE)
     finally:
         await engine.close()
 

@@ -65,12 +65,12 @@ from holdfast.runtime.add import Add
 from holdfast.runtime.browse import Browse
 from holdfast.runtime.flush import Flush
 from holdfast.runtime.forget import Forget, PreviewForget
-from holdfast.runtime.lookup import Get, History, List
+from holdfast.runtime.lookup import Get, GetHistory, List
 from holdfast.runtime.recall import RecallMemory
 from holdfast.runtime.remember import Correct, Remember
 from holdfast.runtime.resources import AddResource, DeleteResource, GetResource, ListResources
 from holdfast.runtime.search import Explain, Search
-from holdfast.runtime.upkeep import Drain, GetStats, ListJobs, Rebuild, Verify
+from holdfast.runtime.store_maintenance import Drain, GetStats, ListJobs, Rebuild, Verify
 from holdfast.runtime.users import CreateUser, ListUsers, RevokeUser
 
 T = TypeVar("T")
@@ -267,7 +267,7 @@ class AsyncMemory:
 
         That message's id gives the same result.
         """
-        return await self._perform(Action.HISTORY, lambda: History(self._scope(where), record_id))
+        return await self._perform(Action.HISTORY, lambda: GetHistory(self._scope(where), record_id))
 
     async def remember(
         self,

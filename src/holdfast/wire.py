@@ -34,13 +34,13 @@ from holdfast.runtime.add import Add
 from holdfast.runtime.browse import Browse
 from holdfast.runtime.flush import Flush
 from holdfast.runtime.forget import Forget, PreviewForget
-from holdfast.runtime.lookup import Get, History, List
+from holdfast.runtime.lookup import Get, GetHistory, List
 from holdfast.runtime.perform import Read, Request, Write
 from holdfast.runtime.recall import RecallMemory
 from holdfast.runtime.remember import Correct, Remember
 from holdfast.runtime.resources import AddResource, DeleteResource, GetResource, ListResources
 from holdfast.runtime.search import Explain, Search
-from holdfast.runtime.upkeep import Drain, GetStats, ListJobs, Rebuild, Verify
+from holdfast.runtime.store_maintenance import Drain, GetStats, ListJobs, Rebuild, Verify
 from holdfast.runtime.users import CreateUser, ListUsers, RevokeUser
 
 AnyRequest = Request[Any, Any]
@@ -56,7 +56,7 @@ SPOKEN: tuple[type[AnyRequest], ...] = (
     Get,
     List,
     Browse,
-    History,
+    GetHistory,
     Remember,
     Correct,
     PreviewForget,

@@ -17,7 +17,7 @@ from holdfast.domain.bindings import TargetKind
 from holdfast.domain.contract import ANY_PROVIDER, NewRecord
 from holdfast.domain.scope import Scope
 from holdfast.errors import BindingDisabled, BindingNotFound, HoldfastError
-from holdfast.runtime.perform import Composed
+from holdfast.runtime.perform import CompositeRequest
 from holdfast.search.embedders.fake import FakeEmbedder
 
 ANY = handle(provider=ANY_PROVIDER)
@@ -49,7 +49,9 @@ CHANGES: list[tuple[Any, str | None]] = [
 
 
 def test_every_verb_that_a_binding_serves_is_here() -> None:
-    found = {name for name, each in vars(memory).items() if isinstance(each, type) and issubclass(each, Composed)}
+    found = {
+        name for name, each in vars(memory).items() if isinstance(each, type) and issubclass(each, CompositeRequest)
+    }
     assert found - {"Composed"} == set(VERBS)
 
 

@@ -58,7 +58,7 @@ from holdfast.domain.operations import Operation, Outcome
 from holdfast.domain.scope import Scope
 from holdfast.domain.usage import NOTES, is_billed
 from holdfast.errors import AccessDenied, IdempotencyConflict, InvalidInput, NotFound, ProviderMalformed
-from holdfast.runtime.charging import charged
+from holdfast.runtime.metering import record_costs
 
 HERE = Path(__file__).parent
 METERED = Usage("model", model="small", billing_type=BillingType.METERED_API, input_tokens=1_000_000)
@@ -442,7 +442,7 @@ def test_summaries_are_the_sums_of_what_is_in_the_ledger(desk: Desk, runner: asy
             binding = chance.choice([None, "default", "elsewhere"])
             await core.store.write(
                 grant,
-                lambda transaction: charged(transaction, core, None, binding, scope, usage, at),  # noqa: B023
+                lambda transaction: record_costs(transaction, core, None, binding, scope, usage, at),  # noqa: B023
             )
 
     runner.run(history())
@@ -479,7 +479,8 @@ def test_sums_beyond_what_a_float_holds_are_exact(desk: Desk, runner: asyncio.Ru
         grant = authorize(Actor(ActorKind.SYSTEM, "w"), Query.action, WHOLE)
         for _ in range(100):
             await core.store.write(
-                grant, lambda transaction: charged(transaction, core, None, None, WHOLE, [dear] * 100, core.clock.now())
+                grant,
+                lambda transaction: record_costs(transaction, core, None, None, WHOLE, [dear] * 100, core.clock.now()),
             )
 
     runner.run(fill())

@@ -176,7 +176,11 @@ def _serve(orders: socket.socket) -> None:
 def _warm_up() -> None:
     """Whatever is imported, compiled or filled on first use is so before the first fork. It leaves no thread."""
 
-    for apart in ("holdfast.stores.postgres", "holdfast.control.delivering", "holdfast.runtime.governed.learning"):
+    for apart in (
+        "holdfast.stores.postgres",
+        "holdfast.control.delivering",
+        "holdfast.runtime.governed.maintenance_job",
+    ):
         importlib.import_module(apart)
 
     async def whole() -> None:

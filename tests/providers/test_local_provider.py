@@ -37,7 +37,7 @@ from holdfast.errors import Conflict, DuplicateId, IdempotencyConflict, InvalidC
 from holdfast.providers.local import LocalAdapter, LocalConfiguration, LocalProvider
 from holdfast.runtime.lookup import Get
 from holdfast.runtime.remember import Remember
-from holdfast.runtime.upkeep import Drain
+from holdfast.runtime.store_maintenance import Drain
 
 ANA = Scope("acme", subject="ana")
 BOT = Scope("acme", agent="bot")

@@ -29,7 +29,7 @@ from holdfast.domain.transcript_turns import (
 )
 from holdfast.library import AsyncMemory
 from holdfast.ports import NewMessage, NewTurn, Transaction
-from holdfast.sdk.exchange import ExchangeOperations
+from holdfast.sdk.transfer import TransferOperations
 from holdfast.search.analyzer import TextAnalyzer
 from holdfast.settings import Settings
 
@@ -59,8 +59,8 @@ async def running(location: str, **given: Any) -> AsyncIterator[Engine]:
         await engine.close()
 
 
-def runtime(engine: Engine, actor: Actor = LOCAL_OPERATOR, **given: Any) -> ExchangeOperations:
-    return ExchangeOperations(engine, actor, governance(**given))
+def runtime(engine: Engine, actor: Actor = LOCAL_OPERATOR, **given: Any) -> TransferOperations:
+    return TransferOperations(engine, actor, governance(**given))
 
 
 @dataclass(frozen=True)

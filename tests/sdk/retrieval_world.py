@@ -67,7 +67,7 @@ class World:
         source: str | None = None,
     ) -> str:
         where = scope or Scope(subject="ana")
-        (entry,) = self.run(indexing.entries(self.core, [text]))
+        (entry,) = self.run(indexing.make_entries(self.core, [text]))
         revision = NewRevision(
             MemoryId(self.core.ids.new(ids.MEMORY)), where, plane, text, Trust.STATED, status, validity,
             self.clock.now(), source, "test", None, tuple(map(MessageId, evidence)), {}, entry.analysis, entry.vectors,
@@ -86,7 +86,7 @@ class World:
     ) -> tuple[str, ...]:
         """One turn. The ids of its messages."""
         now = self.clock.now()
-        entries = self.run(indexing.entries(self.core, texts))
+        entries = self.run(indexing.make_entries(self.core, texts))
         messages = [
             NewMessage(
                 MessageId(self.core.ids.new(ids.MESSAGE)), text, "Ana", role, now, False, None, {}, entry.analysis,

@@ -17,7 +17,7 @@ from holdfast.domain.profiles import Backend, profile_of
 from holdfast.domain.scope import Scope
 from holdfast.errors import AccessDenied, ManifestMismatch
 from holdfast.library import AsyncMemory
-from holdfast.runtime.governed.papers import manifest_of, note_event, present_manifest
+from holdfast.runtime.governed.manifest_and_events import append_event, check_manifest, load_manifest
 from holdfast.settings import Settings
 
 DAMAGE = {
@@ -122,16 +122,16 @@ SERVER = profile_of("server-linux-dev-full")
 def test_the_first_runtime_makes_the_manifest_and_every_other_must_agree_with_it(location: str) -> None:
     async def present() -> None:
         async with running(location) as engine:
-            made = await present_manifest(engine._core, SERVER, Backend.SQLITE, 7, SPACE)
+            made = await check_manifest(engine._core, SERVER, Backend.SQLITE, 7, SPACE)
         async with running(location) as engine:
             core = engine._core
-            again = await present_manifest(core, SERVER, Backend.SQLITE, 7, SPACE)
+            again = await check_manifest(core, SERVER, Backend.SQLITE, 7, SPACE)
             assert again.created_at == made.created_at
             assert again.last_opened_at > made.last_opened_at
             for profile, backend in ((SERVER, "file"), (profile_of("linux-device-standalone-memory"), "sqlite")):
                 with pytest.raises(ManifestMismatch):
-                    await present_manifest(core, profile, backend, 7, SPACE)
-            assert await core.store.read(EVERYTHING, manifest_of) == again
+                    await check_manifest(core, profile, backend, 7, SPACE)
+            assert await core.store.read(EVERYTHING, load_manifest) == again
         assert (await repaired(location)).manifest == again
 
     asyncio.run(present())
@@ -140,7 +140,7 @@ def test_the_first_runtime_makes_the_manifest_and_every_other_must_agree_with_it
 def test_a_store_that_was_copied_to_another_engine_says_where_it_is_now(tmp_path: Path, postgres_url: str) -> None:
     async def present(location: str, backend: str) -> Manifest:
         async with running(location) as engine:
-            return await present_manifest(engine._core, SERVER, backend, 7, SPACE)
+            return await check_manifest(engine._core, SERVER, backend, 7, SPACE)
 
     here, back = str(tmp_path / "here.db"), str(tmp_path / "back.db")
     made = asyncio.run(present(here, "file"))
@@ -158,7 +158,7 @@ def test_a_manifest_that_cannot_be_read_is_beyond_repair(location: str) -> None:
         async with running(location) as engine:
             await engine._core.store.write(EVERYTHING, lambda t: t.put_fact(MANIFEST, "{"))
             with pytest.raises(ManifestMismatch):
-                await present_manifest(engine._core, SERVER, "sqlite", 7, SPACE)
+                await check_manifest(engine._core, SERVER, "sqlite", 7, SPACE)
         found = await repaired(location)
         assert found.manifest is None
         assert ["manifest" in problem for problem in found.beyond_repair] == [True]
@@ -170,7 +170,7 @@ def test_a_store_opened_without_a_profile_has_no_manifest(location: str) -> None
     async def plain() -> None:
         async with running(location) as engine:
             await commit(engine, Scope(space=SPACE, conversation="c"), "t", [Said("open: hello")])
-            assert await engine._core.store.read(EVERYTHING, manifest_of) is None
+            assert await engine._core.store.read(EVERYTHING, load_manifest) is None
 
     asyncio.run(plain())
 
@@ -183,10 +183,10 @@ def test_events_beyond_the_profile_go_when_a_runtime_opens_and_with_a_repair(loc
 
             def fill(transaction: object) -> None:
                 for _ in range(300):
-                    note_event(transaction, core, EventKind.WRITE, Scope(space=SPACE), keep=10_000)  # type: ignore[arg-type]
+                    append_event(transaction, core, EventKind.WRITE, Scope(space=SPACE), keep=10_000)  # type: ignore[arg-type]
 
             await core.store.write(EVERYTHING, fill)
-            await present_manifest(core, small, "in_memory", 7, SPACE)
+            await check_manifest(core, small, "in_memory", 7, SPACE)
             assert len(await core.store.read(EVERYTHING, lambda r: r.events(1_000))) == 256
             await core.store.write(EVERYTHING, fill)
         assert (await repaired(location)).mends[RepairAction.PRUNE_EVENTS] == 300

@@ -24,7 +24,7 @@ from holdfast.domain.surface.exchange import (
     MemorySpaceImportRequest,
 )
 from holdfast.errors import InvalidInput
-from holdfast.sdk.exchange import ExchangeOperations
+from holdfast.sdk.transfer import TransferOperations
 from holdfast.settings import read_settings
 
 app = typer.Typer(help="Export or import all data of one tenant as a file.", rich_markup_mode=None)
@@ -55,7 +55,7 @@ def export_space(
 
     async def run_export() -> MemorySpaceExportReport:
         async with governed(chosen, _tenant(space)) as (engine, governance):
-            operations = ExchangeOperations(engine, LOCAL_OPERATOR, governance)
+            operations = TransferOperations(engine, LOCAL_OPERATOR, governance)
             return await operations.export_space(request, tell=advance)
 
     with progress("exporting", quiet=as_json) as advance:
@@ -84,7 +84,7 @@ def import_space(file: _File, chosen: OwnStoreOptions, space: Space = None, as_j
 
     async def run_import() -> MemorySpaceImportReport:
         async with governed(chosen, _tenant(space), create=True) as (engine, governance):
-            operations = ExchangeOperations(engine, LOCAL_OPERATOR, governance)
+            operations = TransferOperations(engine, LOCAL_OPERATOR, governance)
             return await operations.import_space(MemorySpaceImportRequest(file), tell=advance)
 
     with progress("importing", quiet=as_json) as advance:

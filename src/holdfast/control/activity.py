@@ -12,13 +12,13 @@ from holdfast.domain.control import Activity, ActivityPage
 from holdfast.domain.events import ADMINISTRATIVE
 from holdfast.domain.scope import Scope
 from holdfast.ports import Reader
-from holdfast.runtime.cursors import Paged
+from holdfast.runtime.cursors import Pagination
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.perform import Core, Read
 
 
 @dataclass(frozen=True, slots=True)
-class ListActivity(Paged, Read[None, ActivityPage]):
+class ListActivity(Pagination, Read[None, ActivityPage]):
     """List changes of bindings, defaults, overrides, prices, deliveries and jobs, newest first."""
 
     action: ClassVar[Action] = Action.READ_BINDINGS

@@ -15,7 +15,7 @@ from holdfast.domain.usage import attribution_of
 from holdfast.errors import CapabilityUnavailable, InvalidConfiguration, ProviderError, SecretUnavailable
 from holdfast.ports import Transaction
 from holdfast.ports.provider import Adapter
-from holdfast.runtime.charging import charged
+from holdfast.runtime.metering import record_costs
 from holdfast.runtime.perform import Call, Core
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ async def ask(
         raise _cannot(binding, needs)
     if provider.outside:
         return await _outside(core, call, binding, work, check, needs, also, timeout_seconds)
-    beneath = call if also is None else call.beneath(lambda transaction, _: also(transaction))
+    beneath = call if also is None else call.nested(lambda transaction, _: also(transaction))
     result = told(await work(provider.open(binding.config, {}, beneath)))
     return _answered(call, binding, result)
 
@@ -69,7 +69,7 @@ async def _outside(
         # An adapter may have fewer capabilities than its provider, and they may change.
         if needs is not None and not has(adapter.capabilities, needs):
             raise _cannot(binding, needs)
-        call.asked()
+        call.mark_external_call()
         return work(adapter)
 
     async def request() -> Told[T]:
@@ -83,16 +83,18 @@ async def _outside(
 
     def record(answer: Told[T]) -> Told[T]:
         call.attribute(dropped=answer.dropped, usage=answer.usage, handles=answer.handles)
-        call.touch(answer.touched)
+        call.set_record_count(answer.touched)
         return answer
 
     def settle(transaction: Transaction, answer: Told[T]) -> None:
         named = call.attribution.binding
-        costs = charged(transaction, core, call.operation_id, named, call.grant.scope, answer.usage, core.clock.now())
+        costs = record_costs(
+            transaction, core, call.operation_id, named, call.grant.scope, answer.usage, core.clock.now()
+        )
         call.attribute(mode=attribution_of(answer.usage))
-        call.charge(costs)
+        call.set_costs(costs)
 
-    return _answered(call, binding, await call.outside(request, settle, also))
+    return _answered(call, binding, await call.run_external(request, settle, also))
 
 
 def _answered(call: Call, binding: Binding, result: Told[T]) -> ProviderResponse[T]:

@@ -36,7 +36,7 @@ from holdfast.errors import (
 )
 from holdfast.ports import Reader, Transaction
 from holdfast.ports.provider import Provider, Providers
-from holdfast.runtime.activity import activity
+from holdfast.runtime.activity_events import activity_event
 from holdfast.runtime.perform import Core, Read, Write
 
 _MAX_NAMES_CHARS = 500
@@ -84,7 +84,7 @@ class CreateBinding(Write[tuple[Binding, Event], Binding]):
         )
         deadline_of(binding)
         details = {"provider": provider.key, "enabled": str(self.enabled).lower()}
-        return binding, activity(core, grant, EventKind.BINDING_CREATED, self.key, details)
+        return binding, activity_event(core, grant, EventKind.BINDING_CREATED, self.key, details)
 
     def apply(self, transaction: Transaction, prepared: tuple[Binding, Event]) -> Binding:
         binding, event = prepared
@@ -178,7 +178,7 @@ class UpdateBinding(Write[_Change, Binding]):
         )
         transaction.put_binding(changed)
         for kind, details in _changes(there, changed):
-            transaction.append_event(activity(prepared.core, prepared.grant, kind, self.key, details))
+            transaction.append_event(activity_event(prepared.core, prepared.grant, kind, self.key, details))
         return changed
 
     def replay_state(self, result: Binding) -> dict[str, Any]:
@@ -208,7 +208,7 @@ class DeleteBinding(Write[tuple[datetime, Event], None]):
         return Attribution(binding=self.key)
 
     async def prepare(self, core: Core, grant: Grant) -> tuple[datetime, Event]:
-        return core.clock.now(), activity(core, grant, EventKind.BINDING_DELETED, self.key)
+        return core.clock.now(), activity_event(core, grant, EventKind.BINDING_DELETED, self.key)
 
     def apply(self, transaction: Transaction, prepared: tuple[datetime, Event]) -> None:
         at, event = prepared
@@ -246,7 +246,7 @@ class SetTarget(Write[Event, Target]):
 
     async def prepare(self, core: Core, grant: Grant) -> Event:
         kind = EventKind.DEFAULT_SET if self.kind is TargetKind.COMPANY else EventKind.AGENT_OVERRIDE_SET
-        return activity(core, grant, kind, self.key, {"target": self.target_id})
+        return activity_event(core, grant, kind, self.key, {"target": self.target_id})
 
     def apply(self, transaction: Transaction, prepared: Event) -> Target:
         _there(transaction, self.key)
@@ -292,7 +292,7 @@ class ClearTarget(Write[tuple[Core, Grant], bool]):
             return False
         transaction.clear_target(self.kind, self.target_id)
         kind = EventKind.DEFAULT_CLEARED if self.kind is TargetKind.COMPANY else EventKind.AGENT_OVERRIDE_CLEARED
-        transaction.append_event(activity(core, grant, kind, key, {"target": self.target_id}))
+        transaction.append_event(activity_event(core, grant, kind, key, {"target": self.target_id}))
         return True
 
     def replay_state(self, result: bool) -> dict[str, Any]:

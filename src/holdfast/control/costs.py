@@ -1,6 +1,6 @@
 """A company's memory costs: summaries, the ledger of metered calls, flat fees, and token prices.
 
-Calls write the ledger themselves (`runtime/charging.py`); this module reads it. Operators maintain fees and prices, and
+Calls write the ledger themselves (`runtime/metering.py`); this module reads it. Operators maintain fees and prices, and
 each change is recorded as an event.
 """
 
@@ -36,8 +36,8 @@ from holdfast.domain.times import from_micros, to_micros
 from holdfast.domain.usage import DEFAULT_CURRENCY
 from holdfast.errors import NotFound
 from holdfast.ports import Reader, Transaction
-from holdfast.runtime.activity import activity
-from holdfast.runtime.cursors import Paged
+from holdfast.runtime.activity_events import activity_event
+from holdfast.runtime.cursors import Pagination
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.perform import Core, Read, Write
 
@@ -71,7 +71,7 @@ class SummarizeCosts(Read[None, CostSummary]):
         return len(result.lines) + len(result.fees)
 
 
-class _PagedCosts(Paged):
+class _PagedCosts(Pagination):
     __slots__ = ()
     scope: Scope
 
@@ -161,7 +161,7 @@ class AddFinanceEvent(Write[_Fee, FinanceEvent]):
     async def prepare(self, core: Core, grant: Grant) -> _Fee:
         fee_id = FinanceEventId(core.ids.new(ids.FINANCE_EVENT))
         details = {"kind": self.kind, "provider": self.provider, "binding": self.binding}
-        event = activity(core, grant, EventKind.FINANCE_ADDED, fee_id, details)
+        event = activity_event(core, grant, EventKind.FINANCE_ADDED, fee_id, details)
         return _Fee(fee_id, self.occurred_at or core.clock.now(), event)
 
     def apply(self, transaction: Transaction, prepared: _Fee) -> FinanceEvent:
@@ -231,7 +231,7 @@ class SetPrice(Write[Event, Price]):
     async def prepare(self, core: Core, grant: Grant) -> Event:
         price = self.price
         about = {"provider": price.provider, "model": price.model, "currency": price.currency}
-        return activity(core, grant, EventKind.PRICE_SET, _named(price.provider, price.model), about)
+        return activity_event(core, grant, EventKind.PRICE_SET, _named(price.provider, price.model), about)
 
     def apply(self, transaction: Transaction, prepared: Event) -> Price:
         if self.price not in transaction.prices():
@@ -266,7 +266,7 @@ class RemovePrice(Write[Event, bool]):
 
     async def prepare(self, core: Core, grant: Grant) -> Event:
         about = {"provider": self.provider, "model": self.model}
-        return activity(core, grant, EventKind.PRICE_REMOVED, _named(self.provider, self.model), about)
+        return activity_event(core, grant, EventKind.PRICE_REMOVED, _named(self.provider, self.model), about)
 
     def apply(self, transaction: Transaction, prepared: Event) -> bool:
         if not transaction.remove_price(self.provider, self.model):

@@ -17,8 +17,8 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.text import checked_text
 from holdfast.errors import Conflict, InvalidInput, NotFound
 from holdfast.ports import Reader, Transaction
-from holdfast.runtime.activity import activity
-from holdfast.runtime.cursors import Paged
+from holdfast.runtime.activity_events import activity_event
+from holdfast.runtime.cursors import Pagination
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.perform import Core, Read, Write
 
@@ -27,7 +27,7 @@ _Prepared = tuple[Core, Grant]
 
 
 @dataclass(frozen=True, slots=True)
-class ListDeliveries(Paged, Read[None, DeliveryPage]):
+class ListDeliveries(Pagination, Read[None, DeliveryPage]):
     """List deliveries, newest first. The cursor is bound to the filter."""
 
     action: ClassVar[Action] = Action.READ_DELIVERIES
@@ -135,7 +135,7 @@ class DropDelivery(_OnOne):
         transaction.end_delivery(found.id, HookDeliveryStatus.DROPPED, now, _DROPPED, None, tried=False)
         if (job := transaction.delivering(found.id)) is not None:
             transaction.cancel_job(job.id, now)
-        transaction.append_event(activity(core, grant, EventKind.DELIVERY_DROPPED, found.id, {"to": found.to}))
+        transaction.append_event(activity_event(core, grant, EventKind.DELIVERY_DROPPED, found.id, {"to": found.to}))
         return _there(transaction, self.delivery_id)
 
 
@@ -143,7 +143,7 @@ def revived(core: Core, grant: Grant, transaction: Transaction, delivery: Delive
     """Make a dead delivery pending again; return False if it is not dead."""
     if not transaction.revive_delivery(delivery.id, core.clock.now()):
         return False
-    transaction.append_event(activity(core, grant, EventKind.DELIVERY_RETRIED, delivery.id, {"to": delivery.to}))
+    transaction.append_event(activity_event(core, grant, EventKind.DELIVERY_RETRIED, delivery.id, {"to": delivery.to}))
     return True
 
 

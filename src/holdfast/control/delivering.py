@@ -33,7 +33,7 @@ from holdfast.domain.operations import Attribution
 from holdfast.domain.scope import Scope
 from holdfast.errors import BindingDisabled, BindingNotFound, HoldfastError, LeaseLost, ProviderMisconfigured
 from holdfast.ports import Reader, Transaction
-from holdfast.runtime.perform import Call, Composed, Core, perform
+from holdfast.runtime.perform import Call, CompositeRequest, Core, perform
 from holdfast.runtime.worker import AttemptFailed, Effect, Failure, Handler
 
 _FORGOTTEN = "forgotten"
@@ -102,7 +102,7 @@ def _verb(delivery: Delivery, payload: SourcePayload, job: Job, noted: _Noted) -
 
 
 @dataclass(frozen=True, slots=True)
-class _Attempt(Composed[None]):
+class _Attempt(CompositeRequest[None]):
     scope: Scope
     delivery: Delivery
     payload: SourcePayload
@@ -201,7 +201,7 @@ class _ToSubscriber(_Attempt):
         event = HookEvent(
             delivery.hook, delivery.scope, delivery.source, self.payload, delivery.hook.hook_id, delivery.binding
         )
-        await call.outside(lambda: subscribers.deliver(name, event), also=self.arrived(core, call))
+        await call.run_external(lambda: subscribers.deliver(name, event), also=self.arrived(core, call))
 
 
 def capture_of(binding: Binding, delivery: Delivery, payload: SourcePayload) -> CaptureRequest:

@@ -42,13 +42,13 @@ from holdfast.domain.scope import Scope
 from holdfast.errors import Conflict, IdempotencyConflict, InvalidInput, UnknownProvider
 from holdfast.ports import Transaction
 from holdfast.runtime.idempotency import digest_of
-from holdfast.runtime.perform import Call, Composed, Core
+from holdfast.runtime.perform import Call, CompositeRequest, Core
 
 __all__ = ["DropDelivery", "EmitHook", "GetDelivery", "Hydrate", "ListDeliveries", "RetryDelivery"]
 
 
 @dataclass(frozen=True, slots=True)
-class EmitHook(Composed[EmittedHook]):
+class EmitHook(CompositeRequest[EmittedHook]):
     """Emit an event. Its destinations are decided now; a disabled one is recorded as skipped.
 
     `hook_id` is the event's own id, so emitting it again is safe; another payload under the same id is a conflict. A

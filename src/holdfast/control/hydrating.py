@@ -37,7 +37,7 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.text import checked_text
 from holdfast.errors import BindingDisabled, BindingNotFound, HoldfastError, ProviderTimeout
 from holdfast.loops import running
-from holdfast.runtime.perform import Call, Composed, Core
+from holdfast.runtime.perform import Call, CompositeRequest, Core
 
 NOTHING_FOUND = "nothing_found"
 # The share of the time budget reserved for writing the operation row.
@@ -45,7 +45,7 @@ _FOR_THE_TRAIL = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Hydrate(Composed[Hydration]):
+class Hydrate(CompositeRequest[Hydration]):
     """Query the provider that serves the scope for a run's preamble. Only the caller's own mistakes are raised."""
 
     action: ClassVar[Action] = Action.QUERY

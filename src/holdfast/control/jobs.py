@@ -19,8 +19,8 @@ from holdfast.domain.jobs import ControlJob, ControlJobPage, Job, JobFilter, Job
 from holdfast.domain.scope import Scope, check_part
 from holdfast.errors import Conflict, InvalidInput, NotFound
 from holdfast.ports import Reader, Transaction
-from holdfast.runtime.activity import activity
-from holdfast.runtime.cursors import Paged
+from holdfast.runtime.activity_events import activity_event
+from holdfast.runtime.cursors import Pagination
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.perform import Core, Read, Write
 
@@ -30,7 +30,7 @@ _Prepared = tuple[Core, Grant]
 
 
 @dataclass(frozen=True, slots=True)
-class ListControlJobs(Paged, Read[datetime, ControlJobPage]):
+class ListControlJobs(Pagination, Read[datetime, ControlJobPage]):
     """List job attempts, newest first. The cursor is bound to the filter. `stuck` is judged by this process's clock."""
 
     action: ClassVar[Action] = Action.JOBS
@@ -119,7 +119,7 @@ class RetryJob(_OnOne):
             delivery = transaction.delivery(delivery_id)
             if delivery is None or not revived(core, grant, transaction, delivery):  # a concurrent retry won
                 raise Conflict(_why_not(found))
-        transaction.append_event(activity(core, grant, EventKind.JOB_RETRIED, again.id, {"kind": again.kind}))
+        transaction.append_event(activity_event(core, grant, EventKind.JOB_RETRIED, again.id, {"kind": again.kind}))
         return _there(transaction, again.id, now)
 
     async def finish(self, core: Core, result: ControlJob, operation_id: OperationId) -> ControlJob:
@@ -146,7 +146,7 @@ class CancelJob(_OnOne):
         tried = cancelled.started_at is not None
         for each in _to_deliver(found):
             transaction.end_delivery(each, HookDeliveryStatus.DEAD, now, _CANCELLED, None, tried=tried)
-        transaction.append_event(activity(core, grant, EventKind.JOB_CANCELLED, found.id, {"kind": found.kind}))
+        transaction.append_event(activity_event(core, grant, EventKind.JOB_CANCELLED, found.id, {"kind": found.kind}))
         return _there(transaction, found.id, now)
 
 

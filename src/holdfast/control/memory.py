@@ -53,12 +53,12 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.text import checked_text
 from holdfast.errors import NotFound
 from holdfast.ports.provider import CorrectingAdapter, ExplainingAdapter, ExtractingAdapter, ProfilingAdapter
-from holdfast.runtime.perform import Call, Composed, Core
+from holdfast.runtime.perform import Call, CompositeRequest, Core
 from holdfast.runtime.remember import MAX_REASON_CHARS
 
 
 @dataclass(frozen=True, slots=True)
-class Capture(Composed[ProviderResponse[CaptureResult]]):
+class Capture(CompositeRequest[ProviderResponse[CaptureResult]]):
     """Capture an event, or content to be stored as it is. The provider decides what to extract from it."""
 
     action: ClassVar[Action] = Action.CAPTURE
@@ -107,7 +107,7 @@ class Capture(Composed[ProviderResponse[CaptureResult]]):
 
 
 @dataclass(frozen=True, slots=True)
-class UpsertRecords(Composed[ProviderResponse[WriteResult]]):
+class UpsertRecords(CompositeRequest[ProviderResponse[WriteResult]]):
     """Store records as they are. One whose metadata has a `key` replaces the record of that key."""
 
     action: ClassVar[Action] = Action.RECORD_UPSERT
@@ -142,7 +142,7 @@ class UpsertRecords(Composed[ProviderResponse[WriteResult]]):
 
 
 @dataclass(frozen=True, slots=True)
-class Query(Composed[ProviderResponse[ContextBundle]]):
+class Query(CompositeRequest[ProviderResponse[ContextBundle]]):
     """Query memory. `timeout_seconds` is the longest that the caller can wait."""
 
     action: ClassVar[Action] = Action.QUERY
@@ -185,7 +185,7 @@ async def queried(
 
 
 @dataclass(frozen=True, slots=True)
-class ExplainQuery(Composed[ProviderResponse[TraceResult]]):
+class ExplainQuery(CompositeRequest[ProviderResponse[TraceResult]]):
     """Explain how a query gets its result, if the provider supports it."""
 
     action: ClassVar[Action] = Action.EXPLAIN
@@ -213,7 +213,7 @@ class ExplainQuery(Composed[ProviderResponse[TraceResult]]):
 
 
 @dataclass(frozen=True, slots=True)
-class ListRecords(Composed[ProviderResponse[ListPage]]):
+class ListRecords(CompositeRequest[ProviderResponse[ListPage]]):
     """List the records of exactly this scope, page by page. Cursors are the provider's own."""
 
     action: ClassVar[Action] = Action.LIST
@@ -241,7 +241,7 @@ class ListRecords(Composed[ProviderResponse[ListPage]]):
 
 
 @dataclass(frozen=True, slots=True)
-class GetRecord(Composed[ProviderResponse[Snippet]]):
+class GetRecord(CompositeRequest[ProviderResponse[Snippet]]):
     action: ClassVar[Action] = Action.GET
     scope: Scope
     handle: RecordHandle
@@ -273,7 +273,7 @@ class GetRecord(Composed[ProviderResponse[Snippet]]):
 
 
 @dataclass(frozen=True, slots=True)
-class ForgetRecords(Composed[ProviderResponse[ForgetResult]]):
+class ForgetRecords(CompositeRequest[ProviderResponse[ForgetResult]]):
     """Forget records by handle. Those that do not exist or are out of reach are reported as missing."""
 
     action: ClassVar[Action] = Action.FORGET
@@ -304,7 +304,7 @@ class ForgetRecords(Composed[ProviderResponse[ForgetResult]]):
 
 
 @dataclass(frozen=True, slots=True)
-class CorrectRecord(Composed[ProviderResponse[CorrectResult]]):
+class CorrectRecord(CompositeRequest[ProviderResponse[CorrectResult]]):
     action: ClassVar[Action] = Action.CORRECT
     scope: Scope
     handle: RecordHandle
@@ -350,7 +350,7 @@ class CorrectRecord(Composed[ProviderResponse[CorrectResult]]):
 
 
 @dataclass(frozen=True, slots=True)
-class Profile(Composed[ProviderResponse[ProfileResult]]):
+class Profile(CompositeRequest[ProviderResponse[ProfileResult]]):
     """Read the short profile of the subject or agent that the scope names."""
 
     action: ClassVar[Action] = Action.PROFILE
@@ -374,7 +374,7 @@ class Profile(Composed[ProviderResponse[ProfileResult]]):
 
 
 @dataclass(frozen=True, slots=True)
-class ListProviderJobs(Composed[ProviderResponse[ExtractionJobPage]]):
+class ListProviderJobs(CompositeRequest[ProviderResponse[ExtractionJobPage]]):
     """List the provider's own extraction jobs, as it reports them."""
 
     action: ClassVar[Action] = Action.JOBS
@@ -403,7 +403,7 @@ class ListProviderJobs(Composed[ProviderResponse[ExtractionJobPage]]):
 
 
 @dataclass(frozen=True, slots=True)
-class RetryProviderJob(Composed[ProviderResponse[CaptureResult]]):
+class RetryProviderJob(CompositeRequest[ProviderResponse[CaptureResult]]):
     action: ClassVar[Action] = Action.MANAGE_JOBS
     scope: Scope
     job_id: str

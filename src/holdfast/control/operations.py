@@ -24,7 +24,7 @@ from holdfast.domain.operations import (
 from holdfast.domain.scope import Scope, check_part
 from holdfast.errors import InvalidInput, NotFound, StoreError
 from holdfast.ports import Reader
-from holdfast.runtime.cursors import Paged
+from holdfast.runtime.cursors import Pagination
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.perform import Core, Read
 
@@ -32,7 +32,7 @@ _KINDS: dict[str, Any] = {"source_kind": SourceKind, "type": OperationType, "act
 
 
 @dataclass(frozen=True, slots=True)
-class ListOperations(Paged, Read[None, OperationPage]):
+class ListOperations(Pagination, Read[None, OperationPage]):
     """List operations, newest first. A cursor is valid only with the filter that it was issued for."""
 
     action: ClassVar[Action] = Action.READ_OPERATIONS

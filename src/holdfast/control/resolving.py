@@ -22,7 +22,9 @@ def resolution_of(reader: Reader, scope: Scope, key: str | None) -> Resolution:
 async def serving(call: Call, key: str | None) -> Binding:
     """Return the binding that serves the call, or raise if it is unusable. Either way the operation row names it."""
     scope = call.grant.scope
-    found = await call.supposing((scope.space, scope.agent, key), lambda reader: resolution_of(reader, scope, key))
+    found = await call.read_optimistic(
+        (scope.space, scope.agent, key), lambda reader: resolution_of(reader, scope, key)
+    )
     if found.binding is not None:
         call.attribute(binding=found.binding.key, provider=found.binding.provider)
     return found.usable()

@@ -21,15 +21,15 @@ from holdfast.errors import CapabilityUnavailable
 from holdfast.runtime.browse import Browse
 from holdfast.runtime.flush import Flush
 from holdfast.runtime.forget import PreviewForget
-from holdfast.runtime.lookup import History
-from holdfast.runtime.perform import Call, Composed, Core, Request, Write
+from holdfast.runtime.lookup import GetHistory
+from holdfast.runtime.perform import Call, CompositeRequest, Core, Request, Write
 from holdfast.runtime.resources import AddResource, DeleteResource, GetResource, ListResources
 from holdfast.runtime.search import Explain
 
 R = TypeVar("R")
 
 # Verbs on memory that the provider API has no equivalent of.
-_OURS_ALONE = (Explain, Browse, History, PreviewForget, AddResource, ListResources, GetResource, DeleteResource)
+_OURS_ALONE = (Explain, Browse, GetHistory, PreviewForget, AddResource, ListResources, GetResource, DeleteResource)
 ROUTED = frozenset({*TRANSLATIONS, Flush, *_OURS_ALONE})
 
 
@@ -41,7 +41,7 @@ def routed(verb: Request[Any, R]) -> Request[Any, R]:
 
 
 @dataclass(frozen=True, slots=True)
-class Routed(Composed[Any]):
+class Routed(CompositeRequest[Any]):
     scope: Scope
     verb: Request[Any, Any]
     idempotency_key: str | None = None

@@ -49,10 +49,10 @@ from holdfast.domain.transcript import Draft
 from holdfast.errors import NotFound, ProviderMalformed
 from holdfast.ports.provider import Adapter, CorrectingAdapter
 from holdfast.runtime.add import Add
-from holdfast.runtime.cursors import cursor_after, place_of
+from holdfast.runtime.cursors import decode_cursor, encode_cursor
 from holdfast.runtime.forget import Forget
 from holdfast.runtime.lookup import Get, List
-from holdfast.runtime.recall import RecallMemory, choose
+from holdfast.runtime.recall import RecallMemory, choose_hits
 from holdfast.runtime.remember import Correct, Remember
 from holdfast.runtime.search import Search
 
@@ -188,7 +188,7 @@ class Recalling(_Searching[RecallMemory]):
         return self.verb.scope, self.verb.query, self.verb.wanted
 
     def answer(self, found: ContextBundle, operation_id: OperationId) -> Recall:
-        chosen, omitted = choose(self.hits(found), self.verb.wanted.top_k)
+        chosen, omitted = choose_hits(self.hits(found), self.verb.wanted.top_k)
         shown, message = reference_message(chosen, self.verb.budget_chars)
         if len(shown) < len(chosen):
             omitted["budget"] = len(chosen) - len(shown)
@@ -221,7 +221,7 @@ class Listing(Translation[List, ListPage]):
 
     async def ask(self, adapter: Adapter) -> Any:
         verb = self.verb
-        cursor = None if verb.cursor is None else place_of(verb.cursor, verb.query_digest())
+        cursor = None if verb.cursor is None else decode_cursor(verb.cursor, verb.query_digest())
         limit = min(verb.limit, MAX_PAGE)
         return await adapter.list(ListRequest(self.binding.key, verb.scope, cursor, limit))
 
@@ -234,7 +234,7 @@ class Listing(Translation[List, ListPage]):
             for each in found.items
             if sifting.is_listed(_plane_of(each), self.verb.wanted)
         )
-        cursor = None if found.next_cursor is None else cursor_after(self.verb.query_digest(), found.next_cursor)
+        cursor = None if found.next_cursor is None else encode_cursor(self.verb.query_digest(), found.next_cursor)
         return Page(items, cursor)
 
 

@@ -62,20 +62,20 @@ from holdfast.ports import SearchOptions
 from holdfast.ports.provider import Adapter, NestedCall
 from holdfast.providers.configured import Configuration, ConfiguredProvider
 from holdfast.runtime.lookup import Get
-from holdfast.runtime.recall import RecallMemory
-from holdfast.runtime.remember import Correct
-from holdfast.runtime.search import MAX_TOP_K, Explain, Search
-from holdfast.runtime.sources import (
-    ForgetRecords,
+from holdfast.runtime.provider_verbs import (
+    ForgetByIds,
     KeepResidue,
-    Kept,
     PageJobs,
     PageRecords,
     PutRecord,
     PutRecords,
     ReadProfile,
     RetryExtraction,
+    StoredRecords,
 )
+from holdfast.runtime.recall import RecallMemory
+from holdfast.runtime.remember import Correct
+from holdfast.runtime.search import MAX_TOP_K, Explain, Search
 
 Filter = Literal["project", "namespace", "session_key", "issue", "run"]
 # Parts with another name in the provider API.
@@ -184,7 +184,7 @@ class LocalAdapter:
         named = tuple(dict.fromkeys(handle.record_id for handle in handles if _is_ours(handle)))
         gone: frozenset[str] = frozenset()
         if named:
-            verb = ForgetRecords(self._reading(scope), named, self._beneath.idempotency_key)
+            verb = ForgetByIds(self._reading(scope), named, self._beneath.idempotency_key)
             gone = frozenset((await self._beneath.run(verb)).forgotten)
         each = tuple(dict.fromkeys(handles))
         return ForgetResult(
@@ -293,7 +293,7 @@ def _for_its_work(request: CaptureRequest) -> SourceRef:
     return replace(source, issue_id=source.issue_id or scope.issue, run_id=source.run_id or scope.run)
 
 
-def _captured(done: Kept, cause: Cause | None) -> CaptureResult:
+def _captured(done: StoredRecords, cause: Cause | None) -> CaptureResult:
     hook, source = (None, None) if cause is None else (cause.hook, cause.source)
     jobs = (
         ExtractionJob(

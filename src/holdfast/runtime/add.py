@@ -25,13 +25,13 @@ KNOWN = "known: this message is stored already"
 
 
 @dataclass(frozen=True, slots=True)
-class _Prepared:
+class _PreparedAdd:
     core: Core
     turn: NewTurn
 
 
 @dataclass(frozen=True, slots=True)
-class Add(Write[_Prepared, Added]):
+class Add(Write[_PreparedAdd, Added]):
     """Add messages to a conversation. Retries are safe with an idempotency key, with message ids, or with explicit
     timestamps and equal content."""
 
@@ -48,9 +48,9 @@ class Add(Write[_Prepared, Added]):
             raise InvalidInput("messages", "is empty; give at least one message")
         check_source(self.source)
 
-    async def prepare(self, core: Core, grant: Grant) -> _Prepared:
+    async def prepare(self, core: Core, grant: Grant) -> _PreparedAdd:
         now = core.clock.now()
-        entries = await indexing.entries(core, [draft.text for draft in self.drafts])
+        entries = await indexing.make_entries(core, [draft.text for draft in self.drafts])
         messages = [
             NewMessage(
                 id=MessageId(core.ids.new(ids.MESSAGE)),
@@ -67,7 +67,7 @@ class Add(Write[_Prepared, Added]):
             for draft, entry in zip(self.drafts, entries, strict=True)
         ]
         turn = NewTurn(TurnId(core.ids.new(ids.TURN)), self.scope, self.source, now, messages)
-        return _Prepared(core, turn)
+        return _PreparedAdd(core, turn)
 
     def _sender(self, draft: Draft) -> str | None:
         """A user message without a sender is from the subject."""
@@ -84,10 +84,10 @@ class Add(Write[_Prepared, Added]):
             ],
         )
 
-    def apply(self, transaction: Transaction, prepared: _Prepared) -> Added:
-        return self.added(transaction, prepared)
+    def apply(self, transaction: Transaction, prepared: _PreparedAdd) -> Added:
+        return self.store_messages(transaction, prepared)
 
-    def added(self, transaction: Transaction, prepared: _Prepared, cause: Cause | None = None) -> Added:
+    def store_messages(self, transaction: Transaction, prepared: _PreparedAdd, cause: Cause | None = None) -> Added:
         """Store the messages. `cause` is the origin of the jobs that are queued for them."""
         core, turn = prepared.core, prepared.turn
         stored = transaction.add_turn(turn, core.embedder.fingerprint, core.analyzer.version)
@@ -96,11 +96,11 @@ class Add(Write[_Prepared, Added]):
             conversation=self.scope.conversation or "",
             message_ids=stored.ids,
             stored=len(stored.new),
-            skipped=_skipped(stored),
-            jobs=self._index_later(transaction, core, stored, cause),
+            skipped=_skipped_messages(stored),
+            jobs=self._queue_indexing(transaction, core, stored, cause),
         )
 
-    def _index_later(
+    def _queue_indexing(
         self, transaction: Transaction, core: Core, stored: StoredMessages, cause: Cause | None
     ) -> tuple[JobId, ...]:
         if core.embedder.local or not stored.new:
@@ -132,7 +132,7 @@ class Add(Write[_Prepared, Added]):
         return result.stored
 
 
-def _skipped(stored: StoredMessages) -> tuple[SkippedMessage, ...]:
+def _skipped_messages(stored: StoredMessages) -> tuple[SkippedMessage, ...]:
     return tuple(
         SkippedMessage(index, FORGOTTEN if found is None else KNOWN, found)
         for index, found in enumerate(stored.ids)

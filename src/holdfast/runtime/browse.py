@@ -13,7 +13,7 @@ from holdfast.domain.search import Order, SearchOptions
 from holdfast.ports import Reader
 from holdfast.runtime.lookup import MAX_PAGE
 from holdfast.runtime.perform import Core, Read
-from holdfast.runtime.search import check_wanted
+from holdfast.runtime.search import check_options
 
 MAX_OFFSET = 10**12
 
@@ -34,7 +34,7 @@ class Browse(Read[Core, Browsed]):
     limit: int = 50
 
     def __post_init__(self) -> None:
-        check_wanted(self.wanted)
+        check_options(self.wanted)
         checked_flag(self.ascending, "ascending")
         checked_whole(self.offset, "offset", 0, MAX_OFFSET)
         checked_whole(self.limit, "limit", 1, MAX_PAGE)

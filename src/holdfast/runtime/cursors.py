@@ -13,15 +13,15 @@ from holdfast.domain.text import checked_text
 from holdfast.errors import InvalidCursor, InvalidText
 
 
-class _Named(Protocol):
+class _HasId(Protocol):
     @property
     def id(self) -> str: ...
 
 
-N = TypeVar("N", bound=_Named)
+N = TypeVar("N", bound=_HasId)
 
 
-class Paged:
+class Pagination:
     """Mixin of verbs that return pages. They read one row more than the limit to see if there is a next page."""
 
     __slots__ = ()
@@ -38,20 +38,20 @@ class Paged:
 
     def _before(self) -> str | None:
         """The position where the previous page ended; None for the first page."""
-        return None if self.cursor is None else place_of(self.cursor, self._query())
+        return None if self.cursor is None else decode_cursor(self.cursor, self._query())
 
     def _page(self, rows: Sequence[N]) -> tuple[tuple[N, ...], str | None]:
         items = tuple(rows[: self.limit])
         more = len(rows) > self.limit
-        return items, cursor_after(self._query(), items[-1].id) if more else None
+        return items, encode_cursor(self._query(), items[-1].id) if more else None
 
 
-def cursor_after(query: str, last: str) -> str:
+def encode_cursor(query: str, last: str) -> str:
     payload = json.dumps([query, last], separators=(",", ":"))
     return base64.urlsafe_b64encode(payload.encode()).decode().rstrip("=")
 
 
-def place_of(cursor: str, query: str) -> str:
+def decode_cursor(cursor: str, query: str) -> str:
     """Decode a cursor to the last item of the previous page, or raise `InvalidCursor`."""
     try:
         padded = cursor + "=" * (-len(cursor) % 4)

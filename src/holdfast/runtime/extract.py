@@ -14,39 +14,39 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message
 from holdfast.ports import Candidate, NewRevision, Reader, Transaction
 from holdfast.runtime import indexing
-from holdfast.runtime.charging import paid
+from holdfast.runtime.metering import with_costs
 from holdfast.runtime.perform import Core
-from holdfast.runtime.remember import later
+from holdfast.runtime.remember import time_after
 
 
 @dataclass(frozen=True, slots=True)
-class _Indexed:
+class _IndexedProposal:
     candidate: Candidate
-    entry: indexing.Entry
+    entry: indexing.IndexedText
 
 
-async def extracted(core: Core, job: Job) -> Callable[[Transaction], None]:
+async def run_extraction(core: Core, job: Job) -> Callable[[Transaction], None]:
     """Return the effect of an extraction job. It is idempotent: a slot with the same text is not rewritten."""
     grant = authorize(SYSTEM, Action.WORK, job.scope)
-    messages = await core.store.read(grant, lambda reader: _messages(reader, job.record_ids))
+    messages = await core.store.read(grant, lambda reader: _learnable_messages(reader, job.record_ids))
     candidates = await core.extractor.extract(messages, job.scope.subject)
     # No caller waits for this job, so it can wait for a remote embedder.
-    analyses = await indexing.analyzed(core, [candidate.text for candidate in candidates])
-    vectors = await indexing.embedded(core, analyses)
+    analyses = await indexing.analyze_texts(core, [candidate.text for candidate in candidates])
+    vectors = await indexing.embed_analyses(core, analyses)
     proposed = [
-        _Indexed(candidate, indexing.Entry(analysis, made))
+        _IndexedProposal(candidate, indexing.IndexedText(analysis, made))
         for candidate, analysis, made in zip(candidates, analyses, vectors.result, strict=True)
     ]
-    scope = lasting(job.scope)
+    scope = lasting_scope(job.scope)
 
     def effect(transaction: Transaction) -> None:
         for proposal in proposed:
             _accept(core, transaction, scope, proposal)
 
-    return await paid(core, grant, vectors.took, effect, job)
+    return await with_costs(core, grant, vectors.took, effect, job)
 
 
-def lasting(scope: Scope) -> Scope:
+def lasting_scope(scope: Scope) -> Scope:
     """The scope without conversation and run: a learned memory outlives both."""
     return Scope(
         space=scope.space,
@@ -58,18 +58,18 @@ def lasting(scope: Scope) -> Scope:
     )
 
 
-def _messages(reader: Reader, message_ids: tuple[str, ...]) -> list[Message]:
+def _learnable_messages(reader: Reader, message_ids: tuple[str, ...]) -> list[Message]:
     found = (reader.find(message_id) for message_id in message_ids)
     messages = [entry[1] for entry in found if entry is not None and isinstance(entry[1], Message)]
-    return [message for message in messages if _is_ground(message)]
+    return [message for message in messages if _is_learnable(message)]
 
 
-def _is_ground(message: Message) -> bool:
+def _is_learnable(message: Message) -> bool:
     """True if the message may be learned from: accepted, not superseded, and not on a private plane."""
     return message.superseded_at is None and message.status is Status.ACCEPTED and message.plane is None
 
 
-def takes_over(candidate: Candidate, old: MemoryRecord) -> bool:
+def replaces_memory(candidate: Candidate, old: MemoryRecord) -> bool:
     """True if the candidate replaces the memory in its slot. An older fact does not, nor the end of another fact."""
     if candidate.former is not None:
         return candidate.former in old.text
@@ -77,10 +77,10 @@ def takes_over(candidate: Candidate, old: MemoryRecord) -> bool:
     return candidate.replaces or since is None or until_now is None or since >= until_now
 
 
-def _accept(core: Core, transaction: Transaction, scope: Scope, proposal: _Indexed) -> None:
+def _accept(core: Core, transaction: Transaction, scope: Scope, proposal: _IndexedProposal) -> None:
     candidate = proposal.candidate
     # Some evidence was forgotten or put away since it was read: do not learn from it.
-    if len(_messages(transaction, candidate.evidence)) < len(candidate.evidence):
+    if len(_learnable_messages(transaction, candidate.evidence)) < len(candidate.evidence):
         return
     slot = f"{core.extractor.name}/{candidate.key}"
     old = transaction.in_slot(scope, slot)
@@ -88,7 +88,7 @@ def _accept(core: Core, transaction: Transaction, scope: Scope, proposal: _Index
         # Repeated: it now has both as evidence, and stays if one of them is forgotten.
         transaction.add_evidence(old.id, candidate.evidence)
         return
-    if old is not None and not (isinstance(old, MemoryRecord) and takes_over(candidate, old)):
+    if old is not None and not (isinstance(old, MemoryRecord) and replaces_memory(candidate, old)):
         return
     now = core.clock.now()
     transaction.add_revision(
@@ -100,7 +100,7 @@ def _accept(core: Core, transaction: Transaction, scope: Scope, proposal: _Index
             trust=candidate.trust,
             status=Status.ACCEPTED,
             validity=candidate.validity,
-            recorded_at=later(now, old) if isinstance(old, MemoryRecord) else now,
+            recorded_at=time_after(now, old) if isinstance(old, MemoryRecord) else now,
             source=None,
             author=f"extractor:{core.extractor.name}",
             reason="said anew" if isinstance(old, MemoryRecord) else None,

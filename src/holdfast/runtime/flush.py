@@ -18,7 +18,7 @@ from holdfast.runtime.perform import Core, Write
 _MESSAGES_PER_JOB = 200
 
 
-def sealed(
+def seal_conversation(
     verb: Write[Any, Any], transaction: Transaction, core: Core, thread: Scope, cause: Cause | None = None
 ) -> tuple[int, tuple[JobId, ...]]:
     """Seal a conversation in a verb's transaction. Return the number of messages and the queued extraction jobs."""
@@ -51,7 +51,7 @@ class Flush(Write[Core, Flushed]):
         return core
 
     def apply(self, transaction: Transaction, prepared: Core) -> Flushed:
-        messages, jobs = sealed(self, transaction, prepared, self.scope)
+        messages, jobs = seal_conversation(self, transaction, prepared, self.scope)
         return Flushed(self.scope.conversation or "", messages, jobs)
 
     def replay_state(self, result: Flushed) -> dict[str, Any]:

@@ -17,14 +17,14 @@ from holdfast.errors import InvalidInput, InvalidScope, NotFound, PreviewOutdate
 from holdfast.failpoints import reach
 from holdfast.ports import ForgetPlan, Reader, Transaction
 from holdfast.runtime.perform import Core, Read, Write
-from holdfast.runtime.revisions import check_revision, checked_revision
+from holdfast.runtime.revisions import require_revision, validate_expected_revision
 
 _SHOWN_IDS = 100
 log = logging.getLogger("holdfast")
 _NOT_YET = OperationId("")  # set by the gate after the commit
 
 
-async def _held_by_others(core: Core, grant: Grant) -> tuple[Partition, ...]:
+async def _other_owners(core: Core, grant: Grant) -> tuple[Partition, ...]:
     """The owners of conversations with this name, if the scope names no owner and no unowned one exists.
 
     Empty for an actor that cannot read them.
@@ -34,25 +34,25 @@ async def _held_by_others(core: Core, grant: Grant) -> tuple[Partition, ...]:
     wide = authorize(grant.actor, grant.action, grant.scope, beneath=Action.LIST)
     if wide.partitions is not None:
         return ()
-    unowned = await core.store.read(grant, _holding)
-    return () if unowned else await core.store.read(wide, _holding)
+    unowned = await core.store.read(grant, _conversation_owners)
+    return () if unowned else await core.store.read(wide, _conversation_owners)
 
 
-def _holding(reader: Reader) -> tuple[Partition, ...]:
+def _conversation_owners(reader: Reader) -> tuple[Partition, ...]:
     return tuple(reader.holding())
 
 
-def _doomed(reader: Reader, scope: Scope, target: ForgetTarget, others: tuple[Partition, ...]) -> ForgetPlan:
+def _plan_forget(reader: Reader, scope: Scope, target: ForgetTarget, others: tuple[Partition, ...]) -> ForgetPlan:
     found = reader.doomed(target)
     missing = set(target.ids) - {*found.message_ids, *found.memory_ids}
     if missing:
         raise NotFound(f"there is no memory or message {min(missing)!r:.80} in this scope; nothing was forgotten")
     if others and not (found.message_ids or found.memory_ids or found.resource_ids or found.delivery_ids):
-        raise _whose(scope, others)
+        raise _ambiguous_owner_error(scope, others)
     return found
 
 
-def _whose(scope: Scope, others: tuple[Partition, ...]) -> InvalidScope:
+def _ambiguous_owner_error(scope: Scope, others: tuple[Partition, ...]) -> InvalidScope:
     """The error for a conversation name without its owner: a name alone never selects several conversations."""
     name = f"conversation {scope.conversation!r:.80}"
     if len(others) == 1:
@@ -72,10 +72,10 @@ class PreviewForget(Read[tuple[Partition, ...], ForgetPreview]):
     target: ForgetTarget
 
     async def prepare(self, core: Core, grant: Grant) -> tuple[Partition, ...]:
-        return await _held_by_others(core, grant)
+        return await _other_owners(core, grant)
 
     def apply(self, reader: Reader, prepared: tuple[Partition, ...]) -> ForgetPreview:
-        found = _doomed(reader, self.scope, self.target, prepared)
+        found = _plan_forget(reader, self.scope, self.target, prepared)
         everything = (*found.memory_ids, *found.derived_ids, *found.message_ids)
         return ForgetPreview(
             token=found.fingerprint,
@@ -109,37 +109,37 @@ class Forget(Write[tuple[Core, tuple[Partition, ...]], ForgetReceipt]):
     def __post_init__(self) -> None:
         if self.token is not None:
             checked_id(self.token, "token")
-        checked_revision(self.expected_revision)
+        validate_expected_revision(self.expected_revision)
         if self.expected_revision is not None and len(self.target.ids) != 1:
             raise InvalidInput("expected_revision", "applies to one record; give exactly one id")
 
     async def prepare(self, core: Core, grant: Grant) -> tuple[Core, tuple[Partition, ...]]:
-        return core, await _held_by_others(core, grant)
+        return core, await _other_owners(core, grant)
 
     def apply(self, transaction: Transaction, prepared: tuple[Core, tuple[Partition, ...]]) -> ForgetReceipt:
         core, others = prepared
-        found = _doomed(transaction, self.scope, self.target, others)
+        found = _plan_forget(transaction, self.scope, self.target, others)
         if self.token not in (None, found.fingerprint):
             raise PreviewOutdated("the affected records changed since the preview; look at a new preview first")
         for record_id in self.target.ids if self.expected_revision is not None else ():
             if (current := transaction.find(record_id)) is not None:
-                check_revision(current[1], self.expected_revision)
-        return forgotten(self, transaction, core, found)
+                require_revision(current[1], self.expected_revision)
+        return forget_planned(self, transaction, core, found)
 
     def replay_state(self, result: ForgetReceipt) -> dict[str, Any]:
-        return kept_receipt(result)
+        return receipt_to_json(result)
 
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> ForgetReceipt:
-        return receipt_again(kept)
+        return receipt_from_json(kept)
 
     async def finish(self, core: Core, result: ForgetReceipt, operation_id: OperationId) -> ForgetReceipt:
-        return await scrubbed(core, result, operation_id)
+        return await finish_receipt(core, result, operation_id)
 
     def touched(self, result: ForgetReceipt) -> int:
         return result.tombstones
 
 
-def forgotten(verb: Write[Any, Any], transaction: Transaction, core: Core, found: ForgetPlan) -> ForgetReceipt:
+def forget_planned(verb: Write[Any, Any], transaction: Transaction, core: Core, found: ForgetPlan) -> ForgetReceipt:
     """Delete the planned records in the transaction of a verb that forgets."""
     now = core.clock.now()
     reach("forget.before")
@@ -160,11 +160,11 @@ def forgotten(verb: Write[Any, Any], transaction: Transaction, core: Core, found
     )
 
 
-async def scrubbed(core: Core, receipt: ForgetReceipt, operation_id: OperationId) -> ForgetReceipt:
-    return replace(receipt, operation_id=operation_id, scrubbed=await cut_bytes(core))
+async def finish_receipt(core: Core, receipt: ForgetReceipt, operation_id: OperationId) -> ForgetReceipt:
+    return replace(receipt, operation_id=operation_id, scrubbed=await scrub_store(core))
 
 
-async def cut_bytes(core: Core) -> bool:
+async def scrub_store(core: Core) -> bool:
     """After the commit: remove the deleted bytes from disk, unless a reader blocks it. Return whether they are gone."""
     core.wake()
     try:
@@ -181,11 +181,11 @@ async def cut_bytes(core: Core) -> bool:
 _COUNTED = ("messages", "memories", "revisions", "tombstones", "remaining", "resources")
 
 
-def kept_receipt(receipt: ForgetReceipt) -> dict[str, Any]:
+def receipt_to_json(receipt: ForgetReceipt) -> dict[str, Any]:
     return {name: getattr(receipt, name) for name in _COUNTED} | {"forgotten_at": to_micros(receipt.forgotten_at)}
 
 
-def receipt_again(kept: dict[str, Any]) -> ForgetReceipt:
+def receipt_from_json(kept: dict[str, Any]) -> ForgetReceipt:
     """Rebuild a receipt from its replay state; `scrubbed` is determined again."""
     return ForgetReceipt(
         operation_id=_NOT_YET,

@@ -23,10 +23,10 @@ def check_key(key: str | None) -> None:
 
 def digest_of(*parts: object) -> str:
     """Digest the parts of a request, to distinguish it from others."""
-    return hashlib.sha256(json.dumps(parts, ensure_ascii=True, default=_plain, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(parts, ensure_ascii=True, default=_to_json, sort_keys=True).encode()).hexdigest()
 
 
-def _plain(value: object) -> object:
+def _to_json(value: object) -> object:
     """Convert a value that JSON cannot represent. A file may be large, so its digest is used."""
     if isinstance(value, bytes):
         return hashlib.sha256(value).hexdigest()
@@ -52,7 +52,7 @@ def _fields(value: Any) -> list[object]:
     ]
 
 
-def sealed(digest: str, key: str) -> str:
+def seal_digest(digest: str, key: str) -> str:
     """HMAC the digest with the caller's key, which is not stored.
 
     With a plain digest, a reader of the file could confirm a guessed text, even after the text was forgotten. With an
@@ -61,9 +61,9 @@ def sealed(digest: str, key: str) -> str:
     return hmac.digest(key.encode(), digest.encode(), "sha256").hex()
 
 
-def is_of(known: StoredResponse, digest: str, key: str) -> bool:
+def is_answer_to(known: StoredResponse, digest: str, key: str) -> bool:
     """True if the stored answer belongs to this request. Answers of older versions hold the plain digest."""
-    return known.digest in (sealed(digest, key), digest)
+    return known.digest in (seal_digest(digest, key), digest)
 
 
 def answer_key(scope: Scope, idempotency_key: str) -> str:

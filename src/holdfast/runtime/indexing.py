@@ -17,7 +17,7 @@ from holdfast.failpoints import reach
 from holdfast.loops import aside
 from holdfast.ports import Analysis, Embedder, IndexUpdate, Purpose, Reader, Transaction, UnindexedRecord
 from holdfast.ports.models import MeteredEmbedder
-from holdfast.runtime.charging import embedding, paid, tell_costs
+from holdfast.runtime.metering import embedding_usage, report_costs, with_costs
 from holdfast.runtime.perform import Core
 
 T = TypeVar("T")
@@ -28,7 +28,7 @@ BATCH = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class IndexedText:
     """A text's analysis, and the vectors of its pieces in stored form."""
 
     analysis: Analysis
@@ -36,70 +36,70 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Made(Generic[T]):
+class MeteredResult(Generic[T]):
     """An embedder's result, and its metered usage."""
 
     result: T
     took: tuple[Usage, ...] = ()
 
 
-async def entries(core: Core, texts: Sequence[str]) -> list[Entry]:
+async def make_entries(core: Core, texts: Sequence[str]) -> list[IndexedText]:
     """Return one entry per text. With a remote embedder the vectors are left to a job."""
-    analyses = await analyzed(core, texts)
+    analyses = await analyze_texts(core, texts)
     if not core.embedder.local:
-        return [Entry(analysis, ()) for analysis in analyses]
-    vectors = (await embedded(core, analyses)).result
-    return [Entry(analysis, made) for analysis, made in zip(analyses, vectors, strict=True)]
+        return [IndexedText(analysis, ()) for analysis in analyses]
+    vectors = (await embed_analyses(core, analyses)).result
+    return [IndexedText(analysis, made) for analysis, made in zip(analyses, vectors, strict=True)]
 
 
-async def analyzed(core: Core, texts: Sequence[str]) -> list[Analysis]:
+async def analyze_texts(core: Core, texts: Sequence[str]) -> list[Analysis]:
     if sum(map(len, texts)) <= _INLINE_CHARS:
         return [core.analyzer.analyze(text) for text in texts]
     return await aside(lambda: [core.analyzer.analyze(text) for text in texts])
 
 
-async def embedded(core: Core, analyses: Sequence[Analysis]) -> Made[list[tuple[bytes, ...]]]:
+async def embed_analyses(core: Core, analyses: Sequence[Analysis]) -> MeteredResult[list[tuple[bytes, ...]]]:
     pieces = [piece for analysis in analyses for piece in analysis.pieces]
-    made = await vectors_of(core, pieces, Purpose.DOCUMENT) if pieces else None
-    rows = [] if made is None else stored_vectors(made.result)
+    made = await embed_texts(core, pieces, Purpose.DOCUMENT) if pieces else None
+    rows = [] if made is None else encode_vectors(made.result)
     remaining = iter(rows)
     of_each = [tuple(next(remaining) for _ in analysis.pieces) for analysis in analyses]
-    return Made(of_each, () if made is None else made.took)
+    return MeteredResult(of_each, () if made is None else made.took)
 
 
-async def vectors_of(core: Core, texts: Sequence[str], purpose: Purpose) -> Made[FloatArray]:
+async def embed_texts(core: Core, texts: Sequence[str], purpose: Purpose) -> MeteredResult[FloatArray]:
     """Embed the texts. Validates the shape and values, because an embedder may be third-party code."""
-    vectors, took = await _told(core.embedder, texts, purpose)
+    vectors, took = await _embed(core.embedder, texts, purpose)
     shape = (len(texts), core.embedder.dimensions)
     if getattr(vectors, "shape", None) != shape or not np.isfinite(vectors).all():
         raise EmbedderMisconfigured(
             f"{core.embedder.fingerprint:.80} must return {shape[0]} rows of {shape[1]} finite numbers, and did not"
         )
-    return Made(vectors, took)
+    return MeteredResult(vectors, took)
 
 
-async def _told(embedder: Embedder, texts: Sequence[str], purpose: Purpose) -> tuple[FloatArray, tuple[Usage, ...]]:
+async def _embed(embedder: Embedder, texts: Sequence[str], purpose: Purpose) -> tuple[FloatArray, tuple[Usage, ...]]:
     if not hasattr(embedder, "embed_metered"):
         return await embedder.embed(texts, purpose), ()
     metered = cast(MeteredEmbedder, embedder)
     response = await metered.embed_metered(texts, purpose)
-    return response.vectors, () if response.usage is None else embedding(metered.provider, response.usage)
+    return response.vectors, () if response.usage is None else embedding_usage(metered.provider, response.usage)
 
 
-def stored_vectors(vectors: FloatArray) -> list[bytes]:
+def encode_vectors(vectors: FloatArray) -> list[bytes]:
     """Encode as half precision, little-endian: half the bytes, without an effect on ranking."""
     return [row.tobytes() for row in vectors.astype("<f2")]
 
 
-async def catch_up(core: Core, waiting: Sequence[UnindexedRecord]) -> Made[list[IndexUpdate]]:
+async def index_records(core: Core, waiting: Sequence[UnindexedRecord]) -> MeteredResult[list[IndexUpdate]]:
     """Analyze and embed records that wait for indexing."""
-    analyses = await analyzed(core, [record.text for record in waiting])
-    vectors = await embedded(core, analyses)
+    analyses = await analyze_texts(core, [record.text for record in waiting])
+    vectors = await embed_analyses(core, analyses)
     indexed = [
         IndexUpdate(record.number, made, analysis)
         for record, made, analysis in zip(waiting, vectors.result, analyses, strict=True)
     ]
-    return Made(indexed, vectors.took)
+    return MeteredResult(indexed, vectors.took)
 
 
 async def index_waiting(core: Core, grant: Grant) -> int:
@@ -111,16 +111,16 @@ async def index_waiting(core: Core, grant: Grant) -> int:
         return reader.unindexed(fingerprint, version, after, BATCH)
 
     while waiting := await core.store.read(grant, next_batch):
-        made = await catch_up(core, waiting)
-        effect = await paid(core, grant, made.took, partial(put, made.result, fingerprint, version))
+        made = await index_records(core, waiting)
+        effect = await with_costs(core, grant, made.took, partial(store_index, made.result, fingerprint, version))
         await core.store.write(grant, effect)
-        tell_costs(core, effect)
+        report_costs(core, effect)
         done += len(waiting)
         after = waiting[-1].number
     return done
 
 
-def put(made: Sequence[IndexUpdate], fingerprint: str, version: int, transaction: Transaction) -> None:
+def store_index(made: Sequence[IndexUpdate], fingerprint: str, version: int, transaction: Transaction) -> None:
     reach("index.before")
     transaction.index(made, fingerprint, version)
     reach("index.after")

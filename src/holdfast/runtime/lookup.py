@@ -14,7 +14,7 @@ from holdfast.domain.results import Page, Record
 from holdfast.domain.scope import Scope
 from holdfast.errors import NotFound
 from holdfast.ports import ListFilter, Reader
-from holdfast.runtime.cursors import cursor_after, place_of
+from holdfast.runtime.cursors import decode_cursor, encode_cursor
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.perform import Core, Read
 from holdfast.runtime.search import check_names
@@ -22,7 +22,7 @@ from holdfast.runtime.search import check_names
 MAX_PAGE = 1_000
 
 
-class _Immediate:
+class _NothingToPrepare:
     """A verb that has nothing slow to prepare."""
 
     async def prepare(self, core: Core, grant: Grant) -> None:
@@ -30,7 +30,7 @@ class _Immediate:
 
 
 @dataclass(frozen=True, slots=True)
-class Get(_Immediate, Read[None, Record]):
+class Get(_NothingToPrepare, Read[None, Record]):
     """One memory or message by its id, now or `as_of` a time."""
 
     action: ClassVar[Action] = Action.GET
@@ -53,7 +53,7 @@ class Get(_Immediate, Read[None, Record]):
 
 
 @dataclass(frozen=True, slots=True)
-class History(_Immediate, Read[None, tuple[Record, ...]]):
+class GetHistory(_NothingToPrepare, Read[None, tuple[Record, ...]]):
     """Every revision of a memory, oldest first, preceded by the message it replaced."""
 
     action: ClassVar[Action] = Action.HISTORY
@@ -74,7 +74,7 @@ class History(_Immediate, Read[None, tuple[Record, ...]]):
 
 
 @dataclass(frozen=True, slots=True)
-class List(_Immediate, Read[None, Page]):
+class List(_NothingToPrepare, Read[None, Page]):
     """Records, newest first. A cursor belongs to one scope and filter, and reveals nothing about other records."""
 
     action: ClassVar[Action] = Action.LIST
@@ -87,17 +87,17 @@ class List(_Immediate, Read[None, Page]):
         checked_whole(self.limit, "limit", 1, MAX_PAGE)
         check_names(sender=self.wanted.sender, source=self.wanted.source)
         if self.cursor is not None:
-            place_of(self.cursor, self.query_digest())
+            decode_cursor(self.cursor, self.query_digest())
 
     def apply(self, reader: Reader, prepared: None) -> Page:
         record_filter = self.wanted
         if record_filter.planes is None:
             record_filter = replace(record_filter, planes=OPEN_PLANES)
-        before = None if self.cursor is None else place_of(self.cursor, self.query_digest())
+        before = None if self.cursor is None else decode_cursor(self.cursor, self.query_digest())
         rows = reader.page(record_filter, before, self.limit + 1)
         items = tuple(rows[: self.limit])
         more = len(rows) > self.limit
-        return Page(items, cursor_after(self.query_digest(), items[-1].id.partition("_")[2]) if more else None)
+        return Page(items, encode_cursor(self.query_digest(), items[-1].id.partition("_")[2]) if more else None)
 
     def record_count(self, result: Page) -> int:
         return len(result.items)

@@ -14,7 +14,7 @@ from holdfast.domain.results import Hit, HitKind, Recall
 from holdfast.domain.scope import Scope
 from holdfast.ports import Reader, SearchOptions
 from holdfast.runtime.perform import Core, Read
-from holdfast.runtime.search import MAX_TOP_K, Asked, Asking, asked, check_query, hits
+from holdfast.runtime.search import MAX_TOP_K, PreparedQuery, QueryRead, check_query, prepare_query, to_hits
 
 # Maximum share of the results that may come from one source (a resource, a webhook, an import).
 MAX_SOURCE_SHARE = 0.5
@@ -23,7 +23,7 @@ _MAX_BUDGET_CHARS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class RecallMemory(Asking, Read[Asked, Recall]):
+class RecallMemory(QueryRead, Read[PreparedQuery, Recall]):
     """Search, choose by policy, and render the hits as one message within `budget_chars`."""
 
     action: ClassVar[Action] = Action.RECALL
@@ -36,17 +36,17 @@ class RecallMemory(Asking, Read[Asked, Recall]):
         check_query(self.query, self.wanted, places="limit")
         checked_whole(self.budget_chars, "budget_chars", 1, _MAX_BUDGET_CHARS)
 
-    async def prepare(self, core: Core, grant: Grant) -> Asked:
-        return await asked(core, grant, self.query, self.wanted)
+    async def prepare(self, core: Core, grant: Grant) -> PreparedQuery:
+        return await prepare_query(core, grant, self.query, self.wanted)
 
-    def apply(self, reader: Reader, prepared: Asked) -> Recall:
+    def apply(self, reader: Reader, prepared: PreparedQuery) -> Recall:
         candidates = min(self.wanted.top_k * _CANDIDATES_PER_PLACE, MAX_TOP_K)
         # Quarantined records are never recalled, whatever the options say.
         # Only facts valid at the time of the query are recalled, unless it names another time.
         valid_at = self.wanted.valid_at or self.wanted.as_of or prepared.now
         options = replace(self.wanted, top_k=candidates, quarantined=False, valid_at=valid_at)
         ranked = prepared.core.searcher.rank(reader, self.scope, self.query, prepared.vector, options)
-        chosen, omitted = choose(hits(reader, ranked.best), self.wanted.top_k)
+        chosen, omitted = choose_hits(to_hits(reader, ranked.best), self.wanted.top_k)
         shown, message = reference_message(chosen, self.budget_chars)
         if len(shown) < len(chosen):
             omitted["budget"] = len(chosen) - len(shown)
@@ -56,11 +56,11 @@ class RecallMemory(Asking, Read[Asked, Recall]):
         return len(result.hits)
 
 
-def choose(ranked: Sequence[Hit], places: int) -> tuple[list[Hit], dict[str, int]]:
+def choose_hits(ranked: Sequence[Hit], places: int) -> tuple[list[Hit], dict[str, int]]:
     """Choose the best hits by score; order memories first, then messages that are evidence of no chosen memory."""
     covered: set[str] = set()
     while True:
-        chosen, omitted = _fill(ranked, places, covered)
+        chosen, omitted = _choose_by_score(ranked, places, covered)
         carried = {link.message_id for hit in chosen if hit.kind is HitKind.MEMORY for link in hit.evidence}
         # Removing a message makes room, perhaps for a memory whose evidence is also chosen: repeat until stable.
         if carried <= covered:
@@ -69,7 +69,7 @@ def choose(ranked: Sequence[Hit], places: int) -> tuple[list[Hit], dict[str, int
         covered |= carried
 
 
-def _fill(ranked: Sequence[Hit], places: int, covered: set[str]) -> tuple[list[Hit], Counter[str]]:
+def _choose_by_score(ranked: Sequence[Hit], places: int, covered: set[str]) -> tuple[list[Hit], Counter[str]]:
     omitted: Counter[str] = Counter()
     share = max(1, int(places * MAX_SOURCE_SHARE))
     from_source: Counter[str] = Counter()

@@ -24,7 +24,7 @@ from holdfast.runtime import indexing
 from holdfast.runtime.add import check_source
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.perform import Core, Write
-from holdfast.runtime.revisions import check_revision, checked_revision
+from holdfast.runtime.revisions import require_revision, validate_expected_revision
 
 MAX_REASON_CHARS = 1_000
 MAX_EVIDENCE = 1_000
@@ -32,34 +32,34 @@ _TICK = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class PreparedText:
     """An indexed text with its author and time."""
 
     core: Core
-    entry: indexing.Entry
+    entry: indexing.IndexedText
     now: datetime
     author: str
     trust: Trust
 
 
-async def ready(core: Core, grant: Grant, text: str) -> Ready:
-    (only,) = await all_ready(core, grant, [text])
+async def prepare_text(core: Core, grant: Grant, text: str) -> PreparedText:
+    (only,) = await prepare_texts(core, grant, [text])
     return only
 
 
-async def all_ready(core: Core, grant: Grant, texts: Sequence[str]) -> list[Ready]:
-    entries = await indexing.entries(core, texts)
+async def prepare_texts(core: Core, grant: Grant, texts: Sequence[str]) -> list[PreparedText]:
+    entries = await indexing.make_entries(core, texts)
     stated = grant.actor.kind in (ActorKind.OPERATOR, ActorKind.USER)
     trust, now = Trust.STATED if stated else Trust.MODEST, core.clock.now()
-    return [Ready(core, entry, now, str(grant.actor), trust) for entry in entries]
+    return [PreparedText(core, entry, now, str(grant.actor), trust) for entry in entries]
 
 
-class _Indexing(Write[Ready, RememberResult]):
+class _IndexedWrite(Write[PreparedText, RememberResult]):
     """Common base of both verbs: with a remote embedder, a job makes the vectors."""
 
     __slots__ = ()
 
-    def _index_later(self, transaction: Transaction, prepared: Ready, scope: Scope, memory_id: str) -> None:
+    def _queue_indexing(self, transaction: Transaction, prepared: PreparedText, scope: Scope, memory_id: str) -> None:
         if not prepared.core.embedder.local:
             self.enqueue(transaction, prepared.core, NewJob(JobKind.INDEX, scope, (memory_id,)))
 
@@ -73,7 +73,7 @@ class _Indexing(Write[Ready, RememberResult]):
 
 
 @dataclass(frozen=True, slots=True)
-class Remember(_Indexing):
+class Remember(_IndexedWrite):
     """Write one explicit memory."""
 
     action: ClassVar[Action] = Action.REMEMBER
@@ -94,18 +94,18 @@ class Remember(_Indexing):
         check_evidence(self.evidence)
         checked_flag(self.quarantined, "quarantined")
 
-    async def prepare(self, core: Core, grant: Grant) -> Ready:
-        return await ready(core, grant, self.text)
+    async def prepare(self, core: Core, grant: Grant) -> PreparedText:
+        return await prepare_text(core, grant, self.text)
 
-    def apply(self, transaction: Transaction, prepared: Ready) -> RememberResult:
+    def apply(self, transaction: Transaction, prepared: PreparedText) -> RememberResult:
         memory_id = MemoryId(prepared.core.ids.new(ids.MEMORY))
         transaction.add_revision(
             self.revision(memory_id, prepared), prepared.core.embedder.fingerprint, prepared.core.analyzer.version
         )
-        self._index_later(transaction, prepared, self.scope, memory_id)
-        return RememberResult(current(transaction, memory_id))
+        self._queue_indexing(transaction, prepared, self.scope, memory_id)
+        return RememberResult(current_memory(transaction, memory_id))
 
-    def revision(self, memory_id: MemoryId, prepared: Ready) -> NewRevision:
+    def revision(self, memory_id: MemoryId, prepared: PreparedText) -> NewRevision:
         return NewRevision(
             id=memory_id,
             scope=self.scope,
@@ -136,11 +136,11 @@ class Remember(_Indexing):
 
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> RememberResult:
         """Return the memory as it is now."""
-        return RememberResult(_made(transaction, kept["memory_id"])[-1], replayed=True)
+        return RememberResult(_load_revisions(transaction, kept["memory_id"])[-1], replayed=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Correct(_Indexing):
+class Correct(_IndexedWrite):
     """Supersede a memory: the new revision is current, the old one stays readable with `as_of`.
 
     A message itself is not changed: a new memory with the message as evidence supersedes it.
@@ -160,20 +160,20 @@ class Correct(_Indexing):
         checked_text(self.text, "text")
         if self.reason is not None:
             checked_text(self.reason, "reason", max_chars=MAX_REASON_CHARS)
-        checked_revision(self.expected_revision)
+        validate_expected_revision(self.expected_revision)
         check_evidence(self.evidence or ())
         ids.checked_id(self.memory_id, "memory_id")
 
-    async def prepare(self, core: Core, grant: Grant) -> Ready:
-        return await ready(core, grant, self.text)
+    async def prepare(self, core: Core, grant: Grant) -> PreparedText:
+        return await prepare_text(core, grant, self.text)
 
-    def apply(self, transaction: Transaction, prepared: Ready) -> RememberResult:
+    def apply(self, transaction: Transaction, prepared: PreparedText) -> RememberResult:
         found = transaction.find(self.memory_id)
         if found is not None and isinstance(found[1], Message):
-            return self._overridden(transaction, prepared, found[1])
-        old = current(transaction, self.memory_id)
-        check_revision(old, self.expected_revision)
-        return self._written(
+            return self._supersede_message(transaction, prepared, found[1])
+        old = current_memory(transaction, self.memory_id)
+        require_revision(old, self.expected_revision)
+        return self._write_revision(
             transaction,
             prepared,
             NewRevision(
@@ -184,7 +184,7 @@ class Correct(_Indexing):
                 trust=prepared.trust,
                 status=old.status,
                 validity=self.validity or old.validity,
-                recorded_at=later(prepared.now, old),
+                recorded_at=time_after(prepared.now, old),
                 source=old.source,
                 author=prepared.author,
                 reason=self.reason,
@@ -198,8 +198,8 @@ class Correct(_Indexing):
             ),
         )
 
-    def _overridden(self, transaction: Transaction, prepared: Ready, message: Message) -> RememberResult:
-        check_revision(message, self.expected_revision)
+    def _supersede_message(self, transaction: Transaction, prepared: PreparedText, message: Message) -> RememberResult:
+        require_revision(message, self.expected_revision)
         if message.superseded_at is not None:
             raise RevisionConflict(f"{message.id} was already corrected; correct the memory that replaced it")
         revision = NewRevision(
@@ -211,7 +211,7 @@ class Correct(_Indexing):
             trust=prepared.trust,
             status=Status.ACCEPTED,
             validity=self.validity or ALWAYS,
-            recorded_at=later(prepared.now, message),
+            recorded_at=time_after(prepared.now, message),
             source=None,
             author=prepared.author,
             reason=self.reason,
@@ -222,20 +222,22 @@ class Correct(_Indexing):
             vectors=prepared.entry.vectors,
         )
         transaction.supersede(message.id, revision.recorded_at)
-        return self._written(transaction, prepared, revision)
+        return self._write_revision(transaction, prepared, revision)
 
-    def _written(self, transaction: Transaction, prepared: Ready, revision: NewRevision) -> RememberResult:
+    def _write_revision(
+        self, transaction: Transaction, prepared: PreparedText, revision: NewRevision
+    ) -> RememberResult:
         core = prepared.core
         transaction.add_revision(revision, core.embedder.fingerprint, core.analyzer.version)
-        self._index_later(transaction, prepared, revision.scope, revision.id)
-        return RememberResult(current(transaction, revision.id))
+        self._queue_indexing(transaction, prepared, revision.scope, revision.id)
+        return RememberResult(current_memory(transaction, revision.id))
 
     def replay_state(self, result: RememberResult) -> dict[str, Any]:
         return {"memory_id": result.memory.id, "revision": result.memory.revision}
 
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> RememberResult:
         """Return the revision the first call made, if it still exists."""
-        for memory in _made(transaction, kept["memory_id"]):
+        for memory in _load_revisions(transaction, kept["memory_id"]):
             if memory.revision == kept["revision"]:
                 return RememberResult(memory, replayed=True)
         raise NotFound("the revision that this idempotency_key made has been forgotten")
@@ -248,19 +250,19 @@ def check_evidence(evidence: tuple[MessageId, ...]) -> None:
         ids.checked_id(message_id, "evidence")
 
 
-def later(now: datetime, old: Record) -> datetime:
+def time_after(now: datetime, old: Record) -> datetime:
     """Return a time after the replaced revision, also if the clock went backwards."""
     return max(now, old.recorded_at + _TICK)
 
 
-def current(transaction: Transaction, memory_id: str) -> MemoryRecord:
+def current_memory(transaction: Transaction, memory_id: str) -> MemoryRecord:
     found = transaction.find(memory_id)
     if found is None or not isinstance(found[1], MemoryRecord):
         raise NotFound(f"there is no memory {memory_id!r:.80} in this scope")
     return found[1]
 
 
-def _made(transaction: Transaction, memory_id: str) -> list[MemoryRecord]:
+def _load_revisions(transaction: Transaction, memory_id: str) -> list[MemoryRecord]:
     """Load all revisions of the memory that an earlier call made."""
     found = [memory for memory in transaction.revisions(memory_id) if isinstance(memory, MemoryRecord)]
     if not found:

@@ -80,7 +80,7 @@ class Request(ABC, Generic[P, R]):
     async def prepare(self, core: Core, grant: Grant) -> P:
         """Do the slow work. No transaction is open: data read here may have changed when `apply` runs."""
 
-    def took(self, prepared: P) -> tuple[Usage, ...]:
+    def metered_usage(self, prepared: P) -> tuple[Usage, ...]:
         """Metered usage during `prepare`. Only reads wait for a metered service."""
         return ()
 
@@ -96,7 +96,7 @@ class Request(ABC, Generic[P, R]):
         """Further fields of the operation row, besides actor, action and scope."""
         return None
 
-    def named(self, result: R) -> Sequence[str]:
+    def written_ids(self, result: R) -> Sequence[str]:
         """The ids of the records it wrote, for the operation row of the outer call if it ran nested."""
         return ()
 
@@ -134,7 +134,7 @@ class Write(Request[P, R]):
         return transaction.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
 
 
-class Composed(Request[None, R]):
+class CompositeRequest(Request[None, R]):
     """A request of several steps, at most one of which changes something: in our store or in an external service.
 
     Its result is built from the steps' results. With an `idempotency_key`, an external step runs once; a step in our

@@ -20,8 +20,8 @@ from holdfast.domain.text import checked_text
 from holdfast.errors import Conflict, InvalidDocument, InvalidInput, NotFound
 from holdfast.ports import ForgetPlan, NewRevision, Reader, Transaction
 from holdfast.runtime import indexing
-from holdfast.runtime.cursors import Paged
-from holdfast.runtime.forget import forgotten, kept_receipt, receipt_again, scrubbed
+from holdfast.runtime.cursors import Pagination
+from holdfast.runtime.forget import finish_receipt, forget_planned, receipt_from_json, receipt_to_json
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.lookup import MAX_PAGE
 from holdfast.runtime.perform import Core, Read, Write
@@ -35,7 +35,7 @@ _NOTHING = ForgetPlan(
 
 
 @dataclass(frozen=True, slots=True)
-class _Ready:
+class _PreparedResource:
     """The parsed document and its indexed chunks; `document` is None if the same file is stored already."""
 
     core: Core
@@ -43,11 +43,11 @@ class _Ready:
     author: str
     now: datetime
     document: Document | None
-    entries: tuple[indexing.Entry, ...] = ()
+    entries: tuple[indexing.IndexedText, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class AddResource(Write[_Ready, ResourceAdded]):
+class AddResource(Write[_PreparedResource, ResourceAdded]):
     """Read a file and store its text.
 
     The same file from the same address is stored once in a scope. If some of its chunks were forgotten since, the rest
@@ -71,26 +71,26 @@ class AddResource(Write[_Ready, ResourceAdded]):
         if self.external_uri is not None:
             checked_uri(self.external_uri, "external_uri")
 
-    async def prepare(self, core: Core, grant: Grant) -> _Ready:
+    async def prepare(self, core: Core, grant: Grant) -> _PreparedResource:
         sha256 = hashlib.sha256(self.content).hexdigest()
         author, now = str(grant.actor), core.clock.now()
-        if await core.store.read(grant, lambda reader: self._whole(reader, self._there(reader, sha256))):
-            return _Ready(core, sha256, author, now, None)
+        if await core.store.read(grant, lambda reader: self._is_complete(reader, self._find_stored(reader, sha256))):
+            return _PreparedResource(core, sha256, author, now, None)
         document = await core.documents.read(self.content, self.media_type, self.name)
         if not document.chunks:
             raise InvalidDocument("content", "contains no text; there is nothing to store")
-        entries = await indexing.entries(core, document.chunks)
-        return _Ready(core, sha256, author, now, document, tuple(entries))
+        entries = await indexing.make_entries(core, document.chunks)
+        return _PreparedResource(core, sha256, author, now, document, tuple(entries))
 
-    def apply(self, transaction: Transaction, prepared: _Ready) -> ResourceAdded:
-        stored = self._there(transaction, prepared.sha256)
-        if stored is not None and self._whole(transaction, stored):
+    def apply(self, transaction: Transaction, prepared: _PreparedResource) -> ResourceAdded:
+        stored = self._find_stored(transaction, prepared.sha256)
+        if stored is not None and self._is_complete(transaction, stored):
             return ResourceAdded(stored, reused=True)
         core, document = prepared.core, prepared.document
         if document is None:
             raise Conflict("content: the same file was forgotten at the same time; add it again")
         if stored is not None:
-            self._clear(transaction, core, stored)
+            self._remove_remaining(transaction, core, stored)
         resource = self._resource(prepared, document)
         chunks = [
             self._chunk(resource, prepared, number, text, entry)
@@ -104,19 +104,19 @@ class AddResource(Write[_Ready, ResourceAdded]):
                 self.enqueue(transaction, core, NewJob(JobKind.INDEX, self.scope, batch))
         return ResourceAdded(resource)
 
-    def _there(self, reader: Reader, sha256: str) -> Resource | None:
+    def _find_stored(self, reader: Reader, sha256: str) -> Resource | None:
         return reader.resource_of(self.scope, sha256, self.external_uri)
 
-    def _whole(self, reader: Reader, stored: Resource | None) -> bool:
+    def _is_complete(self, reader: Reader, stored: Resource | None) -> bool:
         return stored is not None and len(reader.chunks_of(stored)) >= stored.chunks
 
-    def _clear(self, transaction: Transaction, core: Core, stored: Resource) -> None:
+    def _remove_remaining(self, transaction: Transaction, core: Core, stored: Resource) -> None:
         """Remove the remaining chunks of the same file, so that none is stored twice."""
         remaining = replace(_NOTHING, memory_ids=tuple(transaction.chunks_of(stored)), resource_ids=(stored.id,))
         transaction.forget(remaining, core.clock.now())
         self.enqueue(transaction, core, NewJob(JobKind.SCRUB, Scope(space=EVERYWHERE)))
 
-    def _resource(self, prepared: _Ready, document: Document) -> Resource:
+    def _resource(self, prepared: _PreparedResource, document: Document) -> Resource:
         resource_id = ResourceId(prepared.core.ids.new(ids.RESOURCE))
         return Resource(
             id=resource_id,
@@ -132,7 +132,7 @@ class AddResource(Write[_Ready, ResourceAdded]):
         )
 
     def _chunk(
-        self, resource: Resource, prepared: _Ready, number: int, text: str, entry: indexing.Entry
+        self, resource: Resource, prepared: _PreparedResource, number: int, text: str, entry: indexing.IndexedText
     ) -> NewRevision:
         return NewRevision(
             id=MemoryId(prepared.core.ids.new(ids.MEMORY)),
@@ -190,14 +190,14 @@ class GetResource(Read[None, Resource]):
         return None
 
     def apply(self, reader: Reader, prepared: None) -> Resource:
-        return _known(reader, self.resource_id)
+        return _get_resource(reader, self.resource_id)
 
     def record_count(self, result: Resource) -> int:
         return 1
 
 
 @dataclass(frozen=True, slots=True)
-class ListResources(Paged, Read[None, ResourcePage]):
+class ListResources(Pagination, Read[None, ResourcePage]):
     """Resources, newest first."""
 
     action: ClassVar[Action] = Action.LIST_RESOURCES
@@ -237,24 +237,24 @@ class DeleteResource(Write[Core, ForgetReceipt]):
         return core
 
     def apply(self, transaction: Transaction, prepared: Core) -> ForgetReceipt:
-        found = _known(transaction, self.resource_id)
+        found = _get_resource(transaction, self.resource_id)
         doomed = transaction.doomed(ForgetTarget(source=found.uri))
-        return forgotten(self, transaction, prepared, doomed)
+        return forget_planned(self, transaction, prepared, doomed)
 
     def replay_state(self, result: ForgetReceipt) -> dict[str, Any]:
-        return kept_receipt(result)
+        return receipt_to_json(result)
 
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> ForgetReceipt:
-        return receipt_again(kept)
+        return receipt_from_json(kept)
 
     async def finish(self, core: Core, result: ForgetReceipt, operation_id: OperationId) -> ForgetReceipt:
-        return await scrubbed(core, result, operation_id)
+        return await finish_receipt(core, result, operation_id)
 
     def record_count(self, result: ForgetReceipt) -> int:
         return result.tombstones
 
 
-def _known(reader: Reader, resource_id: str) -> Resource:
+def _get_resource(reader: Reader, resource_id: str) -> Resource:
     found = reader.resource(resource_id)
     if found is None:
         raise NotFound(f"there is no resource {resource_id!r:.80} in this scope")

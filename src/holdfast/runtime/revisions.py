@@ -9,12 +9,12 @@ from holdfast.errors import RevisionConflict
 _MOST_REVISIONS = 2**31
 
 
-def checked_revision(expected: int | None) -> None:
+def validate_expected_revision(expected: int | None) -> None:
     if expected is not None:
         checked_whole(expected, "expected_revision", 1, _MOST_REVISIONS)
 
 
-def check_revision(found: Record, expected: int | None) -> None:
+def require_revision(found: Record, expected: int | None) -> None:
     """Refuse a write that expects another revision. None accepts any revision."""
     if expected not in (None, found.revision):
         raise RevisionConflict(f"{found.id} is at revision {found.revision}, not {expected}; read it again, then retry")

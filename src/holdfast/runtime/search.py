@@ -36,7 +36,7 @@ _NOTHING_MATCHES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PreparedQuery:
     """A query that is ready to be ranked. Without a vector it is ranked by words alone.
 
     `stunted` means this was not requested: the embedder was unavailable. `took` is the embedder's metered usage.
@@ -45,49 +45,49 @@ class Asked:
     core: Core
     vector: QueryVector
     now: datetime
-    stunted: bool = False
+    by_words_only: bool = False
     took: tuple[Usage, ...] = ()
 
 
-class Asking:
+class QueryRead:
     """Mixin of reads that embed a query first."""
 
     __slots__ = ()
 
-    def took(self, prepared: Asked) -> tuple[Usage, ...]:
+    def metered_usage(self, prepared: PreparedQuery) -> tuple[Usage, ...]:
         return prepared.took
 
 
-async def asked(core: Core, grant: Grant, query: str, wanted: SearchOptions) -> Asked:
+async def prepare_query(core: Core, grant: Grant, query: str, wanted: SearchOptions) -> PreparedQuery:
     if wanted.method is Method.KEYWORD:
-        return Asked(core, None, core.clock.now())
+        return PreparedQuery(core, None, core.clock.now())
     if getattr(core.embedder, "sync_safe", False):
         # A fast local embedder: embed in the thread that ranks.
-        return Asked(core, partial(_vector_at_once, core), core.clock.now())
+        return PreparedQuery(core, partial(_embed_query_inline, core), core.clock.now())
     text = await core.store.read(grant, lambda reader: core.searcher.text_to_embed(reader, grant.scope, query, wanted))
     try:
-        made = await indexing.vectors_of(core, [text], Purpose.QUERY)
+        made = await indexing.embed_texts(core, [text], Purpose.QUERY)
     except EmbedderUnavailable as error:
         if wanted.method is Method.VECTOR or wanted.radius is not None:
             # These options need a vector; there is no fallback.
             raise
         # Fall back to words only; `explain` reports it.
         log.warning("searching by words only: %s", error)
-        return Asked(core, None, core.clock.now(), stunted=True)
-    return Asked(core, indexing.query_vector(made.result), core.clock.now(), took=made.took)
+        return PreparedQuery(core, None, core.clock.now(), by_words_only=True)
+    return PreparedQuery(core, indexing.query_vector(made.result), core.clock.now(), took=made.took)
 
 
-def _vector_at_once(core: Core, text: str) -> FloatArray:
-    return indexing.query_vector(over_in_one_step(indexing.vectors_of(core, [text], Purpose.QUERY)).result)
+def _embed_query_inline(core: Core, text: str) -> FloatArray:
+    return indexing.query_vector(over_in_one_step(indexing.embed_texts(core, [text], Purpose.QUERY)).result)
 
 
 def check_query(query: str, wanted: SearchOptions, places: str = "top_k") -> None:
     """Validate a query. `places` is the verb's name for the number of results."""
     checked_text(query, "query", max_chars=MAX_QUERY_CHARS)
-    check_wanted(wanted, places)
+    check_options(wanted, places)
 
 
-def check_wanted(wanted: SearchOptions, places: str = "top_k") -> None:
+def check_options(wanted: SearchOptions, places: str = "top_k") -> None:
     checked_whole(wanted.top_k, places, 1, MAX_TOP_K)
     check_names(sender=wanted.sender, source=wanted.source)
     if wanted.min_score is not None:
@@ -113,7 +113,7 @@ def check_names(**given: str | None) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Search(Asking, Read[Asked, tuple[Hit, ...]]):
+class Search(QueryRead, Read[PreparedQuery, tuple[Hit, ...]]):
     """Rank the records of a scope for a query."""
 
     action: ClassVar[Action] = Action.SEARCH
@@ -124,19 +124,19 @@ class Search(Asking, Read[Asked, tuple[Hit, ...]]):
     def __post_init__(self) -> None:
         check_query(self.query, self.wanted)
 
-    async def prepare(self, core: Core, grant: Grant) -> Asked:
-        return await asked(core, grant, self.query, self.wanted)
+    async def prepare(self, core: Core, grant: Grant) -> PreparedQuery:
+        return await prepare_query(core, grant, self.query, self.wanted)
 
-    def apply(self, reader: Reader, prepared: Asked) -> tuple[Hit, ...]:
+    def apply(self, reader: Reader, prepared: PreparedQuery) -> tuple[Hit, ...]:
         ranked = prepared.core.searcher.rank(reader, self.scope, self.query, prepared.vector, self.wanted)
-        return hits(reader, ranked.best)
+        return to_hits(reader, ranked.best)
 
     def record_count(self, result: tuple[Hit, ...]) -> int:
         return len(result)
 
 
 @dataclass(frozen=True, slots=True)
-class Explain(Asking, Read[Asked, Explanation]):
+class Explain(QueryRead, Read[PreparedQuery, Explanation]):
     """Search with the scores explained. With `record_id`, also why that memory or message is not among the hits."""
 
     action: ClassVar[Action] = Action.EXPLAIN
@@ -150,20 +150,20 @@ class Explain(Asking, Read[Asked, Explanation]):
         if self.record_id is not None:
             checked_id(self.record_id, "record_id")
 
-    async def prepare(self, core: Core, grant: Grant) -> Asked:
-        return await asked(core, grant, self.query, self.wanted)
+    async def prepare(self, core: Core, grant: Grant) -> PreparedQuery:
+        return await prepare_query(core, grant, self.query, self.wanted)
 
-    def apply(self, reader: Reader, prepared: Asked) -> Explanation:
+    def apply(self, reader: Reader, prepared: PreparedQuery) -> Explanation:
         target = self._target(reader)
         ranked = prepared.core.searcher.rank(
             reader, self.scope, self.query, prepared.vector, self.wanted, target, explained=True
         )
         understood = dict(ranked.understood)
-        if prepared.stunted:
+        if prepared.by_words_only:
             understood["embedder"] = "unavailable: ranked by words only"
         return Explanation(
             query=understood,
-            hits=hits(reader, ranked.best, explained=True),
+            hits=to_hits(reader, ranked.best, explained=True),
             candidates=ranked.candidates,
             embedder=prepared.core.embedder.fingerprint,
             absence=self._absence(ranked) if target is not None else None,
@@ -209,16 +209,16 @@ class Explain(Asking, Read[Asked, Explanation]):
         return len(result.hits)
 
 
-def hits(reader: Reader, best: Sequence[ScoredCandidate], *, explained: bool = False) -> tuple[Hit, ...]:
+def to_hits(reader: Reader, best: Sequence[ScoredCandidate], *, explained: bool = False) -> tuple[Hit, ...]:
     records = reader.fetch([scored.number for scored in best])
     return tuple(
-        hit(records[scored.number], scored.score, components(scored) if explained else ())
+        to_hit(records[scored.number], scored.score, components(scored) if explained else ())
         for scored in best
         if scored.number in records
     )
 
 
-def hit(record: Record, score: float, parts: tuple[Component, ...] = ()) -> Hit:
+def to_hit(record: Record, score: float, parts: tuple[Component, ...] = ()) -> Hit:
     if isinstance(record, MemoryRecord):
         return Hit(
             id=record.id,

@@ -28,7 +28,7 @@ from holdfast.domain.users import (
 )
 from holdfast.errors import InvalidInput, NotFound, UserExists
 from holdfast.ports import Reader, Transaction
-from holdfast.runtime.cursors import Paged
+from holdfast.runtime.cursors import Pagination
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.lookup import MAX_PAGE
 from holdfast.runtime.perform import Core, Read, Write
@@ -46,13 +46,13 @@ def _check_space(scope: Scope) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _New:
+class _NewKey:
     now: datetime
     key: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class CreateUser(Write[_New, Issued]):
+class CreateUser(Write[_NewKey, Issued]):
     """Create a user, agent or operator of a space, or issue a new key for an existing one.
 
     A caller that presents the current key gets no new one. `rotate` issues a new key and sets role and subjects. With
@@ -78,24 +78,24 @@ class CreateUser(Write[_New, Issued]):
         checked_role(checked_kind(self.kind), self.role)
         checked_subjects(self.kind, self.subjects)
 
-    async def prepare(self, core: Core, grant: Grant) -> _New:
+    async def prepare(self, core: Core, grant: Grant) -> _NewKey:
         require_manager(grant.actor, self.kind, self.user_id, new=not self.must_exist or self.role is not None)
-        return _New(core.clock.now(), KEY_PREFIXES[self.kind] + secrets.token_urlsafe(_KEY_BYTES))
+        return _NewKey(core.clock.now(), KEY_PREFIXES[self.kind] + secrets.token_urlsafe(_KEY_BYTES))
 
-    def apply(self, transaction: Transaction, prepared: _New) -> Issued:
+    def apply(self, transaction: Transaction, prepared: _NewKey) -> Issued:
         found = transaction.user(self.user_id, self.kind)
         if found is None:
             if self.must_exist:
-                raise _nobody(self.kind, self.user_id)
+                raise _no_such_user(self.kind, self.user_id)
             user = User(self.user_id, self.scope.space, prepared.now, kind=self.kind, role=self._first_role())
             user = replace(user, subjects=self.subjects or frozenset())
             transaction.put_user(user, key_digest(prepared.key))
             return Issued(user, prepared.key, created=True)
         user, digest = found
-        if self._holds(digest) and user.revoked_at is None:
+        if self._holds_key(digest) and user.revoked_at is None:
             return Issued(user)
         if not self.rotate:
-            raise UserExists(_there(self.kind, self.user_id))
+            raise UserExists(_user_exists_message(self.kind, self.user_id))
         user = replace(
             user,
             rotated_at=prepared.now,
@@ -109,7 +109,7 @@ class CreateUser(Write[_New, Issued]):
     def _first_role(self) -> ActorRole | None:
         return self.role if self.role is not None or self.kind is ActorKind.USER else ROLES[self.kind][0]
 
-    def _holds(self, digest: bytes) -> bool:
+    def _holds_key(self, digest: bytes) -> bool:
         """True if the presented key is the user's. Compares in constant time."""
         return self.presented_key is not None and hmac.compare_digest(key_digest(self.presented_key), digest)
 
@@ -118,7 +118,7 @@ class CreateUser(Write[_New, Issued]):
 
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> Issued:
         """Return the user as it is now, without the key: that is returned only once."""
-        return Issued(_known(transaction, self.kind, self.user_id), None, kept["created"], kept["rotated"])
+        return Issued(_get_user(transaction, self.kind, self.user_id), None, kept["created"], kept["rotated"])
 
     def record_count(self, result: Issued) -> int:
         return int(result.created or result.rotated)
@@ -146,7 +146,7 @@ class RevokeUser(Write[datetime, User]):
     def apply(self, transaction: Transaction, prepared: datetime) -> User:
         found = transaction.user(self.user_id, self.kind)
         if found is None:
-            raise _nobody(self.kind, self.user_id)
+            raise _no_such_user(self.kind, self.user_id)
         user, digest = found
         if user.revoked_at is None:
             user = replace(user, revoked_at=prepared)
@@ -157,14 +157,14 @@ class RevokeUser(Write[datetime, User]):
         return {}
 
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> User:
-        return _known(transaction, self.kind, self.user_id)
+        return _get_user(transaction, self.kind, self.user_id)
 
     def record_count(self, result: User) -> int:
         return 1
 
 
 @dataclass(frozen=True, slots=True)
-class ListUsers(Paged, Read[None, UserPage]):
+class ListUsers(Pagination, Read[None, UserPage]):
     """Users of one kind, ordered by id, including revoked ones."""
 
     action: ClassVar[Action] = Action.LIST_USERS
@@ -192,20 +192,20 @@ class ListUsers(Paged, Read[None, UserPage]):
         return len(result.items)
 
 
-def _known(transaction: Transaction, kind: ActorKind, user_id: str) -> User:
+def _get_user(transaction: Transaction, kind: ActorKind, user_id: str) -> User:
     found = transaction.user(user_id, kind)
     if found is None:
-        raise _nobody(kind, user_id)
+        raise _no_such_user(kind, user_id)
     return found[0]
 
 
-def _nobody(kind: ActorKind, user_id: str) -> NotFound:
+def _no_such_user(kind: ActorKind, user_id: str) -> NotFound:
     return NotFound(
-        f"there is no {kind} {user_id!r:.80} in this space; `holdfast {_group(kind)} list` shows who there is"
+        f"there is no {kind} {user_id!r:.80} in this space; `holdfast {_cli_group(kind)} list` shows who there is"
     )
 
 
-def _there(kind: ActorKind, user_id: str) -> str:
+def _user_exists_message(kind: ActorKind, user_id: str) -> str:
     article = "a" if kind is ActorKind.USER else "an"
     message = (
         f"there is {article} {kind} {user_id!r:.80} already; give its current key, or have an operator make a new one:"
@@ -215,5 +215,5 @@ def _there(kind: ActorKind, user_id: str) -> str:
     return f"{message} `holdfast credential rotate`"
 
 
-def _group(kind: ActorKind) -> str:
+def _cli_group(kind: ActorKind) -> str:
     return "user" if kind is ActorKind.USER else "credential"

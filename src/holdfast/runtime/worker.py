@@ -37,9 +37,9 @@ from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.errors import HoldfastError, LeaseLost, StoreClosed, StoreError
 from holdfast.failpoints import reach
 from holdfast.ports import Transaction, UnindexedRecord
-from holdfast.runtime import indexing, nearest
-from holdfast.runtime.charging import paid, tell_costs
-from holdfast.runtime.extract import extracted
+from holdfast.runtime import approximate_index, indexing
+from holdfast.runtime.extract import run_extraction
+from holdfast.runtime.metering import report_costs, with_costs
 from holdfast.runtime.perform import Core
 
 POLL_SECONDS = 2.0
@@ -70,7 +70,7 @@ class Failure:
     at: datetime
 
 
-def _nothing(transaction: Transaction, job: Job, failure: Failure) -> None:
+def _ignore_failure(transaction: Transaction, job: Job, failure: Failure) -> None:
     """The default: write nothing, because the job row says enough."""
 
 
@@ -84,7 +84,7 @@ class Handler:
     """
 
     do: Callable[[Core, Job], Awaitable[Effect | None]]
-    failed: Callable[[Transaction, Job, Failure], None] = _nothing
+    failed: Callable[[Transaction, Job, Failure], None] = _ignore_failure
 
 
 Handlers = Mapping[JobKind, Handler]
@@ -123,22 +123,22 @@ class Worker:
         self._reached = (0, 0)  # progress of the current job: done, total
         self.failures = 0
         self.ended_badly: Counter[tuple[str, JobKind]] = Counter()  # failed for good, by space and kind
-        all_handlers = {**self._own(), **(handlers or {})}
+        all_handlers = {**self._engine_handlers(), **(handlers or {})}
         self._handlers = {kind: each for kind, each in all_handlers.items() if kinds is None or kind in kinds}
 
-    def _own(self) -> dict[JobKind, Handler]:
+    def _engine_handlers(self) -> dict[JobKind, Handler]:
         own: dict[JobKind, Callable[[Core, Job], Awaitable[Effect | None]]] = {
             JobKind.INDEX: _index,
             JobKind.REEMBED: self._reembed,
-            JobKind.EXTRACT: extracted,
+            JobKind.EXTRACT: run_extraction,
             JobKind.SCRUB: _scrub,
             JobKind.NEAREST: self._nearest,
         }
         if self._core.curator is not None:  # otherwise left to a worker that has one
             # Imported here because it loads the transcript modules, which only a curator needs.
-            from holdfast.runtime.governed.learning import maintained
+            from holdfast.runtime.governed.maintenance_job import run_maintenance
 
-            own[JobKind.MAINTAIN] = maintained
+            own[JobKind.MAINTAIN] = run_maintenance
         return {kind: Handler(do) for kind, do in own.items()}
 
     @property
@@ -192,7 +192,7 @@ class Worker:
         if time.monotonic() < self._look_at:
             return
         started = time.monotonic()
-        await nearest.queue_due(self._core)
+        await approximate_index.queue_due(self._core)
         now = time.monotonic()
         self._look_at = now + max(LOOK_SECONDS, 100 * (now - started))
 
@@ -201,7 +201,7 @@ class Worker:
         done = 0
         async with self._at_work:
             while not self._stopping.is_set() and (job := await self._claim()) is not None:
-                await self._do(job)
+                await self._run_job(job)
                 done += 1
         return done
 
@@ -234,17 +234,17 @@ class Worker:
         if self._current is not None or self._claiming:
             await self._core.store.write(storewide_grant(), give_back)
 
-    async def _do(self, job: Job) -> None:
+    async def _run_job(self, job: Job) -> None:
         self._reached, self._ending = (job.done, job.total), False
         if job.token > MAX_CLAIMS:
-            await self._failed(job, None, f"its worker was lost {job.token - 1} times", last=True)
+            await self._fail_job(job, None, f"its worker was lost {job.token - 1} times", last=True)
         else:
             await self._attempt(job)
         self._current = None
 
     async def _attempt(self, job: Job) -> None:
         """Run the job with a heartbeat. If the heartbeat finds the lease lost, the work is cancelled."""
-        work = asyncio.create_task(self._carried_out(job))
+        work = asyncio.create_task(self._run_handler(job))
         heart = asyncio.create_task(self._heartbeat(job, work))
         started = time.monotonic()
         try:
@@ -264,30 +264,34 @@ class Worker:
             log.warning("%s", error)
         elif isinstance(error, AttemptFailed):
             message = f"{error.error.code}: {error.error}"
-            await self._failed(job, error.error.code, message, error.about, last=error.final)
+            await self._fail_job(job, error.error.code, message, error.about, last=error.final)
         elif isinstance(error, HoldfastError):
-            await self._failed(job, error.code, f"{error.code}: {error}")
+            await self._fail_job(job, error.code, f"{error.code}: {error}")
         elif isinstance(error, Exception):
             log.error("job %s of kind %s failed", job.id, job.kind, exc_info=error)
-            await self._failed(job, "internal_error", f"internal_error: {type(error).__name__}")
+            await self._fail_job(job, "internal_error", f"internal_error: {type(error).__name__}")
         else:
             raise error
 
-    async def _carried_out(self, job: Job) -> None:
+    async def _run_handler(self, job: Job) -> None:
         effect = await self._handlers[job.kind].do(self._core, job)
         if effect is None:
             return
         self._ending = True
-        await self._core.store.write(storewide_grant(), lambda transaction: self._ended(transaction, job, effect))
-        tell_costs(self._core, effect)
+        await self._core.store.write(
+            storewide_grant(), lambda transaction: self._complete_job(transaction, job, effect)
+        )
+        report_costs(self._core, effect)
 
-    def _ended(self, transaction: Transaction, job: Job, effect: Effect) -> None:
+    def _complete_job(self, transaction: Transaction, job: Job, effect: Effect) -> None:
         reach("job.finish.before")
         effect(transaction)
         transaction.finish(job, JobStatus.SUCCEEDED, self._core.clock.now())
         reach("job.finish.after")
 
-    async def _failed(self, job: Job, code: str | None, told: str, about: object = None, *, last: bool = False) -> None:
+    async def _fail_job(
+        self, job: Job, code: str | None, told: str, about: object = None, *, last: bool = False
+    ) -> None:
         now = self._core.clock.now()
         last = last or is_last_attempt(job)
         self.failures += 1
@@ -314,7 +318,7 @@ class Worker:
         while True:
             await asyncio.sleep(self._lease.total_seconds() / HEARTBEATS_PER_LEASE)
             try:
-                await self._progress(job, *self._reached)
+                await self._commit_progress(job, *self._reached)
             except LeaseLost:
                 # If the effect is being committed, the store decides; it may be committed already.
                 if not self._ending:
@@ -323,7 +327,7 @@ class Worker:
             except StoreError as error:
                 log.warning("the heartbeat of %s was missed: %s", job.id, error)
 
-    async def _progress(self, job: Job, done: int, total: int, effect: Effect | None = None) -> None:
+    async def _commit_progress(self, job: Job, done: int, total: int, effect: Effect | None = None) -> None:
         def extend(transaction: Transaction) -> None:
             transaction.extend(job, self._core.clock.now(), self._lease, done, total)
             if effect is not None:
@@ -344,11 +348,11 @@ class Worker:
         done, after = total - waiting, 0
         while batch := await self._next_batch(after):
             # This spans all companies, so its usage is charged to none.
-            made = (await indexing.catch_up(core, batch)).result
+            made = (await indexing.index_records(core, batch)).result
             done, after = done + len(batch), batch[-1].number
-            effect = partial(indexing.put, made, fingerprint, version)
-            await self._progress(job, done, max(total, done), effect)
-        return partial(_note_index, index_identity(core))
+            effect = partial(indexing.store_index, made, fingerprint, version)
+            await self._commit_progress(job, done, max(total, done), effect)
+        return partial(_record_index_identity, index_identity(core))
 
     async def _next_batch(self, after: int, limit: int = indexing.BATCH) -> list[UnindexedRecord]:
         core = self._core
@@ -360,9 +364,9 @@ class Worker:
         )
 
     async def _nearest(self, core: Core, job: Job) -> Effect:
-        return await nearest.built(core, job, self._note_reached)
+        return await approximate_index.build_index(core, job, self._set_progress)
 
-    def _note_reached(self, done: int, total: int) -> None:
+    def _set_progress(self, done: int, total: int) -> None:
         """Set the progress for the next heartbeat to report."""
         self._reached = (done, total)
 
@@ -371,8 +375,10 @@ async def _index(core: Core, job: Job) -> Effect:
     fingerprint, version = core.embedder.fingerprint, core.analyzer.version
     grant = authorize(SYSTEM, Action.WORK, job.scope)
     waiting = await core.store.read(grant, lambda reader: reader.waiting(job.record_ids, fingerprint, version))
-    made = await indexing.catch_up(core, waiting)
-    return await paid(core, grant, made.took, partial(indexing.put, made.result, fingerprint, version), job)
+    made = await indexing.index_records(core, waiting)
+    return await with_costs(
+        core, grant, made.took, partial(indexing.store_index, made.result, fingerprint, version), job
+    )
 
 
 async def _scrub(core: Core, job: Job) -> Effect:
@@ -381,5 +387,5 @@ async def _scrub(core: Core, job: Job) -> Effect:
     return lambda transaction: None
 
 
-def _note_index(made_by: str, transaction: Transaction) -> None:
+def _record_index_identity(made_by: str, transaction: Transaction) -> None:
     transaction.put_fact(INDEXED_BY, made_by)

@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
-class ModelChoice:
+class RuntimeModel:
     """A model with an OpenAI-compatible API. Missing values come from the settings."""
 
     name: str
@@ -40,7 +40,7 @@ class Plan:
     privacy: Privacy = field(default_factory=Privacy)
     switched_off: frozenset[str] = frozenset()
     forbidden: frozenset[str] = frozenset()
-    model: ModelChoice | None = None
+    model: RuntimeModel | None = None
     embedder: Embedder | str | None = None
     settings: Settings | None = None
     clock: Clock | None = None
@@ -90,7 +90,7 @@ class MemoryRuntimeBuilder(Generic[R]):
     def model(self, name: str, *, url: str | None = None, key: str | None = None) -> Self:
         """Set the model that maintains memory: any server with OpenAI-compatible chat completions."""
         secret = None if key is None else Secret(key, "key")
-        return self._with(replace(self._plan, model=ModelChoice(name, url, secret)))
+        return self._with(replace(self._plan, model=RuntimeModel(name, url, secret)))
 
     def privacy(
         self, *, prompt_projection: bool = True, private_plane_projection: bool = False, export_import: bool = True

@@ -32,7 +32,7 @@ class Operations:
 
         return await self._service.perform(self._actor, action, make_if_allowed, space=self._governance.identity.space)
 
-    def _where(self, given: MemoryScope | None) -> MemoryScope:
+    def _resolve_scope(self, given: MemoryScope | None) -> MemoryScope:
         """The given conversation, else the one committed last. Called inside the gate."""
         found = given or self._last
         if found is None:

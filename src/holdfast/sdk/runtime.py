@@ -18,14 +18,14 @@ from holdfast.opening import checked_location
 from holdfast.portal import Face, at_once, blocking
 from holdfast.runtime.governed.capabilities import ShowCapabilities
 from holdfast.sdk.builder import MemoryRuntimeBuilder, Plan
-from holdfast.sdk.exchange import ExchangeOperations
 from holdfast.sdk.retrieval import RetrievalOperations
 from holdfast.sdk.transcripts import TranscriptOperations
+from holdfast.sdk.transfer import TransferOperations
 from holdfast.sdk.writing import WritingOperations
 from holdfast.settings import read_settings
 
 
-class AsyncMemoryRuntime(TranscriptOperations, RetrievalOperations, WritingOperations, ExchangeOperations):
+class AsyncMemoryRuntime(TranscriptOperations, RetrievalOperations, WritingOperations, TransferOperations):
     """Every operation takes a request, returns a report, and writes one operation row, also if it fails."""
 
     _closed = False
@@ -68,7 +68,7 @@ class RuntimeOpening:
         self._plan = plan
         self._runtime: AsyncMemoryRuntime | None = None
 
-    async def opened(self) -> AsyncMemoryRuntime:
+    async def open_runtime(self) -> AsyncMemoryRuntime:
         plan = self._plan
         location = checked_location(plan.location)
         if is_server_url(location):
@@ -105,10 +105,10 @@ class RuntimeOpening:
         return AsyncMemoryRuntime(engine, plan.actor, governance)
 
     def __await__(self) -> Generator[Any, None, AsyncMemoryRuntime]:
-        return self.opened().__await__()
+        return self.open_runtime().__await__()
 
     async def __aenter__(self) -> AsyncMemoryRuntime:
-        self._runtime = await self.opened()
+        self._runtime = await self.open_runtime()
         return self._runtime
 
     async def __aexit__(
@@ -124,7 +124,7 @@ class MemoryRuntime(Face[AsyncMemoryRuntime]):
     @classmethod
     def builder(cls) -> MemoryRuntimeBuilder[MemoryRuntime]:
         """`with MemoryRuntime.builder().store("memory.db").identity(subject_id="ana").open() as runtime: …`"""
-        return MemoryRuntimeBuilder(lambda plan: cls(RuntimeOpening(plan).opened))
+        return MemoryRuntimeBuilder(lambda plan: cls(RuntimeOpening(plan).open_runtime))
 
     capabilities = at_once(AsyncMemoryRuntime.capabilities)
     write = blocking(AsyncMemoryRuntime.write)

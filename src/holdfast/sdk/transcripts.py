@@ -46,9 +46,9 @@ class TranscriptOperations(Operations):
         report = await self._perform(
             Action.COMMIT_TRANSCRIPT,
             "commit_transcript",
-            lambda governance: self._committing(governance, request),
+            lambda governance: self._make_commit(governance, request),
         )
-        self._remember(report.key)
+        self._set_last(report.key)
         return report
 
     async def finalize_turn_and_maintain(
@@ -64,13 +64,13 @@ class TranscriptOperations(Operations):
             "finalize_turn_and_maintain",
             lambda governance: FinalizeTurn.of(
                 governance,
-                self._where(checked_instance(delta, CanonicalTurnDelta, "delta").conversation),
+                self._resolve_scope(checked_instance(delta, CanonicalTurnDelta, "delta").conversation),
                 delta,
                 mode_input,
                 pressure,
             ),
         )
-        self._remember(report.transcript_commit.key)
+        self._set_last(report.transcript_commit.key)
         return report
 
     async def replay_transcript(self, request: MemoryTranscriptReplayRequest) -> MemoryTranscriptReplayReport:
@@ -79,7 +79,7 @@ class TranscriptOperations(Operations):
             Action.REPLAY_TRANSCRIPT,
             "replay_transcript",
             lambda governance: ReplayTranscript.of(
-                governance, self._where(checked_instance(request, MemoryTranscriptReplayRequest).scope), request
+                governance, self._resolve_scope(checked_instance(request, MemoryTranscriptReplayRequest).scope), request
             ),
         )
 
@@ -89,7 +89,7 @@ class TranscriptOperations(Operations):
             Action.EXPORT_TRANSCRIPT,
             "export_transcript",
             lambda governance: ExportTranscript.of(
-                governance, self._where(checked_instance(request, MemoryTranscriptExportRequest).scope), request
+                governance, self._resolve_scope(checked_instance(request, MemoryTranscriptExportRequest).scope), request
             ),
         )
 
@@ -102,7 +102,7 @@ class TranscriptOperations(Operations):
             "request_transcript_lifecycle",
             lambda governance: RequestLifecycle.of(
                 governance,
-                self._where(checked_instance(request, MemoryTranscriptLifecycleRequest).scope),
+                self._resolve_scope(checked_instance(request, MemoryTranscriptLifecycleRequest).scope),
                 request,
             ),
         )
@@ -113,7 +113,7 @@ class TranscriptOperations(Operations):
             Action.REPAIR_TRANSCRIPT,
             "repair_transcript",
             lambda governance: RepairTranscript.of(
-                governance, self._where(checked_instance(request, MemoryTranscriptRepairRequest).scope)
+                governance, self._resolve_scope(checked_instance(request, MemoryTranscriptRepairRequest).scope)
             ),
         )
 
@@ -123,21 +123,23 @@ class TranscriptOperations(Operations):
             Action.REPLAY,
             "replay",
             lambda governance: ReplayLedger.of(
-                governance, self._where(_chat(checked_instance(request, MemoryReplayRequest))), request.limit
+                governance,
+                self._resolve_scope(_chat_scope(checked_instance(request, MemoryReplayRequest))),
+                request.limit,
             ),
         )
 
-    def _committing(self, governance: Governance, request: MemoryTranscriptCommitRequest) -> CommitTranscript:
+    def _make_commit(self, governance: Governance, request: MemoryTranscriptCommitRequest) -> CommitTranscript:
         turn = checked_instance(
             checked_instance(request, MemoryTranscriptCommitRequest).turn, TranscriptTurnInput, "turn"
         )
-        return CommitTranscript.of(governance, self._where(turn.conversation), request)
+        return CommitTranscript.of(governance, self._resolve_scope(turn.conversation), request)
 
-    def _remember(self, key: ConversationKey) -> None:
+    def _set_last(self, key: ConversationKey) -> None:
         self._last = MemoryScope(channel=key.channel, conversation_id=key.conversation)
 
 
-def _chat(request: MemoryReplayRequest) -> MemoryScope | None:
+def _chat_scope(request: MemoryReplayRequest) -> MemoryScope | None:
     if request.chat_id is None:
         return None
     return MemoryScope(DEFAULT_CHANNEL if request.channel is None else request.channel, request.chat_id)

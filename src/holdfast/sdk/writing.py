@@ -39,7 +39,7 @@ class WritingOperations(Operations):
             if self._governance.catalogue["maintain"].reason is not Gate.CONFIGURED:
                 self._governance.require("maintain")
             return Maintain.of(
-                self._governance, options, self._where(checked_instance(options, MemoryMaintainRequest).scope)
+                self._governance, options, self._resolve_scope(checked_instance(options, MemoryMaintainRequest).scope)
             )
 
         return await self._service.perform(self._actor, Action.MAINTAIN, make, space=self._governance.identity.space)

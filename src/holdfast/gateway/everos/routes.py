@@ -42,7 +42,7 @@ from holdfast.gateway.models import MAX_TOP_K, RESOURCE
 from holdfast.gateway.problems import refusals
 from holdfast.inputs import Where
 from holdfast.runtime.browse import MAX_OFFSET
-from holdfast.runtime.search import hit
+from holdfast.runtime.search import to_hit
 
 T = TypeVar("T")
 
@@ -123,7 +123,7 @@ def _handlers(auth: Door) -> list[tuple[str, Callable[..., Awaitable[Any]], tupl
             **_where(caller, body),
         )
         sessions = Sessions(body.filters)
-        episodes = [present.episode(hit(each, 0.0), sessions) for each in found.items]
+        episodes = [present.episode(to_hit(each, 0.0), sessions) for each in found.items]
         return _told(request, GetData(episodes=episodes, total_count=found.total, count=len(episodes)))
 
     return [("add", add, (403, 409, 415)), ("flush", flush, ()), ("search", search, (403,)), ("get", get, (403,))]

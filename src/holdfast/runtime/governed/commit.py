@@ -23,58 +23,58 @@ from holdfast.domain.type_checks import checked_instances
 from holdfast.errors import Conflict, DuplicateId
 from holdfast.ports import Reader, StoredMessages, Transaction
 from holdfast.runtime import indexing
-from holdfast.runtime.governed.threads import Address, course
-from holdfast.runtime.governed.turns import (
-    Circumstances,
-    Given,
-    checked_turn_id,
-    given_of,
-    index_later,
+from holdfast.runtime.governed.conversation_address import ConversationAddress, lifecycle_report
+from holdfast.runtime.governed.turn_input import (
+    TurnContext,
+    ValidatedMessage,
     new_ids,
     new_turn,
+    queue_indexing,
+    validate_message,
+    validate_turn_id,
 )
-from holdfast.runtime.indexing import Entry
+from holdfast.runtime.indexing import IndexedText
 from holdfast.runtime.perform import Core, Write
 
 
 @dataclass(frozen=True, slots=True)
-class _Prepared:
+class _PreparedCommit:
     core: Core
     started_at: datetime
-    entries: Sequence[Entry]
+    entries: Sequence[IndexedText]
 
 
 @dataclass(frozen=True, slots=True)
-class CommitTranscript(Write[_Prepared, MemoryTranscriptCommitReport]):
+class CommitTranscript(Write[_PreparedCommit, MemoryTranscriptCommitReport]):
     """Commit one turn. Idempotent by the host's turn id."""
 
     action: ClassVar[Action] = Action.COMMIT_TRANSCRIPT
     governance: Governance
-    address: Address
+    address: ConversationAddress
     scope: Scope
     turn_id: str
-    messages: tuple[Given, ...]
-    circumstances: Circumstances
+    messages: tuple[ValidatedMessage, ...]
+    circumstances: TurnContext
 
     @classmethod
     def of(cls, governance: Governance, where: MemoryScope, request: MemoryTranscriptCommitRequest) -> CommitTranscript:
         turn = request.turn
-        address = Address.of(governance, where)
-        turn_id = checked_turn_id(turn.turn_id)
-        circumstances = Circumstances(turn.attribution, turn.delivery_status, request.host_refs)  # type: ignore[arg-type]
+        address = ConversationAddress.of(governance, where)
+        turn_id = validate_turn_id(turn.turn_id)
+        circumstances = TurnContext(turn.attribution, turn.delivery_status, request.host_refs)  # type: ignore[arg-type]
         messages = checked_instances(turn.messages, TurnMessage, "messages")
         checked_whole(len(messages), "messages", 1, MAX_TURN_MESSAGES)
-        given = tuple(given_of(message, governance, turn.attribution) for message in messages)
+        given = tuple(validate_message(message, governance, turn.attribution) for message in messages)
         return cls(governance, address, address.scope, turn_id, given, circumstances)
 
-    async def prepare(self, core: Core, grant: Grant) -> _Prepared:
+    async def prepare(self, core: Core, grant: Grant) -> _PreparedCommit:
         started_at = core.clock.now()
-        entries = await indexing.entries(core, [given.draft.text for given in self.messages])
-        return _Prepared(core, started_at, entries)
+        entries = await indexing.make_entries(core, [given.draft.text for given in self.messages])
+        return _PreparedCommit(core, started_at, entries)
 
-    def apply(self, transaction: Transaction, prepared: _Prepared) -> MemoryTranscriptCommitReport:
+    def apply(self, transaction: Transaction, prepared: _PreparedCommit) -> MemoryTranscriptCommitReport:
         core = prepared.core
-        thread = self.address.find(transaction)
+        thread = self.address.resolve(transaction)
         turn = new_turn(
             core,
             thread,
@@ -90,20 +90,20 @@ class CommitTranscript(Write[_Prepared, MemoryTranscriptCommitReport]):
             existing = transaction.turn(thread, self.turn_id)
             if existing is None:
                 raise
-            return self._again(transaction, prepared, thread, existing)
+            return self._repeat(transaction, prepared, thread, existing)
         require_own_messages(stored)
-        self.address.note(transaction, thread, prepared.started_at)
+        self.address.store_alias(transaction, thread, prepared.started_at)
         if not core.embedder.local and stored.new:
-            index_later(transaction, core, thread, new_ids(stored))
-        return told(self.action, transaction, core, thread, prepared.started_at, self.turn_id, stored)
+            queue_indexing(transaction, core, thread, new_ids(stored))
+        return commit_report(self.action, transaction, core, thread, prepared.started_at, self.turn_id, stored)
 
-    def _again(
-        self, transaction: Transaction, prepared: _Prepared, thread: Scope, existing: TranscriptTurn
+    def _repeat(
+        self, transaction: Transaction, prepared: _PreparedCommit, thread: Scope, existing: TranscriptTurn
     ) -> MemoryTranscriptCommitReport:
         self._require_same(existing)
-        self.address.note(transaction, thread, prepared.started_at)
+        self.address.store_alias(transaction, thread, prepared.started_at)
         reason = SkippedReason.ALREADY_COMMITTED
-        return skipped(self.action, transaction, prepared.core, thread, prepared.started_at, reason, existing)
+        return skipped_report(self.action, transaction, prepared.core, thread, prepared.started_at, reason, existing)
 
     def _require_same(self, existing: TranscriptTurn) -> None:
         """Raise `Conflict` if the stored turn differs. For deleted content only roles and authorities are compared."""
@@ -136,7 +136,7 @@ def require_own_messages(stored: StoredMessages) -> None:
         raise DuplicateId("message_id: belongs to a message of another turn; give each message an id of its own")
 
 
-def told(
+def commit_report(
     action: Action,
     reader: Reader,
     core: Core,
@@ -149,7 +149,7 @@ def told(
     if stored.sequence is None:
         known = any(found is not None for found in stored.ids)
         reason = SkippedReason.ALREADY_COMMITTED if known else SkippedReason.FORGOTTEN
-        return skipped(action, reader, core, thread, started_at, reason, None, turn_id)
+        return skipped_report(action, reader, core, thread, started_at, reason, None, turn_id)
     return MemoryTranscriptCommitReport(
         key=key_of(thread),
         turn_id=turn_id,
@@ -159,13 +159,13 @@ def told(
         after_count=stored.sequence,
         skipped_reason=None,
         message_ids=new_ids(stored),
-        lifecycle_report=course(
+        lifecycle_report=lifecycle_report(
             action, started_at, core.clock.now(), f"committed turn {stored.sequence}", changed=True
         ),
     )
 
 
-def skipped(
+def skipped_report(
     action: Action,
     reader: Reader,
     core: Core,
@@ -188,5 +188,5 @@ def skipped(
         after_count=count,
         skipped_reason=reason,
         message_ids=message_ids,
-        lifecycle_report=course(action, started_at, core.clock.now(), f"nothing committed: {reason}"),
+        lifecycle_report=lifecycle_report(action, started_at, core.clock.now(), f"nothing committed: {reason}"),
     )

@@ -28,8 +28,8 @@ from holdfast.domain.transcript_turns import TranscriptState, View, checked_memb
 from holdfast.domain.view_access import check_view
 from holdfast.errors import NotFound
 from holdfast.ports import Clock, ListFilter, Reader
-from holdfast.runtime.governed.archiving import Links, archived_memory, archived_turns
-from holdfast.runtime.governed.threads import Address, course
+from holdfast.runtime.governed.archive import Links, archive_memory, archive_turns
+from holdfast.runtime.governed.conversation_address import ConversationAddress, lifecycle_report
 from holdfast.runtime.perform import Core, Read
 
 # Planes that outlive a conversation. Episodes and document chunks are not facts about the owner.
@@ -38,14 +38,14 @@ _PAGE = 500
 
 
 @dataclass(frozen=True, slots=True)
-class _Prepared:
+class _PreparedExport:
     clock: Clock
     started_at: datetime
     admission: Admission
 
 
 @dataclass(frozen=True, slots=True)
-class ExportContinuity(Read[_Prepared, MemoryExportReport]):
+class ExportContinuity(Read[_PreparedExport, MemoryExportReport]):
     """Export a snapshot. Private content is included only on request, for actors that may read the raw view."""
 
     action: ClassVar[Action] = Action.EXPORT
@@ -57,22 +57,24 @@ class ExportContinuity(Read[_Prepared, MemoryExportReport]):
         checked_member(TransferMode, self.request.mode, "mode")
         checked_flag(self.request.include_private, "include_private")
         checked_mode(self.request.mode_input)
-        Address.of(self.governance, self.where)
+        ConversationAddress.of(self.governance, self.where)
 
     @property
     def scope(self) -> Scope:  # type: ignore[override]
         """The owner's whole memory: learned memories belong to no conversation."""
         return self.governance.identity.scope
 
-    async def prepare(self, core: Core, grant: Grant) -> _Prepared:
+    async def prepare(self, core: Core, grant: Grant) -> _PreparedExport:
         if self.request.include_private:
             check_view(grant.actor, View.RAW_OWNER_ONLY, self.scope.partition)
-        return _Prepared(core.clock, core.clock.now(), admit(self.action, self.request.mode_input))
+        return _PreparedExport(core.clock, core.clock.now(), admit(self.action, self.request.mode_input))
 
-    def apply(self, reader: Reader, prepared: _Prepared) -> MemoryExportReport:
+    def apply(self, reader: Reader, prepared: _PreparedExport) -> MemoryExportReport:
         if prepared.admission.disposition is not Disposition.EXECUTE_NOW:
-            return MemoryExportReport(False, None, None, self._course(prepared, f"{prepared.admission.reason}"))
-        thread = Address.of(self.governance, self.where).find(reader)
+            return MemoryExportReport(
+                False, None, None, self._lifecycle_report(prepared, f"{prepared.admission.reason}")
+            )
+        thread = ConversationAddress.of(self.governance, self.where).resolve(reader)
         turns = self._turns(reader, thread)
         mode = TransferMode(self.request.mode)
         cited = {message.id for turn in turns for message in turn.messages}
@@ -87,7 +89,7 @@ class ExportContinuity(Read[_Prepared, MemoryExportReport]):
         )
         counts = snapshot.manifest.counts
         summary = f"{counts['long_term_memory']} memories, {counts['turns']} turns"
-        return MemoryExportReport(True, snapshot, to_document(snapshot), self._course(prepared, summary))
+        return MemoryExportReport(True, snapshot, to_document(snapshot), self._lifecycle_report(prepared, summary))
 
     def _turns(self, reader: Reader, thread: Scope) -> tuple[ArchivedTurn, ...]:
         most = min(self.governance.budget.transcript.page_size, MOST_TURNS)
@@ -96,7 +98,7 @@ class ExportContinuity(Read[_Prepared, MemoryExportReport]):
             raise NotFound(f"there is no conversation {thread.conversation!r:.80} here; nothing was exported")
         view = View.RAW_OWNER_ONLY if self.request.include_private else View.EXPORT
         # A deleted turn cannot be resumed from.
-        turns, _ = archived_turns(reader, thread, found, view)
+        turns, _ = archive_turns(reader, thread, found, view)
         return tuple(turn for turn in turns if turn.state is not TranscriptState.RAW_DELETED)
 
     def _memories(self, reader: Reader, partition: Partition, messages: set[str]) -> list[ArchivedMemory]:
@@ -110,11 +112,11 @@ class ExportContinuity(Read[_Prepared, MemoryExportReport]):
             before = page[-1].id.partition("_")[2]
             own = [item for item in page if isinstance(item, MemoryRecord) and item.scope.partition == partition]
             links = reader.links([memory.id for memory in own]) if messages else {}
-            memories += [_current(memory, links, messages) for memory in own]
+            memories += [_current_revision(memory, links, messages) for memory in own]
         return memories[:most]
 
-    def _course(self, prepared: _Prepared, summary: str) -> LifecycleReport:
-        return course(
+    def _lifecycle_report(self, prepared: _PreparedExport, summary: str) -> LifecycleReport:
+        return lifecycle_report(
             self.action,
             prepared.started_at,
             prepared.clock.now(),
@@ -127,9 +129,9 @@ class ExportContinuity(Read[_Prepared, MemoryExportReport]):
         return 0 if result.snapshot is None else sum(result.snapshot.manifest.counts.values())
 
 
-def _current(memory: MemoryRecord, links: Links, messages: set[str]) -> ArchivedMemory:
+def _current_revision(memory: MemoryRecord, links: Links, messages: set[str]) -> ArchivedMemory:
     """The current revision, without author and reason, with evidence only from the exported turns."""
-    archived = archived_memory([memory], links)
+    archived = archive_memory([memory], links)
     (revision,) = archived.revisions
     evidence = tuple(message_id for message_id in revision.evidence if message_id in messages)
     return replace(archived, revisions=(replace(revision, author=None, reason=None, evidence=evidence),))

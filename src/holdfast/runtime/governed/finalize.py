@@ -46,18 +46,18 @@ from holdfast.domain.type_checks import checked_instance, checked_instances
 from holdfast.errors import Conflict, InvalidInput
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime import indexing
-from holdfast.runtime.governed.commit import skipped, told
-from holdfast.runtime.governed.threads import Address, course
-from holdfast.runtime.governed.turns import (
-    Circumstances,
-    Given,
-    checked_turn_id,
-    given_of,
-    index_later,
+from holdfast.runtime.governed.commit import commit_report, skipped_report
+from holdfast.runtime.governed.conversation_address import ConversationAddress, lifecycle_report
+from holdfast.runtime.governed.turn_input import (
+    TurnContext,
+    ValidatedMessage,
     new_turn,
+    queue_indexing,
+    validate_message,
+    validate_turn_id,
     with_metadata,
 )
-from holdfast.runtime.indexing import Entry
+from holdfast.runtime.indexing import IndexedText
 from holdfast.runtime.perform import Core, Write
 
 _MAX_PARTS = 16
@@ -66,16 +66,16 @@ _MAX_SOURCE_CHARS = 1_024
 
 
 @dataclass(frozen=True, slots=True)
-class _Prepared:
+class _PreparedFinalize:
     """`entries` belong to the last messages: those that seemed new."""
 
     core: Core
     started_at: datetime
-    entries: Sequence[Entry]
+    entries: Sequence[IndexedText]
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _FinalizePlan:
     """The index of the first new message and the id of the turn to add, or the reason why nothing is new."""
 
     first: int
@@ -85,7 +85,7 @@ class _Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class FinalizeTurn(Write[_Prepared, FinalizeReport]):
+class FinalizeTurn(Write[_PreparedFinalize, FinalizeReport]):
     """Commit a delivered turn. Idempotent by the turn's id and by the end of the conversation.
 
     A failed turn may be delivered later under the same id: its new part becomes a separate turn, whose id is the first
@@ -94,12 +94,12 @@ class FinalizeTurn(Write[_Prepared, FinalizeReport]):
 
     action: ClassVar[Action] = Action.FINALIZE_TURN
     governance: Governance
-    address: Address
+    address: ConversationAddress
     scope: Scope
     turn_id: str
     delta: TurnDelta
-    messages: tuple[Given, ...]
-    circumstances: Circumstances
+    messages: tuple[ValidatedMessage, ...]
+    circumstances: TurnContext
     candidate_ids: tuple[str, ...]
     mode: ModeInput
     pressure: Pressure
@@ -108,13 +108,13 @@ class FinalizeTurn(Write[_Prepared, FinalizeReport]):
     def of(
         cls, governance: Governance, where: MemoryScope, delta: CanonicalTurnDelta, mode: ModeInput, pressure: str
     ) -> FinalizeTurn:
-        address = Address.of(governance, where)
-        turn_id = checked_turn_id(delta.turn_id)
-        circumstances = Circumstances(_attribution(delta), delta.delivery_status, delta.host_refs)  # type: ignore[arg-type]
-        inputs, observations, answer = _given(governance, delta, circumstances.attribution)
+        address = ConversationAddress.of(governance, where)
+        turn_id = validate_turn_id(delta.turn_id)
+        circumstances = TurnContext(_turn_attribution(delta), delta.delivery_status, delta.host_refs)  # type: ignore[arg-type]
+        inputs, observations, answer = _validate_messages(governance, delta, circumstances.attribution)
         turn = TurnDelta(
             checked_member(DeliveryStatus, delta.delivery_status, "delivery_status"),
-            tuple(each.spoken for each in inputs),
+            tuple(each.role_and_text for each in inputs),
             None if answer is None else answer.draft.text,
             tuple(each.draft.text for each in observations),
         )
@@ -126,34 +126,36 @@ class FinalizeTurn(Write[_Prepared, FinalizeReport]):
             turn,
             (*inputs, *observations, *(() if answer is None else (answer,)))[: len(turn.messages)],
             circumstances,
-            _candidates(delta.candidate_ids),
+            _validate_candidate_ids(delta.candidate_ids),
             checked_mode(mode),
             pressure_of(pressure),
         )
 
-    async def prepare(self, core: Core, grant: Grant) -> _Prepared:
+    async def prepare(self, core: Core, grant: Grant) -> _PreparedFinalize:
         started_at = core.clock.now()
         if not self.messages:
-            return _Prepared(core, started_at, ())
-        tail = await core.store.read(grant, lambda reader: self._tail(reader, self.address.find(reader)))
+            return _PreparedFinalize(core, started_at, ())
+        tail = await core.store.read(grant, lambda reader: self._tail(reader, self.address.resolve(reader)))
         new = self.messages[count_known_messages(self.delta, tail) :]
-        entries = await indexing.entries(core, [given.draft.text for given in new]) if new else ()
-        return _Prepared(core, started_at, entries)
+        entries = await indexing.make_entries(core, [given.draft.text for given in new]) if new else ()
+        return _PreparedFinalize(core, started_at, entries)
 
     def _tail(self, reader: Reader, thread: Scope) -> Sequence[Utterance]:
         """The last messages: enough to find the people's messages among tool output."""
         return reader.tail(thread, 2 * len(self.messages) + 32)
 
-    def apply(self, transaction: Transaction, prepared: _Prepared) -> FinalizeReport:
+    def apply(self, transaction: Transaction, prepared: _PreparedFinalize) -> FinalizeReport:
         core, started_at = prepared.core, prepared.started_at
-        thread = self.address.find(transaction)
+        thread = self.address.resolve(transaction)
         plan = self._plan(transaction, thread)
         if plan.reason is None:
             commit = self._commit(transaction, prepared, thread, plan)
         else:
-            commit = skipped(self.action, transaction, core, thread, started_at, plan.reason, plan.there, self.turn_id)
+            commit = skipped_report(
+                self.action, transaction, core, thread, started_at, plan.reason, plan.there, self.turn_id
+            )
         if commit.sequence is not None:
-            self.address.note(transaction, thread, started_at)
+            self.address.store_alias(transaction, thread, started_at)
         maintenance = self._maintenance(transaction, core, thread, commit)
         summary = f"{commit.lifecycle_report.result_summary}; maintenance: {maintenance.disposition}"
         return FinalizeReport(
@@ -162,7 +164,7 @@ class FinalizeTurn(Write[_Prepared, FinalizeReport]):
             maintenance=maintenance,
             private_garden_self_work=PrivateGardenSelfWork(),
             semantic_governance=TurnGovernance(self.candidate_ids),
-            lifecycle_report=course(
+            lifecycle_report=lifecycle_report(
                 self.action,
                 started_at,
                 core.clock.now(),
@@ -172,16 +174,16 @@ class FinalizeTurn(Write[_Prepared, FinalizeReport]):
             ),
         )
 
-    def _plan(self, reader: Reader, thread: Scope) -> _Plan:
+    def _plan(self, reader: Reader, thread: Scope) -> _FinalizePlan:
         reason = DELIVERIES[self.delta.status].reason
         if reason is not None:
-            return _Plan(0, self.turn_id, reason)
+            return _FinalizePlan(0, self.turn_id, reason)
         parts = self._parts(reader, thread)
         if not parts:
             first = count_known_messages(self.delta, self._tail(reader, thread))
         else:
             committed = [Utterance(message.role, message.text) for part in parts for message in part.messages]
-            matched = match_redelivery(committed, [given.spoken for given in self.messages])
+            matched = match_redelivery(committed, [given.role_and_text for given in self.messages])
             if matched is None or len(parts) == _MAX_PARTS:
                 raise Conflict(
                     f"turn_id: {self.turn_id!r:.80} was committed with other content; give each turn an id of its own"
@@ -189,8 +191,10 @@ class FinalizeTurn(Write[_Prepared, FinalizeReport]):
             first = matched
         if first == len(self.messages):
             existing = parts or reader.last_turns(thread, 1)
-            return _Plan(first, self.turn_id, SkippedReason.ALREADY_COMMITTED, existing[-1] if existing else None)
-        return _Plan(first, f"{self.turn_id}#part={len(parts) + 1}" if parts else self.turn_id)
+            return _FinalizePlan(
+                first, self.turn_id, SkippedReason.ALREADY_COMMITTED, existing[-1] if existing else None
+            )
+        return _FinalizePlan(first, f"{self.turn_id}#part={len(parts) + 1}" if parts else self.turn_id)
 
     def _parts(self, reader: Reader, thread: Scope) -> list[TranscriptTurn]:
         """The turns already committed under this id: the first one and its later parts."""
@@ -203,13 +207,13 @@ class FinalizeTurn(Write[_Prepared, FinalizeReport]):
         return parts
 
     def _commit(
-        self, transaction: Transaction, prepared: _Prepared, thread: Scope, plan: _Plan
+        self, transaction: Transaction, prepared: _PreparedFinalize, thread: Scope, plan: _FinalizePlan
     ) -> MemoryTranscriptCommitReport:
         core, count = prepared.core, len(self.messages)
         # The tail may have changed since `prepare`: messages that became new have no vectors yet.
         late = max(0, count - len(prepared.entries) - plan.first)
         entries = [
-            *(Entry(core.analyzer.analyze(given.draft.text), ()) for given in self.messages[plan.first :][:late]),
+            *(IndexedText(core.analyzer.analyze(given.draft.text), ()) for given in self.messages[plan.first :][:late]),
             *prepared.entries[len(prepared.entries) - (count - plan.first - late) :],
         ]
         new = self.messages[plan.first :]
@@ -218,8 +222,8 @@ class FinalizeTurn(Write[_Prepared, FinalizeReport]):
         )
         stored = transaction.add_turn(turn, core.embedder.fingerprint, core.analyzer.version)
         waiting = [str(stored.ids[place]) for place in sorted(stored.new) if not core.embedder.local or place < late]
-        index_later(transaction, core, thread, waiting)
-        return told(self.action, transaction, core, thread, prepared.started_at, plan.turn_id, stored)
+        queue_indexing(transaction, core, thread, waiting)
+        return commit_report(self.action, transaction, core, thread, prepared.started_at, plan.turn_id, stored)
 
     def _maintenance(
         self, transaction: Transaction, core: Core, thread: Scope, commit: MemoryTranscriptCommitReport
@@ -247,7 +251,7 @@ class FinalizeTurn(Write[_Prepared, FinalizeReport]):
         return len(result.transcript_commit.message_ids) if result.transcript_commit.committed else 0
 
 
-def _attribution(delta: CanonicalTurnDelta) -> ActorAttribution | None:
+def _turn_attribution(delta: CanonicalTurnDelta) -> ActorAttribution | None:
     if delta.actor is not None:
         checked_instance(delta.actor, ActorAttribution, "actor")
     if delta.subject is None:
@@ -258,20 +262,20 @@ def _attribution(delta: CanonicalTurnDelta) -> ActorAttribution | None:
     return replace(actor, subject_id=delta.subject)
 
 
-def _given(
+def _validate_messages(
     governance: Governance, delta: CanonicalTurnDelta, attribution: ActorAttribution | None
-) -> tuple[list[Given], list[Given], Given | None]:
+) -> tuple[list[ValidatedMessage], list[ValidatedMessage], ValidatedMessage | None]:
     """Validate the input messages, the tool observations and the answer."""
     external = checked_flag(delta.external_content_used, "external_content_used")
-    source = _source(delta.source)
+    source = _source_metadata(delta.source)
 
-    def of(message: object, role: Role | None, field: str) -> Given:
+    def of(message: object, role: Role | None, field: str) -> ValidatedMessage:
         turn_message = TurnMessage(message) if isinstance(message, str) else message
         if not isinstance(turn_message, TurnMessage):
             raise InvalidInput(field, f"expected a TurnMessage or a text, got {type(turn_message).__name__}")
         if role is not None:
             turn_message = replace(turn_message, role=role)
-        return with_metadata(given_of(turn_message, governance, attribution, external=external), source)
+        return with_metadata(validate_message(turn_message, governance, attribution, external=external), source)
 
     inputs = [
         of(each, None, "input_messages")
@@ -285,7 +289,7 @@ def _given(
     return inputs, tools, None if answer is None else of(answer, Role.ASSISTANT, "assistant_message")
 
 
-def _source(source: TurnSource) -> Mapping[str, str]:
+def _source_metadata(source: TurnSource) -> Mapping[str, str]:
     checked_instance(source, TurnSource, "source")
     parts = {part.name: getattr(source, part.name) for part in fields(source)}
     values = {name: value for name, value in parts.items() if value is not None}
@@ -297,7 +301,7 @@ def _source(source: TurnSource) -> Mapping[str, str]:
     }
 
 
-def _candidates(candidate_ids: object) -> tuple[str, ...]:
+def _validate_candidate_ids(candidate_ids: object) -> tuple[str, ...]:
     found = checked_instances(candidate_ids, str, "candidate_ids")
     if len(found) > _MAX_CANDIDATES:
         raise InvalidInput("candidate_ids", f"has {len(found)} ids; at most {_MAX_CANDIDATES} are allowed")

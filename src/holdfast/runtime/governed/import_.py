@@ -31,9 +31,9 @@ from holdfast.domain.transcript_turns import checked_member
 from holdfast.errors import InvalidSnapshot
 from holdfast.loops import aside
 from holdfast.ports import Transaction
-from holdfast.runtime.governed.papers import note_event
-from holdfast.runtime.governed.taking import Intake, Ready, ready
-from holdfast.runtime.governed.threads import Address, course
+from holdfast.runtime.governed.conversation_address import ConversationAddress, lifecycle_report
+from holdfast.runtime.governed.manifest_and_events import append_event
+from holdfast.runtime.governed.record_import import IndexedRecord, RecordImporter, index_records
 from holdfast.runtime.perform import Core, Write
 
 # Maximum trust of imported memories by the kind of actor that imports them.
@@ -41,20 +41,20 @@ _VOUCHED = {ActorKind.OPERATOR: Trust.STATED, ActorKind.USER: Trust.STATED}
 
 
 @dataclass(frozen=True, slots=True)
-class _Prepared:
+class _PreparedImport:
     core: Core
     author: str
     most_trust: Trust
     started_at: datetime
     admission: Admission
     snapshot: ContinuitySnapshot
-    memories: Sequence[Ready]
-    turns: Sequence[Ready]
+    memories: Sequence[IndexedRecord]
+    turns: Sequence[IndexedRecord]
     withheld: int
 
 
 @dataclass(frozen=True, slots=True)
-class ImportContinuity(Write[_Prepared, MemoryImportReport]):
+class ImportContinuity(Write[_PreparedImport, MemoryImportReport]):
     """Import a snapshot. It is verified before anything is written; then all of it commits at once.
 
     Its memories go to the runtime's identity, its turns to the target conversation. A bootstrap imports no turns, but
@@ -69,57 +69,57 @@ class ImportContinuity(Write[_Prepared, MemoryImportReport]):
         checked_member(TransferMode, self.request.mode, "mode")
         checked_flag(self.request.include_private, "include_private")
         checked_mode(self.request.mode_input)
-        if (where := self._stated()) is not None:
-            Address.of(self.governance, where)
+        if (where := self._requested_scope()) is not None:
+            ConversationAddress.of(self.governance, where)
 
     @property
     def scope(self) -> Scope:  # type: ignore[override]
         return self.governance.identity.scope
 
-    def _stated(self) -> MemoryScope | None:
+    def _requested_scope(self) -> MemoryScope | None:
         if self.request.scope is not None:
             return self.request.scope
         target = self.request.target_chat_id
         return None if target is None else MemoryScope(chat_id=target)
 
-    def _where(self, snapshot: ContinuitySnapshot) -> MemoryScope:
+    def _target_scope(self, snapshot: ContinuitySnapshot) -> MemoryScope:
         """The conversation named by the request, else the snapshot's own."""
         channel = snapshot.origin.get("channel", DEFAULT_CHANNEL)
-        return self._stated() or MemoryScope(channel=channel, conversation_id=snapshot.chat_id)
+        return self._requested_scope() or MemoryScope(channel=channel, conversation_id=snapshot.chat_id)
 
-    async def prepare(self, core: Core, grant: Grant) -> _Prepared:
+    async def prepare(self, core: Core, grant: Grant) -> _PreparedImport:
         started_at = core.clock.now()
         admission = admit(self.action, self.request.mode_input)
         space, max_bytes = self.scope.space, self.governance.budget.snapshot_bytes
         snapshot = await aside(lambda: read_snapshot(self.request.snapshot, space, max_bytes))
         if self._mode is TransferMode.FULL_RESTORE and snapshot.mode is TransferMode.BOOTSTRAP:
             raise InvalidSnapshot("mode", "is bootstrap, which holds no turns to restore; import it as bootstrap")
-        memories, turns = self._wanted(snapshot)
-        open_memories, open_turns = self._open(memories), self._open(turns)
+        memories, turns = self._select_records(snapshot)
+        open_memories, open_turns = self._without_private(memories), self._without_private(turns)
         if self._mode is TransferMode.BOOTSTRAP and snapshot.summary:
             open_memories = [*open_memories, self._episode(snapshot)]
-        return _Prepared(
+        return _PreparedImport(
             core=core,
             author=str(grant.actor),
             most_trust=_VOUCHED.get(grant.actor.kind, Trust.MODEST),
             started_at=started_at,
             admission=admission,
             snapshot=snapshot,
-            memories=await ready(core, open_memories),
-            turns=await ready(core, open_turns),
-            withheld=len(memories) + len(turns) - len(self._open(memories)) - len(open_turns),
+            memories=await index_records(core, open_memories),
+            turns=await index_records(core, open_turns),
+            withheld=len(memories) + len(turns) - len(self._without_private(memories)) - len(open_turns),
         )
 
     @property
     def _mode(self) -> TransferMode:
         return TransferMode(self.request.mode)
 
-    def _wanted(self, snapshot: ContinuitySnapshot) -> tuple[Sequence[ArchivedMemory], Sequence[ArchivedTurn]]:
+    def _select_records(self, snapshot: ContinuitySnapshot) -> tuple[Sequence[ArchivedMemory], Sequence[ArchivedTurn]]:
         memories = snapshot.long_term_memory[: MOST_MEMORIES[self._mode]]
         state = snapshot.execution_state
         return memories, state.turns if state is not None and self._mode is TransferMode.FULL_RESTORE else ()
 
-    def _open(self, some: Sequence[ArchivedMemory | ArchivedTurn]) -> list[Archived]:
+    def _without_private(self, some: Sequence[ArchivedMemory | ArchivedTurn]) -> list[Archived]:
         return [each for each in some if self.request.include_private or not is_private(each)]
 
     def _episode(self, snapshot: ContinuitySnapshot) -> ArchivedMemory:
@@ -138,18 +138,20 @@ class ImportContinuity(Write[_Prepared, MemoryImportReport]):
         )
         return ArchivedMemory(derive_id(ids.MEMORY, snapshot.exported_at, made_for, "episode"), (revision,))
 
-    def apply(self, transaction: Transaction, prepared: _Prepared) -> MemoryImportReport:
+    def apply(self, transaction: Transaction, prepared: _PreparedImport) -> MemoryImportReport:
         snapshot = prepared.snapshot
         if prepared.admission.disposition is not Disposition.EXECUTE_NOW:
-            return self._report(prepared, Taken(), self._where(snapshot).conversation_id or "", None)
-        thread = Address.of(self.governance, self._where(snapshot)).find(transaction)
-        intake = self._intake(prepared, thread)
+            return self._report(prepared, Taken(), self._target_scope(snapshot).conversation_id or "", None)
+        thread = ConversationAddress.of(self.governance, self._target_scope(snapshot)).resolve(transaction)
+        intake = self._importer(prepared, thread)
         taken = Taken(withheld=prepared.withheld)
         for record in (*prepared.turns, *prepared.memories):
-            taken += intake.take(transaction, replace(record, archived=self._moved(record.archived, thread)))
+            taken += intake.import_record(
+                transaction, replace(record, archived=self._move_to_own_scope(record.archived, thread))
+            )
         event_id = None
         if taken.changed:
-            event_id = note_event(
+            event_id = append_event(
                 transaction,
                 prepared.core,
                 EventKind.LIFECYCLE,
@@ -160,7 +162,7 @@ class ImportContinuity(Write[_Prepared, MemoryImportReport]):
             )
         return self._report(prepared, taken, thread.conversation or "", event_id)
 
-    def _intake(self, prepared: _Prepared, thread: Scope) -> Intake:
+    def _importer(self, prepared: _PreparedImport, thread: Scope) -> RecordImporter:
         """Keep the ids only in their original conversation: elsewhere they may be in use."""
         origin = prepared.snapshot.origin
         partition = thread.partition
@@ -168,30 +170,30 @@ class ImportContinuity(Write[_Prepared, MemoryImportReport]):
         same = at_home and (prepared.snapshot.chat_id, origin.get("channel")) == (thread.conversation, thread.channel)
         # A bootstrap imports no turns: the messages of its summary are here already, or nowhere.
         same |= at_home and self._mode is TransferMode.BOOTSTRAP
-        return Intake(
+        return RecordImporter(
             core=prepared.core,
             messages_home=None if same else str(thread.given()),
-            memories_home=None if at_home else _name(partition),
+            memories_home=None if at_home else _partition_name(partition),
             author=prepared.author,
             most_trust=prepared.most_trust,
         )
 
-    def _moved(self, archived: Archived, thread: Scope) -> Archived:
+    def _move_to_own_scope(self, archived: Archived, thread: Scope) -> Archived:
         """Move the record into the runtime's own scope, whatever scope it names."""
         if isinstance(archived, ArchivedTurn):
             place = {name: getattr(thread, name) for name in CONVERSATION_PARTS}
-            return replace(archived, scope=replace(self._own(archived.scope), **place))
+            return replace(archived, scope=replace(self._own_scope(archived.scope), **place))
         assert isinstance(archived, ArchivedMemory)
-        revisions = tuple(replace(each, scope=self._own(each.scope)) for each in archived.revisions)
+        revisions = tuple(replace(each, scope=self._own_scope(each.scope)) for each in archived.revisions)
         return replace(archived, revisions=revisions)
 
-    def _own(self, scope: Scope) -> Scope:
+    def _own_scope(self, scope: Scope) -> Scope:
         if scope.partition == self.scope.partition:
             return scope
         return replace(scope, subject=self.scope.subject, agent=self.scope.agent)
 
     def _report(
-        self, prepared: _Prepared, taken: Taken, conversation: str, event_id: EventId | None
+        self, prepared: _PreparedImport, taken: Taken, conversation: str, event_id: EventId | None
     ) -> MemoryImportReport:
         accepted = prepared.admission.disposition is Disposition.EXECUTE_NOW
         summary = f"{taken.memories} memories, {taken.turns} turns, {taken.known} known"
@@ -202,7 +204,7 @@ class ImportContinuity(Write[_Prepared, MemoryImportReport]):
             conversation=conversation,
             content_fingerprint=prepared.snapshot.manifest.content_fingerprint,
             taken=taken,
-            lifecycle_report=course(
+            lifecycle_report=lifecycle_report(
                 self.action,
                 prepared.started_at,
                 prepared.core.clock.now(),
@@ -223,5 +225,5 @@ class ImportContinuity(Write[_Prepared, MemoryImportReport]):
         return result.taken.messages + result.taken.memories
 
 
-def _name(partition: Partition) -> str:
+def _partition_name(partition: Partition) -> str:
     return f"{partition.space}/{partition.kind}/{partition.owner}"

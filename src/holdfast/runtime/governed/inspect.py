@@ -27,12 +27,12 @@ from holdfast.domain.surface.retrieval import (
 )
 from holdfast.domain.type_checks import checked_instance
 from holdfast.ports import Reader
+from holdfast.runtime.governed.conversation_address import lifecycle_report
 from holdfast.runtime.governed.project import Project
 from holdfast.runtime.governed.recall import recall
-from holdfast.runtime.governed.shown import Sight
-from holdfast.runtime.governed.threads import course
+from holdfast.runtime.governed.retrieval_context import RetrievalContext
 from holdfast.runtime.perform import Core, Read
-from holdfast.runtime.search import Asked, Asking
+from holdfast.runtime.search import PreparedQuery, QueryRead
 
 RECALLED = 8
 # Maximum number of turns whose states are counted; use pages to look further.
@@ -41,7 +41,7 @@ _OF_OPERATORS = frozenset({EventKind.OPERATOR, EventKind.LIFECYCLE})
 
 
 @dataclass(frozen=True, slots=True)
-class Inspect(Asking, Read[Asked, MemoryInspectionReport]):
+class Inspect(QueryRead, Read[PreparedQuery, MemoryInspectionReport]):
     """Report the state of a memory. `last` is the conversation that the runtime committed last."""
 
     action: ClassVar[Action] = Action.INSPECT
@@ -49,7 +49,7 @@ class Inspect(Asking, Read[Asked, MemoryInspectionReport]):
     request: MemoryInspectionRequest
     last: MemoryScope | None = None
     scope: Scope = field(init=False)
-    sight: Sight = field(init=False)
+    sight: RetrievalContext = field(init=False)
     projection: Project = field(init=False)
 
     def __post_init__(self) -> None:
@@ -66,29 +66,31 @@ class Inspect(Asking, Read[Asked, MemoryInspectionReport]):
         object.__setattr__(self, "sight", self.projection.sight)
         object.__setattr__(self, "scope", self.sight.scope)
 
-    async def prepare(self, core: Core, grant: Grant) -> Asked:
+    async def prepare(self, core: Core, grant: Grant) -> PreparedQuery:
         if self.request.query is None:
-            return Asked(core, None, core.clock.now())
+            return PreparedQuery(core, None, core.clock.now())
         return await self.projection.prepare(core, grant)
 
-    def apply(self, reader: Reader, prepared: Asked) -> MemoryInspectionReport:
+    def apply(self, reader: Reader, prepared: PreparedQuery) -> MemoryInspectionReport:
         admission = admit(self.action, self.projection.mode, self.projection.pressure)
         hygiene = self._hygiene(reader, prepared.core)
         summary = f"{hygiene.memories} memories, {hygiene.messages} messages, {hygiene.pending_vectors} wait"
         return MemoryInspectionReport(
             working=self._working(reader, prepared),
             hygiene=hygiene,
-            deferred_governance=self._deferred(reader),
+            deferred_governance=self._deferred_memories(reader),
             capabilities=self.governance.catalogue,
-            operator_action_report=OperatorActionReport(tuple(reader.events(self._most, _OF_OPERATORS))),
-            lifecycle_report=course(self.action, prepared.now, prepared.core.clock.now(), summary, admission=admission),
+            operator_action_report=OperatorActionReport(tuple(reader.events(self._max_items, _OF_OPERATORS))),
+            lifecycle_report=lifecycle_report(
+                self.action, prepared.now, prepared.core.clock.now(), summary, admission=admission
+            ),
         )
 
     @property
-    def _most(self) -> int:
+    def _max_items(self) -> int:
         return self.governance.budget.transcript.repair_issues
 
-    def _working(self, reader: Reader, prepared: Asked) -> WorkingInspection:
+    def _working(self, reader: Reader, prepared: PreparedQuery) -> WorkingInspection:
         if self.request.query is None:
             return WorkingInspection(None, None)
         _, working = recall(reader, prepared, self.sight, self.request.query, RECALLED)
@@ -110,12 +112,12 @@ class Inspect(Asking, Read[Asked, MemoryInspectionReport]):
             turns_counted=len(states),
         )
 
-    def _deferred(self, reader: Reader) -> DeferredGovernance:
+    def _deferred_memories(self, reader: Reader) -> DeferredGovernance:
         memory_filter = ListFilter(kind=HitKind.MEMORY, status=Status.QUARANTINED)
-        page = reader.page(memory_filter, None, self._most + 1)
+        page = reader.page(memory_filter, None, self._max_items + 1)
         memories = [
             DeferredMemory(memory.id, memory.plane, memory.trust, memory.recorded_at, memory.author, memory.reason)
             for memory in page
             if isinstance(memory, MemoryRecord)
         ]
-        return DeferredGovernance(tuple(memories[: self._most]), more=len(memories) > self._most)
+        return DeferredGovernance(tuple(memories[: self._max_items]), more=len(memories) > self._max_items)

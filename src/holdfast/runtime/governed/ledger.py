@@ -14,37 +14,37 @@ from holdfast.domain.numbers import checked_whole
 from holdfast.domain.scope import Scope
 from holdfast.domain.surface.transcripts import LedgerEntry, MemoryReplayReport
 from holdfast.ports import Reader
+from holdfast.runtime.governed.conversation_address import ConversationAddress, lifecycle_report
 from holdfast.runtime.governed.replay import MOST_TURNS
-from holdfast.runtime.governed.threads import Address, course
 from holdfast.runtime.perform import Core, Read
 
 
 @dataclass(frozen=True, slots=True)
-class _Prepared:
+class _PreparedLedger:
     core: Core
     started_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayLedger(Read[_Prepared, MemoryReplayReport]):
+class ReplayLedger(Read[_PreparedLedger, MemoryReplayReport]):
     """The last turns of a conversation, as a ledger without texts."""
 
     action: ClassVar[Action] = Action.REPLAY
     governance: Governance
-    address: Address
+    address: ConversationAddress
     scope: Scope
     limit: int
 
     @classmethod
     def of(cls, governance: Governance, where: MemoryScope, limit: object) -> ReplayLedger:
-        address = Address.of(governance, where)
+        address = ConversationAddress.of(governance, where)
         return cls(governance, address, address.scope, checked_whole(limit, "limit", 1, MOST_TURNS))
 
-    async def prepare(self, core: Core, grant: Grant) -> _Prepared:
-        return _Prepared(core, core.clock.now())
+    async def prepare(self, core: Core, grant: Grant) -> _PreparedLedger:
+        return _PreparedLedger(core, core.clock.now())
 
-    def apply(self, reader: Reader, prepared: _Prepared) -> MemoryReplayReport:
-        thread = self.address.find(reader)
+    def apply(self, reader: Reader, prepared: _PreparedLedger) -> MemoryReplayReport:
+        thread = self.address.resolve(reader)
         limit = min(self.limit, self.governance.budget.transcript.page_size)
         total = reader.turn_count(thread)
         entries = tuple(
@@ -58,7 +58,7 @@ class ReplayLedger(Read[_Prepared, MemoryReplayReport]):
             total_turns=total,
             inspection_only=True,
             profile_budget_applied=limit < min(self.limit, total),
-            lifecycle_report=course(
+            lifecycle_report=lifecycle_report(
                 self.action,
                 prepared.started_at,
                 prepared.core.clock.now(),

@@ -29,8 +29,8 @@ from holdfast.domain.text import checked_text
 from holdfast.domain.transcript_turns import TranscriptState, Transition, View, checked_member, state_after
 from holdfast.errors import InvalidText, StoreCorrupt
 from holdfast.ports import Reader, Transaction, TurnState
-from holdfast.runtime.forget import cut_bytes
-from holdfast.runtime.governed.threads import Address, course
+from holdfast.runtime.forget import scrub_store
+from holdfast.runtime.governed.conversation_address import ConversationAddress, lifecycle_report
 from holdfast.runtime.perform import Core, Write
 
 MAX_REASON_CHARS = 512
@@ -38,14 +38,14 @@ _STATES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Prepared:
+class _PreparedLifecycle:
     core: Core
     grant: Grant
     started_at: datetime
 
 
 @dataclass(slots=True)
-class _Touched:
+class _MatchedTurns:
     """The matching turns: those that change or are reviewed, and the number of those that cannot change."""
 
     affected: list[TurnState] = field(default_factory=list)
@@ -64,12 +64,12 @@ class _Details:
 
 
 @dataclass(frozen=True, slots=True)
-class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
+class RequestLifecycle(Write[_PreparedLifecycle, MemoryTranscriptLifecycleReport]):
     """Move a turn or a conversation through its lifecycle, or review it."""
 
     action: ClassVar[Action] = Action.TRANSCRIPT_LIFECYCLE
     governance: Governance
-    address: Address
+    address: ConversationAddress
     scope: Scope
     transition: Transition
     reason: str
@@ -79,23 +79,23 @@ class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
     def of(
         cls, governance: Governance, where: MemoryScope, request: MemoryTranscriptLifecycleRequest
     ) -> RequestLifecycle:
-        address = Address.of(governance, where)
+        address = ConversationAddress.of(governance, where)
         return cls(
             governance,
             address,
             address.scope,
             checked_member(Transition, request.transition, "transition"),
-            _checked_reason(request.reason),
+            _validate_reason(request.reason),
             None if request.turn_id is None else checked_id(request.turn_id, "turn_id"),
         )
 
-    async def prepare(self, core: Core, grant: Grant) -> _Prepared:
-        return _Prepared(core, grant, core.clock.now())
+    async def prepare(self, core: Core, grant: Grant) -> _PreparedLifecycle:
+        return _PreparedLifecycle(core, grant, core.clock.now())
 
-    def apply(self, transaction: Transaction, prepared: _Prepared) -> MemoryTranscriptLifecycleReport:
+    def apply(self, transaction: Transaction, prepared: _PreparedLifecycle) -> MemoryTranscriptLifecycleReport:
         core, now = prepared.core, prepared.started_at
-        thread = self.address.find(transaction)
-        touched = self._touched(transaction, thread)
+        thread = self.address.resolve(transaction)
+        touched = self._match_turns(transaction, thread)
         # Loaded before the change, because deleted content cannot be read later; shown in the state after it.
         details = self._details(transaction, thread, touched.affected, prepared.grant)
         budget = self.governance.budget.transcript
@@ -105,11 +105,11 @@ class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
         changed = bool(sequences) and self.transition is not Transition.REVIEW
         messages = sum(turn.messages for turn in touched.affected)
         if changed:
-            messages = transaction.set_state(thread, sequences, self._goal(touched), now)
+            messages = transaction.set_state(thread, sequences, self._target_state(touched), now)
         if changed and self.transition is Transition.DELETE_RAW:
             # Queued in the same commit as the deletion, so that the bytes are removed even after a crash.
             self.enqueue(transaction, core, NewJob(JobKind.SCRUB, Scope(space=EVERYWHERE)))
-        if changed and self._goal(touched) is TranscriptState.ACTIVE:
+        if changed and self._target_state(touched) is TranscriptState.ACTIVE:
             # Masked texts are not embedded, so they may lack vectors now.
             self.enqueue(transaction, core, NewJob(JobKind.REEMBED, Scope(space=EVERYWHERE)))
         event = self._event(core, thread, touched, messages, now)
@@ -133,7 +133,7 @@ class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
             requested_by=str(prepared.grant.actor),
             requested_at=now,
             scrubbed=None,
-            lifecycle_report=course(
+            lifecycle_report=lifecycle_report(
                 self.action,
                 now,
                 core.clock.now(),
@@ -144,9 +144,9 @@ class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
             ),
         )
 
-    def _touched(self, reader: Reader, thread: Scope) -> _Touched:
-        touched = _Touched()
-        for turn in self._matching(reader, thread):
+    def _match_turns(self, reader: Reader, thread: Scope) -> _MatchedTurns:
+        touched = _MatchedTurns()
+        for turn in self._iter_turns(reader, thread):
             next_state = state_after(turn.state, self.transition)
             if next_state is None:
                 touched.refused += 1
@@ -154,7 +154,7 @@ class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
                 touched.affected.append(turn)
         return touched
 
-    def _matching(self, reader: Reader, thread: Scope) -> Iterator[TurnState]:
+    def _iter_turns(self, reader: Reader, thread: Scope) -> Iterator[TurnState]:
         if self.turn_id is not None:
             turn = reader.turn(thread, self.turn_id)
             if turn is not None:
@@ -165,7 +165,7 @@ class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
             yield from page
             last = page[-1].sequence
 
-    def _goal(self, touched: _Touched) -> TranscriptState:
+    def _target_state(self, touched: _MatchedTurns) -> TranscriptState:
         """The new state of all affected turns: a transition leads to exactly one."""
         goals = {state_after(turn.state, self.transition) for turn in touched.affected}
         (goal,) = goals
@@ -178,10 +178,10 @@ class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
         listed, cut = clip_items(affected, budget.page_size)
         details = _Details(cut=cut)
         for state in listed:
-            self._list(reader, thread, state, view, budget, details)
+            self._add_details(reader, thread, state, view, budget, details)
         return details
 
-    def _list(
+    def _add_details(
         self, reader: Reader, thread: Scope, state: TurnState, view: View, budget: TranscriptBudget, details: _Details
     ) -> None:
         try:
@@ -199,7 +199,7 @@ class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
         details.items.extend(items)
         details.cut |= cut or shown.profile_budget_applied
 
-    def _event(self, core: Core, thread: Scope, touched: _Touched, messages: int, now: datetime) -> Event:
+    def _event(self, core: Core, thread: Scope, touched: _MatchedTurns, messages: int, now: datetime) -> Event:
         sequence = touched.affected[0].sequence if self.turn_id is not None and touched.affected else None
         return Event(
             id=EventId(core.ids.new(ids.EVENT)),
@@ -221,7 +221,7 @@ class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
         self, core: Core, result: MemoryTranscriptLifecycleReport, operation_id: OperationId
     ) -> MemoryTranscriptLifecycleReport:
         if result.changed and self.transition is Transition.DELETE_RAW:
-            return replace(result, scrubbed=await cut_bytes(core))
+            return replace(result, scrubbed=await scrub_store(core))
         if result.changed and self.transition is Transition.RESTORE:
             core.wake()
         return result
@@ -230,7 +230,7 @@ class RequestLifecycle(Write[_Prepared, MemoryTranscriptLifecycleReport]):
         return result.affected_messages if result.changed else 0
 
 
-def _checked_reason(reason: object) -> str:
+def _validate_reason(reason: object) -> str:
     if isinstance(reason, str) and not reason.strip():
         raise InvalidText("reason", "is empty; give the reason, it is stored with the event")
     return checked_text(reason, "reason", max_chars=MAX_REASON_CHARS)

@@ -29,8 +29,8 @@ from holdfast.domain.transcript_turns import MAX_TURN_MESSAGES, TranscriptState
 from holdfast.domain.type_checks import checked_instance
 from holdfast.errors import InvalidInput
 from holdfast.ports import Reader, Transaction
-from holdfast.runtime.governed.learning import NOTHING_TO_LEARN, Learned, learned
-from holdfast.runtime.governed.threads import Address, course
+from holdfast.runtime.governed.conversation_address import ConversationAddress, lifecycle_report
+from holdfast.runtime.governed.maintenance_job import NOTHING_TO_LEARN, LearningOutcome, load_outcome
 from holdfast.runtime.perform import Core, Write
 
 NO_MODEL = "no_model_configured"
@@ -49,63 +49,65 @@ _JOBS_LOOKED_AT = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Prepared:
+class _PreparedMaintain:
     core: Core
     admission: Admission
     started_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Maintain(Write[_Prepared, MemoryMaintainReport]):
+class Maintain(Write[_PreparedMaintain, MemoryMaintainReport]):
     """Learn from a committed turn. `configured` is the host's switch; the model itself is checked on each call."""
 
     action: ClassVar[Action] = Action.MAINTAIN
     scope: Scope
     governance: Governance
     request: MemoryMaintainRequest
-    address: Address
+    address: ConversationAddress
     configured: bool
 
     @classmethod
     def of(cls, governance: Governance, request: MemoryMaintainRequest, where: MemoryScope) -> Maintain:
-        _check(request)
+        _validate_request(request)
         configured = governance.catalogue["maintain"].configured
-        return cls(governance.identity.scope, governance, request, Address.of(governance, where), configured)
+        return cls(
+            governance.identity.scope, governance, request, ConversationAddress.of(governance, where), configured
+        )
 
-    async def prepare(self, core: Core, grant: Grant) -> _Prepared:
+    async def prepare(self, core: Core, grant: Grant) -> _PreparedMaintain:
         if core.curator is None:
             admission = Admission(Disposition.REJECT, NO_MODEL)
         elif not self.configured:
             admission = Admission(Disposition.REJECT, SWITCHED_OFF)
         else:
             admission = admit(self.action, self.request.mode_input, pressure_of(self.request.pressure))
-        return _Prepared(core, admission, core.clock.now())
+        return _PreparedMaintain(core, admission, core.clock.now())
 
-    def apply(self, transaction: Transaction, prepared: _Prepared) -> MemoryMaintainReport:
+    def apply(self, transaction: Transaction, prepared: _PreparedMaintain) -> MemoryMaintainReport:
         if prepared.admission.disposition is not Disposition.EXECUTE_NOW:
             return self._report(prepared, prepared.admission.reason or "", prepared.admission)
-        thread = self.address.find(transaction)
-        chosen = _chosen(transaction, thread, self.request)
+        thread = self.address.resolve(transaction)
+        chosen = _choose_messages(transaction, thread, self.request)
         if isinstance(chosen, str):
             return self._report(prepared, chosen, Admission(Disposition.SKIP, chosen))
-        outcome = learned(transaction, thread, chosen)
+        outcome = load_outcome(transaction, thread, chosen)
         if outcome is not None:
             skipped = Admission(Disposition.SKIP, ALREADY_MAINTAINED)
             replay = replace(
                 outcome, verdicts=tuple(replace(each, changed=False, replayed=True) for each in outcome.verdicts)
             )
-            return _with(self._report(prepared, ALREADY_MAINTAINED, skipped), replay)
+            return _with_outcome(self._report(prepared, ALREADY_MAINTAINED, skipped), replay)
         job_id = self.enqueue(transaction, prepared.core, NewJob(JobKind.MAINTAIN, thread, chosen))
         return replace(self._report(prepared, UNDER_WAY, prepared.admission), job_id=job_id)
 
-    def _report(self, prepared: _Prepared, reason: str, admission: Admission) -> MemoryMaintainReport:
+    def _report(self, prepared: _PreparedMaintain, reason: str, admission: Admission) -> MemoryMaintainReport:
         now = prepared.core.clock.now()
         return MemoryMaintainReport(
             accepted=admission.disposition is Disposition.EXECUTE_NOW,
             changed=False,
             operation=self.action,
             reason=reason,
-            lifecycle_report=course(
+            lifecycle_report=lifecycle_report(
                 self.action, prepared.started_at, now, reason, trigger=Trigger.POST_REPLY, admission=admission
             ),
         )
@@ -119,17 +121,17 @@ class Maintain(Write[_Prepared, MemoryMaintainReport]):
         base = result.job_id
         deadline = time.monotonic() + _WAIT_SECONDS
         while True:
-            job, outcome = await core.store.read(grant, lambda reader: _looked_at(reader, base))
+            job, outcome = await core.store.read(grant, lambda reader: _load_attempt(reader, base))
             if outcome is not None or job is None or job.status is not JobStatus.RUNNING or time.monotonic() > deadline:
                 break
             await asyncio.sleep(_LOOK_SECONDS)  # another process is running it
-        return _ended(core, result, job, outcome)
+        return _final_report(core, result, job, outcome)
 
     def record_count(self, result: MemoryMaintainReport) -> int:
         return 0 if result.job_id is None else 1
 
 
-def _check(given: object) -> None:
+def _validate_request(given: object) -> None:
     request = checked_instance(given, MemoryMaintainRequest)
     checked_text(request.ingress, "ingress", max_chars=_MAX_NAMES)
     for name in ("user_content", "reply_content", "reuse_outcome_note"):
@@ -148,7 +150,7 @@ def _check(given: object) -> None:
     checked_mode(request.mode_input)
 
 
-def _chosen(reader: Reader, thread: Scope, request: MemoryMaintainRequest) -> tuple[MessageId, ...] | str:
+def _choose_messages(reader: Reader, thread: Scope, request: MemoryMaintainRequest) -> tuple[MessageId, ...] | str:
     """Return the messages of the requested turn, or the reason why there are none."""
     quoted = {(Role.USER, request.user_content), (Role.ASSISTANT, request.reply_content)}
     quotes = {(role, text) for role, text in quoted if text is not None}
@@ -166,16 +168,16 @@ def _chosen(reader: Reader, thread: Scope, request: MemoryMaintainRequest) -> tu
 # --- outcome ----------------------------------------------------------------------------------------------------------
 
 
-def _looked_at(reader: Reader, base: JobId) -> tuple[Job | None, Learned | None]:
+def _load_attempt(reader: Reader, base: JobId) -> tuple[Job | None, LearningOutcome | None]:
     """Return the newest attempt at the job, and its outcome."""
     attempts = [job for job in reader.jobs(None, _JOBS_LOOKED_AT) if job.id.partition(".")[0] == base]
     if not attempts:
         return None, None
     newest = max(attempts, key=lambda job: job.attempt)
-    return newest, learned(reader, newest.scope, newest.record_ids)
+    return newest, load_outcome(reader, newest.scope, newest.record_ids)
 
 
-def _with(report: MemoryMaintainReport, outcome: Learned) -> MemoryMaintainReport:
+def _with_outcome(report: MemoryMaintainReport, outcome: LearningOutcome) -> MemoryMaintainReport:
     return replace(
         report,
         semantic_governance=SemanticGovernance(outcome.verdicts),
@@ -184,14 +186,18 @@ def _with(report: MemoryMaintainReport, outcome: Learned) -> MemoryMaintainRepor
     )
 
 
-def _ended(core: Core, report: MemoryMaintainReport, job: Job | None, outcome: Learned | None) -> MemoryMaintainReport:
+def _final_report(
+    core: Core, report: MemoryMaintainReport, job: Job | None, outcome: LearningOutcome | None
+) -> MemoryMaintainReport:
     lifecycle = replace(report.lifecycle_report, finished_at=core.clock.now())
     if outcome is not None:
         changed = any(verdict.changed for verdict in outcome.verdicts)
         governed = SemanticGovernance(outcome.verdicts)
         summary = f"{governed.accepted} accepted, {governed.deferred} deferred, {governed.rejected} rejected"
         lifecycle = replace(lifecycle, changed=changed, result_summary=summary)
-        return replace(_with(report, outcome), changed=changed, reason=outcome.reason, lifecycle_report=lifecycle)
+        return replace(
+            _with_outcome(report, outcome), changed=changed, reason=outcome.reason, lifecycle_report=lifecycle
+        )
     if job is None or job.status is JobStatus.SUCCEEDED:
         return replace(report, reason=NOTHING_TO_LEARN, lifecycle_report=lifecycle)  # forgotten meanwhile
     if job.status is JobStatus.RUNNING or (job.status is JobStatus.QUEUED and job.attempt == 1):

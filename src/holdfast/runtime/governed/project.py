@@ -41,15 +41,15 @@ from holdfast.domain.text import MAX_QUERY_CHARS, checked_text
 from holdfast.domain.transcript_turns import View
 from holdfast.domain.type_checks import checked_instance
 from holdfast.ports import RankedCandidates, Reader
-from holdfast.runtime.governed.shown import (
-    Sight,
+from holdfast.runtime.governed.conversation_address import lifecycle_report
+from holdfast.runtime.governed.retrieval_context import (
+    RetrievalContext,
     check_registries,
-    checked_circumstances,
-    recalled,
+    to_recalled_record,
+    validate_mode,
 )
-from holdfast.runtime.governed.threads import course
 from holdfast.runtime.perform import Core, Read
-from holdfast.runtime.search import Asked, Asking, hits
+from holdfast.runtime.search import PreparedQuery, QueryRead, to_hits
 
 MAX_LEN = 10_000_000
 MAX_RECENT = 1_000
@@ -59,14 +59,14 @@ _LEAST_RECORDS, _MOST_RECORDS = 8, 200
 
 
 @dataclass(frozen=True, slots=True)
-class Lately:
+class RecentConversation:
     """The last messages of the conversation that a model may see, and the audit of the withheld ones."""
 
     messages: tuple[RecentMessage, ...] = ()
     audit: ReplayAudit = field(default_factory=ReplayAudit)
 
 
-class Found(NamedTuple):
+class ProjectionHits(NamedTuple):
     """The best hits, and the number of candidates."""
 
     hits: tuple[Hit, ...]
@@ -74,7 +74,7 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Project(Asking, Read[Asked, MemoryProjectionReport]):
+class Project(QueryRead, Read[PreparedQuery, MemoryProjectionReport]):
     """Build the block. `last` is the conversation that the runtime committed last."""
 
     action: ClassVar[Action] = Action.PROJECT
@@ -82,7 +82,7 @@ class Project(Asking, Read[Asked, MemoryProjectionReport]):
     request: MemoryProjectionRequest
     last: MemoryScope | None = None
     scope: Scope = field(init=False)
-    sight: Sight = field(init=False)
+    sight: RetrievalContext = field(init=False)
     mode: ModeInput = field(init=False)
     pressure: Pressure = field(init=False)
 
@@ -95,20 +95,20 @@ class Project(Asking, Read[Asked, MemoryProjectionReport]):
             checked_whole(request.provider_max_chars, "provider_max_chars", 1, MAX_LEN)
         checked_flag(request.include_private, "include_private")
         check_registries(request.tool_registry_refs)
-        mode, pressure = checked_circumstances(request.mode_input, request.pressure)
+        mode, pressure = validate_mode(request.mode_input, request.pressure)
         object.__setattr__(self, "mode", mode)
         object.__setattr__(self, "pressure", pressure)
-        object.__setattr__(self, "sight", Sight.of(self.governance, request.scope, self.last))
+        object.__setattr__(self, "sight", RetrievalContext.of(self.governance, request.scope, self.last))
         object.__setattr__(self, "scope", self.sight.scope)
 
-    async def prepare(self, core: Core, grant: Grant) -> Asked:
-        return await self.sight.asked(core, grant, self.request.user_query)
+    async def prepare(self, core: Core, grant: Grant) -> PreparedQuery:
+        return await self.sight.prepare_query(core, grant, self.request.user_query)
 
-    def apply(self, reader: Reader, prepared: Asked) -> MemoryProjectionReport:
+    def apply(self, reader: Reader, prepared: PreparedQuery) -> MemoryProjectionReport:
         thread = self.sight.thread(reader)
         admission, gate = self._gate()
-        lately = self._lately(reader, thread)
-        block, found = self._block(reader, self._ranked(reader, prepared, thread, gate), lately)
+        lately = self._recent_messages(reader, thread)
+        block, found = self._block(reader, self._rank(reader, prepared, thread, gate), lately)
         audit = self._audit(block, found, lately, gate, thread, prepared)
         private = sum(line.hit is not None and line.hit.plane in GUARDED_PLANES for line in block.lines)
         cut = len(audit.cut_ids)
@@ -125,7 +125,9 @@ class Project(Asking, Read[Asked, MemoryProjectionReport]):
                 faithful=all(line.id in source_ids for line in block.lines),
             ),
             private_disclosure_integrity=PrivateDisclosureIntegrity(private, kept=gate.open or private == 0),
-            lifecycle_report=course(self.action, prepared.now, prepared.core.clock.now(), summary, admission=admission),
+            lifecycle_report=lifecycle_report(
+                self.action, prepared.now, prepared.core.clock.now(), summary, admission=admission
+            ),
         )
 
     def record_count(self, result: MemoryProjectionReport) -> int:
@@ -142,32 +144,36 @@ class Project(Asking, Read[Asked, MemoryProjectionReport]):
         render = render_budget(profile, request.system_max_len, request.provider_max_chars)
         return scale_budget(profile.budget.source_chars, self.pressure), scale_budget(render, self.pressure)
 
-    def _ranked(self, reader: Reader, prepared: Asked, thread: Scope | None, gate: PrivateGate) -> RankedCandidates:
+    def _rank(
+        self, reader: Reader, prepared: PreparedQuery, thread: Scope | None, gate: PrivateGate
+    ) -> RankedCandidates:
         _, render = self._budgets()
         top_k = max(_LEAST_RECORDS, min(_MOST_RECORDS, render // _SHORT_RECORD_CHARS))
         # Only facts that are valid now.
-        options = self.sight.wanted(thread, top_k, prepared.now, private=gate.open)
+        options = self.sight.search_options(thread, top_k, prepared.now, private=gate.open)
         return prepared.core.searcher.rank(reader, self.scope, self.request.user_query, prepared.vector, options)
 
-    def _block(self, reader: Reader, ranked: RankedCandidates, lately: Lately) -> tuple[MemoryBlock, Found]:
+    def _block(
+        self, reader: Reader, ranked: RankedCandidates, lately: RecentConversation
+    ) -> tuple[MemoryBlock, ProjectionHits]:
         """Fetch texts until the block is full: first as many as usually suffice, then the rest."""
         source, render = self._budgets()
         enough = max(_LEAST_RECORDS, render // _RECORD_CHARS)
-        found = hits(reader, ranked.best[:enough])
+        found = to_hits(reader, ranked.best[:enough])
         block = assemble_block(found, lately.messages, source, render)
         if not block.full and len(ranked.best) > enough:
-            found += hits(reader, ranked.best[enough:])
+            found += to_hits(reader, ranked.best[enough:])
             block = assemble_block(found, lately.messages, source, render)
-        return block, Found(found, ranked.candidates)
+        return block, ProjectionHits(found, ranked.candidates)
 
     @property
-    def _most_recent(self) -> int:
+    def _recent_limit(self) -> int:
         return min(self.request.recent_messages_limit, self.governance.budget.recent_messages)
 
-    def _lately(self, reader: Reader, thread: Scope | None) -> Lately:
-        limit = self._most_recent
+    def _recent_messages(self, reader: Reader, thread: Scope | None) -> RecentConversation:
+        limit = self._recent_limit
         if thread is None or not limit:
-            return Lately()
+            return RecentConversation()
         # Every turn has at least one message, so `limit` turns hold the last `limit` messages.
         shown = redact_turns(reader.last_turns(thread, limit), View.MODEL_CONTEXT, self.governance.budget.transcript)
         messages = [
@@ -176,16 +182,16 @@ class Project(Asking, Read[Asked, MemoryProjectionReport]):
             for message in turn.messages
             if message.text is not None and message.authority is not None
         ]
-        return Lately(tuple(messages[-limit:]), shown.audit)
+        return RecentConversation(tuple(messages[-limit:]), shown.audit)
 
     def _audit(
         self,
         block: MemoryBlock,
-        found: Found,
-        lately: Lately,
+        found: ProjectionHits,
+        lately: RecentConversation,
         gate: PrivateGate,
         thread: Scope | None,
-        prepared: Asked,
+        prepared: PreparedQuery,
     ) -> ProjectionAudit:
         identity = self.governance.identity
         source, render = self._budgets()
@@ -206,20 +212,22 @@ class Project(Asking, Read[Asked, MemoryProjectionReport]):
             truncated=block.is_truncated or found.candidates > len(found.hits),
             candidates=found.candidates,
             private_gate=gate,
-            source_authority=_authority(block),
+            source_authority=_source_authority(block),
             sources=audit_sources(
                 block, found.hits, len(lately.messages), backend, gate, in_conversation=thread is not None
             ),
             sections=block.sections(),
             cut_ids=tuple(line.id for line in block.lines if line.cut),
             omitted=block.omitted,
-            recent_messages_limit=self._most_recent,
+            recent_messages_limit=self._recent_limit,
         )
 
 
-def _context(block: MemoryBlock, lately: Lately) -> ProjectionContext:
+def _context(block: MemoryBlock, lately: RecentConversation) -> ProjectionContext:
     return ProjectionContext(
-        records=tuple(recalled(line.hit, line.text, cut=line.cut) for line in block.lines if line.hit is not None),
+        records=tuple(
+            to_recalled_record(line.hit, line.text, cut=line.cut) for line in block.lines if line.hit is not None
+        ),
         recent_messages=tuple(
             RecentMessage(line.recent.id, line.recent.role, line.text, line.recent.authority)
             for line in block.lines
@@ -229,7 +237,7 @@ def _context(block: MemoryBlock, lately: Lately) -> ProjectionContext:
     )
 
 
-def _authority(block: MemoryBlock) -> SourceAuthority:
+def _source_authority(block: MemoryBlock) -> SourceAuthority:
     said = Counter(line.recent.authority.value for line in block.lines if line.recent is not None)
     trusted = (line.hit.trust for line in block.lines if line.hit is not None and line.hit.trust is not None)
     trust = Counter(found.name.lower() for found in trusted)

@@ -25,7 +25,7 @@ from holdfast.domain.surface.writing import (
 from holdfast.domain.text import checked_text
 from holdfast.domain.transcript_turns import checked_member
 from holdfast.ports import Reader, Transaction
-from holdfast.runtime.governed.threads import course
+from holdfast.runtime.governed.conversation_address import lifecycle_report
 from holdfast.runtime.perform import Core, Write
 
 MAX_REASON_CHARS = 1_000
@@ -34,7 +34,7 @@ RECOVERED = "recovered"
 NOTHING_TO_RECOVER = "nothing_to_recover"
 
 
-def _noted(
+def _append_event(
     core: Core, transaction: Transaction, governance: Governance, scope: Scope, details: Mapping[str, str | int | None]
 ) -> EventId:
     """Append a lifecycle event of the runtime, and prune the log to the profile's budget."""
@@ -45,14 +45,14 @@ def _noted(
 
 
 @dataclass(frozen=True, slots=True)
-class _Recovered:
+class _PreparedRecover:
     core: Core
     pending: Mapping[JobId, Job]
     started_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Recover(Write[_Recovered, MemoryRecoverReport]):
+class Recover(Write[_PreparedRecover, MemoryRecoverReport]):
     """Run the due jobs, including those of lost workers. Jobs that another worker is running are left to it."""
 
     action: ClassVar[Action] = Action.RECOVER
@@ -66,15 +66,15 @@ class Recover(Write[_Recovered, MemoryRecoverReport]):
         checked_mode(request.mode_input)
         return cls(Scope(space=governance.identity.space), governance, trigger)
 
-    async def prepare(self, core: Core, grant: Grant) -> _Recovered:
+    async def prepare(self, core: Core, grant: Grant) -> _PreparedRecover:
         started_at = core.clock.now()
-        pending = await core.store.read(grant, _pending)
+        pending = await core.store.read(grant, _pending_jobs)
         await core.drain()
-        return _Recovered(core, pending, started_at)
+        return _PreparedRecover(core, pending, started_at)
 
-    def apply(self, transaction: Transaction, prepared: _Recovered) -> MemoryRecoverReport:
+    def apply(self, transaction: Transaction, prepared: _PreparedRecover) -> MemoryRecoverReport:
         core = prepared.core
-        waiting = _pending(transaction)
+        waiting = _pending_jobs(transaction)
         ended = {job.id: job for job in transaction.jobs(JobStatus.SUCCEEDED, _JOBS)}
         exhausted = {job.id: job for job in transaction.jobs(JobStatus.FAILED, _JOBS)}
         retried = {job.id.partition(".")[0] for job in waiting.values()}
@@ -85,7 +85,7 @@ class Recover(Write[_Recovered, MemoryRecoverReport]):
             if job_id in exhausted and job_id.partition(".")[0] not in retried
         )
         waiting_kinds = Counter(job.kind.value for job in waiting.values())
-        event_id = _noted(
+        event_id = _append_event(
             core,
             transaction,
             self.governance,
@@ -103,7 +103,7 @@ class Recover(Write[_Recovered, MemoryRecoverReport]):
         return MemoryRecoverReport(
             changed=changed,
             reason=RECOVERED if changed else NOTHING_TO_RECOVER,
-            lifecycle_report=course(
+            lifecycle_report=lifecycle_report(
                 self.action,
                 prepared.started_at,
                 core.clock.now(),
@@ -122,7 +122,7 @@ class Recover(Write[_Recovered, MemoryRecoverReport]):
         return sum(result.finished.values())
 
 
-def _pending(reader: Reader) -> dict[JobId, Job]:
+def _pending_jobs(reader: Reader) -> dict[JobId, Job]:
     unfinished = (JobStatus.QUEUED, JobStatus.RUNNING)
     return {job.id: job for status in unfinished for job in reader.jobs(status, _JOBS)}
 
@@ -146,6 +146,6 @@ class Close(Write[tuple[Core, datetime], MemoryCloseReport]):
 
     def apply(self, transaction: Transaction, prepared: tuple[Core, datetime]) -> MemoryCloseReport:
         core, started_at = prepared
-        event_id = _noted(core, transaction, self.governance, self.scope, {"operation": self.action})
-        report = course(self.action, started_at, core.clock.now(), "closed", event_id=event_id)
+        event_id = _append_event(core, transaction, self.governance, self.scope, {"operation": self.action})
+        report = lifecycle_report(self.action, started_at, core.clock.now(), "closed", event_id=event_id)
         return MemoryCloseReport(self.reason, report)

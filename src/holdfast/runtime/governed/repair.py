@@ -14,35 +14,35 @@ from holdfast.domain.redaction import clip_items
 from holdfast.domain.scope import Scope
 from holdfast.domain.surface.transcripts import MemoryTranscriptRepairReport
 from holdfast.ports import Reader
-from holdfast.runtime.governed.threads import Address, course
+from holdfast.runtime.governed.conversation_address import ConversationAddress, lifecycle_report
 from holdfast.runtime.perform import Core, Read
 
 
 @dataclass(frozen=True, slots=True)
-class _Prepared:
+class _PreparedCheck:
     core: Core
     started_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class RepairTranscript(Read[_Prepared, MemoryTranscriptRepairReport]):
+class RepairTranscript(Read[_PreparedCheck, MemoryTranscriptRepairReport]):
     """Check a conversation and the references to it."""
 
     action: ClassVar[Action] = Action.REPAIR_TRANSCRIPT
     governance: Governance
-    address: Address
+    address: ConversationAddress
     scope: Scope
 
     @classmethod
     def of(cls, governance: Governance, where: MemoryScope) -> RepairTranscript:
-        address = Address.of(governance, where)
+        address = ConversationAddress.of(governance, where)
         return cls(governance, address, address.scope)
 
-    async def prepare(self, core: Core, grant: Grant) -> _Prepared:
-        return _Prepared(core, core.clock.now())
+    async def prepare(self, core: Core, grant: Grant) -> _PreparedCheck:
+        return _PreparedCheck(core, core.clock.now())
 
-    def apply(self, reader: Reader, prepared: _Prepared) -> MemoryTranscriptRepairReport:
-        thread = self.address.find(reader)
+    def apply(self, reader: Reader, prepared: _PreparedCheck) -> MemoryTranscriptRepairReport:
+        thread = self.address.resolve(reader)
         most = self.governance.budget.transcript.repair_issues
         found = reader.check_transcript(thread, most + 1)
         issues, cut = clip_items(found.issues, most)
@@ -54,7 +54,7 @@ class RepairTranscript(Read[_Prepared, MemoryTranscriptRepairReport]):
             issues=issues,
             profile_budget_applied=cut,
             fail_closed=bool(issues),
-            lifecycle_report=course(
+            lifecycle_report=lifecycle_report(
                 self.action,
                 prepared.started_at,
                 prepared.core.clock.now(),

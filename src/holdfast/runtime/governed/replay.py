@@ -31,36 +31,38 @@ from holdfast.domain.transcript_turns import MAX_SEQUENCE, View, checked_member,
 from holdfast.domain.view_access import check_view
 from holdfast.errors import InvalidCursor
 from holdfast.ports import Reader
-from holdfast.runtime.governed.threads import Address, course
+from holdfast.runtime.governed.conversation_address import ConversationAddress, lifecycle_report
 from holdfast.runtime.perform import Core, Read
 
 MOST_TURNS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedReplay:
     core: Core
     started_at: datetime
     admission: Admission
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class TranscriptPageQuery:
     """The requested page of a conversation, and its view."""
 
     governance: Governance
-    address: Address
+    address: ConversationAddress
     view: View
     limit: int
     cursor: str | None
 
     @classmethod
-    def of(cls, governance: Governance, where: MemoryScope, view: object, limit: object, cursor: object) -> Wanted:
+    def of(
+        cls, governance: Governance, where: MemoryScope, view: object, limit: object, cursor: object
+    ) -> TranscriptPageQuery:
         if cursor is not None and not isinstance(cursor, str):
             raise InvalidCursor("cursor", f"cursor_not_found: expected a text, got {type(cursor).__name__}")
         return cls(
             governance,
-            Address.of(governance, where),
+            ConversationAddress.of(governance, where),
             checked_member(View, view, "view"),
             checked_whole(limit, "limit", 1, MOST_TURNS),
             cursor,
@@ -68,7 +70,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class _Page:
+class _TranscriptPage:
     """A redacted page. `clipped`: the profile's page size is below the requested limit."""
 
     thread: Scope
@@ -81,19 +83,19 @@ class _Page:
         return self.clipped or self.slice.profile_budget_applied
 
 
-def _page(reader: Reader, wanted: Wanted) -> _Page:
+def _load_page(reader: Reader, wanted: TranscriptPageQuery) -> _TranscriptPage:
     budget = wanted.governance.budget.transcript
-    thread = wanted.address.find(reader)
-    after = 0 if wanted.cursor is None else place_of(reader, thread, wanted.cursor)
+    thread = wanted.address.resolve(reader)
+    after = 0 if wanted.cursor is None else resolve_cursor(reader, thread, wanted.cursor)
     limit = min(wanted.limit, budget.page_size)
     turns = reader.turns(thread, after, limit + 1)
     shown = redact_turns(turns[:limit], wanted.view, budget)
     more = len(turns) > limit
     cursor = f"{turns[limit - 1].sequence}:{turns[limit - 1].id}" if more else None
-    return _Page(thread, shown, cursor, more and limit < wanted.limit)
+    return _TranscriptPage(thread, shown, cursor, more and limit < wanted.limit)
 
 
-def place_of(reader: Reader, thread: Scope, cursor: str) -> int:
+def resolve_cursor(reader: Reader, thread: Scope, cursor: str) -> int:
     """Decode a cursor to the sequence a page starts after. It must name a turn of this conversation."""
     number, _, turn_id = cursor.partition(":")
     if turn_id and number.isascii() and number.isdigit() and 0 < (sequence := int(number[:20])) <= MAX_SEQUENCE:
@@ -105,30 +107,30 @@ def place_of(reader: Reader, thread: Scope, cursor: str) -> int:
     )
 
 
-def _summary(page: _Page, view: View) -> str:
+def _summary(page: _TranscriptPage, view: View) -> str:
     audit = page.slice.audit
     return f"{audit.turns} turns as {view}, {audit.redacted_messages} of {audit.messages} messages withheld"
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayTranscript(Read[Prepared, MemoryTranscriptReplayReport]):
+class ReplayTranscript(Read[PreparedReplay, MemoryTranscriptReplayReport]):
     """A page of a conversation in one view."""
 
     action: ClassVar[Action] = Action.REPLAY_TRANSCRIPT
     scope: Scope
-    wanted: Wanted
+    wanted: TranscriptPageQuery
 
     @classmethod
     def of(cls, governance: Governance, where: MemoryScope, request: MemoryTranscriptReplayRequest) -> ReplayTranscript:
-        wanted = Wanted.of(governance, where, request.view, request.limit, request.cursor)
+        wanted = TranscriptPageQuery.of(governance, where, request.view, request.limit, request.cursor)
         return cls(wanted.address.scope, wanted)
 
-    async def prepare(self, core: Core, grant: Grant) -> Prepared:
+    async def prepare(self, core: Core, grant: Grant) -> PreparedReplay:
         check_view(grant.actor, self.wanted.view, self.scope.partition)
-        return Prepared(core, core.clock.now(), Admission(Disposition.EXECUTE_NOW))
+        return PreparedReplay(core, core.clock.now(), Admission(Disposition.EXECUTE_NOW))
 
-    def apply(self, reader: Reader, prepared: Prepared) -> MemoryTranscriptReplayReport:
-        page = _page(reader, self.wanted)
+    def apply(self, reader: Reader, prepared: PreparedReplay) -> MemoryTranscriptReplayReport:
+        page = _load_page(reader, self.wanted)
         return MemoryTranscriptReplayReport(
             key=key_of(page.thread),
             view=self.wanted.view,
@@ -136,7 +138,7 @@ class ReplayTranscript(Read[Prepared, MemoryTranscriptReplayReport]):
             next_cursor=page.next_cursor,
             has_more=page.next_cursor is not None,
             profile_budget_applied=page.profile_budget_applied,
-            lifecycle_report=_course(self.action, prepared, _summary(page, self.wanted.view)),
+            lifecycle_report=_lifecycle_report(self.action, prepared, _summary(page, self.wanted.view)),
         )
 
     def record_count(self, result: MemoryTranscriptReplayReport) -> int:
@@ -144,29 +146,29 @@ class ReplayTranscript(Read[Prepared, MemoryTranscriptReplayReport]):
 
 
 @dataclass(frozen=True, slots=True)
-class ExportTranscript(Read[Prepared, MemoryTranscriptExportReport]):
+class ExportTranscript(Read[PreparedReplay, MemoryTranscriptExportReport]):
     """A page of a conversation for export, with citations."""
 
     action: ClassVar[Action] = Action.EXPORT_TRANSCRIPT
     scope: Scope
-    wanted: Wanted
+    wanted: TranscriptPageQuery
     mode: ModeInput
 
     @classmethod
     def of(cls, governance: Governance, where: MemoryScope, request: MemoryTranscriptExportRequest) -> ExportTranscript:
-        wanted = Wanted.of(governance, where, request.view, request.limit, request.cursor)
+        wanted = TranscriptPageQuery.of(governance, where, request.view, request.limit, request.cursor)
         return cls(wanted.address.scope, wanted, checked_mode(request.mode_input))
 
-    async def prepare(self, core: Core, grant: Grant) -> Prepared:
+    async def prepare(self, core: Core, grant: Grant) -> PreparedReplay:
         check_view(grant.actor, self.wanted.view, self.scope.partition)
-        return Prepared(core, core.clock.now(), admit(self.action, self.mode))
+        return PreparedReplay(core, core.clock.now(), admit(self.action, self.mode))
 
-    def apply(self, reader: Reader, prepared: Prepared) -> MemoryTranscriptExportReport:
+    def apply(self, reader: Reader, prepared: PreparedReplay) -> MemoryTranscriptExportReport:
         if prepared.admission.disposition is Disposition.EXECUTE_NOW:
-            page = _page(reader, self.wanted)
+            page = _load_page(reader, self.wanted)
             summary = _summary(page, self.wanted.view)
         else:
-            page = _Page(
+            page = _TranscriptPage(
                 self.wanted.address.stated,
                 redact_turns((), self.wanted.view, self.wanted.governance.budget.transcript),
                 None,
@@ -181,7 +183,7 @@ class ExportTranscript(Read[Prepared, MemoryTranscriptExportReport]):
             next_cursor=page.next_cursor,
             has_more=page.next_cursor is not None,
             profile_budget_applied=page.profile_budget_applied,
-            lifecycle_report=_course(self.action, prepared, summary, Trigger.SNAPSHOT_TRANSFER),
+            lifecycle_report=_lifecycle_report(self.action, prepared, summary, Trigger.SNAPSHOT_TRANSFER),
             citations=tuple(citation(key, turn.id) for turn in page.slice.turns),
         )
 
@@ -189,6 +191,8 @@ class ExportTranscript(Read[Prepared, MemoryTranscriptExportReport]):
         return result.slice.audit.messages
 
 
-def _course(action: Action, prepared: Prepared, summary: str, trigger: Trigger = Trigger.SDK_CALL) -> LifecycleReport:
+def _lifecycle_report(
+    action: Action, prepared: PreparedReplay, summary: str, trigger: Trigger = Trigger.SDK_CALL
+) -> LifecycleReport:
     now = prepared.core.clock.now()
-    return course(action, prepared.started_at, now, summary, trigger=trigger, admission=prepared.admission)
+    return lifecycle_report(action, prepared.started_at, now, summary, trigger=trigger, admission=prepared.admission)

@@ -38,10 +38,10 @@ from holdfast.domain.view_access import check_view
 from holdfast.errors import InvalidInput
 from holdfast.loops import aside
 from holdfast.ports import Reader, Transaction
-from holdfast.runtime.governed.archiving import archived_memory, archived_resource, archived_turns
-from holdfast.runtime.governed.papers import note_event
-from holdfast.runtime.governed.taking import Intake, Ready, ready
-from holdfast.runtime.governed.threads import course
+from holdfast.runtime.governed.archive import archive_memory, archive_resource, archive_turns
+from holdfast.runtime.governed.conversation_address import lifecycle_report
+from holdfast.runtime.governed.manifest_and_events import append_event
+from holdfast.runtime.governed.record_import import IndexedRecord, RecordImporter, index_records
 from holdfast.runtime.perform import Core, Read, Write
 
 Tell = Callable[[int, int], None]
@@ -51,19 +51,19 @@ _CHUNK_RECORDS = 256
 _CHUNK_CHARS = 1_000_000
 
 
-def nobody(done: int, total: int) -> None:
+def ignore_progress(done: int, total: int) -> None:
     """Ignore progress reports."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Prepared:
+class _PreparedSpace:
     core: Core
     started_at: datetime
     admission: Admission
 
 
 @dataclass(frozen=True, slots=True)
-class ExportSpace(Read[_Prepared, MemorySpaceExportReport]):
+class ExportSpace(Read[_PreparedSpace, MemorySpaceExportReport]):
     """Write a space to `sink`, line by line, from one snapshot: a single read transaction, however long it takes.
 
     Private content is included only on request, for an operator that may read the raw view: private authorities and
@@ -75,7 +75,7 @@ class ExportSpace(Read[_Prepared, MemorySpaceExportReport]):
     include_private: bool
     sink: Callable[[bytes], None] = field(repr=False)
     mode_input: ModeInput = field(default_factory=ModeInput)
-    tell: Tell = nobody
+    tell: Tell = ignore_progress
 
     def __post_init__(self) -> None:
         checked_flag(self.include_private, "include_private")
@@ -85,15 +85,15 @@ class ExportSpace(Read[_Prepared, MemorySpaceExportReport]):
     def scope(self) -> Scope:  # type: ignore[override]
         return Scope(space=self.governance.identity.space)
 
-    async def prepare(self, core: Core, grant: Grant) -> _Prepared:
+    async def prepare(self, core: Core, grant: Grant) -> _PreparedSpace:
         if self.include_private:
             check_view(grant.actor, View.RAW_OWNER_ONLY, self.scope.partition)
-        return _Prepared(core, core.clock.now(), admit(self.action, self.mode_input))
+        return _PreparedSpace(core, core.clock.now(), admit(self.action, self.mode_input))
 
-    def apply(self, reader: Reader, prepared: _Prepared) -> MemorySpaceExportReport:
+    def apply(self, reader: Reader, prepared: _PreparedSpace) -> MemorySpaceExportReport:
         if prepared.admission.disposition is not Disposition.EXECUTE_NOW:
             return self._report(prepared, SpaceCounts(), None, 0)
-        export = _Export(self, reader, prepared).run()
+        export = _SpaceExport(self, reader, prepared).run()
         counts = SpaceCounts(
             turns=export.writer.counts["turn"],
             messages=export.messages,
@@ -105,7 +105,7 @@ class ExportSpace(Read[_Prepared, MemorySpaceExportReport]):
         return self._report(prepared, counts, export.writer.content_fingerprint, export.writer.size_bytes)
 
     def _report(
-        self, prepared: _Prepared, counts: SpaceCounts, fingerprint: str | None, size: int
+        self, prepared: _PreparedSpace, counts: SpaceCounts, fingerprint: str | None, size: int
     ) -> MemorySpaceExportReport:
         accepted = prepared.admission.disposition is Disposition.EXECUTE_NOW
         return MemorySpaceExportReport(
@@ -117,7 +117,7 @@ class ExportSpace(Read[_Prepared, MemorySpaceExportReport]):
             size_bytes=size,
             content=None,
             path=None,
-            lifecycle_report=_course(
+            lifecycle_report=_lifecycle_report(
                 self.action, prepared, f"{counts.turns} turns, {counts.memories} memories, {size} bytes"
             ),
         )
@@ -126,10 +126,10 @@ class ExportSpace(Read[_Prepared, MemorySpaceExportReport]):
         return result.counts.messages + result.counts.memories
 
 
-class _Export:
+class _SpaceExport:
     """One export of a space in progress."""
 
-    def __init__(self, verb: ExportSpace, reader: Reader, prepared: _Prepared) -> None:
+    def __init__(self, verb: ExportSpace, reader: Reader, prepared: _PreparedSpace) -> None:
         self.writer = SpaceFileWriter()
         self.messages = self.withheld = 0
         self._verb = verb
@@ -140,7 +140,7 @@ class _Export:
         self._total = counts["messages"] + counts["memories"]
         self._done = 0
 
-    def run(self) -> _Export:
+    def run(self) -> _SpaceExport:
         self._verb.sink(self.writer.header(SpaceFileHeader(self._verb.scope.space, self._at, self._private)))
         for part in (self._turns(), self._memories(), self._resources(), self._aliases() if self._private else ()):
             for archived in part:
@@ -148,7 +148,7 @@ class _Export:
         self._verb.sink(self.writer.trailer())
         return self
 
-    def _moved_on(self, by: int) -> None:
+    def _report_progress(self, by: int) -> None:
         self._done += by
         self._verb.tell(min(self._done, self._total), self._total)
 
@@ -158,11 +158,11 @@ class _Export:
             after = 0
             while turns := self._reader.turns(thread, after, _PAGE):
                 after = turns[-1].sequence
-                archived, withheld = archived_turns(self._reader, thread, turns, view)
+                archived, withheld = archive_turns(self._reader, thread, turns, view)
                 self.messages += sum(len(turn.messages) for turn in archived)
                 self.withheld += withheld
                 yield from archived
-                self._moved_on(sum(len(turn.messages) for turn in turns))
+                self._report_progress(sum(len(turn.messages) for turn in turns))
 
     def _threads(self) -> list[Scope]:
         """All conversations, in the same order in every store. Holds their names in memory, not their content."""
@@ -178,14 +178,14 @@ class _Export:
             links = self._reader.links([revisions[0].id for revisions in page]) if self._private else {}
             for revisions in page:
                 if self._private or _is_public(revisions):
-                    yield archived_memory(revisions, links)
-            self._moved_on(len(page))
+                    yield archive_memory(revisions, links)
+            self._report_progress(len(page))
 
     def _resources(self) -> Iterator[Archived]:
         before: str | None = None
         while page := self._reader.resources(before, _PAGE):
             before = page[-1].id
-            yield from map(archived_resource, page)
+            yield from map(archive_resource, page)
 
     def _aliases(self) -> Iterator[Archived]:
         for partition in sorted(self._reader.partitions()):
@@ -205,13 +205,13 @@ def _is_public(revisions: Sequence[MemoryRecord]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _TakenIn(_Prepared):
+class _ImportedSpace(_PreparedSpace):
     found: VerifiedSpaceFile | None = None
     taken: Taken = field(default_factory=Taken)
 
 
 @dataclass(frozen=True, slots=True)
-class ImportSpace(Write[_TakenIn, MemorySpaceImportReport]):
+class ImportSpace(Write[_ImportedSpace, MemorySpaceImportReport]):
     """Import a space. The whole file is verified before anything is written; then it is imported in several commits.
 
     An interrupted import can be repeated: existing records are recognized by their ids.
@@ -221,7 +221,7 @@ class ImportSpace(Write[_TakenIn, MemorySpaceImportReport]):
     governance: Governance
     source: Callable[[], Iterable[bytes]] = field(repr=False)
     mode_input: ModeInput = field(default_factory=ModeInput)
-    tell: Tell = nobody
+    tell: Tell = ignore_progress
 
     def __post_init__(self) -> None:
         checked_mode(self.mode_input)
@@ -232,13 +232,13 @@ class ImportSpace(Write[_TakenIn, MemorySpaceImportReport]):
     def scope(self) -> Scope:  # type: ignore[override]
         return Scope(space=self.governance.identity.space)
 
-    async def prepare(self, core: Core, grant: Grant) -> _TakenIn:
+    async def prepare(self, core: Core, grant: Grant) -> _ImportedSpace:
         started_at, admission = core.clock.now(), admit(self.action, self.mode_input)
         if admission.disposition is not Disposition.EXECUTE_NOW:
-            return _TakenIn(core, started_at, admission)
+            return _ImportedSpace(core, started_at, admission)
         space = self.scope.space
         found = await aside(lambda: verify_space_file(self.source(), space))
-        intake = Intake(
+        intake = RecordImporter(
             core=core,
             messages_home=None if found.header.space == space else space,
             memories_home=None if found.header.space == space else space,
@@ -248,17 +248,17 @@ class ImportSpace(Write[_TakenIn, MemorySpaceImportReport]):
         taken, done = Taken(), 0
         chunks = _chunks(read_records(self.source(), space))
         while chunk := await aside(lambda: next(chunks, None)):
-            prepared = await ready(core, chunk)
-            taken += await core.store.write(grant, partial(_take, intake, prepared))
+            prepared = await index_records(core, chunk)
+            taken += await core.store.write(grant, partial(_import_records, intake, prepared))
             done += len(chunk)
             self.tell(done, found.records)
-        return _TakenIn(core, started_at, admission, found, taken)
+        return _ImportedSpace(core, started_at, admission, found, taken)
 
-    def apply(self, transaction: Transaction, prepared: _TakenIn) -> MemorySpaceImportReport:
+    def apply(self, transaction: Transaction, prepared: _ImportedSpace) -> MemorySpaceImportReport:
         found, taken = prepared.found, prepared.taken
         event_id: EventId | None = None
         if found is not None and taken.changed:
-            event_id = note_event(
+            event_id = append_event(
                 transaction,
                 prepared.core,
                 EventKind.OPERATOR,
@@ -275,7 +275,9 @@ class ImportSpace(Write[_TakenIn, MemorySpaceImportReport]):
             origin_space=None if found is None else found.header.space,
             content_fingerprint=None if found is None else found.content_fingerprint,
             taken=taken,
-            lifecycle_report=_course(self.action, prepared, summary, changed=taken.changed, event_id=event_id),
+            lifecycle_report=_lifecycle_report(
+                self.action, prepared, summary, changed=taken.changed, event_id=event_id
+            ),
         )
 
     async def finish(
@@ -289,10 +291,10 @@ class ImportSpace(Write[_TakenIn, MemorySpaceImportReport]):
         return result.taken.messages + result.taken.memories
 
 
-def _take(intake: Intake, records: Sequence[Ready], transaction: Transaction) -> Taken:
+def _import_records(intake: RecordImporter, records: Sequence[IndexedRecord], transaction: Transaction) -> Taken:
     taken = Taken()
     for record in records:
-        taken += intake.take(transaction, record)
+        taken += intake.import_record(transaction, record)
     return taken
 
 
@@ -301,7 +303,7 @@ def _chunks(found: Iterator[Archived]) -> Iterator[list[Archived]]:
     chars = 0
     for archived in found:
         chunk.append(archived)
-        chars += _chars(archived)
+        chars += _text_chars(archived)
         if len(chunk) == _CHUNK_RECORDS or chars >= _CHUNK_CHARS:
             yield chunk
             chunk, chars = [], 0
@@ -309,17 +311,17 @@ def _chunks(found: Iterator[Archived]) -> Iterator[list[Archived]]:
         yield chunk
 
 
-def _chars(archived: Archived) -> int:
+def _text_chars(archived: Archived) -> int:
     if isinstance(archived, ArchivedTurn):
         return sum(len(message.text or "") for message in archived.messages)
     return sum(len(revision.text) for revision in archived.revisions) if isinstance(archived, ArchivedMemory) else 0
 
 
-def _course(
-    action: Action, prepared: _Prepared, summary: str, *, changed: bool = False, event_id: EventId | None = None
+def _lifecycle_report(
+    action: Action, prepared: _PreparedSpace, summary: str, *, changed: bool = False, event_id: EventId | None = None
 ) -> LifecycleReport:
     refused = prepared.admission.disposition is not Disposition.EXECUTE_NOW
-    return course(
+    return lifecycle_report(
         action,
         prepared.started_at,
         prepared.core.clock.now(),

@@ -31,8 +31,14 @@ from holdfast.domain.type_checks import checked_instance, checked_instances
 from holdfast.errors import AliasNotTrusted, InvalidInput
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime import indexing
-from holdfast.runtime.governed.deciding import Given, Ready, Source, Writer, all_decided
-from holdfast.runtime.governed.threads import Address, course
+from holdfast.runtime.governed.candidate_writer import (
+    CandidateAuthor,
+    CandidateSource,
+    IndexedCandidate,
+    ValidatedCandidate,
+    write_candidates,
+)
+from holdfast.runtime.governed.conversation_address import ConversationAddress, lifecycle_report
 from holdfast.runtime.perform import Core, Write
 
 MAX_CANDIDATES = 256
@@ -43,14 +49,14 @@ _CEILINGS = {ActorKind.OPERATOR: Trust.VERIFIED, ActorKind.SYSTEM: Trust.VERIFIE
 
 
 @dataclass(frozen=True, slots=True)
-class _Prepared:
-    writer: Writer
-    entries: Sequence[indexing.Entry]
+class _PreparedWrite:
+    writer: CandidateAuthor
+    entries: Sequence[indexing.IndexedText]
     started_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class WriteMemory(Write[_Prepared, MemoryWriteReport]):
+class WriteMemory(Write[_PreparedWrite, MemoryWriteReport]):
     """Judge candidates for memories, and write the accepted and deferred ones."""
 
     action: ClassVar[Action] = Action.WRITE
@@ -66,29 +72,29 @@ class WriteMemory(Write[_Prepared, MemoryWriteReport]):
             raise InvalidInput("candidates", "give at least one candidate or an extraction, not both")
         operation, candidates = "candidates", tuple(request.given)
         if request.extraction is not None:
-            operation, candidates = "long_term_extraction", _of_extraction(request.extraction)
+            operation, candidates = "long_term_extraction", _extraction_candidates(request.extraction)
         if len(candidates) > MAX_CANDIDATES:
             raise InvalidInput("candidates", f"has {len(candidates):,} entries; at most {MAX_CANDIDATES:,} are allowed")
         for place, candidate in enumerate(candidates):
-            _check(candidate, f"candidates[{place}]", governance)
+            _validate_candidate(candidate, f"candidates[{place}]", governance)
         names = [candidate.candidate_id for candidate in candidates]
         if len(set(names)) < len(names):
             raise InvalidInput("candidates", "two of them have the same candidate_id; give each its own")
         return cls(governance.identity.scope, governance, operation, candidates, request.scope or last)
 
-    async def prepare(self, core: Core, grant: Grant) -> _Prepared:
+    async def prepare(self, core: Core, grant: Grant) -> _PreparedWrite:
         now = core.clock.now()
-        entries = await indexing.entries(core, [candidate.content for candidate in self.candidates])
+        entries = await indexing.make_entries(core, [candidate.content for candidate in self.candidates])
         ceiling = _CEILINGS.get(grant.actor.kind, Trust.MODEST)
-        return _Prepared(Writer(core, self.scope, str(grant.actor), ceiling, now), entries, now)
+        return _PreparedWrite(CandidateAuthor(core, self.scope, str(grant.actor), ceiling, now), entries, now)
 
-    def apply(self, transaction: Transaction, prepared: _Prepared) -> MemoryWriteReport:
+    def apply(self, transaction: Transaction, prepared: _PreparedWrite) -> MemoryWriteReport:
         governed = SemanticGovernance(
-            all_decided(
+            write_candidates(
                 transaction,
                 prepared.writer,
                 [
-                    Ready(self._given(transaction, candidate), entry)
+                    IndexedCandidate(self._to_candidate(transaction, candidate), entry)
                     for candidate, entry in zip(self.candidates, prepared.entries, strict=True)
                 ],
             )
@@ -101,14 +107,14 @@ class WriteMemory(Write[_Prepared, MemoryWriteReport]):
             changed=changed,
             operation=self.operation,
             reason=reasons.pop() if len(reasons) == 1 else MIXED,
-            lifecycle_report=course(
+            lifecycle_report=lifecycle_report(
                 self.action, prepared.started_at, prepared.writer.core.clock.now(), summary, changed=changed
             ),
             semantic_governance=governed,
         )
 
-    def _given(self, reader: Reader, candidate: MemoryWriteCandidate) -> Given:
-        return Given(
+    def _to_candidate(self, reader: Reader, candidate: MemoryWriteCandidate) -> ValidatedCandidate:
+        return ValidatedCandidate(
             id=candidate.candidate_id,
             authority=Authority(candidate.authority),
             target=Plane(candidate.target),
@@ -118,17 +124,17 @@ class WriteMemory(Write[_Prepared, MemoryWriteReport]):
             validity=Validity(candidate.valid_from, candidate.valid_until),
         )
 
-    def _source(self, reader: Reader, ref: TranscriptEvidenceRef | str) -> Source:
+    def _source(self, reader: Reader, ref: TranscriptEvidenceRef | str) -> CandidateSource:
         if isinstance(ref, str):
-            return Source(ref, None, None)
+            return CandidateSource(ref, None, None)
         if ref.message_id is not None:
-            return Source(ref.message_id, None, None)
+            return CandidateSource(ref.message_id, None, None)
         where, thread = ref.scope or self.where, None
         if where is not None:
             # An ambiguous chat id resolves to no turn.
             with contextlib.suppress(AliasNotTrusted):
-                thread = Address.of(self.governance, where).find(reader)
-        return Source(None, ref.turn_id, thread)
+                thread = ConversationAddress.of(self.governance, where).resolve(reader)
+        return CandidateSource(None, ref.turn_id, thread)
 
     async def finish(self, core: Core, result: MemoryWriteReport, operation_id: OperationId) -> MemoryWriteReport:
         if result.changed and not core.embedder.local:
@@ -139,7 +145,7 @@ class WriteMemory(Write[_Prepared, MemoryWriteReport]):
         return sum(verdict.changed for verdict in result.semantic_governance.verdicts)
 
 
-def _of_extraction(extraction: LongTermExtraction) -> tuple[MemoryWriteCandidate, ...]:
+def _extraction_candidates(extraction: LongTermExtraction) -> tuple[MemoryWriteCandidate, ...]:
     """Convert an extraction's facts to candidates, each with an id derived from the extraction's."""
     checked_instance(extraction, LongTermExtraction, "extraction")
     checked_text(extraction.extraction_id, "extraction.extraction_id", max_chars=128)
@@ -161,7 +167,7 @@ def _of_extraction(extraction: LongTermExtraction) -> tuple[MemoryWriteCandidate
     )
 
 
-def _check(given: object, place: str, governance: Governance) -> None:
+def _validate_candidate(given: object, place: str, governance: Governance) -> None:
     candidate = checked_instance(given, MemoryWriteCandidate, place)
     checked_id(candidate.candidate_id, f"{place}.candidate_id")
     checked_member(Authority, candidate.authority, f"{place}.authority")
@@ -189,4 +195,4 @@ def _check_ref(ref: object, place: str, governance: Governance) -> None:
         raise InvalidInput(place, "give a message_id or a turn_id, and not both")
     checked_id(ref.message_id if ref.turn_id is None else ref.turn_id, place)
     if ref.scope is not None:
-        Address.of(governance, ref.scope)
+        ConversationAddress.of(governance, ref.scope)

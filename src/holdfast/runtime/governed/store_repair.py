@@ -18,7 +18,7 @@ from holdfast.domain.results import Finding
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.errors import ManifestMismatch
 from holdfast.ports import Reader, Transaction
-from holdfast.runtime.governed.papers import manifest_of, note_event
+from holdfast.runtime.governed.manifest_and_events import append_event, load_manifest
 from holdfast.runtime.perform import Core, Read, Write
 
 _MOST_ISSUES = 1_000
@@ -26,7 +26,7 @@ _PAGE = 256
 
 
 @dataclass(frozen=True, slots=True)
-class _Examined:
+class _StoreExamination:
     """The problems found, before any repair."""
 
     findings: tuple[Finding, ...]
@@ -43,7 +43,7 @@ class _Examined:
         return EVENTS_KEPT if profile is None else profile.budget.events
 
 
-def _examined(reader: Reader, core: Core) -> _Examined:
+def _examine(reader: Reader, core: Core) -> _StoreExamination:
     _, findings = reader.integrity(core.embedder.fingerprint)
     threads: list[ThreadIssues] = []
     turns = issues = 0
@@ -57,22 +57,22 @@ def _examined(reader: Reader, core: Core) -> _Examined:
             if check.issues and issues <= _MOST_ISSUES:
                 threads.append(ThreadIssues(summary.thread, check.issues))
     try:
-        manifest, unreadable = manifest_of(reader), None
+        manifest, unreadable = load_manifest(reader), None
     except ManifestMismatch as error:
         manifest, unreadable = None, str(error)
     more = issues >= _MOST_ISSUES
-    return _Examined(tuple(findings), turns, tuple(threads), more, manifest, unreadable)
+    return _StoreExamination(tuple(findings), turns, tuple(threads), more, manifest, unreadable)
 
 
 @dataclass(frozen=True, slots=True)
-class _Prepared:
+class _PreparedRepair:
     core: Core
     at: datetime
-    found: _Examined
+    found: _StoreExamination
 
 
 @dataclass(frozen=True, slots=True)
-class LookOverStore(Read[tuple[Core, datetime], StoreRepair]):
+class ExamineStore(Read[tuple[Core, datetime], StoreRepair]):
     """Report the problems of the whole store, and what a repair would do. Changes nothing."""
 
     action: ClassVar[Action] = Action.VERIFY
@@ -83,29 +83,29 @@ class LookOverStore(Read[tuple[Core, datetime], StoreRepair]):
 
     def apply(self, reader: Reader, prepared: tuple[Core, datetime]) -> StoreRepair:
         core, now = prepared
-        found = _examined(reader, core)
+        found = _examine(reader, core)
         return _report(found, reader.mendable(now, found.keep), applied=False)
 
 
 @dataclass(frozen=True, slots=True)
-class RepairStore(Write[_Prepared, StoreRepair]):
+class RepairStore(Write[_PreparedRepair, StoreRepair]):
     """Make the repairs that lose no message and no memory, and report the remaining problems."""
 
     action: ClassVar[Action] = Action.REBUILD
     scope: Scope
 
-    async def prepare(self, core: Core, grant: Grant) -> _Prepared:
-        found = await core.store.read(grant, lambda reader: _examined(reader, core))
-        return _Prepared(core, core.clock.now(), found)
+    async def prepare(self, core: Core, grant: Grant) -> _PreparedRepair:
+        found = await core.store.read(grant, lambda reader: _examine(reader, core))
+        return _PreparedRepair(core, core.clock.now(), found)
 
-    def apply(self, transaction: Transaction, prepared: _Prepared) -> StoreRepair:
+    def apply(self, transaction: Transaction, prepared: _PreparedRepair) -> StoreRepair:
         core, found = prepared.core, prepared.found
         done = transaction.mend(prepared.at, found.keep)
         if done[RepairAction.REINDEX]:
             self.enqueue(transaction, core, NewJob(JobKind.REEMBED, Scope(space=EVERYWHERE)))
         details: dict[str, str | int | None] = {"operation": "repair"}
         details.update({mend.value: count for mend, count in done.items()})
-        note_event(transaction, core, EventKind.OPERATOR, self.scope, keep=found.keep, details=details)
+        append_event(transaction, core, EventKind.OPERATOR, self.scope, keep=found.keep, details=details)
         return _report(found, done, applied=True)
 
     async def finish(self, core: Core, result: StoreRepair, operation_id: OperationId) -> StoreRepair:
@@ -117,9 +117,9 @@ class RepairStore(Write[_Prepared, StoreRepair]):
         return sum(result.mends.values())
 
 
-def _report(found: _Examined, mends: Mapping[RepairAction, int], *, applied: bool) -> StoreRepair:
-    beyond = [f"{each.check}: {each.problem}" for each in found.findings if not _is_mended(each)]
-    broken = [issue.kind for thread in found.threads for issue in thread.issues if not _is_link(issue)]
+def _report(found: _StoreExamination, mends: Mapping[RepairAction, int], *, applied: bool) -> StoreRepair:
+    beyond = [f"{each.check}: {each.problem}" for each in found.findings if not _is_repairable(each)]
+    broken = [issue.kind for thread in found.threads for issue in thread.issues if not _is_dangling_link(issue)]
     beyond += [f"{kind}: {broken.count(kind)} in transcripts" for kind in RepairIssueKind if kind in broken]
     if found.unreadable is not None:
         beyond.append(found.unreadable)
@@ -135,11 +135,11 @@ def _report(found: _Examined, mends: Mapping[RepairAction, int], *, applied: boo
     )
 
 
-def _is_mended(finding: Finding) -> bool:
+def _is_repairable(finding: Finding) -> bool:
     return finding.check in MENDS or (finding.check, finding.problem) == ("foreign keys", "a row of evidence")
 
 
-def _is_link(issue: RepairIssue) -> bool:
+def _is_dangling_link(issue: RepairIssue) -> bool:
     """True if it is a dangling link, which a repair drops."""
     lost = issue.kind is RepairIssueKind.MISSING_SOURCE_MESSAGE and issue.turn_id is None
     return lost or issue.kind is RepairIssueKind.ORPHAN_DERIVED_REF

@@ -12,7 +12,7 @@ from holdfast.domain.scope import Scope
 from holdfast.runtime.requests import Core
 
 
-def activity(
+def activity_event(
     core: Core, grant: Grant, kind: EventKind, key: str | None, details: Mapping[str, str | int | None] | None = None
 ) -> Event:
     """Build an event to append. `key` names what was changed; `details` are names and counts, never values or texts.

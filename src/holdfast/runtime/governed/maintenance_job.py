@@ -27,20 +27,20 @@ from holdfast.domain.usage import checked_usage
 from holdfast.errors import ModelMisconfigured
 from holdfast.ports import CurationResult, Reader, StoredResponse, Transaction
 from holdfast.runtime import indexing
-from holdfast.runtime.charging import Priced, charged
-from holdfast.runtime.extract import lasting
-from holdfast.runtime.governed.deciding import (
-    Cited,
-    Evidence,
-    Given,
-    Ready,
-    Source,
-    Writer,
-    all_decided,
-    from_outline,
-    outline,
+from holdfast.runtime.extract import lasting_scope
+from holdfast.runtime.governed.candidate_writer import (
+    CandidateAuthor,
+    CandidateSource,
+    CitedMessage,
+    EvidenceResolver,
+    IndexedCandidate,
+    ValidatedCandidate,
+    verdict_from_json,
+    verdict_to_json,
+    write_candidates,
 )
 from holdfast.runtime.idempotency import digest_of
+from holdfast.runtime.metering import PricedLedger, record_costs
 from holdfast.runtime.perform import Core
 
 # Maximum trust of a model's proposals: it may misread a message.
@@ -51,7 +51,7 @@ MAINTAINED = "maintained"
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class LearningOutcome:
     """The outcome of learning from some messages: the model's usage, and the verdict on each of its proposals."""
 
     reason: str
@@ -60,63 +60,64 @@ class Learned:
     verdicts: tuple[CandidateVerdict, ...]
 
 
-def learned(reader: Reader, scope: Scope, message_ids: Sequence[str]) -> Learned | None:
+def load_outcome(reader: Reader, scope: Scope, message_ids: Sequence[str]) -> LearningOutcome | None:
     """Load the outcome for these messages; None if they were not processed yet."""
-    stored = reader.answer(scope.partition, _key(scope, message_ids))
+    stored = reader.answer(scope.partition, _outcome_key(scope, message_ids))
     if stored is None:
         return None
     body = json.loads(stored.body)
     usage = None if body["usage"] is None else ModelUsage(*body["usage"])
     verdicts = tuple(
-        from_outline(_named(body["job"], place), each, replayed=False) for place, each in enumerate(body["verdicts"])
+        verdict_from_json(_proposal_id(body["job"], place), each, replayed=False)
+        for place, each in enumerate(body["verdicts"])
     )
-    return Learned(body["reason"], usage, body["dropped"], verdicts)
+    return LearningOutcome(body["reason"], usage, body["dropped"], verdicts)
 
 
-def _key(scope: Scope, message_ids: Sequence[str]) -> str:
-    return digest_of("maintained", lasting(scope).given(), sorted(message_ids))
+def _outcome_key(scope: Scope, message_ids: Sequence[str]) -> str:
+    return digest_of("maintained", lasting_scope(scope).given(), sorted(message_ids))
 
 
-async def maintained(core: Core, job: Job) -> Callable[[Transaction], None]:
+async def run_maintenance(core: Core, job: Job) -> Callable[[Transaction], None]:
     """Return the effect of a maintenance job. It is idempotent."""
     if core.curator is None:
         raise ModelMisconfigured("no model is configured to maintain memory; set HOLDFAST_MODEL")
     grant = authorize(SYSTEM, Action.WORK, job.scope)
-    if await core.store.read(grant, lambda reader: learned(reader, job.scope, job.record_ids)) is not None:
+    if await core.store.read(grant, lambda reader: load_outcome(reader, job.scope, job.record_ids)) is not None:
         return lambda transaction: None
-    messages = await core.store.read(grant, lambda reader: _learnable(reader, job.scope, job.record_ids))
+    messages = await core.store.read(grant, lambda reader: _learnable_messages(reader, job.scope, job.record_ids))
     curated = await core.curator.curate(messages) if messages else None
     prices = tuple(await core.store.read(grant, lambda reader: reader.prices()))
     if curated is not None and curated.failure is not None:
         await _note_failure(core, job, grant, curated, prices)
         raise curated.failure
-    givens = _givens(job, curated, {message.id for message in messages})
-    analyses = await indexing.analyzed(core, [given.content for given in givens])
+    givens = _to_candidates(job, curated, {message.id for message in messages})
+    analyses = await indexing.analyze_texts(core, [given.content for given in givens])
     # No caller waits for this job, so it can wait for a remote embedder.
-    vectors = await indexing.embedded(core, analyses)
+    vectors = await indexing.embed_analyses(core, analyses)
     proposed = [
-        Ready(given, indexing.Entry(analysis, made))
+        IndexedCandidate(given, indexing.IndexedText(analysis, made))
         for given, analysis, made in zip(givens, analyses, vectors.result, strict=True)
     ]
-    return _Learning(core, job, curated, proposed, prices, vectors.took)
+    return _MaintenanceEffect(core, job, curated, proposed, prices, vectors.took)
 
 
 @dataclass(slots=True)
-class _Learning:
+class _MaintenanceEffect:
     """The effect of a job whose model has answered: its proposals and usage. If run again, it replaces `costs`."""
 
     core: Core
     job: Job
     curated: CurationResult | None
-    proposed: Sequence[Ready]
+    proposed: Sequence[IndexedCandidate]
     prices: tuple[Price, ...]
     embedding: tuple[Usage, ...]
     costs: tuple[CostEvent, ...] = ()
 
     def __call__(self, transaction: Transaction) -> None:
         # The model's requests are billed even if another worker processed the same messages meanwhile.
-        self.costs = _charged(self.core, transaction, self.job, self.curated, self.prices, self.embedding)
-        if learned(transaction, self.job.scope, self.job.record_ids) is None:
+        self.costs = _record_costs(self.core, transaction, self.job, self.curated, self.prices, self.embedding)
+        if load_outcome(transaction, self.job.scope, self.job.record_ids) is None:
             _commit(self.core, transaction, self.job, self.curated, self.proposed)
 
 
@@ -126,14 +127,14 @@ async def _note_failure(core: Core, job: Job, grant: Grant, curated: CurationRes
 
     def note(transaction: Transaction) -> tuple[CostEvent, ...]:
         transaction.append_event(event)
-        return _charged(core, transaction, job, curated, prices)
+        return _record_costs(core, transaction, job, curated, prices)
 
     costs = await core.store.write(grant, note)
     if core.watcher is not None and costs:
         core.watcher.on_costs(costs)
 
 
-def _charged(
+def _record_costs(
     core: Core,
     transaction: Transaction,
     job: Job,
@@ -142,14 +143,14 @@ def _charged(
     embedding: tuple[Usage, ...] = (),
 ) -> tuple[CostEvent, ...]:
     """Write the cost events of the model and the embedder, charged to the call that caused the job."""
-    usage = (*_asking(core, job, curated), *embedding)
+    usage = (*_model_usage(core, job, curated), *embedding)
     if not usage:
         return ()
-    ledger, cause = Priced(transaction, prices), job.cause or Cause()
-    return charged(ledger, core, cause.operation_id, cause.binding, job.scope, usage, core.clock.now())
+    ledger, cause = PricedLedger(transaction, prices), job.cause or Cause()
+    return record_costs(ledger, core, cause.operation_id, cause.binding, job.scope, usage, core.clock.now())
 
 
-def _asking(core: Core, job: Job, curated: CurationResult | None) -> tuple[Usage, ...]:
+def _model_usage(core: Core, job: Job, curated: CurationResult | None) -> tuple[Usage, ...]:
     """The model's metered usage; empty for a model that is not billed by requests."""
     if curated is None or not curated.usage.requests:
         return ()
@@ -165,51 +166,53 @@ def _asking(core: Core, job: Job, curated: CurationResult | None) -> tuple[Usage
     return checked_usage((usage,), _PROVIDER)
 
 
-def _learnable(reader: Reader, scope: Scope, message_ids: Sequence[str]) -> list[Message]:
+def _learnable_messages(reader: Reader, scope: Scope, message_ids: Sequence[str]) -> list[Message]:
     """The messages a model may see; none if no proposal from them could be accepted."""
-    evidence = Evidence(reader, scope)
+    evidence = EvidenceResolver(reader, scope)
     shown, grounds = [], []
     for message in map(evidence.message, message_ids):
         # Tool output is excluded whatever its authority: strangers may have written it to steer the model.
         if message is None or message.plane is not None or message.role is Role.TOOL:
             continue
-        cited = evidence.cited(message)
-        if isinstance(cited, Cited) and may_learn_from(cited.ground):
+        cited = evidence.cite(message)
+        if isinstance(cited, CitedMessage) and may_learn_from(cited.ground):
             shown.append(message)
             grounds.append(cited.ground)
     return shown if any(can_accept(ground, Plane.LONG_TERM) for ground in grounds) else []
 
 
-def _givens(job: Job, curated: CurationResult | None, shown: set[str]) -> list[Given]:
+def _to_candidates(job: Job, curated: CurationResult | None, shown: set[str]) -> list[ValidatedCandidate]:
     """Convert a model's proposals to candidates. Citations of messages it was not shown are dropped."""
     if curated is None:
         return []
     return [
-        Given(
-            id=_named(job.id, place),
+        ValidatedCandidate(
+            id=_proposal_id(job.id, place),
             authority=None,
             target=Plane.LONG_TERM,
             privacy=CandidatePrivacy.STANDARD,
             content=proposal.text,
-            sources=tuple(Source(message_id, None, None) for message_id in proposal.evidence if message_id in shown),
+            sources=tuple(
+                CandidateSource(message_id, None, None) for message_id in proposal.evidence if message_id in shown
+            ),
             worded_by_model=True,
         )
         for place, proposal in enumerate(curated.proposals)
     ]
 
 
-def _named(job_id: str, place: int) -> str:
+def _proposal_id(job_id: str, place: int) -> str:
     """The id of a proposal, the same in every attempt at the job."""
     return f"{job_id.partition('.')[0]}/{place}"
 
 
 def _commit(
-    core: Core, transaction: Transaction, job: Job, curated: CurationResult | None, proposed: Sequence[Ready]
+    core: Core, transaction: Transaction, job: Job, curated: CurationResult | None, proposed: Sequence[IndexedCandidate]
 ) -> None:
     now = core.clock.now()
     name = "none" if core.curator is None else core.curator.name
-    writer = Writer(core, lasting(job.scope), f"curator:{name}", _CEILING, now)
-    verdicts = all_decided(transaction, writer, proposed)
+    writer = CandidateAuthor(core, lasting_scope(job.scope), f"curator:{name}", _CEILING, now)
+    verdicts = write_candidates(transaction, writer, proposed)
     usage = None if curated is None else curated.usage
     transaction.append_event(_event(core, job, curated, SemanticGovernance(verdicts)))
     body = {
@@ -217,9 +220,9 @@ def _commit(
         "reason": NOTHING_TO_LEARN if curated is None else MAINTAINED,
         "usage": usage and [usage.model, usage.requests, usage.input_tokens, usage.output_tokens],
         "dropped": curated.dropped if curated else 0,
-        "verdicts": [outline(verdict) for verdict in verdicts],
+        "verdicts": [verdict_to_json(verdict) for verdict in verdicts],
     }
-    key = _key(job.scope, job.record_ids)
+    key = _outcome_key(job.scope, job.record_ids)
     transaction.keep_answer(job.scope.partition, key, StoredResponse(key, json.dumps(body)), now)
 
 

@@ -26,14 +26,14 @@ from holdfast.domain.times import from_micros, to_micros
 from holdfast.domain.transcript import Draft
 from holdfast.errors import Conflict, DuplicateId, IdempotencyConflict, InvalidInput, NotFound
 from holdfast.ports import ListFilter, NewRevision, Reader, Transaction
-from holdfast.runtime.activity import activity
+from holdfast.runtime.activity_events import activity_event
 from holdfast.runtime.add import Add
-from holdfast.runtime.cursors import Paged, cursor_after
-from holdfast.runtime.flush import sealed
-from holdfast.runtime.forget import forgotten, scrubbed
+from holdfast.runtime.cursors import Pagination, encode_cursor
+from holdfast.runtime.flush import seal_conversation
+from holdfast.runtime.forget import finish_receipt, forget_planned
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.perform import Core, Read, Write
-from holdfast.runtime.remember import Ready, Remember, all_ready, later
+from holdfast.runtime.remember import PreparedText, Remember, prepare_texts, time_after
 
 # Maximum number of records one page scans when few of them match.
 _MOST_LOOKED_AT = 4_000
@@ -42,7 +42,7 @@ _MOST_OF_A_PROFILE = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredRecords:
     """The result of a capture or upsert: the records, whether new or existing, and the queued jobs."""
 
     record_ids: tuple[str, ...]
@@ -52,7 +52,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Released:
+class ForgetOutcome:
     """The ids that were forgotten, and those that were missing or out of reach."""
 
     forgotten: tuple[str, ...]
@@ -63,31 +63,31 @@ class Released:
 _USED = "idempotency_id: was used for another text; use a new id for each capture"
 
 
-def _kept(result: Kept) -> dict[str, Any]:
+def _to_replay_state(result: StoredRecords) -> dict[str, Any]:
     return {"record_ids": list(result.record_ids), "at": to_micros(result.at)}
 
 
-def _replayed(kept: dict[str, Any]) -> Kept:
-    return Kept(tuple(kept["record_ids"]), 0, from_micros(kept["at"]))
+def _from_replay_state(kept: dict[str, Any]) -> StoredRecords:
+    return StoredRecords(tuple(kept["record_ids"]), 0, from_micros(kept["at"]))
 
 
-class _Keeping(Write[Any, Kept]):
+class _CaptureWrite(Write[Any, StoredRecords]):
     __slots__ = ()
 
-    async def finish(self, core: Core, result: Kept, operation_id: OperationId) -> Kept:
+    async def finish(self, core: Core, result: StoredRecords, operation_id: OperationId) -> StoredRecords:
         if result.jobs:
             core.wake()
         return result
 
-    def record_count(self, result: Kept) -> int:
+    def record_count(self, result: StoredRecords) -> int:
         return result.written
 
-    def named(self, result: Kept) -> tuple[str, ...]:
+    def written_ids(self, result: StoredRecords) -> tuple[str, ...]:
         return result.record_ids
 
 
 @dataclass(frozen=True, slots=True)
-class KeepResidue(_Keeping):
+class KeepResidue(_CaptureWrite):
     """Add a message to a conversation and seal it in the same commit. A forgotten message is not brought back."""
 
     action: ClassVar[Action] = Action.CAPTURE
@@ -107,10 +107,10 @@ class KeepResidue(_Keeping):
         add = self._add()
         return core, add, await add.prepare(core, grant)
 
-    def apply(self, transaction: Transaction, prepared: tuple[Core, Add, Any]) -> Kept:
+    def apply(self, transaction: Transaction, prepared: tuple[Core, Add, Any]) -> StoredRecords:
         core, add, turn = prepared
         try:
-            added = add.added(transaction, turn, self.cause)
+            added = add.store_messages(transaction, turn, self.cause)
         except DuplicateId:
             if self.idempotency_key is None:
                 raise
@@ -118,19 +118,19 @@ class KeepResidue(_Keeping):
             raise IdempotencyConflict(_USED) from None
         jobs = added.jobs
         if added.stored:
-            jobs = (*jobs, *sealed(self, transaction, core, self.scope.thread, self.cause)[1])
+            jobs = (*jobs, *seal_conversation(self, transaction, core, self.scope.thread, self.cause)[1])
         message_ids = tuple(str(found) for found in added.message_ids if found is not None)
-        return Kept(message_ids, added.stored, core.clock.now(), jobs)
+        return StoredRecords(message_ids, added.stored, core.clock.now(), jobs)
 
     def digest(self) -> str:
         return digest_of(self.action, self.scope.given(), self.source, str(self.draft))
 
-    def replay_state(self, result: Kept) -> dict[str, Any]:
-        return _kept(result)
+    def replay_state(self, result: StoredRecords) -> dict[str, Any]:
+        return _to_replay_state(result)
 
-    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> Kept:
+    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> StoredRecords:
         """Return the first result, whatever happened to the message since; its jobs were queued the first time."""
-        return _replayed(kept)
+        return _from_replay_state(kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class PutRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class PutRecords(_Keeping):
+class PutRecords(_CaptureWrite):
     """Write several memories in one commit: all or none."""
 
     action: ClassVar[Action] = Action.RECORD_UPSERT
@@ -169,30 +169,30 @@ class PutRecords(_Keeping):
     def _remember(self, record: PutRecord) -> Remember:
         return Remember(self.scope, record.text, source=self.source, metadata=record.metadata)
 
-    async def prepare(self, core: Core, grant: Grant) -> list[Ready]:
-        return await all_ready(core, grant, [record.text for record in self.records])
+    async def prepare(self, core: Core, grant: Grant) -> list[PreparedText]:
+        return await prepare_texts(core, grant, [record.text for record in self.records])
 
-    def apply(self, transaction: Transaction, prepared: list[Ready]) -> Kept:
+    def apply(self, transaction: Transaction, prepared: list[PreparedText]) -> StoredRecords:
         core = prepared[0].core
         results = [self._put(transaction, each, ready) for each, ready in zip(self.records, prepared, strict=True)]
         new = tuple(dict.fromkeys(memory_id for memory_id, written in results if written))
         jobs: tuple[JobId, ...] = ()
         if new and not core.embedder.local:
             jobs = (self.enqueue(transaction, core, NewJob(JobKind.INDEX, self.scope, new, self.cause)),)
-        return Kept(tuple(memory_id for memory_id, _ in results), len(new), prepared[0].now, jobs)
+        return StoredRecords(tuple(memory_id for memory_id, _ in results), len(new), prepared[0].now, jobs)
 
     def digest(self) -> str:
         records = [[each.text, dict(each.metadata), each.slot, each.once] for each in self.records]
         return digest_of(self.action, self.scope.given(), records, self.source)
 
-    def replay_state(self, result: Kept) -> dict[str, Any]:
-        return _kept(result)
+    def replay_state(self, result: StoredRecords) -> dict[str, Any]:
+        return _to_replay_state(result)
 
-    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> Kept:
+    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> StoredRecords:
         """Return the first result. Later writes stay, and forgotten records stay forgotten."""
-        return _replayed(kept)
+        return _from_replay_state(kept)
 
-    def _put(self, transaction: Transaction, record: PutRecord, prepared: Ready) -> tuple[str, bool]:
+    def _put(self, transaction: Transaction, record: PutRecord, prepared: PreparedText) -> tuple[str, bool]:
         """Return the memory's id, and whether anything was written."""
         old = None if record.slot is None else transaction.in_slot(self.scope, record.slot)
         revision = self._remember(record).revision(MemoryId(prepared.core.ids.new(ids.MEMORY)), prepared)
@@ -201,19 +201,19 @@ class PutRecords(_Keeping):
                 return old.id, False
             if record.once:
                 raise IdempotencyConflict(_USED)
-            revision = _in_place_of(old, revision)
+            revision = _as_next_revision(old, revision)
         core = prepared.core
         transaction.add_revision(replace(revision, slot=record.slot), core.embedder.fingerprint, core.analyzer.version)
         return revision.id, True
 
 
-def _in_place_of(old: MemoryRecord, new: NewRevision) -> NewRevision:
-    recorded_at = later(new.recorded_at, old)
+def _as_next_revision(old: MemoryRecord, new: NewRevision) -> NewRevision:
+    recorded_at = time_after(new.recorded_at, old)
     return replace(new, id=old.id, recorded_at=recorded_at, supersedes=old.revision, reason="written anew")
 
 
 @dataclass(frozen=True, slots=True)
-class ForgetRecords(Write[Core, Released]):
+class ForgetByIds(Write[Core, ForgetOutcome]):
     """Forget several records by id. Missing ids do not prevent the others from being forgotten."""
 
     action: ClassVar[Action] = Action.FORGET
@@ -227,35 +227,35 @@ class ForgetRecords(Write[Core, Released]):
     async def prepare(self, core: Core, grant: Grant) -> Core:
         return core
 
-    def apply(self, transaction: Transaction, prepared: Core) -> Released:
+    def apply(self, transaction: Transaction, prepared: Core) -> ForgetOutcome:
         found = transaction.doomed(ForgetTarget(ids=self.record_ids))
         found_ids = {*found.message_ids, *found.memory_ids}
         gone = tuple(each for each in self.record_ids if each in found_ids)
         missing = tuple(each for each in self.record_ids if each not in found_ids)
         if not gone:
-            return Released((), missing)
-        return Released(gone, missing, forgotten(self, transaction, prepared, found))
+            return ForgetOutcome((), missing)
+        return ForgetOutcome(gone, missing, forget_planned(self, transaction, prepared, found))
 
-    async def finish(self, core: Core, result: Released, operation_id: OperationId) -> Released:
+    async def finish(self, core: Core, result: ForgetOutcome, operation_id: OperationId) -> ForgetOutcome:
         if result.receipt is None:
             return result
-        return replace(result, receipt=await scrubbed(core, result.receipt, operation_id))
+        return replace(result, receipt=await finish_receipt(core, result.receipt, operation_id))
 
-    def replay_state(self, result: Released) -> dict[str, Any]:
+    def replay_state(self, result: ForgetOutcome) -> dict[str, Any]:
         return {"forgotten": result.forgotten, "missing": result.missing}
 
-    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> Released:
-        return Released(tuple(kept["forgotten"]), tuple(kept["missing"]))
+    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> ForgetOutcome:
+        return ForgetOutcome(tuple(kept["forgotten"]), tuple(kept["missing"]))
 
-    def record_count(self, result: Released) -> int:
+    def record_count(self, result: ForgetOutcome) -> int:
         return 0 if result.receipt is None else result.receipt.tombstones
 
-    def named(self, result: Released) -> tuple[str, ...]:
+    def written_ids(self, result: ForgetOutcome) -> tuple[str, ...]:
         return result.forgotten
 
 
 @dataclass(frozen=True, slots=True)
-class PageRecords(Paged, Read[None, Page]):
+class PageRecords(Pagination, Read[None, Page]):
     """Accepted records, newest first, whose capture metadata matches `noted`.
 
     If few match, a page may hold fewer than `limit` records and still not be the last.
@@ -285,14 +285,14 @@ class PageRecords(Paged, Read[None, Page]):
                 if not self.noted or matches_metadata(decode_metadata(row.metadata).metadata, self.noted)
             ]
             if len(found) > self.limit:
-                return self._ending(found[: self.limit], _place(found[self.limit - 1]))
+                return self._to_page(found[: self.limit], _cursor_position(found[self.limit - 1]))
             if len(rows) < step:
-                return self._ending(found, None)
-            before = _place(rows[-1])
-        return self._ending(found, before)
+                return self._to_page(found, None)
+            before = _cursor_position(rows[-1])
+        return self._to_page(found, before)
 
-    def _ending(self, items: Sequence[Record], last: str | None) -> Page:
-        return Page(tuple(items), None if last is None else cursor_after(self._query(), last))
+    def _to_page(self, items: Sequence[Record], last: str | None) -> Page:
+        return Page(tuple(items), None if last is None else encode_cursor(self._query(), last))
 
     def _query(self) -> str:
         return digest_of(self.scope.given(), dict(self.noted))[:16]
@@ -304,7 +304,7 @@ class PageRecords(Paged, Read[None, Page]):
 _LISTED = ListFilter(planes=OPEN_PLANES, status=Status.ACCEPTED)
 
 
-def _place(record: Record) -> str:
+def _cursor_position(record: Record) -> str:
     return record.id.partition("_")[2]
 
 
@@ -338,7 +338,7 @@ class ReadProfile(Read[Core, tuple[MemoryRecord, ...]]):
 
 
 @dataclass(frozen=True, slots=True)
-class PageJobs(Paged, Read[Core, JobPage]):
+class PageJobs(Pagination, Read[Core, JobPage]):
     """Extraction and maintenance jobs of the scope, newest first."""
 
     action: ClassVar[Action] = Action.JOBS
@@ -385,7 +385,7 @@ class RetryExtraction(Write[tuple[Core, Grant], Job]):
         retried = transaction.retry_job(found.id, core.clock.now())
         if retried is None:
             raise Conflict(f"{found.id} is {found.status}; only a failed or cancelled job can be retried, once")
-        transaction.append_event(activity(core, grant, EventKind.JOB_RETRIED, retried.id, {"kind": retried.kind}))
+        transaction.append_event(activity_event(core, grant, EventKind.JOB_RETRIED, retried.id, {"kind": retried.kind}))
         return retried
 
     async def finish(self, core: Core, result: Job, operation_id: OperationId) -> Job:

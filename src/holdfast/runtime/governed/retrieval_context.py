@@ -19,15 +19,15 @@ from holdfast.domain.text import checked_text
 from holdfast.domain.type_checks import checked_instance
 from holdfast.errors import InvalidInput
 from holdfast.ports import Reader, SearchOptions
-from holdfast.runtime.governed.threads import Address
+from holdfast.runtime.governed.conversation_address import ConversationAddress
 from holdfast.runtime.perform import Core
-from holdfast.runtime.search import Asked, asked
+from holdfast.runtime.search import PreparedQuery, prepare_query
 
 MAX_REGISTRIES = 64
 _NAME_CHARS = 256
 
 
-def checked_circumstances(mode_input: object, pressure: object) -> tuple[ModeInput, Pressure]:
+def validate_mode(mode_input: object, pressure: object) -> tuple[ModeInput, Pressure]:
     """Validate the host's mode, and return it with the higher of its two pressures."""
     mode = checked_mode(mode_input)
     return mode, max(pressure_of(pressure), pressure_of(mode.pressure), key=list(Pressure).index)
@@ -44,17 +44,17 @@ def check_registries(refs: object) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class RetrievalContext:
     """The memory to read, and the conversation it is read from, if any."""
 
     governance: Governance
-    address: Address | None
+    address: ConversationAddress | None
 
     @classmethod
-    def of(cls, governance: Governance, given: MemoryScope | None, last: MemoryScope | None) -> Sight:
+    def of(cls, governance: Governance, given: MemoryScope | None, last: MemoryScope | None) -> RetrievalContext:
         """Use the given conversation, else the one committed last."""
         where = last if given is None else given
-        return cls(governance, None if where is None else Address.of(governance, where))
+        return cls(governance, None if where is None else ConversationAddress.of(governance, where))
 
     @property
     def where(self) -> MemoryScope | None:
@@ -66,17 +66,17 @@ class Sight:
         return self.governance.identity.scope
 
     def thread(self, reader: Reader) -> Scope | None:
-        return None if self.address is None else self.address.find(reader)
+        return None if self.address is None else self.address.resolve(reader)
 
-    async def asked(self, core: Core, grant: Grant, query: str) -> Asked:
+    async def prepare_query(self, core: Core, grant: Grant, query: str) -> PreparedQuery:
         """Prepare the query for ranking."""
         thread = None if self.address is None else self.address.stated
         if self.address is not None and self.address.where.conversation_id is None:
             # Only the store can resolve a chat id to its conversation.
-            thread = await core.store.read(grant, self.address.find)
-        return await asked(core, grant, query, self.wanted(thread))
+            thread = await core.store.read(grant, self.address.resolve)
+        return await prepare_query(core, grant, query, self.search_options(thread))
 
-    def wanted(
+    def search_options(
         self, thread: Scope | None, top_k: int = 1, valid_at: datetime | None = None, *, private: bool = False
     ) -> SearchOptions:
         """Search options limited to what a model in that conversation may see; guarded planes only with `private`."""
@@ -88,7 +88,7 @@ class Sight:
         )
 
 
-def recalled(hit: Hit, text: str | None = None, *, cut: bool = False) -> RecalledRecord:
+def to_recalled_record(hit: Hit, text: str | None = None, *, cut: bool = False) -> RecalledRecord:
     """Convert a hit for a report. A message is not listed as its own evidence."""
     return RecalledRecord(
         id=hit.id,

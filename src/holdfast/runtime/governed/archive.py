@@ -25,7 +25,7 @@ _NO_BUDGET = TranscriptBudget(MAX_BUDGET, MAX_BUDGET, MAX_BUDGET, MAX_BUDGET, MA
 _WITHHELD = (TranscriptState.MASKED, TranscriptState.RAW_DELETED)
 
 
-def archived_turns(
+def archive_turns(
     reader: Reader, thread: Scope, turns: Sequence[TranscriptTurn], view: View
 ) -> tuple[list[ArchivedTurn], int]:
     """Return the turns as the view shows them, and the number of messages it withholds.
@@ -43,7 +43,7 @@ def archived_turns(
         if turn.state not in _WITHHELD:
             archived = _turn(thread, turn, shown, stored)
         elif view is View.RAW_OWNER_ONLY:
-            archived = _emptied(thread, turn, shown)
+            archived = _deleted_turn(thread, turn, shown)
         else:
             continue
         if archived.messages:
@@ -71,7 +71,7 @@ def _turn(thread: Scope, turn: TranscriptTurn, shown: RedactedTurn, stored: Mapp
     )
 
 
-def _emptied(thread: Scope, turn: TranscriptTurn, shown: RedactedTurn) -> ArchivedTurn:
+def _deleted_turn(thread: Scope, turn: TranscriptTurn, shown: RedactedTurn) -> ArchivedTurn:
     return ArchivedTurn(
         scope=thread,
         id=turn.id,
@@ -102,7 +102,7 @@ def _message(message: Message, shown: RedactedMessage) -> ArchivedMessage:
 Links = Mapping[tuple[str, int], Sequence[MessageId]]
 
 
-def archived_memory(revisions: Sequence[MemoryRecord], links: Links) -> ArchivedMemory:
+def archive_memory(revisions: Sequence[MemoryRecord], links: Links) -> ArchivedMemory:
     """Convert a memory's revisions, each with its own evidence out of `links`."""
     return ArchivedMemory(
         id=revisions[0].id,
@@ -127,7 +127,7 @@ def _revision(memory: MemoryRecord, evidence: Sequence[MessageId]) -> ArchivedRe
     )
 
 
-def archived_resource(resource: Resource) -> ArchivedResource:
+def archive_resource(resource: Resource) -> ArchivedResource:
     return ArchivedResource(
         id=resource.id,
         scope=resource.scope,

@@ -19,7 +19,7 @@ from holdfast.runtime.perform import Core
 _SLACK = 256
 
 
-async def present_manifest(core: Core, profile: Profile, backend: Backend | str, version: int, space: str) -> Manifest:
+async def check_manifest(core: Core, profile: Profile, backend: Backend | str, version: int, space: str) -> Manifest:
     """Create the store's manifest, or compare it with the runtime's options; raise `ManifestMismatch` if they differ.
 
     Stores the time, and prunes the space's events to the profile's budget.
@@ -27,7 +27,7 @@ async def present_manifest(core: Core, profile: Profile, backend: Backend | str,
     expected = manifest_for(profile, backend, version, core.clock.now())
 
     def keep(transaction: Transaction) -> Manifest:
-        manifest = merge_manifest(manifest_of(transaction), expected)
+        manifest = merge_manifest(load_manifest(transaction), expected)
         transaction.put_fact(MANIFEST, manifest.to_json())
         transaction.prune_events(space, profile.budget.events)
         return manifest
@@ -35,12 +35,12 @@ async def present_manifest(core: Core, profile: Profile, backend: Backend | str,
     return await core.store.write(storewide_grant(), keep)
 
 
-def manifest_of(reader: Reader) -> Manifest | None:
+def load_manifest(reader: Reader) -> Manifest | None:
     text = reader.fact(MANIFEST)
     return None if text is None else Manifest.from_json(text)
 
 
-def note_event(
+def append_event(
     transaction: Transaction,
     core: Core,
     kind: EventKind,

@@ -28,7 +28,7 @@ from holdfast.domain.transcript_turns import (
 )
 from holdfast.domain.type_checks import checked_instance, checked_instances
 from holdfast.ports import NewMessage, NewTurn, StoredMessages, Transaction
-from holdfast.runtime.indexing import Entry
+from holdfast.runtime.indexing import IndexedText
 from holdfast.runtime.perform import Core
 
 T = TypeVar("T")
@@ -46,19 +46,19 @@ AUTHORITY_OF: Mapping[Role, Authority] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ValidatedMessage:
     """A validated message and its authority."""
 
     draft: Draft
     authority: Authority
 
     @property
-    def spoken(self) -> Utterance:
+    def role_and_text(self) -> Utterance:
         return Utterance(self.draft.role, self.draft.text)
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
+class TurnContext:
     """A turn's attribution, delivery status and host references."""
 
     attribution: ActorAttribution | None = None
@@ -75,13 +75,13 @@ class Circumstances:
         object.__setattr__(self, "host_refs", refs)
 
 
-def checked_turn_id(turn_id: object) -> str:
+def validate_turn_id(turn_id: object) -> str:
     return checked_text(turn_id, "turn_id", max_chars=MAX_TURN_ID_CHARS)
 
 
-def given_of(
+def validate_message(
     message: TurnMessage, governance: Governance, attribution: ActorAttribution | None, *, external: bool = False
-) -> Given:
+) -> ValidatedMessage:
     """Validate a message. With `external`, tool output is external content, not the runtime's own observation."""
     role = checked_member(Role, message.role, "role")
     default = AUTHORITY_OF[role]
@@ -96,7 +96,7 @@ def given_of(
         external_id=message.message_id,
         metadata=message.metadata,
     )
-    return Given(draft, authority)
+    return ValidatedMessage(draft, authority)
 
 
 def _sender(role: Role, governance: Governance, attribution: ActorAttribution | None) -> str | None:
@@ -107,7 +107,7 @@ def _sender(role: Role, governance: Governance, attribution: ActorAttribution | 
     return who.agent_id or identity.agent_id if role is Role.ASSISTANT else None
 
 
-def with_metadata(given: Given, more: Mapping[str, str]) -> Given:
+def with_metadata(given: ValidatedMessage, more: Mapping[str, str]) -> ValidatedMessage:
     if not more:
         return given
     metadata = {**given.draft.metadata, **more}
@@ -115,7 +115,7 @@ def with_metadata(given: Given, more: Mapping[str, str]) -> Given:
     return replace(given, draft=replace(given.draft, metadata=metadata))
 
 
-def named(given: Given, turn_id: str, place: int) -> Given:
+def with_message_id(given: ValidatedMessage, turn_id: str, place: int) -> ValidatedMessage:
     """Derive a missing message id from its turn's, so that a forgotten message does not return with the turn."""
     if given.draft.external_id is not None:
         return given
@@ -126,8 +126,8 @@ def new_turn(
     core: Core,
     thread: Scope,
     turn_id: str,
-    messages: Iterable[tuple[Given, Entry]],
-    circumstances: Circumstances,
+    messages: Iterable[tuple[ValidatedMessage, IndexedText]],
+    circumstances: TurnContext,
     now: datetime,
 ) -> NewTurn:
     return NewTurn(
@@ -143,7 +143,7 @@ def new_turn(
     )
 
 
-def _new_message(core: Core, given: Given, entry: Entry, now: datetime) -> NewMessage:
+def _new_message(core: Core, given: ValidatedMessage, entry: IndexedText, now: datetime) -> NewMessage:
     draft = given.draft
     return NewMessage(
         id=MessageId(core.ids.new(ids.MESSAGE)),
@@ -166,7 +166,7 @@ def new_ids(stored: StoredMessages) -> tuple[MessageId, ...]:
     return tuple(each for each in found if each is not None)
 
 
-def index_later(transaction: Transaction, core: Core, scope: Scope, waiting: Sequence[str]) -> tuple[JobId, ...]:
+def queue_indexing(transaction: Transaction, core: Core, scope: Scope, waiting: Sequence[str]) -> tuple[JobId, ...]:
     """Queue jobs that make the missing vectors of these messages."""
     now = core.clock.now()
     return tuple(

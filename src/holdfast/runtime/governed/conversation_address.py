@@ -19,14 +19,14 @@ ADMITTED = Admission(Disposition.EXECUTE_NOW)
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ConversationAddress:
     """The validated conversation address of a request."""
 
     where: MemoryScope
     stated: Scope
 
     @classmethod
-    def of(cls, governance: Governance, given: object) -> Address:
+    def of(cls, governance: Governance, given: object) -> ConversationAddress:
         where = checked_instance(given, MemoryScope, "scope")
         if where.chat_id is not None:
             check_part("chat_id", where.chat_id)
@@ -37,7 +37,7 @@ class Address:
         """The scope that the call may access. A chat id may stand for any conversation of its channel."""
         return self.stated if self.where.chat_id is None else replace(self.stated, conversation=None)
 
-    def find(self, reader: Reader) -> Scope:
+    def resolve(self, reader: Reader) -> Scope:
         """Resolve the address to its thread. A chat id alone is resolved by its alias, unless that is ambiguous."""
         if self.where.conversation_id is not None or self.where.chat_id is None:
             return self.stated
@@ -52,7 +52,7 @@ class Address:
             )
         return replace(self.stated, conversation=alias.conversation)
 
-    def note(self, transaction: Transaction, thread: Scope, at: datetime) -> None:
+    def store_alias(self, transaction: Transaction, thread: Scope, at: datetime) -> None:
         """Store the chat id as an alias, if a commit names both and they differ.
 
         If it was already a conversation's own name, it stands for two from now on: resolving it to one of them would
@@ -67,7 +67,7 @@ class Address:
         transaction.put_alias(thread, chat_id, at)
 
 
-def course(
+def lifecycle_report(
     action: Action,
     started_at: datetime,
     finished_at: datetime,

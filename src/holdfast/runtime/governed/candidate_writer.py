@@ -34,12 +34,12 @@ from holdfast.domain.transcript import Message
 from holdfast.domain.transcript_turns import Authority, TranscriptTurn
 from holdfast.ports import NewRevision, Reader, StoredResponse, Transaction
 from holdfast.runtime import indexing
-from holdfast.runtime.idempotency import digest_of, is_of, sealed
+from holdfast.runtime.idempotency import digest_of, is_answer_to, seal_digest
 from holdfast.runtime.perform import Core
-from holdfast.runtime.remember import later
+from holdfast.runtime.remember import time_after
 
 
-class Source(NamedTuple):
+class CandidateSource(NamedTuple):
     """A candidate's citation: a message, or all messages of a turn of that thread."""
 
     message_id: str | None
@@ -48,7 +48,7 @@ class Source(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ValidatedCandidate:
     """A validated candidate. Without an authority it has that of its weakest evidence."""
 
     id: str
@@ -56,7 +56,7 @@ class Given:
     target: Plane
     privacy: CandidatePrivacy
     content: str
-    sources: tuple[Source, ...]
+    sources: tuple[CandidateSource, ...]
     validity: Validity = ALWAYS
     # True if a model worded it; then the cited messages must support its words.
     worded_by_model: bool = False
@@ -69,13 +69,13 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
-    given: Given
-    entry: indexing.Entry
+class IndexedCandidate:
+    given: ValidatedCandidate
+    entry: indexing.IndexedText
 
 
 @dataclass(frozen=True, slots=True)
-class Writer:
+class CandidateAuthor:
     """The author of candidates, their scope, and the maximum trust the author can claim."""
 
     core: Core
@@ -85,7 +85,7 @@ class Writer:
     now: datetime
 
 
-class Cited(NamedTuple):
+class CitedMessage(NamedTuple):
     message_id: MessageId
     ground: Authority
     text: str
@@ -95,7 +95,7 @@ class Cited(NamedTuple):
 # --- evidence ---------------------------------------------------------------------------------------------------------
 
 
-class Evidence:
+class EvidenceResolver:
     """Resolves citations in one transaction. A turn that several candidates cite is read once."""
 
     def __init__(self, reader: Reader, scope: Scope) -> None:
@@ -103,9 +103,9 @@ class Evidence:
         self._scope = scope
         self._turns: dict[tuple[Scope, str], TranscriptTurn | None] = {}
 
-    def resolved(self, sources: Sequence[Source]) -> list[Cited] | Reason:
+    def resolve(self, sources: Sequence[CandidateSource]) -> list[CitedMessage] | Reason:
         """Return the cited messages, each once, or the reason why the citations cannot be used."""
-        found: dict[MessageId, Cited] = {}
+        found: dict[MessageId, CitedMessage] = {}
         for source in sources:
             cited = self._of_turn(source) if source.message_id is None else self._of_message(source.message_id)
             if isinstance(cited, Reason):
@@ -120,7 +120,7 @@ class Evidence:
             return None
         return found[1]
 
-    def cited(self, message: Message) -> Cited | Reason:
+    def cite(self, message: Message) -> CitedMessage | Reason:
         """Return the message with its authority, if it is active."""
         if message.status is not Status.ACCEPTED or message.superseded_at is not None:
             return Reason.EVIDENCE_NOT_ACTIVE
@@ -128,21 +128,21 @@ class Evidence:
         matches = () if turn is None else (each for each in turn.messages if each.id == message.id)
         for each in matches:
             authority = evidence_authority(each.authority, message.role)
-            return Cited(message.id, authority, message.text, message.recorded_at)
+            return CitedMessage(message.id, authority, message.text, message.recorded_at)
         return Reason.EVIDENCE_NOT_FOUND
 
-    def _of_message(self, message_id: str) -> list[Cited] | Reason:
+    def _of_message(self, message_id: str) -> list[CitedMessage] | Reason:
         message = self.message(message_id)
-        cited = Reason.EVIDENCE_NOT_FOUND if message is None else self.cited(message)
+        cited = Reason.EVIDENCE_NOT_FOUND if message is None else self.cite(message)
         return cited if isinstance(cited, Reason) else [cited]
 
-    def _of_turn(self, source: Source) -> list[Cited] | Reason:
+    def _of_turn(self, source: CandidateSource) -> list[CitedMessage] | Reason:
         if source.thread is None or source.turn_id is None or source.thread.partition != self._scope.partition:
             return Reason.EVIDENCE_NOT_FOUND
         turn = self._turn(source.thread, source.turn_id)
         if turn is None:
             return Reason.EVIDENCE_NOT_FOUND
-        found: list[Cited] = []
+        found: list[CitedMessage] = []
         for said in turn.messages:
             cited = self._of_message(said.id)
             if isinstance(cited, Reason):
@@ -160,31 +160,38 @@ class Evidence:
 # --- decisions --------------------------------------------------------------------------------------------------------
 
 
-def all_decided(transaction: Transaction, writer: Writer, proposed: Iterable[Ready]) -> tuple[CandidateVerdict, ...]:
+def write_candidates(
+    transaction: Transaction, writer: CandidateAuthor, proposed: Iterable[IndexedCandidate]
+) -> tuple[CandidateVerdict, ...]:
     """Judge candidates and store the accepted and deferred ones, one after the other, in one commit."""
-    evidence = Evidence(transaction, writer.scope)
-    return tuple(_decided(transaction, evidence, writer, ready) for ready in proposed)
+    evidence = EvidenceResolver(transaction, writer.scope)
+    return tuple(_write_candidate(transaction, evidence, writer, ready) for ready in proposed)
 
 
-def _decided(transaction: Transaction, evidence: Evidence, writer: Writer, ready: Ready) -> CandidateVerdict:
+def _write_candidate(
+    transaction: Transaction, evidence: EvidenceResolver, writer: CandidateAuthor, ready: IndexedCandidate
+) -> CandidateVerdict:
     """Judge one candidate. A repeated candidate id gets its first verdict again."""
     given, partition = ready.given, writer.scope.partition
     key = digest_of("candidate", writer.scope.given(), given.id)
     stored = transaction.answer(partition, key)
     if stored is not None:
-        return _again(transaction, given, stored)
-    cited = evidence.resolved(given.sources)
+        return _replay_verdict(transaction, given, stored)
+    cited = evidence.resolve(given.sources)
     if isinstance(cited, Reason):
-        return _told(given, Judgement(cited, Trust.UNTRUSTED))
-    verdict = _kept(transaction, writer, ready, cited, _judged(given, cited, writer.ceiling))
+        return _unchanged_verdict(given, Judgement(cited, Trust.UNTRUSTED))
+    verdict = _store_candidate(transaction, writer, ready, cited, _judge(given, cited, writer.ceiling))
     if verdict.status is not None:
         transaction.keep_answer(
-            partition, key, StoredResponse(sealed(given.digest(), given.id), json.dumps(outline(verdict))), writer.now
+            partition,
+            key,
+            StoredResponse(seal_digest(given.digest(), given.id), json.dumps(verdict_to_json(verdict))),
+            writer.now,
         )
     return verdict
 
 
-def _judged(given: Given, cited: Sequence[Cited], ceiling: Trust) -> Judgement:
+def _judge(given: ValidatedCandidate, cited: Sequence[CitedMessage], ceiling: Trust) -> Judgement:
     grounds = [each.ground for each in cited]
     if given.authority is None and not grounds:
         return Judgement(Reason.EVIDENCE_NOT_FOUND, Trust.UNTRUSTED)
@@ -198,33 +205,37 @@ def _judged(given: Given, cited: Sequence[Cited], ceiling: Trust) -> Judgement:
     )
 
 
-def _kept(
-    transaction: Transaction, writer: Writer, ready: Ready, cited: Sequence[Cited], judgement: Judgement
+def _store_candidate(
+    transaction: Transaction,
+    writer: CandidateAuthor,
+    ready: IndexedCandidate,
+    cited: Sequence[CitedMessage],
+    judgement: Judgement,
 ) -> CandidateVerdict:
     given, evidence = ready.given, tuple(each.message_id for each in cited)
     if judgement.status is None:
-        return _told(given, judgement)
+        return _unchanged_verdict(given, judgement)
     old = transaction.in_slot(writer.scope, _slot(given))
     if not isinstance(old, MemoryRecord):
-        return _written(transaction, writer, ready, judgement, evidence, None)
-    if _normal(old.text) != _normal(given.content):
+        return _add_revision(transaction, writer, ready, judgement, evidence, None)
+    if _normalize(old.text) != _normalize(given.content):
         newer = any(each.recorded_at > old.recorded_at for each in cited)
         if newer and judgement.verdict is Verdict.ACCEPTED and judgement.trust >= old.trust:
-            return _written(transaction, writer, ready, judgement, evidence, old)
-        return _told(given, Judgement(Reason.CORRECTED_SINCE, judgement.trust))
+            return _add_revision(transaction, writer, ready, judgement, evidence, old)
+        return _unchanged_verdict(given, Judgement(Reason.CORRECTED_SINCE, judgement.trust))
     stronger = old.status is not Status.ACCEPTED or judgement.trust > old.trust
     if judgement.verdict is Verdict.ACCEPTED and stronger:
-        return _written(transaction, writer, ready, Judgement(Reason.CONFIRMED, judgement.trust), evidence, old)
+        return _add_revision(transaction, writer, ready, Judgement(Reason.CONFIRMED, judgement.trust), evidence, old)
     if judgement.verdict is Verdict.DEFERRED and old.status is Status.ACCEPTED:
         # Not even as further evidence: an accepted memory must go when the messages it was accepted for do.
-        return _told(given, Judgement(Reason.ALREADY_KNOWN, judgement.trust), old)
-    return _merged(transaction, writer, given, judgement, evidence, old)
+        return _unchanged_verdict(given, Judgement(Reason.ALREADY_KNOWN, judgement.trust), old)
+    return _merge_evidence(transaction, writer, given, judgement, evidence, old)
 
 
-def _written(
+def _add_revision(
     transaction: Transaction,
-    writer: Writer,
-    ready: Ready,
+    writer: CandidateAuthor,
+    ready: IndexedCandidate,
     judgement: Judgement,
     evidence: tuple[MessageId, ...],
     old: MemoryRecord | None,
@@ -240,7 +251,7 @@ def _written(
             trust=judgement.trust,
             status=judgement.status or Status.QUARANTINED,
             validity=given.validity,
-            recorded_at=writer.now if old is None else later(writer.now, old),
+            recorded_at=writer.now if old is None else time_after(writer.now, old),
             source=None,
             author=writer.author,
             reason=judgement.reason,
@@ -257,14 +268,14 @@ def _written(
     if ready.entry.analysis.pieces and not ready.entry.vectors:
         job = NewJob(JobKind.INDEX, writer.scope, (memory_id,))
         transaction.enqueue(JobId(core.ids.new(ids.JOB)), job, writer.now)
-    _note(transaction, writer, EventKind.WRITE, given, judgement, memory_id)
+    _append_event(transaction, writer, EventKind.WRITE, given, judgement, memory_id)
     return _verdict(given, judgement, True, memory_id, revision, evidence)
 
 
-def _merged(
+def _merge_evidence(
     transaction: Transaction,
-    writer: Writer,
-    given: Given,
+    writer: CandidateAuthor,
+    given: ValidatedCandidate,
     judgement: Judgement,
     evidence: tuple[MessageId, ...],
     old: MemoryRecord,
@@ -276,12 +287,17 @@ def _merged(
     merged = Judgement(Reason.MERGED, old.trust) if accepted else judgement
     if further:
         transaction.add_evidence(old.id, further)
-        _note(transaction, writer, EventKind.MERGE, given, merged, old.id)
+        _append_event(transaction, writer, EventKind.MERGE, given, merged, old.id)
     return _verdict(given, merged, bool(further), old.id, old.revision, evidence)
 
 
-def _note(
-    transaction: Transaction, writer: Writer, kind: EventKind, given: Given, judgement: Judgement, memory_id: MemoryId
+def _append_event(
+    transaction: Transaction,
+    writer: CandidateAuthor,
+    kind: EventKind,
+    given: ValidatedCandidate,
+    judgement: Judgement,
+    memory_id: MemoryId,
 ) -> None:
     transaction.append_event(
         Event(
@@ -297,20 +313,20 @@ def _note(
     )
 
 
-def _normal(content: str) -> str:
+def _normalize(content: str) -> str:
     return " ".join(content.split()).casefold()
 
 
-def _slot(given: Given) -> str:
+def _slot(given: ValidatedCandidate) -> str:
     """The slot of a candidate: equal words on one plane share it, whatever their spacing and case."""
-    return f"candidate/{given.target}/{hashlib.sha256(_normal(given.content).encode()).hexdigest()}"
+    return f"candidate/{given.target}/{hashlib.sha256(_normalize(given.content).encode()).hexdigest()}"
 
 
 # --- verdicts ---------------------------------------------------------------------------------------------------------
 
 
 def _verdict(
-    given: Given,
+    given: ValidatedCandidate,
     judgement: Judgement,
     changed: bool,
     memory_id: MemoryId | None = None,
@@ -331,14 +347,16 @@ def _verdict(
     )
 
 
-def _told(given: Given, judgement: Judgement, known: MemoryRecord | None = None) -> CandidateVerdict:
+def _unchanged_verdict(
+    given: ValidatedCandidate, judgement: Judgement, known: MemoryRecord | None = None
+) -> CandidateVerdict:
     """The verdict on a candidate that changes nothing."""
     if known is None:
         return _verdict(given, judgement, False)
     return replace(_verdict(given, judgement, False, known.id, known.revision), status=known.status)
 
 
-def outline(verdict: CandidateVerdict) -> dict[str, object]:
+def verdict_to_json(verdict: CandidateVerdict) -> dict[str, object]:
     """The part of a verdict to store: our own names, ids and numbers, not the candidate's id, which is the host's."""
     return {
         "reason": verdict.reason,
@@ -352,7 +370,7 @@ def outline(verdict: CandidateVerdict) -> dict[str, object]:
     }
 
 
-def from_outline(candidate_id: str, stored: dict[str, object], *, replayed: bool) -> CandidateVerdict:
+def verdict_from_json(candidate_id: str, stored: dict[str, object], *, replayed: bool) -> CandidateVerdict:
     judgement = Judgement(Reason(str(stored["reason"])), Trust(int(str(stored["trust"]))))
     memory_id, revision, evidence = stored["memory"], stored["revision"], stored["evidence"]
     return CandidateVerdict(
@@ -370,10 +388,10 @@ def from_outline(candidate_id: str, stored: dict[str, object], *, replayed: bool
     )
 
 
-def _again(transaction: Transaction, given: Given, stored: StoredResponse) -> CandidateVerdict:
-    if not is_of(stored, given.digest(), given.id):
-        return _told(given, Judgement(Reason.CANDIDATE_ID_REUSED, Trust.UNTRUSTED))
-    verdict = from_outline(given.id, json.loads(stored.body), replayed=True)
+def _replay_verdict(transaction: Transaction, given: ValidatedCandidate, stored: StoredResponse) -> CandidateVerdict:
+    if not is_answer_to(stored, given.digest(), given.id):
+        return _unchanged_verdict(given, Judgement(Reason.CANDIDATE_ID_REUSED, Trust.UNTRUSTED))
+    verdict = verdict_from_json(given.id, json.loads(stored.body), replayed=True)
     if verdict.memory_id is not None and transaction.find(verdict.memory_id) is None:
-        return _told(given, Judgement(Reason.FORGOTTEN_SINCE, Trust.UNTRUSTED))
+        return _unchanged_verdict(given, Judgement(Reason.FORGOTTEN_SINCE, Trust.UNTRUSTED))
     return verdict

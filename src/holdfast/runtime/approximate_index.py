@@ -39,7 +39,7 @@ def _scope_of(partition: Partition) -> Scope:
     return Scope(space=partition.space, subject=subject, agent=agent)
 
 
-async def built(core: Core, job: Job, reached: Callable[[int, int], None]) -> Callable[[Transaction], None]:
+async def build_index(core: Core, job: Job, reached: Callable[[int, int], None]) -> Callable[[Transaction], None]:
     """Build the index of the job's partition. The returned effect publishes it."""
     stopped = threading.Event()
     whole = 0
@@ -57,10 +57,10 @@ async def built(core: Core, job: Job, reached: Callable[[int, int], None]) -> Ca
     finally:
         # If the caller was cancelled, stop the build.
         stopped.set()
-    return partial(_end, core, job, publish, whole)
+    return partial(_publish, core, job, publish, whole)
 
 
-def _end(
+def _publish(
     core: Core, job: Job, publish: Callable[[Transaction], None] | None, total: int, transaction: Transaction
 ) -> None:
     if publish is not None:

@@ -30,11 +30,11 @@ from holdfast.domain.type_checks import checked_instance
 from holdfast.errors import InvalidInput, InvalidSnapshot
 from holdfast.runtime.governed.export import ExportContinuity
 from holdfast.runtime.governed.import_ import ImportContinuity
-from holdfast.runtime.governed.space import ExportSpace, ImportSpace, Tell, nobody
+from holdfast.runtime.governed.space import ExportSpace, ImportSpace, Tell, ignore_progress
 from holdfast.sdk.operations import Operations
 
 
-class ExchangeOperations(Operations):
+class TransferOperations(Operations):
     async def export(self, request: MemoryExportRequest | None = None) -> MemoryExportReport:
         """Export a continuity snapshot of a conversation: its owner's memories and its last turns."""
         options = MemoryExportRequest() if request is None else request
@@ -42,7 +42,7 @@ class ExchangeOperations(Operations):
         def make(governance: Governance) -> ExportContinuity:
             checked_instance(options, MemoryExportRequest)
             chat = None if options.chat_id is None else MemoryScope(chat_id=options.chat_id)
-            return ExportContinuity(governance, options, self._where(options.scope or chat))
+            return ExportContinuity(governance, options, self._resolve_scope(options.scope or chat))
 
         return await self._perform(Action.EXPORT, "export", make)
 
@@ -55,7 +55,7 @@ class ExchangeOperations(Operations):
         )
 
     async def export_space(
-        self, request: MemorySpaceExportRequest | None = None, *, tell: Tell = nobody
+        self, request: MemorySpaceExportRequest | None = None, *, tell: Tell = ignore_progress
     ) -> MemorySpaceExportReport:
         """Export all records of the space as a file with checksums. `tell` receives progress: done, total."""
         options = MemorySpaceExportRequest() if request is None else request
@@ -76,15 +76,17 @@ class ExchangeOperations(Operations):
                 for out in outs:
                     out.stopped = True
                 raise
-            return outs[0].kept(report)
+            return outs[0].publish(report)
 
-    async def import_space(self, request: MemorySpaceImportRequest, *, tell: Tell = nobody) -> MemorySpaceImportReport:
+    async def import_space(
+        self, request: MemorySpaceImportRequest, *, tell: Tell = ignore_progress
+    ) -> MemorySpaceImportReport:
         """Import a space from a complete file. A repeated import continues where it stopped."""
         return await self._perform(
             Action.IMPORT_SPACE,
             "import_space",
             lambda governance: ImportSpace(
-                governance, _lines(request, governance.budget.snapshot_bytes), request.mode_input, tell
+                governance, _open_source(request, governance.budget.snapshot_bytes), request.mode_input, tell
             ),
         )
 
@@ -108,7 +110,7 @@ class _Output:
             raise InvalidInput("path", f"is needed: the space has more than {self._most:,} bytes")
         self._stream.write(line)
 
-    def kept(self, report: MemorySpaceExportReport) -> MemorySpaceExportReport:
+    def publish(self, report: MemorySpaceExportReport) -> MemorySpaceExportReport:
         """Publish the output under its name, and return the report with its content or path."""
         if not report.accepted:
             return report
@@ -155,7 +157,7 @@ def _check_replaceable(target: Path) -> None:
         raise InvalidInput("path", f"{target} exists and is not an exported space; name another file")
 
 
-def _lines(given: object, most: int) -> Callable[[], Iterator[bytes]]:
+def _open_source(given: object, most: int) -> Callable[[], Iterator[bytes]]:
     request = checked_instance(given, MemorySpaceImportRequest)
     if (request.path is None) is (request.content is None):
         raise InvalidInput("path", "or the content must be given, and not both")

@@ -38,18 +38,18 @@ _TURN_PREFIX = f"{ids.TURN}_"
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class IndexedRecord:
     """A record to import, with its indexed texts in the order of its messages or revisions."""
 
     archived: Archived
-    entries: Sequence[indexing.Entry]
+    entries: Sequence[indexing.IndexedText]
 
 
-async def ready(core: Core, records: Sequence[Archived]) -> list[Ready]:
+async def index_records(core: Core, records: Sequence[Archived]) -> list[IndexedRecord]:
     """Index the texts of all records in one batch."""
     texts = [_texts(archived) for archived in records]
-    made = iter(await indexing.entries(core, [text for each in texts for text in each]))
-    return [Ready(archived, [next(made) for _ in each]) for archived, each in zip(records, texts, strict=True)]
+    made = iter(await indexing.make_entries(core, [text for each in texts for text in each]))
+    return [IndexedRecord(archived, [next(made) for _ in each]) for archived, each in zip(records, texts, strict=True)]
 
 
 def _texts(archived: Archived) -> list[str]:
@@ -59,7 +59,7 @@ def _texts(archived: Archived) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Intake:
+class RecordImporter:
     """The target of an import. New ids are derived from `messages_home` and `memories_home`; None keeps the ids.
 
     `most_trust` caps the trust of imported memories; `author` is used where a memory names none.
@@ -72,7 +72,7 @@ class Intake:
     most_trust: Trust = Trust.VERIFIED
     keep_author: bool = False
 
-    def take(self, transaction: Transaction, record: Ready) -> Taken:
+    def import_record(self, transaction: Transaction, record: IndexedRecord) -> Taken:
         archived = record.archived
         if isinstance(archived, ArchivedTurn):
             return self._turn(transaction, archived, record.entries)
@@ -84,11 +84,11 @@ class Intake:
 
     # --- turns ---
 
-    def _turn(self, transaction: Transaction, turn: ArchivedTurn, entries: Sequence[indexing.Entry]) -> Taken:
-        new_turn = self._turn_id(turn)
+    def _turn(self, transaction: Transaction, turn: ArchivedTurn, entries: Sequence[indexing.IndexedText]) -> Taken:
+        new_turn = self._new_turn(turn)
         if transaction.turn(turn.scope.thread, new_turn.external_id or new_turn.id) is not None:
             return Taken(known=1)
-        message_ids = [_placed(message.id, self.messages_home) for message in turn.messages]
+        message_ids = [_target_id(message.id, self.messages_home) for message in turn.messages]
         buried = transaction.buried(turn.scope.partition, message_ids)
         there = transaction.present(message_ids)
         new = [
@@ -110,15 +110,15 @@ class Intake:
             return skipped + Taken(known=len(new))
         added = [new[index].id for index in sorted(stored.new)]
         self._finish_turn(transaction, turn, stored.sequence, set(added))
-        self._index_later(transaction, turn.scope, added)
+        self._queue_indexing(transaction, turn.scope, added)
         return skipped + Taken(turns=1, messages=len(added), known=len(new) - len(added))
 
-    def _turn_id(self, turn: ArchivedTurn) -> NewTurn:
+    def _new_turn(self, turn: ArchivedTurn) -> NewTurn:
         """Build the turn without its messages: with our own id, or with the host's id and one derived from it."""
         ours = is_holdfast_id(turn.id) and turn.id.startswith(_TURN_PREFIX)
         home = self.messages_home or str(turn.scope.thread.given())
         turn_id = (
-            _placed(turn.id, self.messages_home) if ours else derive_id(ids.TURN, turn.committed_at, home, turn.id)
+            _target_id(turn.id, self.messages_home) if ours else derive_id(ids.TURN, turn.committed_at, home, turn.id)
         )
         return NewTurn(
             id=TurnId(turn_id),
@@ -133,7 +133,7 @@ class Intake:
         )
 
     def _message(
-        self, turn: ArchivedTurn, message: ArchivedMessage, message_id: str, entry: indexing.Entry
+        self, turn: ArchivedTurn, message: ArchivedMessage, message_id: str, entry: indexing.IndexedText
     ) -> NewMessage:
         said_at = message.said_at or turn.committed_at
         return NewMessage(
@@ -153,7 +153,7 @@ class Intake:
 
     def _finish_turn(self, transaction: Transaction, turn: ArchivedTurn, sequence: int, added: set[MessageId]) -> None:
         for message in turn.messages:
-            message_id = _placed(message.id, self.messages_home)
+            message_id = _target_id(message.id, self.messages_home)
             if message.superseded_at is not None and message_id in added:
                 transaction.supersede(message_id, message.superseded_at)
         if turn.state is not TranscriptState.ACTIVE:
@@ -161,8 +161,10 @@ class Intake:
 
     # --- memories ---
 
-    def _memory(self, transaction: Transaction, memory: ArchivedMemory, entries: Sequence[indexing.Entry]) -> Taken:
-        memory_id = MemoryId(_placed(memory.id, self.memories_home))
+    def _memory(
+        self, transaction: Transaction, memory: ArchivedMemory, entries: Sequence[indexing.IndexedText]
+    ) -> Taken:
+        memory_id = MemoryId(_target_id(memory.id, self.memories_home))
         scope = memory.revisions[0].scope
         if transaction.buried(scope.partition, [memory_id]):
             return Taken(forgotten=1)
@@ -172,11 +174,11 @@ class Intake:
         number = None
         for revision in self._revisions(memory, memory_id, entries):
             number = transaction.add_revision(replace(revision, supersedes=number), fingerprint, version)
-        self._index_later(transaction, scope, [memory_id])
+        self._queue_indexing(transaction, scope, [memory_id])
         return Taken(memories=1)
 
     def _revisions(
-        self, memory: ArchivedMemory, memory_id: MemoryId, entries: Sequence[indexing.Entry]
+        self, memory: ArchivedMemory, memory_id: MemoryId, entries: Sequence[indexing.IndexedText]
     ) -> list[NewRevision]:
         return [
             NewRevision(
@@ -191,7 +193,7 @@ class Intake:
                 source=self._source(revision.source, revision.plane, revision.scope),
                 author=(revision.author if self.keep_author else None) or self.author,
                 reason=revision.reason,
-                evidence=tuple(MessageId(_placed(each, self.messages_home)) for each in revision.evidence),
+                evidence=tuple(MessageId(_target_id(each, self.messages_home)) for each in revision.evidence),
                 moved=True,
                 metadata=revision.metadata,
                 analysis=entry.analysis,
@@ -205,12 +207,14 @@ class Intake:
         if source is None or plane is not Plane.RESOURCE or not source.startswith(URI_SCHEME):
             return source
         resource_id = source.rpartition(":")[2]
-        return resource_uri(scope, _placed(resource_id, self.memories_home)) if is_holdfast_id(resource_id) else source
+        return (
+            resource_uri(scope, _target_id(resource_id, self.memories_home)) if is_holdfast_id(resource_id) else source
+        )
 
     # --- the rest ---
 
     def _resource(self, transaction: Transaction, archived: ArchivedResource) -> Taken:
-        resource_id = ResourceId(_placed(archived.id, self.memories_home))
+        resource_id = ResourceId(_target_id(archived.id, self.memories_home))
         if transaction.resource(resource_id) is not None:
             return Taken(known=1)
         resource = Resource(
@@ -235,7 +239,7 @@ class Intake:
         alias = StoredAlias(archived.thread, bytes.fromhex(archived.key), archived.trusted, archived.recorded_at)
         return Taken(aliases=1) if transaction.keep_alias(alias) else Taken(known=1)
 
-    def _index_later(self, transaction: Transaction, scope: Scope, record_ids: Sequence[str]) -> None:
+    def _queue_indexing(self, transaction: Transaction, scope: Scope, record_ids: Sequence[str]) -> None:
         """Queue a job that makes the vectors, if the embedder is remote."""
         if self.core.embedder.local:
             return
@@ -244,7 +248,7 @@ class Intake:
             transaction.enqueue(JobId(self.core.ids.new(ids.JOB)), job, self.core.clock.now())
 
 
-def _placed(record_id: str, home: str | None) -> str:
+def _target_id(record_id: str, home: str | None) -> str:
     return record_id if home is None else transfer_id(record_id, home)
 
 

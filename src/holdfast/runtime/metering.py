@@ -28,7 +28,7 @@ class Ledger(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Priced:
+class PricedLedger:
     """A ledger with prices that were read beforehand: for a transaction that belongs to no single company."""
 
     transaction: Transaction
@@ -41,7 +41,7 @@ class Priced:
         self.transaction.add_cost(event)
 
 
-def charged(
+def record_costs(
     transaction: Ledger,
     core: Core,
     operation_id: OperationId | None,
@@ -77,7 +77,7 @@ def _event(
     return CostEvent(event_id, operation_id, binding, scope, entry, micros, currency, estimated, at)
 
 
-def embedding(provider: str, took: models.ModelCallUsage) -> tuple[Usage, ...]:
+def embedding_usage(provider: str, took: models.ModelCallUsage) -> tuple[Usage, ...]:
     """Convert an embedder's reported usage to a call's usage."""
     usage = Usage(
         provider,
@@ -92,17 +92,19 @@ def embedding(provider: str, took: models.ModelCallUsage) -> tuple[Usage, ...]:
 Effect = Callable[[Transaction], None]
 
 
-async def paid(core: Core, grant: Grant, took: tuple[Usage, ...], effect: Effect, job: Job | None = None) -> Effect:
+async def with_costs(
+    core: Core, grant: Grant, took: tuple[Usage, ...], effect: Effect, job: Job | None = None
+) -> Effect:
     """Return the effect; if it was preceded by metered usage, its cost events are written in the same commit."""
     if not took:
         return effect
     prices = tuple(await core.store.read(grant, lambda reader: reader.prices()))
     cause = (None if job is None else job.cause) or Cause()
-    return _Paid(core, grant.scope, cause, took, prices, effect)
+    return _MeteredEffect(core, grant.scope, cause, took, prices, effect)
 
 
 @dataclass(slots=True)
-class _Paid:
+class _MeteredEffect:
     """An effect with its metered usage, charged to the call that caused it. If run again, it replaces `costs`."""
 
     core: Core
@@ -115,12 +117,12 @@ class _Paid:
 
     def __call__(self, transaction: Transaction) -> None:
         self.effect(transaction)
-        ledger, cause = Priced(transaction, self.prices), self.cause
+        ledger, cause = PricedLedger(transaction, self.prices), self.cause
         now = self.core.clock.now()
-        self.costs = charged(ledger, self.core, cause.operation_id, cause.binding, self.scope, self.took, now)
+        self.costs = record_costs(ledger, self.core, cause.operation_id, cause.binding, self.scope, self.took, now)
 
 
-def tell_costs(core: Core, effect: Effect) -> None:
+def report_costs(core: Core, effect: Effect) -> None:
     """Report an effect's cost events to the watcher, after the commit."""
     costs: Sequence[CostEvent] = getattr(effect, "costs", ())
     if core.watcher is not None and costs:

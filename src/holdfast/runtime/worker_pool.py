@@ -7,12 +7,12 @@ from collections import Counter
 from datetime import timedelta
 
 from holdfast.domain.jobs import LEASE, JobKind
-from holdfast.runtime import nearest
+from holdfast.runtime import approximate_index
 from holdfast.runtime.perform import Core
 from holdfast.runtime.worker import Handlers, Worker
 
 
-class Crew:
+class WorkerPool:
     """A pool of workers. `jobs` is the number of jobs that run concurrently."""
 
     def __init__(
@@ -56,12 +56,12 @@ class Crew:
 
     async def drain(self) -> int:
         """Run all due jobs, including index builds that were not queued yet. Return the number of jobs."""
-        done = await self._drained()
-        if JobKind.NEAREST in self.kinds and await nearest.queue_due(self._core):
-            done += await self._drained()
+        done = await self._drain_workers()
+        if JobKind.NEAREST in self.kinds and await approximate_index.queue_due(self._core):
+            done += await self._drain_workers()
         return done
 
-    async def _drained(self) -> int:
+    async def _drain_workers(self) -> int:
         return sum(await asyncio.gather(*(worker.drain() for worker in self._workers)))
 
     async def release(self) -> None:
