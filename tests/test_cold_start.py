@@ -29,8 +29,13 @@ HEAVY = frozenset(
         *("anthropic", "fastapi", "httpx", "httpx2", "jinja2", "onnxruntime", "openai", "prometheus_client", "psycopg"),
         *("pypdf", "rich", "starlette", "typer", "usearch", "uvicorn", "wordllama"),
         *("holdfast.agent", "holdfast.cli", "holdfast.client", "holdfast.gateway", "holdfast.plane", "holdfast.sdk"),
-        *("holdfast.control.bindings", "holdfast.control.delivering", "holdfast.control.memory"),
-        *("holdfast.control.routing", "holdfast.domain.surface", "holdfast.extract", "holdfast.providers.configured"),
+        *("holdfast.control.bindings", "holdfast.control.delivery_worker", "holdfast.control.memory"),
+        *(
+            "holdfast.control.routing",
+            "holdfast.domain.surface",
+            "holdfast.extract",
+            "holdfast.providers.configuration",
+        ),
         *("holdfast.providers.gateway", "holdfast.providers.local", "holdfast.runtime.governed.maintenance_job"),
         *("holdfast.stores.postgres", "holdfast.stores.sessions", "holdfast.testing", "holdfast.wire"),
     }

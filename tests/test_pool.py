@@ -9,13 +9,13 @@ from concurrent.futures import CancelledError, wait
 
 import pytest
 
-from holdfast.pool import Pool
+from holdfast.pool import ThreadPool
 
 PATIENCE_SECONDS = 10
 
 
 def test_what_is_submitted_is_answered_or_raised() -> None:
-    with Pool(2, "test") as pool:
+    with ThreadPool(2, "test") as pool:
         assert pool.submit(divmod, 7, 2).result(PATIENCE_SECONDS) == (3, 1)
         with pytest.raises(ZeroDivisionError):
             pool.submit(divmod, 7, 0).result(PATIENCE_SECONDS)
@@ -24,7 +24,7 @@ def test_what_is_submitted_is_answered_or_raised() -> None:
 
 def test_there_are_never_more_threads_than_allowed_and_no_more_than_needed() -> None:
     names: set[str] = set()
-    with Pool(3, "few") as pool:
+    with ThreadPool(3, "few") as pool:
         for _ in range(5):
             pool.submit(lambda: names.add(threading.current_thread().name)).result(PATIENCE_SECONDS)
         assert names == {"few_0"}
@@ -36,7 +36,7 @@ def test_there_are_never_more_threads_than_allowed_and_no_more_than_needed() -> 
 
 
 def test_who_shuts_it_down_waits_for_what_was_submitted() -> None:
-    pool, done, go = Pool(1, "test"), [], threading.Event()
+    pool, done, go = ThreadPool(1, "test"), [], threading.Event()
     first = pool.submit(go.wait, PATIENCE_SECONDS)
     for at in range(10):
         pool.submit(done.append, at)
@@ -50,7 +50,7 @@ def test_who_shuts_it_down_waits_for_what_was_submitted() -> None:
 
 
 def test_nobody_has_to_wait_for_longer_than_he_likes() -> None:
-    pool, go = Pool(1, "test"), threading.Event()
+    pool, go = ThreadPool(1, "test"), threading.Event()
     pool.submit(go.wait, PATIENCE_SECONDS)
     pool.shutdown(wait=False)
     pool.join(0.01)
@@ -61,7 +61,7 @@ def test_nobody_has_to_wait_for_longer_than_he_likes() -> None:
 
 
 def test_what_was_not_begun_can_be_cancelled() -> None:
-    pool, go, begun = Pool(1, "test"), threading.Event(), threading.Event()
+    pool, go, begun = ThreadPool(1, "test"), threading.Event(), threading.Event()
     first = pool.submit(lambda: (begun.set(), go.wait(PATIENCE_SECONDS)))
     begun.wait(PATIENCE_SECONDS)
     one, other = pool.submit(abs, -1), pool.submit(abs, -2)
@@ -75,7 +75,7 @@ def test_what_was_not_begun_can_be_cancelled() -> None:
 
 
 def test_a_pool_that_nobody_holds_leaves_no_threads_behind() -> None:
-    pool = Pool(2, "left")
+    pool = ThreadPool(2, "left")
     pool.submit(abs, -1).result(PATIENCE_SECONDS)
     (thread,) = pool._bench.started
     del pool
@@ -86,14 +86,14 @@ def test_a_pool_that_nobody_holds_leaves_no_threads_behind() -> None:
 
 def test_an_event_loop_takes_it_for_its_own() -> None:
     async def ask() -> str:
-        asyncio.get_running_loop().set_default_executor(Pool(1, "aside"))
+        asyncio.get_running_loop().set_default_executor(ThreadPool(1, "aside"))
         return await asyncio.to_thread(lambda: threading.current_thread().name)
 
     assert asyncio.run(ask()) == "aside_0"
 
 
 def test_many_threads_submit_at_once() -> None:
-    with Pool(4, "test") as pool:
+    with ThreadPool(4, "test") as pool:
         answers: list[int] = []
 
         def ask(start: int) -> None:

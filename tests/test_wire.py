@@ -132,7 +132,7 @@ EXAMPLES = int(os.environ.get("HOLDFAST_WIRE_EXAMPLES", "15"))  # of each verb, 
 @VERBS
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=CHECKS)
 @given(data=st.data())
-def test_every_verb_arrives_as_it_was_sent(spoken: wire.Spoken, data: st.DataObject) -> None:
+def test_every_verb_arrives_as_it_was_sent(spoken: wire.WireVerb, data: st.DataObject) -> None:
     try:
         sent = data.draw(anything(spoken.request_type))
     except InvalidInput:
@@ -148,7 +148,7 @@ def test_every_verb_arrives_as_it_was_sent(spoken: wire.Spoken, data: st.DataObj
 @VERBS
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=CHECKS)
 @given(data=st.data())
-def test_every_answer_arrives_as_it_was_given(spoken: wire.Spoken, data: st.DataObject) -> None:
+def test_every_answer_arrives_as_it_was_given(spoken: wire.WireVerb, data: st.DataObject) -> None:
     told = data.draw(anything(spoken.answer_type))
     body = spoken.answer.encode(told)
     json.loads(body, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
@@ -171,7 +171,7 @@ def test_a_verb_says_what_it_answers() -> None:
 
 
 @VERBS
-def test_what_writes_is_told_from_what_reads(spoken: wire.Spoken) -> None:
+def test_what_writes_is_told_from_what_reads(spoken: wire.WireVerb) -> None:
     assert spoken.writes == issubclass(spoken.request_type, Write)
     assert spoken.writes != issubclass(spoken.request_type, Read)
 
@@ -323,7 +323,7 @@ def made(kind: type[HoldfastError]) -> HoldfastError:
 @pytest.mark.parametrize("kind", ERRORS)
 def test_every_error_is_the_same_at_the_other_end(kind: type[HoldfastError]) -> None:
     sent = made(kind)
-    arrived = wire.decoded_error(json.dumps(wire.error_body(sent)).encode())
+    arrived = wire.decode_error(json.dumps(wire.error_body(sent)).encode())
     assert (type(arrived), str(arrived), vars(arrived)) == (kind, str(sent), vars(sent))
 
 
@@ -347,7 +347,7 @@ def test_every_error_is_the_same_out_of_a_problem(kind: type[HoldfastError]) -> 
     ],
 )  # fmt: skip
 def test_what_is_no_error_of_ours_is_none(body: bytes) -> None:
-    assert wire.decoded_error(body) is None
+    assert wire.decode_error(body) is None
 
 
 def test_an_invalid_input_that_names_no_field_is_one_all_the_same() -> None:
@@ -360,7 +360,7 @@ def test_an_invalid_input_that_names_no_field_is_one_all_the_same() -> None:
 
 
 def test_the_schemas_of_all_verbs_refer_to_nothing_that_is_not_there() -> None:
-    asked, told, shared = wire.definitions("#/components/schemas/verbs.{model}")
+    asked, told, shared = wire.openapi_definitions("#/components/schemas/verbs.{model}")
     assert asked.keys() == told.keys() == wire.VERBS.keys()
     written = json.dumps([{str(action): found for action, found in (*asked.items(), *told.items())}, shared])
     referred = {part.split('"')[0] for part in written.split("#/components/schemas/verbs.")[1:]}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import uuid_utils
 
-from holdfast.control.outside import OutsideRunner
+from holdfast.control.bulkhead import IsolatedProviderRunner
 from holdfast.control.subscribers import HookRegistry
 from holdfast.documents.reader import DocumentReader
 from holdfast.domain import ids
@@ -53,7 +53,7 @@ from holdfast.stores.sqlite.schema import migrations
 if TYPE_CHECKING:
     from holdfast.domain.control import ProviderCheck, ProviderInfo
     from holdfast.domain.manifest import StoreRepair
-    from holdfast.providers.registry import Broken
+    from holdfast.providers.registry import BrokenProvider
     from holdfast.stores.sessions import SqliteSessions
     from holdfast.stores.sql.archive import SqlArchive
 
@@ -75,7 +75,7 @@ class TimeOrderedIds:
         return f"{prefix}_{uuid_utils.uuid7().hex}"
 
 
-class Rules:
+class LazyRuleExtractor:
     """The rule-based extractor, loaded on first use: its patterns take long to compile."""
 
     name = "rules"
@@ -93,7 +93,7 @@ class Engine:
         self.sync_safe = sync_safe
         self.crew = crew
         self._core = core
-        self._route = _routing() if routed else None
+        self._route = _load_router() if routed else None
         self._task: asyncio.Task[None] | None = None
 
     async def perform(self, actor: Actor, action: Action, make: Callable[[], Verb[T]], *, space: str) -> T:
@@ -170,14 +170,14 @@ async def open_engine(
     async def drain() -> int:
         return 0 if crew is None else await crew.drain()
 
-    installed = providers or _providers(settings)
+    installed = providers or _make_registry(settings)
     cache = ViewCache(settings.cache_bytes)
     core = Core(
         store=store,
         embedder=chosen,
         analyzer=TextAnalyzer(),
         searcher=PartitionSearcher(cache, chosen.fingerprint, weights, settings.approximate_from),
-        extractor=Rules(),
+        extractor=LazyRuleExtractor(),
         documents=DocumentReader(),
         clock=clock or SystemClock(),
         ids=new_ids or TimeOrderedIds(),
@@ -186,14 +186,16 @@ async def open_engine(
         approximate_from=settings.approximate_from,
         curator=curator,
         providers=installed,
-        outsiders=OutsideRunner(installed),
+        outsiders=IsolatedProviderRunner(installed),
         subscribers=HookRegistry(),
         watcher=watcher,
     )
     lease = timedelta(seconds=settings.job_lease_seconds)
     kinds = kinds or (frozenset(JobKind) - EMBEDDING if isinstance(chosen, UnnamedEmbedder) else None)
-    crew = WorkerPool(core, {JobKind.DELIVER: Handler(_deliver, _undelivered)}, jobs=jobs, lease=lease, kinds=kinds)
-    await _bring_up_to_date(core)
+    crew = WorkerPool(
+        core, {JobKind.DELIVER: Handler(_deliver, _record_failed_delivery)}, jobs=jobs, lease=lease, kinds=kinds
+    )
+    await _update_indexes(core)
     # A custom clock or id generator may not be thread-safe.
     sync_safe = clock is None and new_ids is None and all(getattr(part, "sync_safe", False) for part in (store, chosen))
     engine = Engine(core, crew, sync_safe=sync_safe, routed=routed)
@@ -202,22 +204,22 @@ async def open_engine(
     return engine
 
 
-def _routing() -> Callable[[Request[Any, Any]], Request[Any, Any]]:
-    from holdfast.control.routing import routed  # only a service routes
+def _load_router() -> Callable[[Request[Any, Any]], Request[Any, Any]]:
+    from holdfast.control.routing import route_verb  # only a service routes
 
-    return routed
+    return route_verb
 
 
 async def _deliver(core: Core, job: Job) -> Effect | None:
-    from holdfast.control.delivering import delivering  # loaded lazily: most stores never have a delivery
+    from holdfast.control.delivery_worker import delivery_handler  # loaded lazily: most stores never have a delivery
 
-    return await delivering().do(core, job)
+    return await delivery_handler().do(core, job)
 
 
-def _undelivered(transaction: Transaction, job: Job, failure: Failure) -> None:
-    from holdfast.control.delivering import delivering
+def _record_failed_delivery(transaction: Transaction, job: Job, failure: Failure) -> None:
+    from holdfast.control.delivery_worker import delivery_handler
 
-    delivering().failed(transaction, job, failure)
+    delivery_handler().failed(transaction, job, failure)
 
 
 async def _store_and_embedder(
@@ -225,14 +227,14 @@ async def _store_and_embedder(
 ) -> tuple[Store, Embedder]:
     """Open both. Never replace vectors of an embedder that someone chose, and perhaps paid for, by the default's."""
     named = embedder is not None or "embedder" in settings.model_fields_set
-    chosen = _embedder(embedder, settings) if named else None
-    store = await asyncio.to_thread(_store, location, settings)
+    chosen = _make_embedder(embedder, settings) if named else None
+    store = await asyncio.to_thread(_open_store, location, settings)
     if chosen is not None:
         return store, chosen
     try:
         made_by = await store.read(storewide_grant(), lambda reader: reader.fact(INDEXED_BY))
         if made_by is None or made_by.partition(":")[0] == settings.embedder:
-            return store, _embedder(None, settings)
+            return store, _make_embedder(None, settings)
         unnamed = UnnamedEmbedder(made_by.rpartition("/")[0], redact_location(location))
         if embeds:
             raise unnamed.missing_error()
@@ -242,7 +244,7 @@ async def _store_and_embedder(
     return store, unnamed
 
 
-async def _bring_up_to_date(core: Core) -> None:
+async def _update_indexes(core: Core) -> None:
     """Queue re-embedding if another embedder or analyzer built the indexes. Close the store if that fails."""
     try:
         await _queue_reembedding(core)
@@ -266,39 +268,39 @@ async def _queue_reembedding(core: Core) -> None:
     await core.store.write(storewide_grant(), queue)
 
 
-def installed_providers(settings: Settings) -> tuple[tuple[ProviderInfo, ...], tuple[Broken, ...]]:
+def installed_providers(settings: Settings) -> tuple[tuple[ProviderInfo, ...], tuple[BrokenProvider, ...]]:
     """List the usable providers, and the installed ones that cannot be used, with their problem."""
     from holdfast.control.bindings import provider_info
 
-    found = _providers(settings)
-    return tuple(map(provider_info, found.list_providers())), tuple(found.broken())
+    found = _make_registry(settings)
+    return tuple(map(provider_info, found.list_providers())), tuple(found.broken_providers())
 
 
 def known_providers(settings: Settings) -> tuple[ProviderInfo, ...]:
     """List the usable providers without opening a store."""
     from holdfast.control.bindings import provider_info
 
-    return tuple(map(provider_info, _providers(settings).list_providers()))
+    return tuple(map(provider_info, _make_registry(settings).list_providers()))
 
 
 async def check_provider(
     name: str, config: Mapping[str, Any], settings: Settings, *, connect: bool = False
 ) -> ProviderCheck:
     """Check a provider's configuration; with `connect`, also send it a query. Nothing is stored."""
-    from holdfast.control.asking import deadline_of
-    from holdfast.control.bindings import checked_config
+    from holdfast.control.bindings import validate_config
+    from holdfast.control.dispatch import timeout_of
     from holdfast.domain.contract import QueryRequest
     from holdfast.domain.control import ProviderCheck
 
-    providers = _providers(settings)
+    providers = _make_registry(settings)
     provider = providers.get(name)
-    checked = checked_config(providers, provider, config)
+    checked = validate_config(providers, provider, config)
     if not (connect and provider.outside):
         return ProviderCheck(name, provider.outside, checked)
     binding = Binding(BindingId("bnd_check"), settings.space, "check", name, checked)
-    seconds = deadline_of(binding)
+    seconds = timeout_of(binding)
     request = QueryRequest(binding.key, Scope(settings.space), "holdfast", top_k=1)
-    outsiders, started = OutsideRunner(providers), time.perf_counter()
+    outsiders, started = IsolatedProviderRunner(providers), time.perf_counter()
     try:
         found = await outsiders.run(binding, lambda adapter: adapter.query(request), seconds)
     finally:
@@ -312,8 +314,8 @@ def copy_store(
     """Copy a whole store. Like a migration, it bypasses the gate and leaves no operation."""
     from holdfast.stores.copying import copy
 
-    with closing(_archive(source, settings, create=False)) as origin:
-        with closing(_archive(target, settings, create=True)) as destination:
+    with closing(_open_archive(source, settings, create=False)) as origin:
+        with closing(_open_archive(target, settings, create=True)) as destination:
             if origin.identity == destination.identity:
                 raise CopyRefused(f"{origin.location} cannot be copied onto itself; name another target")
             destination.take()
@@ -339,7 +341,7 @@ async def repair_store(
 
 def examine_store(location: str, settings: Settings) -> StoreExamination | None:
     """Examine a store without opening it for use; None if there is none."""
-    if _on_a_server(location):
+    if _is_postgres(location):
         from holdfast.stores.postgres.examine import examine as examine_server
 
         return examine_server(location, settings.busy_seconds)
@@ -356,8 +358,8 @@ def open_sessions(path: Path, settings: Settings) -> SqliteSessions:
     return SqliteSessions(str(path), busy_seconds=settings.busy_seconds, stop_words=tuple(STOP_WORDS.values()))
 
 
-def _archive(location: str, settings: Settings, *, create: bool) -> SqlArchive:
-    if _on_a_server(location):
+def _open_archive(location: str, settings: Settings, *, create: bool) -> SqlArchive:
+    if _is_postgres(location):
         from holdfast.stores.postgres.archive import PostgresArchive
 
         return PostgresArchive(location, settings.busy_seconds, create=create)
@@ -366,15 +368,15 @@ def _archive(location: str, settings: Settings, *, create: bool) -> SqlArchive:
     return SqliteArchive(location, settings.busy_seconds, create=create)
 
 
-def _store(location: str, settings: Settings) -> Store:
-    if _on_a_server(location):
+def _open_store(location: str, settings: Settings) -> Store:
+    if _is_postgres(location):
         from holdfast.stores.postgres import PostgresStore
 
         return PostgresStore(location, busy_seconds=settings.busy_seconds, connections=settings.postgres_connections)
     return SqliteStore(location, busy_seconds=settings.busy_seconds)
 
 
-def _on_a_server(location: str) -> bool:
+def _is_postgres(location: str) -> bool:
     """True if the location is a PostgreSQL URL. Raises for other URLs, or if psycopg is missing."""
     if "://" not in location:
         return False
@@ -388,7 +390,7 @@ def _on_a_server(location: str) -> bool:
     return True
 
 
-def curator_of(
+def make_curator(
     settings: Settings,
     model: str | None = None,
     url: str | None = None,
@@ -412,13 +414,13 @@ def curator_of(
     return ModelCurator(name, base_url=url or settings.model_url, api_key=key, max_chars=max_chars or DEFAULT_MAX_CHARS)
 
 
-def _providers(settings: Settings) -> ProviderRegistry:
+def _make_registry(settings: Settings) -> ProviderRegistry:
     """Return the registry of built-in and installed providers."""
     resolver = SecretResolver(read_variable, settings.secret_env_prefix, settings.secrets_dir)
     return ProviderRegistry(resolver)
 
 
-def _endpoint(url: str) -> str:
+def _validate_endpoint(url: str) -> str:
     """Validate the embedder's URL. Errors do not show it, since it may hold a key."""
     if not is_valid_server_url(url):
         raise EmbedderMisconfigured(
@@ -427,7 +429,7 @@ def _endpoint(url: str) -> str:
     return url.strip()
 
 
-def _embedder(named: Embedder | str | None, settings: Settings) -> Embedder:
+def _make_embedder(named: Embedder | str | None, settings: Settings) -> Embedder:
     if named is not None and not isinstance(named, str):
         return named
     kind, _, argument = (named or settings.embedder).partition(":")
@@ -443,7 +445,7 @@ def _embedder(named: Embedder | str | None, settings: Settings) -> Embedder:
         from holdfast.search.embedders.openai import OpenAIEmbedder
 
         key = settings.embedder_key.get_secret_value() if settings.embedder_key else None
-        return OpenAIEmbedder(argument, base_url=_endpoint(settings.embedder_url), api_key=key)
+        return OpenAIEmbedder(argument, base_url=_validate_endpoint(settings.embedder_url), api_key=key)
     if kind == "fake" and not argument:
         from holdfast.search.embedders.fake import FakeEmbedder
 

@@ -29,7 +29,7 @@ from holdfast.ports import SearchOptions
 E = TypeVar("E", bound=StrEnum)
 
 Moment = datetime | str
-Given = str | Mapping[str, Any] | Draft
+MessageInput = str | Mapping[str, Any] | Draft
 DEFAULT_TOP_K = 10
 _KNOWN_SCOPES = 4_096
 _OPTIONAL_PARTS = SCOPE_PARTS[1:]
@@ -48,7 +48,7 @@ class Missing(Enum):
 MISSING = Missing.MISSING
 
 
-class Where(TypedDict, total=False):
+class ScopeKwargs(TypedDict, total=False):
     """The parts of a scope, as keyword arguments."""
 
     space: str
@@ -63,7 +63,7 @@ class Where(TypedDict, total=False):
     namespace: str | None
 
 
-class Asking(Where, total=False):
+class SearchKwargs(ScopeKwargs, total=False):
     """The keyword arguments of a search: its scope and its filters."""
 
     top_k: int
@@ -82,7 +82,7 @@ class Asking(Where, total=False):
     condition: Condition | None
 
 
-class Credential(Where, total=False):
+class Credential(ScopeKwargs, total=False):
     """The keyword arguments of a credential: kind, role, subjects and space."""
 
     kind: str
@@ -90,8 +90,8 @@ class Credential(Where, total=False):
     subjects: str | Iterable[str] | None
 
 
-SCOPE_ONLY = frozenset(Where.__optional_keys__)
-SEARCHABLE = frozenset(Asking.__optional_keys__)
+SCOPE_ONLY = frozenset(ScopeKwargs.__optional_keys__)
+SEARCHABLE = frozenset(SearchKwargs.__optional_keys__)
 CREDENTIALS = frozenset(Credential.__optional_keys__)
 
 
@@ -114,7 +114,7 @@ def _scope_of(*parts: Any) -> Scope:
     return Scope(*parts)
 
 
-def wanted_from(options: Asking) -> SearchOptions:
+def search_options_from(options: SearchKwargs) -> SearchOptions:
     """Build the search options from keywords."""
     role, planes = options.get("role"), planes_from(options.get("planes"))
     return SearchOptions(
@@ -122,22 +122,22 @@ def wanted_from(options: Asking) -> SearchOptions:
         kind=kind_from(options.get("kind"), planes),
         planes=planes,
         sender=options.get("sender"),
-        role=None if role is None else chosen(Role, role, "role"),
+        role=None if role is None else parse_enum(Role, role, "role"),
         source=options.get("source"),
         said_from=moment_from(options.get("said_from"), "said_from"),
         said_to=moment_from(options.get("said_to"), "said_to"),
         as_of=moment_from(options.get("as_of"), "as_of"),
         valid_at=moment_from(options.get("valid_at"), "valid_at"),
         min_score=options.get("min_score"),
-        method=chosen(Method, options.get("method", Method.HYBRID), "method"),
+        method=parse_enum(Method, options.get("method", Method.HYBRID), "method"),
         radius=options.get("radius"),
         condition=options.get("condition"),
     )
 
 
-def drafts_from(messages: Given | Iterable[Given]) -> tuple[Draft, ...]:
+def drafts_from(messages: MessageInput | Iterable[MessageInput]) -> tuple[Draft, ...]:
     if isinstance(messages, str):
-        return (_placed(0, lambda: Draft(messages)),)
+        return (_with_index(0, lambda: Draft(messages)),)
     if isinstance(messages, (Mapping, Draft)):
         messages = (messages,)
     if not _is_many(messages):
@@ -150,11 +150,11 @@ def _is_many(value: object) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, bytes | bytearray | Mapping)
 
 
-def _draft(message: Given, index: int) -> Draft:
+def _draft(message: MessageInput, index: int) -> Draft:
     if isinstance(message, Draft):
         return message
     if isinstance(message, str):
-        return _placed(index, lambda: Draft(message))
+        return _with_index(index, lambda: Draft(message))
     if not isinstance(message, Mapping):
         raise InvalidInput(f"messages[{index}]", f"expected a text or a dictionary, got {type(message).__name__}")
     unknown = sorted(str(name) for name in set(message) - _MESSAGE_FIELDS)
@@ -164,12 +164,12 @@ def _draft(message: Given, index: int) -> Draft:
     if "text" not in message:
         raise InvalidInput(f"messages[{index}].text", "is missing")
     timestamp = message.get("timestamp")
-    return _placed(
+    return _with_index(
         index,
         lambda: Draft(
             text=message["text"],
             sender=message.get("sender"),
-            role=chosen(Role, message.get("role", Role.USER), "role"),
+            role=parse_enum(Role, message.get("role", Role.USER), "role"),
             said_at=None if timestamp is None else checked_time(timestamp, "timestamp"),
             external_id=message.get("id"),
             metadata=metadata_from(message.get("metadata")),
@@ -177,7 +177,7 @@ def _draft(message: Given, index: int) -> Draft:
     )
 
 
-def _placed(index: int, make: Any) -> Draft:
+def _with_index(index: int, make: Any) -> Draft:
     """Prefix an error's field with the message's index."""
     try:
         draft: Draft = make()
@@ -213,7 +213,7 @@ def metadata_from(value: object) -> dict[str, str]:
     return dict(value)
 
 
-def chosen(kind: type[E], value: str, field: str, among: Iterable[E] | None = None) -> E:
+def parse_enum(kind: type[E], value: str, field: str, among: Iterable[E] | None = None) -> E:
     """Parse an enum value. `among` limits the values named in the error."""
     try:
         return kind(value)
@@ -225,17 +225,17 @@ def chosen(kind: type[E], value: str, field: str, among: Iterable[E] | None = No
 def planes_from(value: str | Iterable[str] | None) -> frozenset[Plane] | None:
     if value is None:
         return None
-    names = several(value, "planes")
+    names = as_texts(value, "planes")
     if not names:
         raise InvalidInput("planes", "is an empty list; leave it out to include all planes")
-    return frozenset(chosen(Plane, name, "planes") for name in names)
+    return frozenset(parse_enum(Plane, name, "planes") for name in names)
 
 
 def kind_from(value: str | None, planes: frozenset[Plane] | None) -> HitKind | None:
     """Parse the kind of hit. Messages have no plane, so `planes` implies memories."""
     if value is None:
         return None if planes is None else HitKind.MEMORY
-    return chosen(HitKind, value, "kind")
+    return parse_enum(HitKind, value, "kind")
 
 
 class Rights(NamedTuple):
@@ -246,17 +246,17 @@ class Rights(NamedTuple):
     subjects: frozenset[str] | None
 
 
-def holder_from(value: str) -> ActorKind:
+def key_holder_from(value: str) -> ActorKind:
     """Parse the kind of an actor that can have a key."""
-    return chosen(ActorKind, value, "kind", among=ROLES)
+    return parse_enum(ActorKind, value, "kind", among=ROLES)
 
 
 def rights_from(credential: Credential) -> Rights:
     role, subjects = credential.get("role"), credential.get("subjects")
     return Rights(
-        holder_from(credential.get("kind", ActorKind.USER)),
-        None if role is None else chosen(AccessRole, role, "role"),
-        None if subjects is None else frozenset(map(_name, several(subjects, "subjects"))),
+        key_holder_from(credential.get("kind", ActorKind.USER)),
+        None if role is None else parse_enum(AccessRole, role, "role"),
+        None if subjects is None else frozenset(map(_name, as_texts(subjects, "subjects"))),
     )
 
 
@@ -264,7 +264,7 @@ def _name(subject: object) -> str:
     return checked_text(subject, "subjects", max_chars=MAX_PART_CHARS)
 
 
-def several(value: object, field: str) -> tuple[str, ...]:
+def as_texts(value: object, field: str) -> tuple[str, ...]:
     """Return one text or several as a tuple."""
     if isinstance(value, str):
         return (value,)
@@ -273,13 +273,13 @@ def several(value: object, field: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def target_from(record_id: str | Iterable[str] | Missing, source: str | Missing, where: Where) -> ForgetTarget:
+def target_from(record_id: str | Iterable[str] | Missing, source: str | Missing, where: ScopeKwargs) -> ForgetTarget:
     """Return a forget's target: the given ids or source, else the scope's conversation or subject."""
     # None comes from a variable that was never set: it must not turn "this message" into "all of Ana".
     for name, value in (("record_id", record_id), ("source", source)):
         if value is None:
             raise InvalidInput(name, "is None; leave it out to forget a whole conversation or subject")
-    named = () if isinstance(record_id, Missing) else several(record_id, "record_id")
+    named = () if isinstance(record_id, Missing) else as_texts(record_id, "record_id")
     if not isinstance(record_id, Missing) and not named:
         raise InvalidInput("record_id", "is an empty list; give at least one id")
     # With ids or a source, the scope only narrows the target.

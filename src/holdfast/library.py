@@ -38,28 +38,28 @@ from holdfast.inputs import (
     MISSING,
     SCOPE_ONLY,
     SEARCHABLE,
-    Asking,
     Credential,
-    Given,
+    MessageInput,
     Missing,
     Moment,
-    Where,
-    chosen,
+    ScopeKwargs,
+    SearchKwargs,
+    as_texts,
     content_from,
     drafts_from,
-    holder_from,
+    key_holder_from,
     kind_from,
     metadata_from,
     moment_from,
+    parse_enum,
     planes_from,
     rights_from,
     scope_from,
-    several,
+    search_options_from,
     target_from,
     validity_from,
-    wanted_from,
 )
-from holdfast.loops import aside
+from holdfast.loops import run_in_thread
 from holdfast.ports import ListFilter, SearchOptions, Service, Verb
 from holdfast.runtime.add import Add
 from holdfast.runtime.browse import Browse
@@ -98,7 +98,7 @@ class AsyncMemory:
         self._subject = subject
 
     @property
-    def _loopless(self) -> bool:
+    def _sync_safe(self) -> bool:
         """True if adding, remembering and reading need no event loop."""
         return self._service.sync_safe
 
@@ -118,23 +118,23 @@ class AsyncMemory:
             where = {**where, "subject": self._subject}
         return scope_from(where, self._space, allowed)
 
-    def _whole_space(self, where: Mapping[str, Any], allowed: frozenset[str] = SCOPE_ONLY) -> Scope:
+    def _space_scope(self, where: Mapping[str, Any], allowed: frozenset[str] = SCOPE_ONLY) -> Scope:
         """Build a scope without the default subject."""
         return scope_from(where, self._space, allowed)
 
-    def _let_in(
+    def _create_user_request(
         self, user_id: str, credential: Credential, key: str | None, idempotency_key: str | None, rotate: bool
     ) -> CreateUser:
-        space = self._whole_space(credential, CREDENTIALS)
+        space = self._space_scope(credential, CREDENTIALS)
         return CreateUser(space, user_id, key, rotate, idempotency_key, rotate, *rights_from(credential))
 
     async def add(
         self,
-        messages: Given | Iterable[Given],
+        messages: MessageInput | Iterable[MessageInput],
         *,
         idempotency_key: str | None = None,
         source: str | None = None,
-        **where: Unpack[Where],
+        **where: Unpack[ScopeKwargs],
     ) -> Added:
         """Add messages. They are durable and searchable on return.
 
@@ -148,7 +148,7 @@ class AsyncMemory:
 
         return await self._perform(Action.ADD, make)
 
-    async def flush(self, *, idempotency_key: str | None = None, **where: Unpack[Where]) -> Flushed:
+    async def flush(self, *, idempotency_key: str | None = None, **where: Unpack[ScopeKwargs]) -> Flushed:
         """Wait for a conversation's vectors, seal its messages, and queue the extraction of facts.
 
         It affects one conversation: the named subject's or agent's, or the one that belongs to no one, as with `add`.
@@ -158,7 +158,7 @@ class AsyncMemory:
             lambda: Flush(self._scope({"conversation": DEFAULT_CONVERSATION, **where}), idempotency_key),
         )
 
-    async def search(self, query: str, **options: Unpack[Asking]) -> tuple[Hit, ...]:
+    async def search(self, query: str, **options: Unpack[SearchKwargs]) -> tuple[Hit, ...]:
         """Search memories and messages; return hits with scores and evidence, best first.
 
         `top_k` limits the number of hits. `kind`, `planes`, `sender`, `role`, `source`, `said_from`, `said_to` and
@@ -168,13 +168,16 @@ class AsyncMemory:
         minimum similarity of meaning, 0 to 1. A `condition` restricts the records that are searched and ranked.
         """
         return await self._perform(
-            Action.SEARCH, lambda: Search(self._scope(options, SEARCHABLE), query, wanted_from(options))
+            Action.SEARCH, lambda: Search(self._scope(options, SEARCHABLE), query, search_options_from(options))
         )
 
-    async def explain(self, query: str, *, record_id: str | None = None, **options: Unpack[Asking]) -> Explanation:
+    async def explain(
+        self, query: str, *, record_id: str | None = None, **options: Unpack[SearchKwargs]
+    ) -> Explanation:
         """Search and return every component of each score; with `record_id`, also why that record was not found."""
         return await self._perform(
-            Action.EXPLAIN, lambda: Explain(self._scope(options, SEARCHABLE), query, wanted_from(options), record_id)
+            Action.EXPLAIN,
+            lambda: Explain(self._scope(options, SEARCHABLE), query, search_options_from(options), record_id),
         )
 
     async def recall(
@@ -186,7 +189,7 @@ class AsyncMemory:
         planes: str | Iterable[str] | None = None,
         as_of: Moment | None = None,
         valid_at: Moment | None = None,
-        **where: Unpack[Where],
+        **where: Unpack[ScopeKwargs],
     ) -> Recall:
         """Select what to show a model within a budget: memories first, and messages where no memory covers them."""
 
@@ -201,7 +204,7 @@ class AsyncMemory:
 
         return await self._perform(Action.RECALL, make)
 
-    async def get(self, record_id: str, *, as_of: Moment | None = None, **where: Unpack[Where]) -> Record:
+    async def get(self, record_id: str, *, as_of: Moment | None = None, **where: Unpack[ScopeKwargs]) -> Record:
         """Get a memory or message by its id."""
         return await self._perform(Action.GET, lambda: Get(self._scope(where), record_id, moment_from(as_of, "as_of")))
 
@@ -218,7 +221,7 @@ class AsyncMemory:
         as_of: Moment | None = None,
         valid_at: Moment | None = None,
         unsealed: bool = False,
-        **where: Unpack[Where],
+        **where: Unpack[ScopeKwargs],
     ) -> Page:
         """List memories and messages, newest first, page by page. `unsealed`: only those that no flush has sealed."""
 
@@ -229,7 +232,7 @@ class AsyncMemory:
                 planes=chosen_planes,
                 sender=sender,
                 source=source,
-                status=None if status is None else chosen(Status, status, "status"),
+                status=None if status is None else parse_enum(Status, status, "status"),
                 as_of=moment_from(as_of, "as_of"),
                 valid_at=moment_from(valid_at, "valid_at"),
                 unsealed=checked_flag(unsealed, "unsealed"),
@@ -248,7 +251,7 @@ class AsyncMemory:
         kind: str | None = None,
         planes: str | Iterable[str] | None = None,
         condition: Condition | None = None,
-        **where: Unpack[Where],
+        **where: Unpack[ScopeKwargs],
     ) -> Browsed:
         """List memories and messages by the time they were `said` or `recorded`, from any offset, with the total.
 
@@ -256,13 +259,13 @@ class AsyncMemory:
         """
 
         def make() -> Browse:
-            options = wanted_from({"kind": kind, "planes": planes, "condition": condition})
-            by = chosen(Order, order, "order")
+            options = search_options_from({"kind": kind, "planes": planes, "condition": condition})
+            by = parse_enum(Order, order, "order")
             return Browse(self._scope(where), options, by, ascending, offset, limit)
 
         return await self._perform(Action.BROWSE, make)
 
-    async def history(self, record_id: str, **where: Unpack[Where]) -> tuple[Record, ...]:
+    async def history(self, record_id: str, **where: Unpack[ScopeKwargs]) -> tuple[Record, ...]:
         """List every revision of a memory, oldest first, after the message that it replaced, if any.
 
         That message's id gives the same result.
@@ -281,7 +284,7 @@ class AsyncMemory:
         metadata: Mapping[str, str] | None = None,
         quarantined: bool = False,
         idempotency_key: str | None = None,
-        **where: Unpack[Where],
+        **where: Unpack[ScopeKwargs],
     ) -> MemoryRecord:
         """Store a memory. `evidence` are the ids of the messages that it comes from."""
 
@@ -289,7 +292,7 @@ class AsyncMemory:
             return Remember(
                 scope=self._scope(where),
                 text=text,
-                plane=chosen(Plane, plane, "plane"),
+                plane=parse_enum(Plane, plane, "plane"),
                 evidence=_message_ids(evidence),
                 validity=validity_from(valid_from, valid_until),
                 source=source,
@@ -311,7 +314,7 @@ class AsyncMemory:
         valid_from: Moment | None = None,
         valid_until: Moment | None = None,
         idempotency_key: str | None = None,
-        **where: Unpack[Where],
+        **where: Unpack[ScopeKwargs],
     ) -> MemoryRecord:
         """Supersede a memory. The old revision stays readable with `as_of` and `history`.
 
@@ -339,7 +342,7 @@ class AsyncMemory:
         record_id: str | Iterable[str] | Missing = MISSING,
         *,
         source: str | Missing = MISSING,
-        **where: Unpack[Where],
+        **where: Unpack[ScopeKwargs],
     ) -> ForgetPreview:
         """Preview what `forget` with the same arguments would delete; `empty` if nothing. It changes nothing."""
         return await self._perform(
@@ -354,7 +357,7 @@ class AsyncMemory:
         token: str | None = None,
         expected_revision: int | None = None,
         idempotency_key: str | None = None,
-        **where: Unpack[Where],
+        **where: Unpack[ScopeKwargs],
     ) -> ForgetReceipt:
         """Forget permanently: some ids, or a whole source, conversation or subject.
 
@@ -381,7 +384,7 @@ class AsyncMemory:
         media_type: str | None = None,
         external_uri: str | None = None,
         idempotency_key: str | None = None,
-        **where: Unpack[Where],
+        **where: Unpack[ScopeKwargs],
     ) -> ResourceAdded:
         """Add a document: a text, the bytes of a file, or its path. The same file in a scope is stored once.
 
@@ -390,7 +393,7 @@ class AsyncMemory:
         """
         document: tuple[bytes, str | None] | InvalidInput
         try:
-            document = await aside(lambda: content_from(content))
+            document = await run_in_thread(lambda: content_from(content))
         except InvalidInput as error:
             document = error  # raised inside the gate, so that the refusal leaves an operation row
 
@@ -402,16 +405,18 @@ class AsyncMemory:
 
         return await self._perform(Action.ADD_RESOURCE, make)
 
-    async def resources(self, *, limit: int = 50, cursor: str | None = None, **where: Unpack[Where]) -> ResourcePage:
+    async def resources(
+        self, *, limit: int = 50, cursor: str | None = None, **where: Unpack[ScopeKwargs]
+    ) -> ResourcePage:
         """List resources, newest first, page by page."""
         return await self._perform(Action.LIST_RESOURCES, lambda: ListResources(self._scope(where), limit, cursor))
 
-    async def resource(self, resource_id: str, **where: Unpack[Where]) -> Resource:
+    async def resource(self, resource_id: str, **where: Unpack[ScopeKwargs]) -> Resource:
         """Get a resource by its id. Find its text with `search`, or `list(source=resource.uri)`."""
         return await self._perform(Action.GET_RESOURCE, lambda: GetResource(self._scope(where), resource_id))
 
     async def delete_resource(
-        self, resource_id: str, *, idempotency_key: str | None = None, **where: Unpack[Where]
+        self, resource_id: str, *, idempotency_key: str | None = None, **where: Unpack[ScopeKwargs]
     ) -> ForgetReceipt:
         """Forget a resource permanently, with all its chunks."""
         return await self._perform(
@@ -432,7 +437,8 @@ class AsyncMemory:
         the subjects that an agent may act for besides itself.
         """
         return await self._perform(
-            Action.CREATE_USER, lambda: self._let_in(user_id, credential, presented_key, idempotency_key, False)
+            Action.CREATE_USER,
+            lambda: self._create_user_request(user_id, credential, presented_key, idempotency_key, False),
         )
 
     async def rotate_user(
@@ -443,36 +449,38 @@ class AsyncMemory:
         Role and subjects stay as they are, unless given.
         """
         return await self._perform(
-            Action.CREATE_USER, lambda: self._let_in(user_id, credential, None, idempotency_key, True)
+            Action.CREATE_USER, lambda: self._create_user_request(user_id, credential, None, idempotency_key, True)
         )
 
     async def revoke_user(
-        self, user_id: str, *, idempotency_key: str | None = None, kind: str = "user", **where: Unpack[Where]
+        self, user_id: str, *, idempotency_key: str | None = None, kind: str = "user", **where: Unpack[ScopeKwargs]
     ) -> User:
         """Revoke a credential. The user's records stay; `forget` deletes them."""
         return await self._perform(
             Action.REVOKE_USER,
-            lambda: RevokeUser(self._whole_space(where), user_id, idempotency_key, holder_from(kind)),
+            lambda: RevokeUser(self._space_scope(where), user_id, idempotency_key, key_holder_from(kind)),
         )
 
     async def users(
-        self, *, limit: int = 50, cursor: str | None = None, kind: str = "user", **where: Unpack[Where]
+        self, *, limit: int = 50, cursor: str | None = None, kind: str = "user", **where: Unpack[ScopeKwargs]
     ) -> UserPage:
         """List a space's users, agents or operators (`kind`) by id, page by page, including revoked ones."""
         return await self._perform(
-            Action.LIST_USERS, lambda: ListUsers(self._whole_space(where), limit, cursor, holder_from(kind))
+            Action.LIST_USERS, lambda: ListUsers(self._space_scope(where), limit, cursor, key_holder_from(kind))
         )
 
-    async def jobs(self, *, status: str | None = None, limit: int = 100, **where: Unpack[Where]) -> tuple[Job, ...]:
+    async def jobs(
+        self, *, status: str | None = None, limit: int = 100, **where: Unpack[ScopeKwargs]
+    ) -> tuple[Job, ...]:
         """List background jobs, newest first, with their progress. `space="*"` lists all, re-embedding included."""
 
         def make() -> ListJobs:
-            chosen_status = None if status is None else chosen(JobStatus, status, "status")
+            chosen_status = None if status is None else parse_enum(JobStatus, status, "status")
             return ListJobs(self._scope(where), chosen_status, limit)
 
         return await self._perform(Action.JOBS, make)
 
-    async def stats(self, **where: Unpack[Where]) -> Stats:
+    async def stats(self, **where: Unpack[ScopeKwargs]) -> Stats:
         """Count the records of the scope."""
         return await self._perform(Action.STATS, lambda: GetStats(self._scope(where)))
 
@@ -494,4 +502,4 @@ class AsyncMemory:
 
 
 def _message_ids(values: Iterable[str]) -> tuple[MessageId, ...]:
-    return tuple(MessageId(value) for value in several(values, "evidence"))
+    return tuple(MessageId(value) for value in as_texts(values, "evidence"))

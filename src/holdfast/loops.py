@@ -14,20 +14,20 @@ from typing import Any, TypeVar
 R = TypeVar("R")
 
 
-def running() -> asyncio.AbstractEventLoop | None:
+def running_loop() -> asyncio.AbstractEventLoop | None:
     """Return this thread's running event loop, or None."""
     # On the hot path of every call: `get_running_loop` would raise an exception each time.
     return asyncio._get_running_loop()
 
 
-async def aside(work: Callable[[], R]) -> R:
+async def run_in_thread(work: Callable[[], R]) -> R:
     """Run blocking work without blocking a loop: in a thread if one is running, else inline."""
-    if running() is None:
+    if running_loop() is None:
         return work()
     return await asyncio.to_thread(work)
 
 
-def over_in_one_step(work: Coroutine[Any, Any, R]) -> R:
+def run_sync(work: Coroutine[Any, Any, R]) -> R:
     """Run a coroutine that never suspends, without an event loop."""
     try:
         work.send(None)

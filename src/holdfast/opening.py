@@ -42,18 +42,18 @@ class Opening:
 
     def __init__(self, location: str | os.PathLike[str], options: Options) -> None:
         # Removed from the options first, so that no later error can show it.
-        self._key = _key(options)
-        self._location = checked_location(location)
+        self._key = _take_key(options)
+        self._location = validate_location(location)
         self._options = options
         _check_options(options)
         _check_fit(options, self._location, keyed=self._key is not None)
         self._memory: AsyncMemory | None = None
 
-    async def opened(self) -> AsyncMemory:
+    async def open_memory(self) -> AsyncMemory:
         settings = self._options.get("settings") or read_settings()
-        return await (self._remote(settings) if is_server_url(self._location) else self._embedded(settings))
+        return await (self._open_remote(settings) if is_server_url(self._location) else self._open_embedded(settings))
 
-    async def _remote(self, settings: Settings) -> AsyncMemory:
+    async def _open_remote(self, settings: Settings) -> AsyncMemory:
         """Open a server's memory. The key identifies the caller; a user's calls default to that user as subject."""
         from holdfast.client.remote import RemoteService
 
@@ -72,11 +72,11 @@ class Opening:
         subject = caller.id if caller.kind in (ActorKind.USER, ActorKind.DEVICE) else None
         return AsyncMemory(service, actor=caller, space=space, subject=subject)
 
-    async def _embedded(self, settings: Settings) -> AsyncMemory:
-        service, actor, space = await self.store(settings)
+    async def _open_embedded(self, settings: Settings) -> AsyncMemory:
+        service, actor, space = await self.open_store(settings)
         return AsyncMemory(service, actor=actor, space=space)
 
-    async def store(self, settings: Settings | None = None) -> tuple[Service, Actor, str]:
+    async def open_store(self, settings: Settings | None = None) -> tuple[Service, Actor, str]:
         """Open the store; return its service, the actor and the space."""
         # Imported here because it loads the whole engine, which a client of a server does not need.
         from holdfast.app import open_engine
@@ -95,10 +95,10 @@ class Opening:
         return engine, options.get("actor", LOCAL_OPERATOR), options.get("space") or settings.space
 
     def __await__(self) -> Generator[Any, None, AsyncMemory]:
-        return self.opened().__await__()
+        return self.open_memory().__await__()
 
     async def __aenter__(self) -> AsyncMemory:
-        self._memory = await self.opened()
+        self._memory = await self.open_memory()
         return self._memory
 
     async def __aexit__(
@@ -108,11 +108,11 @@ class Opening:
             await self._memory.close()
 
 
-def _key(options: Options) -> Secret | None:
+def _take_key(options: Options) -> Secret | None:
     return None if options.get("key") is None else Secret(options.pop("key"))
 
 
-def checked_location(location: object) -> str:
+def validate_location(location: object) -> str:
     if not isinstance(location, str | os.PathLike):
         raise InvalidInput("location", f"expected a path, a URL or :memory:, got {type(location).__name__}")
     path = os.fspath(location)
@@ -133,12 +133,12 @@ MEMORY = ":memory:"
 _EMBEDDER = ("fingerprint", "dimensions", "local", "embed", "close")
 # The expected type of each option, and its check.
 _EXPECTED: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "embedder": ("a name or an Embedder", lambda given: isinstance(given, str) or _has(given, _EMBEDDER)),
+    "embedder": ("a name or an Embedder", lambda given: isinstance(given, str) or _has_attributes(given, _EMBEDDER)),
     "weights": ("Weights", lambda given: isinstance(given, Weights)),
     "space": ("a name", lambda given: isinstance(given, str)),
     "actor": ("an Actor", lambda given: isinstance(given, Actor)),
-    "clock": ("a Clock", lambda given: _has(given, ("now",))),
-    "new_ids": ("Ids", lambda given: _has(given, ("new",))),
+    "clock": ("a Clock", lambda given: _has_attributes(given, ("now",))),
+    "new_ids": ("Ids", lambda given: _has_attributes(given, ("new",))),
     "settings": ("Settings", lambda given: isinstance(given, Settings)),
     "work": ("True or False", lambda given: isinstance(given, bool)),
     "timeout_seconds": ("a number of seconds", lambda given: checked_seconds(given, "timeout_seconds") > 0),
@@ -176,7 +176,7 @@ def _check_fit(options: Options, location: str, *, keyed: bool) -> None:
             raise InvalidInput(name, "is only for a server's memory, such as http://127.0.0.1:8010; leave it out")
 
 
-def _has(value: object, names: tuple[str, ...]) -> bool:
+def _has_attributes(value: object, names: tuple[str, ...]) -> bool:
     return all(hasattr(value, name) for name in names)
 
 
@@ -202,7 +202,7 @@ def open(  # noqa: A001 - like codecs.open: always called as holdfast.open
     `location` is a path, ":memory:", a "postgresql://" URL, or the "http://" address of a server. The options are those
     of `open_async`. Close the memory with `close`, or use it in `with`.
     """
-    return Memory(Opening(location, options).opened)
+    return Memory(Opening(location, options).open_memory)
 
 
 def copy(
@@ -221,8 +221,8 @@ def copy(
     from holdfast.app import copy_store
 
     return copy_store(
-        checked_location(source),
-        checked_location(target),
+        validate_location(source),
+        validate_location(target),
         settings or read_settings(),
         replace=replace,
         tell=tell or (lambda done, total: None),

@@ -28,7 +28,7 @@ _Task = tuple[Future[Any], Callable[[], Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Bench:
+class _PoolState:
     """The state shared by a pool and its threads. Threads hold no other reference, so the pool can be collected."""
 
     tasks: queue.SimpleQueue[_Task | None] = field(default_factory=queue.SimpleQueue)
@@ -37,7 +37,7 @@ class _Bench:
     unended: list[None] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def send_home(self) -> None:
+    def stop_threads(self) -> None:
         for _ in self.started:
             self.tasks.put(None)
 
@@ -47,10 +47,10 @@ class _Bench:
                 task[0].cancel()
                 task[0].set_running_or_notify_cancel()
 
-    def work_off(self) -> None:
+    def run_tasks(self) -> None:
         while (task := self.tasks.get()) is not None:
             future, work = task
-            tell: Callable[[], None] = _nothing
+            tell: Callable[[], None] = _do_nothing
             if future.set_running_or_notify_cancel():
                 try:
                     result = work()
@@ -67,11 +67,11 @@ class _Bench:
             del task, future, work, tell
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """Do nothing: no caller waits for a cancelled task."""
 
 
-class Pool(ThreadPoolExecutor):
+class ThreadPool(ThreadPoolExecutor):
     """A thread pool that accepts work until it is shut down.
 
     Python's own refuses work once the main thread has ended, although other threads may run much longer and read what
@@ -81,10 +81,10 @@ class Pool(ThreadPoolExecutor):
     def __init__(self, most: int, name: str) -> None:
         super().__init__(most, name)
         self._most, self._name = most, name
-        self._bench = _Bench()
+        self._bench = _PoolState()
         self._ended = False
         # A pool that is dropped without a shutdown leaves no threads behind.
-        weakref.finalize(self, self._bench.send_home).atexit = False
+        weakref.finalize(self, self._bench.stop_threads).atexit = False
 
     def submit(self, work: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
         future: Future[R] = Future()
@@ -102,7 +102,7 @@ class Pool(ThreadPoolExecutor):
         started = self._bench.started
         # A daemon: otherwise Python would join it at exit before any handler could shut the pool down.
         name = f"{self._name}_{len(started)}"
-        thread = threading.Thread(target=self._bench.work_off, name=name, daemon=True)
+        thread = threading.Thread(target=self._bench.run_tasks, name=name, daemon=True)
         # During interpreter exit no thread can be started; the running ones then do the work.
         with contextlib.suppress(RuntimeError) if started else contextlib.nullcontext():
             thread.start()
@@ -115,7 +115,7 @@ class Pool(ThreadPoolExecutor):
                 self._ended = True
                 if cancel_futures:
                     self._bench.cancel_all()
-                self._bench.send_home()
+                self._bench.stop_threads()
         if wait:
             self.join()
 

@@ -14,12 +14,12 @@ from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 
 from holdfast.errors import StoreClosed
-from holdfast.loops import over_in_one_step, running
-from holdfast.pool import Pool
+from holdfast.loops import run_sync, running_loop
+from holdfast.pool import ThreadPool
 
 P = ParamSpec("P")
 R = TypeVar("R")
-A = TypeVar("A", bound="Closing")
+A = TypeVar("A", bound="Closeable")
 B = TypeVar("B")  # the class behind a facade, or one of its bases
 _ASIDE = min(32, (os.cpu_count() or 1) + 4)  # Python's own default
 _NOTICE_SECONDS = 5.0  # only a blocked loop takes this long
@@ -30,7 +30,7 @@ class Portal:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        self._aside = Pool(_ASIDE, "holdfast-aside")
+        self._aside = ThreadPool(_ASIDE, "holdfast-aside")
         self._loop.set_default_executor(self._aside)
         self._thread = threading.Thread(target=self._loop.run_forever, name="holdfast-loop", daemon=True)
         self._thread.start()
@@ -39,20 +39,20 @@ class Portal:
         self._process = os.getpid()
 
     @property
-    def here(self) -> bool:
+    def in_this_process(self) -> bool:
         """True if its thread runs in this process, not in the parent of a fork."""
         return os.getpid() == self._process
 
     @property
-    def closed(self) -> bool:
+    def is_closed(self) -> bool:
         """True if it accepts no more work, which is always so in a forked child."""
-        return self._closed or not self.here
+        return self._closed or not self.in_this_process
 
     def run_here(self, work: Coroutine[Any, Any, R]) -> R:
         """Run work that needs no event loop in the calling thread, which is faster than a switch to the loop."""
         self._check_here(work)
         # If the calling thread runs a loop, the work would take that for ours.
-        return over_in_one_step(work) if running() is None else self.run(work)
+        return run_sync(work) if running_loop() is None else self.run(work)
 
     def run(self, work: Coroutine[Any, Any, R]) -> R:
         future = self._submit(work)
@@ -79,7 +79,7 @@ class Portal:
         raise StoreClosed("this memory was closed; open it again")
 
     def _check_here(self, work: Coroutine[Any, Any, Any]) -> None:
-        if not self.here:
+        if not self.in_this_process:
             # Threads do not survive a fork, so the call would never return.
             work.close()
             raise StoreClosed("this memory was opened before the process forked; open it again in this one")
@@ -90,7 +90,7 @@ class Portal:
             if self._closed:
                 return
             self._closed = True
-        asyncio.run_coroutine_threadsafe(_all_others(), self._loop).result()
+        asyncio.run_coroutine_threadsafe(_wait_for_others(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -98,22 +98,22 @@ class Portal:
         self._aside.join(_NOTICE_SECONDS)
 
 
-async def _all_others() -> None:
+async def _wait_for_others() -> None:
     """Wait for all other tasks: callers of a loop that just stopped would wait forever."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     await asyncio.gather(*others, return_exceptions=True)
 
 
-class Closing(Protocol):
+class Closeable(Protocol):
     """An asynchronous class that can have a facade. `_loopless`: its short calls need no event loop."""
 
     @property
-    def _loopless(self) -> bool: ...
+    def _sync_safe(self) -> bool: ...
 
     async def close(self, *given: Any) -> Any: ...
 
 
-class Face(Generic[A]):
+class BlockingFacade(Generic[A]):
     """The base class of blocking facades over an asynchronous object."""
 
     def __init__(self, opening: Callable[[], Coroutine[Any, Any, A]]) -> None:
@@ -123,10 +123,10 @@ class Face(Generic[A]):
         except BaseException:
             self._portal.close()
             raise
-        self._run_short = self._portal.run_here if self._behind._loopless else self._portal.run
+        self._run_short = self._portal.run_here if self._behind._sync_safe else self._portal.run
         _open[self._portal] = self._behind
 
-    def _end(self, *given: Any) -> Any:
+    def _close_behind(self, *given: Any) -> Any:
         """Close the object behind; return its result, or None if it was already closed."""
         return _close(self._portal, *given)
 
@@ -136,27 +136,27 @@ class Face(Generic[A]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._end()
+        self._close_behind()
 
 
 def blocking(
     method: Callable[Concatenate[B, P], Coroutine[Any, Any, R]],
-) -> Callable[Concatenate[Face[Any], P], R]:
+) -> Callable[Concatenate[BlockingFacade[Any], P], R]:
     """Make a blocking facade method from a method of the object behind."""
 
-    def call(self: Face[Any], /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def call(self: BlockingFacade[Any], /, *args: P.args, **kwargs: P.kwargs) -> R:
         return self._portal.run(method(self._behind, *args, **kwargs))
 
     functools.update_wrapper(call, method)
     return call
 
 
-def at_once(
+def inline(
     method: Callable[Concatenate[B, P], Coroutine[Any, Any, R]],
-) -> Callable[Concatenate[Face[Any], P], R]:
+) -> Callable[Concatenate[BlockingFacade[Any], P], R]:
     """Make a facade method that runs in the calling thread if the object behind needs no event loop."""
 
-    def call(self: Face[Any], /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def call(self: BlockingFacade[Any], /, *args: P.args, **kwargs: P.kwargs) -> R:
         return self._run_short(method(self._behind, *args, **kwargs))
 
     functools.update_wrapper(call, method)
@@ -164,13 +164,13 @@ def at_once(
 
 
 # Open objects by portal. This keeps them alive when their facade is gone, so that they are closed at exit.
-_open: dict[Portal, Closing] = {}
+_open: dict[Portal, Closeable] = {}
 
 
 def _close(portal: Portal, *given: Any) -> Any:
     """Close the object behind a portal. Idempotent: only the first call closes."""
     behind = _open.pop(portal, None)
-    if behind is None or not portal.here:
+    if behind is None or not portal.in_this_process:
         return None
     try:
         return portal.run(behind.close(*given))

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from holdfast.library import AsyncMemory
-from holdfast.portal import Face, at_once, blocking
+from holdfast.portal import BlockingFacade, blocking, inline
 
 
-class Memory(Face[AsyncMemory]):
+class Memory(BlockingFacade[AsyncMemory]):
     """A blocking memory, as `holdfast.open` returns it. Methods are those of `AsyncMemory`.
 
     Every method takes the parts of a scope as keywords: subject, conversation, app, project, …
     """
 
-    add = at_once(AsyncMemory.add)
+    add = inline(AsyncMemory.add)
     flush = blocking(AsyncMemory.flush)
-    search = at_once(AsyncMemory.search)
-    explain = at_once(AsyncMemory.explain)
-    recall = at_once(AsyncMemory.recall)
-    get = at_once(AsyncMemory.get)
-    list = at_once(AsyncMemory.list)
-    browse = at_once(AsyncMemory.browse)
-    history = at_once(AsyncMemory.history)
-    remember = at_once(AsyncMemory.remember)
-    correct = at_once(AsyncMemory.correct)
+    search = inline(AsyncMemory.search)
+    explain = inline(AsyncMemory.explain)
+    recall = inline(AsyncMemory.recall)
+    get = inline(AsyncMemory.get)
+    list = inline(AsyncMemory.list)
+    browse = inline(AsyncMemory.browse)
+    history = inline(AsyncMemory.history)
+    remember = inline(AsyncMemory.remember)
+    correct = inline(AsyncMemory.correct)
     forget_preview = blocking(AsyncMemory.forget_preview)
     forget = blocking(AsyncMemory.forget)
     add_resource = blocking(AsyncMemory.add_resource)
@@ -41,4 +41,4 @@ class Memory(Face[AsyncMemory]):
 
     def close(self) -> None:
         """Finish accepted calls, and close the store."""
-        self._end()
+        self._close_behind()

@@ -80,7 +80,7 @@ _OF_MANY = ("list", "tuple", "frozenset", "dict")
 _WRITTEN = CoreConfig(ser_json_bytes="base64", val_json_bytes="base64", ser_json_inf_nan="strings")
 
 
-class Form:
+class JsonCodec:
     """A type's JSON codec. A `closed` one refuses unknown fields and coerces no types; an open one ignores them."""
 
     def __init__(self, kind: Any, *, closed: bool) -> None:
@@ -89,7 +89,7 @@ class Form:
 
     @cached_property
     def schema(self) -> CoreSchema:
-        schema: CoreSchema = _ours(TypeAdapter(self._kind).core_schema, closed=self._closed)
+        schema: CoreSchema = _apply_rules(TypeAdapter(self._kind).core_schema, closed=self._closed)
         return schema
 
     @cached_property
@@ -114,23 +114,23 @@ class Form:
             return self._validator.validate_json(body, strict=self._closed)
         except ValidationError as error:
             found = error.errors(include_input=False, include_url=False, include_context=False)
-        raise InvalidInput(_place(found[0]["loc"]), _problem(found[0]["type"], found[0]["msg"]))
+        raise InvalidInput(_field_path(found[0]["loc"]), _problem(found[0]["type"], found[0]["msg"]))
 
 
-def _ours(schema: Any, *, closed: bool) -> Any:
+def _apply_rules(schema: Any, *, closed: bool) -> Any:
     """Apply our own rules to every datetime, set and dataclass in the schema."""
     if isinstance(schema, list):
-        return [_ours(part, closed=closed) for part in schema]
+        return [_apply_rules(part, closed=closed) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    result = {name: _ours(part, closed=closed) for name, part in schema.items()}
+    result = {name: _apply_rules(part, closed=closed) for name, part in schema.items()}
     if closed and result.get("type") in _OF_MANY:
         # Only the first error is reported; finding the others would waste time.
         result["fail_fast"] = True
     match result.get("type"):
         case "datetime":
             aware = core_schema.datetime_schema(tz_constraint="aware", microseconds_precision="error")
-            return core_schema.no_info_after_validator_function(_in_utc, aware)
+            return core_schema.no_info_after_validator_function(_to_utc, aware)
         case "frozenset":
             items = core_schema.list_schema(result["items_schema"])
             result["serialization"] = core_schema.plain_serializer_function_ser_schema(sorted, return_schema=items)
@@ -140,7 +140,7 @@ def _ours(schema: Any, *, closed: bool) -> Any:
     return result
 
 
-def _in_utc(moment: datetime) -> datetime:
+def _to_utc(moment: datetime) -> datetime:
     try:
         return moment.astimezone(UTC)
     except OverflowError:
@@ -148,7 +148,7 @@ def _in_utc(moment: datetime) -> datetime:
 
 
 @dataclass(frozen=True)
-class Spoken:
+class WireVerb:
     """A verb on the wire."""
 
     action: Action
@@ -161,12 +161,12 @@ class Spoken:
         return issubclass(self.request_type, Write)
 
     @cached_property
-    def request(self) -> Form:
-        return Form(self.request_type, closed=True)
+    def request(self) -> JsonCodec:
+        return JsonCodec(self.request_type, closed=True)
 
     @cached_property
-    def answer(self) -> Form:
-        return Form(self.answer_type, closed=False)
+    def answer(self) -> JsonCodec:
+        return JsonCodec(self.answer_type, closed=False)
 
 
 def answer_type(request: type[AnyRequest]) -> Any:
@@ -178,8 +178,8 @@ def answer_type(request: type[AnyRequest]) -> Any:
     raise TypeError(f"{request.__name__} does not declare its response type")
 
 
-VERBS: dict[Action, Spoken] = {
-    request.action: Spoken(request.action, request, answer_type(request)) for request in SPOKEN
+VERBS: dict[Action, WireVerb] = {
+    request.action: WireVerb(request.action, request, answer_type(request)) for request in SPOKEN
 }
 
 
@@ -192,11 +192,11 @@ class Greeting:
     verbs: tuple[str, ...]
 
 
-GREETING = Form(Greeting, closed=False)
+GREETING = JsonCodec(Greeting, closed=False)
 
 
 @cache
-def definitions(template: str) -> tuple[dict[Action, Any], dict[Action, Any], dict[str, Any]]:
+def openapi_definitions(template: str) -> tuple[dict[Action, Any], dict[Action, Any], dict[str, Any]]:
     """Return the OpenAPI schemas of requests and of responses, and the definitions that they refer to by `template`."""
     inputs: list[tuple[Any, Any, CoreSchema]] = []
     for action, spoken in VERBS.items():
@@ -241,14 +241,14 @@ def error_from(body: object) -> HoldfastError | None:
     if not issubclass(kind, InvalidInput):
         error = kind(message)
     else:
-        field, problem = _named(body, message)
+        field, problem = _field_and_problem(body, message)
         error = kind(field, problem.removeprefix(f"{field}: "))
     if isinstance(row := body.get("operation_id"), str) and kind_of(row) == OPERATION:
         error.operation_id = row[:MAX_ID_CHARS]
     return error
 
 
-def _named(body: Mapping[str, Any], message: str) -> tuple[str, str]:
+def _field_and_problem(body: Mapping[str, Any], message: str) -> tuple[str, str]:
     """Return the field and its problem. If several fields are named, the first counts."""
     if isinstance(body.get("field"), str):
         return body["field"], message
@@ -259,7 +259,7 @@ def _named(body: Mapping[str, Any], message: str) -> tuple[str, str]:
     return "request", message
 
 
-def decoded_error(body: bytes) -> HoldfastError | None:
+def decode_error(body: bytes) -> HoldfastError | None:
     """Rebuild an error from a response body; None if it holds none."""
     try:
         return error_from(from_json(body))
@@ -267,7 +267,7 @@ def decoded_error(body: bytes) -> HoldfastError | None:
         return None
 
 
-def _place(loc: tuple[int | str, ...]) -> str:
+def _field_path(loc: tuple[int | str, ...]) -> str:
     path = ""
     for part in loc:
         if isinstance(part, int):

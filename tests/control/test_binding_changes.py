@@ -28,9 +28,9 @@ VERBS: dict[str, Callable[[], Any]] = {
     "ExplainQuery": lambda: memory.ExplainQuery(BOT, "cat"),
     "ListRecords": lambda: memory.ListRecords(BOT),
     "GetRecord": lambda: memory.GetRecord(BOT, ANY),
-    "ForgetRecords": lambda: memory.ForgetRecords(BOT, (ANY,)),
+    "ForgetRecords": lambda: memory.ForgetProviderRecords(BOT, (ANY,)),
     "CorrectRecord": lambda: memory.CorrectRecord(BOT, ANY, "The dog sat."),
-    "Profile": lambda: memory.Profile(BOT),
+    "Profile": lambda: memory.ReadProviderProfile(BOT),
     "ListProviderJobs": lambda: memory.ListProviderJobs(BOT),
     "RetryProviderJob": lambda: memory.RetryProviderJob(BOT, "job_1"),
 }

@@ -13,7 +13,7 @@ from holdfast.control.bindings import CreateBinding, DeleteBinding, ListBindings
 from holdfast.control.costs import ListCostEvents, ListPrices
 from holdfast.control.hooks import EmitHook, Hydrate, ListDeliveries
 from holdfast.control.jobs import CancelJob, ListControlJobs
-from holdfast.control.memory import Capture, ForgetRecords, GetRecord, ListRecords, Query, UpsertRecords
+from holdfast.control.memory import Capture, ForgetProviderRecords, GetRecord, ListRecords, Query, UpsertRecords
 from holdfast.control.operations import GetMetrics, GetOperation, ListOperations
 from holdfast.domain.access import Actor, ActorKind
 from holdfast.domain.bindings import TargetKind
@@ -39,7 +39,7 @@ VERBS: tuple[Any, ...] = (
     Query(BOT, "cat"),
     ListRecords(BOT),
     GetRecord(BOT, HANDLE),
-    ForgetRecords(BOT, (HANDLE,)),
+    ForgetProviderRecords(BOT, (HANDLE,)),
     EmitHook(BOT, HookKind.MANUAL_CAPTURE, "h1", NOTE, text("One.")),
     Hydrate(BOT, "cat"),
     ResolveBinding(BOT),

@@ -16,7 +16,7 @@ from misbehaving import raising
 
 import holdfast.control
 from holdfast.control.hooks import EmitHook
-from holdfast.control.hydrating import Hydrate
+from holdfast.control.hydration import Hydrate
 from holdfast.control.memory import Capture, Query, UpsertRecords
 from holdfast.domain.access import storewide_grant
 from holdfast.domain.contract import HookContext, HookKind, NewRecord, SourceKind, SourceRef

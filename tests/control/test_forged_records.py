@@ -8,8 +8,8 @@ import json
 import pytest
 from desk import ACME, AGENT, BOT, OTHER, Desk
 
-from holdfast.control.forms import SnippetTold
 from holdfast.control.memory import GetRecord, ListRecords, Query
+from holdfast.control.schemas import SnippetTold
 from holdfast.runtime.remember import Remember
 
 FORGED = {

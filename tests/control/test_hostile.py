@@ -15,18 +15,18 @@ import pytest
 from desk import ACME, AGENT, BOT, NOTE, OTHER, WHOLE, Desk, rows_of, text
 from misbehaving import SECRET, handle, raising, snippet, soon
 
-from holdfast.control import outside
+from holdfast.control import bulkhead
 from holdfast.control.bindings import UpdateBinding
 from holdfast.control.memory import (
     Capture,
     CorrectRecord,
     ExplainQuery,
-    ForgetRecords,
+    ForgetProviderRecords,
     GetRecord,
     ListProviderJobs,
     ListRecords,
-    Profile,
     Query,
+    ReadProviderProfile,
     RetryProviderJob,
     UpsertRecords,
 )
@@ -64,9 +64,9 @@ VERBS: dict[str, Callable[[], Any]] = {
     "query": lambda: Query(WHOLE, "cat"),
     "list": lambda: ListRecords(WHOLE),
     "get": lambda: GetRecord(WHOLE, handle()),
-    "forget": lambda: ForgetRecords(WHOLE, (handle(),)),
+    "forget": lambda: ForgetProviderRecords(WHOLE, (handle(),)),
     "correct": lambda: CorrectRecord(WHOLE, handle(), "The dog sat."),
-    "profile": lambda: Profile(WHOLE),
+    "profile": lambda: ReadProviderProfile(WHOLE),
     "list_extraction_jobs": lambda: ListProviderJobs(WHOLE),
     "retry_extraction_job": lambda: RetryProviderJob(WHOLE, "j1"),
     "explain": lambda: ExplainQuery(WHOLE, "cat"),
@@ -154,7 +154,7 @@ def test_one_that_hangs_is_waited_for_no_longer_than_its_time(desk: Desk, runner
 @pytest.fixture
 def hears_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread that says nothing for a short time counts as blocked."""
-    monkeypatch.setattr(outside, "HEARS_WITHIN_SECONDS", 0.1)
+    monkeypatch.setattr(bulkhead, "HEARS_WITHIN_SECONDS", 0.1)
 
 
 @pytest.mark.usefixtures("hears_sooner")
@@ -163,7 +163,7 @@ def test_one_that_blocks_its_thread_is_given_up_and_opened_anew(desk: Desk, runn
     runner.run(desk.bind_outside(timeout_seconds=SOON))
     desk.hostile.does[name] = desk.hostile.block
     failed(desk, runner, VERBS[name if name in VERBS else "query"](), ProviderTimeout)
-    time.sleep(outside.HEARS_WITHIN_SECONDS)
+    time.sleep(bulkhead.HEARS_WITHIN_SECONDS)
     served(desk, runner)
     assert desk.hostile.opened == 2
 
@@ -174,12 +174,12 @@ def test_one_that_blocks_again_and_again_is_refused_at_once_until_it_comes_back(
 ) -> None:
     runner.run(desk.bind_outside(timeout_seconds=SOON))
     desk.hostile.does["query"] = desk.hostile.block
-    for _ in range(outside.MAX_LOST):
+    for _ in range(bulkhead.MAX_LOST):
         failed(desk, runner, Query(WHOLE, "cat"), ProviderTimeout)
-        time.sleep(outside.HEARS_WITHIN_SECONDS)
+        time.sleep(bulkhead.HEARS_WITHIN_SECONDS)
     opened = desk.hostile.opened
     assert "calls that hang" in str(failed(desk, runner, Query(WHOLE, "cat"), ProviderUnavailable))
-    assert desk.hostile.opened == opened == outside.MAX_LOST
+    assert desk.hostile.opened == opened == bulkhead.MAX_LOST
     desk.hostile.let_go()
     deadline = time.monotonic() + 30
     while True:
@@ -221,7 +221,7 @@ def test_one_that_will_not_be_cancelled_is_left_behind(desk: Desk, runner: async
                 continue
 
     desk.hostile.does["query"] = deaf
-    for _ in range(outside.MAX_DEAF + 1):
+    for _ in range(bulkhead.MAX_DEAF + 1):
         failed(desk, runner, Query(WHOLE, "cat"), ProviderTimeout)
     assert desk.hostile.opened == 2
     served(desk, runner)
@@ -387,7 +387,7 @@ def test_a_capability_that_is_gone_when_it_is_asked_for_is_refused(
 ) -> None:
     runner.run(desk.bind_outside())
     desk.hostile.does["capabilities"] = lambda: told
-    assert "'elsewhere'" in str(failed(desk, runner, Profile(WHOLE), CapabilityUnavailable))
+    assert "'elsewhere'" in str(failed(desk, runner, ReadProviderProfile(WHOLE), CapabilityUnavailable))
     assert not desk.hostile.asked
 
 
@@ -480,7 +480,7 @@ def test_a_caller_that_does_not_want_to_wait_any_longer_leaves_a_row(desk: Desk,
 def test_too_many_calls_at_once_are_refused_and_the_others_are_served(
     desk: Desk, runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outside, "MAX_UNDER_WAY", 3)
+    monkeypatch.setattr(bulkhead, "MAX_UNDER_WAY", 3)
     runner.run(desk.bind_outside(timeout_seconds=30))
 
     async def crowd() -> list[Any]:

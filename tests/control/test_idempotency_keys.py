@@ -9,7 +9,7 @@ import pytest
 from desk import AGENT, BOT, Desk
 from misbehaving import handle, soon
 
-from holdfast.control.memory import ForgetRecords, GetRecord, ListRecords, UpsertRecords
+from holdfast.control.memory import ForgetProviderRecords, GetRecord, ListRecords, UpsertRecords
 from holdfast.domain.contract import ForgetResult, NewRecord, RecordHandle
 from holdfast.errors import IdempotencyConflict
 
@@ -38,14 +38,14 @@ def test_a_record_that_was_forgotten_is_not_brought_back_by_the_call_that_made_i
 ) -> None:
     plain = UpsertRecords(BOT, (NewRecord("Red."),), idempotency_key="k1")
     made = done(desk, runner, plain).records
-    done(desk, runner, ForgetRecords(BOT, made))
+    done(desk, runner, ForgetProviderRecords(BOT, made))
     assert done(desk, runner, plain).records == made
     assert done(desk, runner, ListRecords(BOT)).items == ()
 
 
 def test_forgetting_again_is_told_as_the_first_time(desk: Desk, runner: asyncio.Runner) -> None:
     made = done(desk, runner, blue()).records
-    gone = ForgetRecords(BOT, (*made, RecordHandle("local", "mem_nowhere")), idempotency_key="k1")
+    gone = ForgetProviderRecords(BOT, (*made, RecordHandle("local", "mem_nowhere")), idempotency_key="k1")
     first = done(desk, runner, gone)
     assert first == ForgetResult(made, (RecordHandle("local", "mem_nowhere"),))
     assert done(desk, runner, gone) == first
@@ -54,12 +54,14 @@ def test_forgetting_again_is_told_as_the_first_time(desk: Desk, runner: asyncio.
 def test_forgetting_again_outside_is_told_as_the_first_time(desk: Desk, runner: asyncio.Runner) -> None:
     runner.run(desk.bind_outside())
     desk.hostile.does["forget"] = soon(ForgetResult((), (handle(),)))
-    gone = ForgetRecords(BOT, (handle(),), idempotency_key="k1")
+    gone = ForgetProviderRecords(BOT, (handle(),), idempotency_key="k1")
     first = done(desk, runner, gone)
     assert done(desk, runner, gone) == first == ForgetResult((), (handle(),))
 
 
-@pytest.mark.parametrize("other", [blue("k1"), ForgetRecords(BOT, (RecordHandle("local", "m"),), idempotency_key="k1")])
+@pytest.mark.parametrize(
+    "other", [blue("k1"), ForgetProviderRecords(BOT, (RecordHandle("local", "m"),), idempotency_key="k1")]
+)
 def test_a_key_is_of_one_call(desk: Desk, runner: asyncio.Runner, other: Any) -> None:
     (first,) = done(desk, runner, red()).records
     with pytest.raises(IdempotencyConflict):

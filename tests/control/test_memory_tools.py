@@ -13,7 +13,7 @@ import jsonschema_rs
 import pytest
 
 from holdfast import Actor, ActorKind, AsyncControlPlane
-from holdfast.control.tools import NOTICE, Tool, call_tool, tools
+from holdfast.control.tools import NOTICE, MemoryTool, call_tool, tools
 from holdfast.errors import AccessDenied, BindingNotFound, InvalidInput, NotFound
 
 GOLDEN = Path(__file__).parent / "golden" / "tools.json"
@@ -64,7 +64,7 @@ def test_the_definitions_are_the_golden_file() -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=lambda tool: tool.name)
-def test_both_schemas_are_json_schema_2020_12_and_closed(tool: Tool) -> None:
+def test_both_schemas_are_json_schema_2020_12_and_closed(tool: MemoryTool) -> None:
     for schema in (tool.input_schema, tool.output_schema):
         assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
         jsonschema_rs.meta.validate(dict(schema))

@@ -16,11 +16,11 @@ from holdfast.control.memory import (
     Capture,
     CorrectRecord,
     ExplainQuery,
-    ForgetRecords,
+    ForgetProviderRecords,
     GetRecord,
     ListRecords,
-    Profile,
     Query,
+    ReadProviderProfile,
     UpsertRecords,
 )
 from holdfast.domain.access import Actor, ActorKind, ActorRole
@@ -96,11 +96,11 @@ def test_every_verb_is_served_by_our_own_store(desk: Desk, runner: asyncio.Runne
         (record,) = kept.result.records
         assert runner.run(desk.do(GetRecord(BOT, record), curator)).result.text == "The cat is grey."
         assert len(runner.run(desk.do(ListRecords(BOT), curator)).result.items) == 1
-        assert "grey" in (runner.run(desk.do(Profile(BOT), curator)).result.summary or "")
+        assert "grey" in (runner.run(desk.do(ReadProviderProfile(BOT), curator)).result.summary or "")
         assert runner.run(desk.do(ExplainQuery(BOT, "cat"), curator)).result.trace["candidates"] == 1
         corrected = runner.run(desk.do(CorrectRecord(BOT, record, "The cat is black.", "It was dark."), curator))
         gone = runner.run(
-            desk.do(ForgetRecords(BOT, (corrected.result.record, RecordHandle("local", "mem_x"))), curator)
+            desk.do(ForgetProviderRecords(BOT, (corrected.result.record, RecordHandle("local", "mem_x"))), curator)
         )
     assert (len(gone.result.forgotten), len(gone.result.missing)) == (1, 1)
     with pytest.raises(NotFound):
@@ -164,8 +164,13 @@ BAD: dict[str, tuple[Callable[[], Any], Any, type[InvalidInput], str]] = {
         lambda: UpsertRecords(WHOLE, (NewRecord("x"), NewRecord("y" * 20_001))),
         UpsertRecords, InvalidText, "records[1].text",
     ),
-    "too many handles": (lambda: ForgetRecords(WHOLE, (handle(),) * 101), ForgetRecords, InvalidInput, "handles"),
-    "no handles": (lambda: ForgetRecords(WHOLE, ()), ForgetRecords, InvalidInput, "handles"),
+    "too many handles": (
+        lambda: ForgetProviderRecords(WHOLE, (handle(),) * 101),
+        ForgetProviderRecords,
+        InvalidInput,
+        "handles",
+    ),
+    "no handles": (lambda: ForgetProviderRecords(WHOLE, ()), ForgetProviderRecords, InvalidInput, "handles"),
     "a handle that is a text": (lambda: GetRecord(WHOLE, "r1"), GetRecord, InvalidInput, "handle"),  # type: ignore[arg-type]
     "too long a page": (lambda: ListRecords(WHOLE, limit=201), ListRecords, InvalidInput, "limit"),
     "a cursor of megabytes": (lambda: ListRecords(WHOLE, cursor="x" * 10_000), ListRecords, InvalidInput, "cursor"),
@@ -226,7 +231,7 @@ def test_a_role_that_only_reads_captures_nothing(desk: Desk, runner: asyncio.Run
         runner.run(desk.do(Capture(BOT, NOTE, text("x")), reader))
     runner.run(desk.do(Capture(BOT, NOTE, text("The cat sat.")), member))
     (found,) = runner.run(desk.do(Query(BOT, "cat"), reader)).result.snippets
-    for verb in (ForgetRecords(BOT, (found.handle,)), CorrectRecord(BOT, found.handle, "x")):
+    for verb in (ForgetProviderRecords(BOT, (found.handle,)), CorrectRecord(BOT, found.handle, "x")):
         with pytest.raises(AccessDenied, match="member"):
             runner.run(desk.do(verb, member))
 
@@ -234,7 +239,11 @@ def test_a_role_that_only_reads_captures_nothing(desk: Desk, runner: asyncio.Run
 def test_a_handle_of_another_provider_is_not_found_here(desk: Desk, runner: asyncio.Runner) -> None:
     runner.run(desk.bind_outside())
     ours = RecordHandle("local", "mem_1")
-    for verb in (GetRecord(WHOLE, ours), ForgetRecords(WHOLE, (handle(), ours)), CorrectRecord(WHOLE, ours, "x")):
+    for verb in (
+        GetRecord(WHOLE, ours),
+        ForgetProviderRecords(WHOLE, (handle(), ours)),
+        CorrectRecord(WHOLE, ours, "x"),
+    ):
         with pytest.raises(NotFound, match="'elsewhere'"):
             runner.run(desk.do(verb))
     assert not desk.hostile.asked

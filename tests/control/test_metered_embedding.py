@@ -15,9 +15,9 @@ from desk import ACME, AGENT, BOT, NOTE, WHOLE, Desk, text
 from misbehaving import HostileProvider
 
 from holdfast.control.costs import ListCostEvents, SetPrice
-from holdfast.control.hydrating import Hydrate
+from holdfast.control.hydration import Hydrate
 from holdfast.control.memory import Capture, ExplainQuery, Query, UpsertRecords
-from holdfast.control.routing import routed
+from holdfast.control.routing import route_verb
 from holdfast.domain.access import storewide_grant
 from holdfast.domain.contract import AttributionMode, BillingType, NewRecord, Usage
 from holdfast.domain.costs import CostEvent, Price
@@ -38,8 +38,8 @@ ASKING: dict[str, tuple[Callable[[], Any], Any]] = {
     "query": (lambda: Query(RUN, "cat"), Query),
     "explain": (lambda: ExplainQuery(RUN, "cat"), ExplainQuery),
     "hydrate": (lambda: Hydrate(RUN, "cat", budget_ms=5_000), Hydrate),
-    "the library's search": (lambda: routed(Search(RUN, "cat")), Search),
-    "the library's recall": (lambda: routed(RecallMemory(RUN, "cat", SearchOptions(top_k=3))), RecallMemory),
+    "the library's search": (lambda: route_verb(Search(RUN, "cat")), Search),
+    "the library's recall": (lambda: route_verb(RecallMemory(RUN, "cat", SearchOptions(top_k=3))), RecallMemory),
 }
 
 

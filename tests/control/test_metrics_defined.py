@@ -11,7 +11,15 @@ import pytest
 from desk import AGENT, BOT, NOTE, OTHER, WHOLE, Desk, text
 from misbehaving import raising, soon
 
-from holdfast.control.memory import Capture, CorrectRecord, ExplainQuery, GetRecord, ListRecords, Profile, Query
+from holdfast.control.memory import (
+    Capture,
+    CorrectRecord,
+    ExplainQuery,
+    GetRecord,
+    ListRecords,
+    Query,
+    ReadProviderProfile,
+)
 from holdfast.control.operations import GetMetrics
 from holdfast.domain import ids
 from holdfast.domain.access import Actor, ActorKind, storewide_grant
@@ -74,7 +82,7 @@ def test_what_failed_or_was_refused_is_no_empty_answer(desk: Desk, runner: async
             await desk.do(Query(BOT, "cat"), AGENT)
         with pytest.raises(HoldfastError):
             await desk.do(Query(Scope(space="acme", agent="other"), "cat"), AGENT)  # refused
-        await desk.do(Profile(BOT), AGENT)  # a profile is no question
+        await desk.do(ReadProviderProfile(BOT), AGENT)  # a profile is no question
         return await metrics(desk)
 
     found = runner.run(scene())

@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from holdfast.control.bindings import UpdateBinding
 from holdfast.control.costs import SetPrice
 from holdfast.control.hooks import EmitHook
-from holdfast.control.hydrating import Hydrate
+from holdfast.control.hydration import Hydrate
 from holdfast.control.memory import Capture, CorrectRecord, Query
 from holdfast.control.operations import GetMetrics
 from holdfast.domain import ids

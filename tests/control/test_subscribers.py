@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.control import outside, subscribers
+from holdfast.control import bulkhead, subscribers
 from holdfast.control.subscribers import GROUP, HookRegistry
 from holdfast.domain.contract import HookKind
 from holdfast.domain.hooks import HookEvent
@@ -174,14 +174,14 @@ def test_one_that_never_comes_back_is_told_nothing_more_until_it_does(monkeypatc
     async def lives() -> None:
         registry = HookRegistry(list)
         registry.subscribe("stuck", [HookKind.MANUAL_CAPTURE], blocks)
-        for _ in range(outside.MAX_LOST):
+        for _ in range(bulkhead.MAX_LOST):
             with pytest.raises(ProviderTimeout):
                 await registry.deliver("stuck", EVENT)
         with pytest.raises(ProviderUnavailable, match="has 4 calls that hang"):
             await registry.deliver("stuck", EVENT)
-        assert len(called) == outside.MAX_LOST
+        assert len(called) == bulkhead.MAX_LOST
         let_go.set()
-        for _ in range(outside.MAX_LOST):
+        for _ in range(bulkhead.MAX_LOST):
             assert await asyncio.to_thread(back.acquire, timeout=30)
         monkeypatch.setattr(subscribers, "TOLD_WITHIN_SECONDS", 30)
         for _ in range(3_000):
@@ -190,7 +190,7 @@ def test_one_that_never_comes_back_is_told_nothing_more_until_it_does(monkeypatc
                 break
             except ProviderUnavailable:  # its threads have answered, and are about to end
                 await asyncio.sleep(0.01)
-        assert len(called) == outside.MAX_LOST + 1
+        assert len(called) == bulkhead.MAX_LOST + 1
         await registry.close()
 
     asyncio.run(lives())

@@ -15,9 +15,9 @@ from misbehaving import HostileProvider
 
 from holdfast.control.bindings import SetTarget
 from holdfast.control.deliveries import DropDelivery, ListDeliveries, RetryDelivery
-from holdfast.control.forms import JobTold
 from holdfast.control.hooks import EmitHook
 from holdfast.control.jobs import CancelJob, GetJob, ListControlJobs, RetryJob
+from holdfast.control.schemas import JobTold
 from holdfast.domain.access import storewide_grant
 from holdfast.domain.bindings import TargetKind
 from holdfast.domain.contract import HookKind, SourceKind, SourceRef

@@ -16,7 +16,7 @@ from holdfast.documents.kinds import Kind
 from holdfast.documents.reader import DocumentReader
 from holdfast.domain.resources import Document
 from holdfast.errors import DocumentsBusy
-from holdfast.loops import over_in_one_step
+from holdfast.loops import run_sync
 
 
 def text_of(document: object) -> str:
@@ -229,7 +229,7 @@ def test_several_documents_are_read_at_once_and_without_a_loop() -> None:
         return [document.chunks[0] for document in documents]
 
     assert asyncio.run(many()) == [f"page {number}" for number in range(5)]
-    assert over_in_one_step(reader.read(b"<html>alone", None, "p")).chunks == ("alone",)
+    assert run_sync(reader.read(b"<html>alone", None, "p")).chunks == ("alone",)
 
 
 class Held(DocumentReader):

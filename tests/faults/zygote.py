@@ -178,7 +178,7 @@ def _warm_up() -> None:
 
     for apart in (
         "holdfast.stores.postgres",
-        "holdfast.control.delivering",
+        "holdfast.control.delivery_worker",
         "holdfast.runtime.governed.maintenance_job",
     ):
         importlib.import_module(apart)

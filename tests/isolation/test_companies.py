@@ -200,9 +200,9 @@ CASES: dict[type, Case] = {
     memory.ExplainQuery: lambda scope, of: memory.ExplainQuery(scope, "The vault code"),
     memory.ListRecords: lambda scope, of: memory.ListRecords(scope),
     memory.GetRecord: lambda scope, of: memory.GetRecord(scope, handle(of)),
-    memory.ForgetRecords: lambda scope, of: memory.ForgetRecords(scope, (handle(of),)),
+    memory.ForgetProviderRecords: lambda scope, of: memory.ForgetProviderRecords(scope, (handle(of),)),
     memory.CorrectRecord: lambda scope, of: memory.CorrectRecord(scope, handle(of), "Another."),
-    memory.Profile: lambda scope, of: memory.Profile(scope),
+    memory.ReadProviderProfile: lambda scope, of: memory.ReadProviderProfile(scope),
     memory.ListProviderJobs: lambda scope, of: memory.ListProviderJobs(scope),
     memory.RetryProviderJob: lambda scope, of: memory.RetryProviderJob(scope, of.found["job"]),
     operations.ListOperations: lambda scope, of: operations.ListOperations(scope),
@@ -213,7 +213,7 @@ ONE_AGENT = frozenset(
     kind for kind in CASES if kind.__module__ == memory.__name__ or kind in (hooks.EmitHook, hooks.Hydrate)
 )
 # What only carries others, or is the workers' own.
-INNER = {routing.Routed}
+INNER = {routing.RoutedVerb}
 
 
 def verbs() -> set[type]:

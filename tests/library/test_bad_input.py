@@ -41,7 +41,7 @@ from holdfast.errors import (
     StoreReadOnly,
     StoreUnusable,
 )
-from holdfast.inputs import Asking, Credential, Where
+from holdfast.inputs import Credential, ScopeKwargs, SearchKwargs
 from probes import trail_of
 
 SECRET = "hunter2"
@@ -90,7 +90,7 @@ MESSAGES = (
 
 # Per parameter: what is wrong, and the error that says so. A parameter of one method alone is under "method.parameter".
 PARAMETERS: dict[str, tuple[tuple[Any, ...], type[InvalidInput]]] = {
-    **dict.fromkeys(Where.__optional_keys__, (PART, InvalidScope)),
+    **dict.fromkeys(ScopeKwargs.__optional_keys__, (PART, InvalidScope)),
     **dict.fromkeys(
         ("said_from", "said_to", "as_of", "valid_at", "valid_from", "valid_until"), (MOMENT, InvalidTimestamp)
     ),
@@ -180,7 +180,7 @@ def parameters_of(method: str) -> list[str]:
     found = []
     for name, parameter in inspect.signature(getattr(AsyncMemory, method)).parameters.items():
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            keywords = {f"Unpack[{each.__name__}]": each for each in (Where, Asking, Credential)}
+            keywords = {f"Unpack[{each.__name__}]": each for each in (ScopeKwargs, SearchKwargs, Credential)}
             found += sorted(keywords[str(parameter.annotation)].__optional_keys__)
         elif name != "self":
             found.append(name)

@@ -13,12 +13,12 @@ from holdfast.control.memory import (
     Capture,
     CorrectRecord,
     ExplainQuery,
-    ForgetRecords,
+    ForgetProviderRecords,
     GetRecord,
     ListProviderJobs,
     ListRecords,
-    Profile,
     Query,
+    ReadProviderProfile,
     RetryProviderJob,
     UpsertRecords,
 )
@@ -118,7 +118,7 @@ class Gatekept:
         if not own:
             return ForgetResult((), foreign)
         try:
-            found: ForgetResult = await self._do(ForgetRecords(scope, own, self._binding))
+            found: ForgetResult = await self._do(ForgetProviderRecords(scope, own, self._binding))
         except InvalidInput:
             return ForgetResult((), tuple(handles))
         return ForgetResult(found.forgotten, (*found.missing, *foreign))
@@ -128,7 +128,7 @@ class Gatekept:
         return found
 
     async def profile(self, scope: Scope) -> ProfileResult:
-        found: ProfileResult = await self._do(Profile(scope, self._binding))
+        found: ProfileResult = await self._do(ReadProviderProfile(scope, self._binding))
         return found
 
     async def explain(self, request: QueryRequest) -> TraceResult:

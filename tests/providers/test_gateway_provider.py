@@ -38,7 +38,7 @@ from holdfast.errors import (
     ProviderTimeout,
     ProviderUnavailable,
 )
-from holdfast.providers.gateway import GatewayAdapter, GatewayProvider, places
+from holdfast.providers.gateway import GatewayAdapter, GatewayProvider, partition_mapping
 from serving import HANG, HANG_UP, USER_KEY, Served, answering, http, served
 
 CANARY = "uk_canary-77e1"
@@ -175,10 +175,10 @@ def test_the_key_travels_in_what_is_sent_and_nowhere_else() -> None:
 
 
 def test_what_is_of_another_app_session_or_scope_is_left_out() -> None:
-    place, other = places.own_place(BOT), places.own_place(Scope("globex", agent="bot"))
-    mine = places.for_records(place, BOT)
-    theirs = places.for_records(other, Scope("globex", agent="bot"))
-    forged = places.enveloped(Scope("globex", agent="bot"), places.CaptureMetadata())
+    place, other = partition_mapping.write_place(BOT), partition_mapping.write_place(Scope("globex", agent="bot"))
+    mine = partition_mapping.record_session(place, BOT)
+    theirs = partition_mapping.record_session(other, Scope("globex", agent="bot"))
+    forged = partition_mapping.pack_metadata(Scope("globex", agent="bot"), partition_mapping.CaptureMetadata())
 
     def row(text: str, app: str | None, session: str | None, metadata: Any = None) -> dict[str, Any]:
         raw = {"app_id": app, "metadata": metadata or {}, "timestamp": 1_780_000_000_000}
@@ -203,8 +203,8 @@ def test_what_is_of_another_app_session_or_scope_is_left_out() -> None:
 
 @pytest.mark.parametrize("score", ["NaN", "Infinity", "-1e999", "1" + "0" * 400, "true", '"high"', "null", "[]"])
 def test_a_score_that_is_no_number_is_none(score: str) -> None:
-    place = places.own_place(BOT)
-    session = places.for_records(place, BOT)
+    place = partition_mapping.write_place(BOT)
+    session = partition_mapping.record_session(place, BOT)
     body = f'{{"results": [{{"id": "m", "text": "t", "session_id": "chat:{session}", "raw": {{}}, "score": {score}}}]}}'
     with answering(http(200, body.encode())) as (url, _):
         found = asyncio.run(used(opened(url), asking()))
@@ -279,11 +279,11 @@ def test_what_an_upsert_of_a_key_left_behind_is_cleared_by_the_next(upstream: Se
     scope = Scope("left", agent="bot")
 
     async def life(adapter: GatewayAdapter) -> None:
-        place = places.own_place(scope)
-        session = places.for_key(place, scope, "port")
+        place = partition_mapping.write_place(scope)
+        session = partition_mapping.key_session(place, scope, "port")
         for number in range(3):
-            noted = places.CaptureMetadata(None, None, {"key": "port"})
-            left = adapter._message(scope, f"Port {number}.", noted, adapter._next_millis())
+            noted = partition_mapping.CaptureMetadata(None, None, {"key": "port"})
+            left = adapter._build_message(scope, f"Port {number}.", noted, adapter._next_millis())
             await adapter._service.add(adapter._app_of(place), session, [left], None)
         record = NewRecord("Port 80.", metadata={"key": "port"})
         await adapter.upsert_records(RecordWriteRequest("up", scope, (record,)))
@@ -293,11 +293,11 @@ def test_what_an_upsert_of_a_key_left_behind_is_cleared_by_the_next(upstream: Se
 
 
 def test_a_service_that_cannot_forget_is_not_said_to_have_forgotten() -> None:
-    place = places.own_place(BOT)
+    place = partition_mapping.write_place(BOT)
     episode = {
         "id": "ep_1",
         "app_id": f"holdfast.{place.tag}",
-        "session_id": places.for_records(place, BOT),
+        "session_id": partition_mapping.record_session(place, BOT),
         "timestamp": "2026-05-28T11:30:36.125Z",
         "episode": "A fact.",
     }
@@ -312,7 +312,9 @@ def test_a_service_that_cannot_forget_is_not_said_to_have_forgotten() -> None:
 
 
 def test_a_handle_of_another_place_is_not_even_asked_for() -> None:
-    foreign = RecordHandle("gateway", places.handle_id(places.own_place(Scope("globex", agent="bot")), "msg_1"))
+    foreign = RecordHandle(
+        "gateway", partition_mapping.handle_id(partition_mapping.write_place(Scope("globex", agent="bot")), "msg_1")
+    )
     with answering(http(500)) as (url, asked):
         adapter = opened(url)
         assert asyncio.run(used(adapter, lambda adapter: adapter.get(foreign, BOT))) is None

@@ -85,7 +85,7 @@ def test_what_is_installed_is_known_beside_ours() -> None:
     found = registry(point("keyed", "Keyed"))
     assert [provider.key for provider in found.list_providers()] == ["gateway", "keyed", "local"]
     assert found.get("keyed") is found.get("keyed")
-    assert not found.broken()
+    assert not found.broken_providers()
 
 
 def test_one_that_is_really_installed_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +115,7 @@ def test_one_that_is_really_installed_is_found(tmp_path: Path, monkeypatch: pyte
 def test_one_that_is_broken_is_told_and_harms_nobody(name: str, what: str, problem: str) -> None:
     found = registry(point(name, what), point("keyed", "Keyed"))
     assert [provider.key for provider in found.list_providers()] == ["gateway", "keyed", "local"]
-    (broken,) = found.broken()
+    (broken,) = found.broken_providers()
     assert (broken.name, broken.where) == (name, f"{__name__}:{what}")
     assert problem in broken.problem
     assert CANARY not in broken.problem
@@ -128,13 +128,13 @@ def test_a_module_that_cannot_even_be_imported_is_broken(tmp_path: Path, monkeyp
     (tmp_path / "broken_module_of_the_test.py").write_text(f"raise SystemError('{CANARY}')")
     monkeypatch.syspath_prepend(str(tmp_path))
     found = registry(EntryPoint("bad", "broken_module_of_the_test:X", GROUP))
-    assert [each.problem for each in found.broken()] == ["SystemError while it was loaded"]
+    assert [each.problem for each in found.broken_providers()] == ["SystemError while it was loaded"]
 
 
 def test_two_of_one_name_leave_the_first() -> None:
     found = registry(point("keyed", "Keyed"), point("keyed", "Misnamed"))
     assert found.get("keyed").key == "keyed"
-    assert [each.problem for each in found.broken()] == ["another provider has the same name"]
+    assert [each.problem for each in found.broken_providers()] == ["another provider has the same name"]
 
 
 def test_a_name_that_nobody_has_is_told_with_those_that_there_are() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import holdfast
 from holdfast import AsyncMemory
-from holdfast.app import _store
+from holdfast.app import _open_store
 from holdfast.domain.access import LOCAL_OPERATOR, Action, authorize
 from holdfast.domain.ids import MessageId, TurnId
 from holdfast.domain.memory import Plane
@@ -45,7 +45,7 @@ async def say(path: Path, memory: AsyncMemory, hiding: TranscriptState | Authori
 
 
 async def _say_privately(path: Path, text: str, authority: Authority, clock: FixedClock) -> None:
-    now, store = clock.now(), _store(str(path), read_settings())
+    now, store = clock.now(), _open_store(str(path), read_settings())
     analysis = TextAnalyzer().analyze(text)
     message = NewMessage(
         MessageId(f"msg_{abs(hash(text)):032x}"), text, "Zoë", Role.USER, now, True, None, {}, analysis, (), authority
@@ -59,7 +59,7 @@ async def _say_privately(path: Path, text: str, authority: Authority, clock: Fix
 
 
 async def hide(path: Path, state: TranscriptState) -> None:
-    store = _store(str(path), read_settings())
+    store = _open_store(str(path), read_settings())
     try:
         grant = authorize(LOCAL_OPERATOR, Action.TRANSCRIPT_LIFECYCLE, THREAD)
         assert await store.write(grant, lambda t: t.set_state(THREAD, [3, 4], state, FixedClock().now())) == 2

@@ -18,7 +18,7 @@ import pytest
 import holdfast
 from faults.disk import of_size
 from holdfast import failpoints
-from holdfast.app import _archive, _store
+from holdfast.app import _open_archive, _open_store
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.ids import EventId
 from holdfast.domain.scope import Scope
@@ -74,7 +74,7 @@ def fill(location: str, subjects: int = 3) -> None:
 async def govern(location: str) -> None:
     """A turn with all that a host can say of it, one whose content was deleted, an alias and an event."""
     scribe, thread = Scribe(), Scope(subject="subject-1", conversation="governed")
-    store = _store(location, read_settings())
+    store = _open_store(location, read_settings())
     try:
         told = replace(
             scribe.turn(thread, replace(scribe.message("It snows."), authority=Authority.USER_ASSERTED)),
@@ -104,7 +104,7 @@ async def govern(location: str) -> None:
 
 
 def contents(location: str) -> dict[str, list[tuple[object, ...]]]:
-    with closing(_archive(location, read_settings(), create=False)) as archive:
+    with closing(_open_archive(location, read_settings(), create=False)) as archive:
         return {table.name: [tuple(row) for row in archive.rows(table, None, 1_000_000)] for table in TABLES}
 
 

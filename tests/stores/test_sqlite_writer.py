@@ -23,7 +23,7 @@ from holdfast.domain.access import LOCAL_OPERATOR, Action
 from holdfast.domain.ids import OperationId
 from holdfast.domain.operations import Operation, Outcome
 from holdfast.domain.scope import Scope
-from holdfast.loops import over_in_one_step
+from holdfast.loops import run_sync
 from holdfast.ports import Transaction
 from holdfast.stores.pending import Pending
 from holdfast.stores.sqlite import SqliteStore
@@ -41,7 +41,7 @@ def occupied(store: SqliteStore) -> Iterator[None]:
         busy.set()
         assert free.wait(PATIENCE)
 
-    thread = threading.Thread(target=lambda: over_in_one_step(store.write(EVERYTHING, work)))
+    thread = threading.Thread(target=lambda: run_sync(store.write(EVERYTHING, work)))
     thread.start()
     assert busy.wait(PATIENCE)
     try:
@@ -69,7 +69,7 @@ def failing(name: str) -> Callable[[Transaction], str]:
 
 def known(store: SqliteStore, *names: str) -> list[str]:
     """Those of the facts that are there; asked without an event loop."""
-    return [name for name in names if over_in_one_step(store.read(EVERYTHING, lambda r, n=name: r.fact(n)))]
+    return [name for name in names if run_sync(store.read(EVERYTHING, lambda r, n=name: r.fact(n)))]
 
 
 def operation(name: str) -> Operation:
@@ -116,7 +116,7 @@ def test_loops_and_threads_that_wait_for_one_commit_all_get_their_own_answer(sto
 
     def blocking(name: str) -> None:
         queued.wait(PATIENCE)
-        answers[name] = over_in_one_step(store.write(EVERYTHING, fact(name)))
+        answers[name] = run_sync(store.write(EVERYTHING, fact(name)))
 
     def looping(name: str) -> None:
         async def both() -> list[str | BaseException]:
@@ -153,7 +153,7 @@ def test_many_who_write_at_once_share_commits(store: SqliteStore) -> None:
             time.sleep(0.005)
 
     def write(thread: int) -> list[str]:
-        return [over_in_one_step(store.write(EVERYTHING, fact(f"{thread}.{number}"))) for number in range(10)]
+        return [run_sync(store.write(EVERYTHING, fact(f"{thread}.{number}"))) for number in range(10)]
 
     failpoints.arm(slow_disk)
     try:
@@ -201,11 +201,11 @@ def test_a_request_that_fails_alone_leaves_nothing_and_the_audit_rows_of_others_
     store: SqliteStore, tmp_path: Path
 ) -> None:
     for number in range(3):
-        over_in_one_step(store.audit(operation(f"op_{number}")))
+        run_sync(store.audit(operation(f"op_{number}")))
         with pytest.raises(ValueError, match="alone"):
-            over_in_one_step(store.write(EVERYTHING, failing("alone")))
-    over_in_one_step(store.write(EVERYTHING, lambda transaction: None))
-    rows = over_in_one_step(store.read(EVERYTHING, lambda reader: reader.operations()))
+            run_sync(store.write(EVERYTHING, failing("alone")))
+    run_sync(store.write(EVERYTHING, lambda transaction: None))
+    rows = run_sync(store.read(EVERYTHING, lambda reader: reader.operations()))
     assert sorted(row.id for row in rows) == ["op_0", "op_1", "op_2"]
     assert known(store, "alone") == []
 
@@ -230,7 +230,7 @@ def test_a_loop_that_was_closed_meanwhile_does_not_stop_the_writer(store: Sqlite
         loop.call_soon(loop.stop)
         loop.run_forever()
         loop.close()
-    assert over_in_one_step(store.write(EVERYTHING, fact("after"))) == "after"
+    assert run_sync(store.write(EVERYTHING, fact("after"))) == "after"
     assert known(store, "orphaned", "after") == ["orphaned", "after"]
     assert not task.done()
     task.get_coro().close()
@@ -243,10 +243,10 @@ def where(seen: list[str]) -> Callable[[Transaction], None]:
 
 def test_a_lone_caller_commits_in_its_own_thread_and_a_loop_never_does(store: SqliteStore) -> None:
     seen: list[str] = []
-    over_in_one_step(store.write(EVERYTHING, where(seen)))
+    run_sync(store.write(EVERYTHING, where(seen)))
     asyncio.run(store.write(EVERYTHING, where(seen)))
     with occupied(store):
-        thread = threading.Thread(target=lambda: over_in_one_step(store.write(EVERYTHING, where(seen))), name="late")
+        thread = threading.Thread(target=lambda: run_sync(store.write(EVERYTHING, where(seen))), name="late")
         thread.start()
         wait_until(lambda: waiting(thread))
     thread.join(PATIENCE)
@@ -279,7 +279,7 @@ def test_interrupts_within_a_caller_s_own_commit_leave_the_store_usable(store: S
         for number in range(2_000):
             try:
                 signal.setitimer(signal.ITIMER_REAL, chance.uniform(1e-5, 1e-3))
-                over_in_one_step(store.write(EVERYTHING, fact(f"f{number}")))
+                run_sync(store.write(EVERYTHING, fact(f"f{number}")))
                 signal.setitimer(signal.ITIMER_REAL, 0)
                 acknowledged.append(f"f{number}")
             except KeyboardInterrupt:
@@ -288,5 +288,5 @@ def test_interrupts_within_a_caller_s_own_commit_leave_the_store_usable(store: S
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert interrupts > 20
-    assert over_in_one_step(store.write(EVERYTHING, fact("after"))) == "after"
+    assert run_sync(store.write(EVERYTHING, fact("after"))) == "after"
     assert known(store, *acknowledged, "after") == [*acknowledged, "after"]

@@ -26,7 +26,7 @@ from holdfast.agent.skills import Skills, activate_skill_tool, read_skills
 from holdfast.agent.tools import Tool, ToolBox
 from holdfast.app import open_sessions
 from holdfast.errors import ConfigurationError, InvalidInput
-from holdfast.loops import aside
+from holdfast.loops import run_in_thread
 from holdfast.settings import Settings, read_settings
 
 _logger = logging.getLogger("holdfast.agent")
@@ -86,15 +86,15 @@ class EngineLoader:
         settings = self._settings or read_settings()
         config = self._config
         if config is None:
-            config = await aside(lambda: read_config(self._workspace, settings))
-        skills, path = await aside(functools.partial(read_skills, config.skills_folder)), config.sessions
+            config = await run_in_thread(lambda: read_config(self._workspace, settings))
+        skills, path = await run_in_thread(functools.partial(read_skills, config.skills_folder)), config.sessions
         _check_chosen(config, skills)
         async with AsyncExitStack() as opened:
             model = self._model
             if model is None:
-                model = await aside(functools.partial(open_model, config, settings))
+                model = await run_in_thread(functools.partial(open_model, config, settings))
                 opened.push_async_callback(model.close)
-            sessions = await aside(lambda: open_sessions(path, settings))
+            sessions = await run_in_thread(lambda: open_sessions(path, settings))
             opened.push_async_callback(sessions.close)
             memory = AgentMemory.configured(config)
             opened.push_async_callback(memory.close)

@@ -25,7 +25,7 @@ from holdfast.cli.safety import on_one_line
 from holdfast.cli.words import counted
 from holdfast.domain.results import Added, Flushed, SkippedMessage
 from holdfast.errors import Conflict, InvalidInput
-from holdfast.inputs import Where, drafts_from
+from holdfast.inputs import ScopeKwargs, drafts_from
 
 BATCH = 500
 _PIPE = "-"
@@ -143,7 +143,7 @@ def _add_all(
     advance: Advance,
     *,
     source: str | None,
-    where: Where,
+    where: ScopeKwargs,
 ) -> None:
     """Store the batches; each is durable before the next is read."""
     try:
@@ -156,7 +156,7 @@ def _add_all(
         raise type(error)(f"{error}{_kept(tally)}") from error
 
 
-def _added(memory: holdfast.Memory, batch: Batch, source: str | None, where: Where) -> Added:
+def _added(memory: holdfast.Memory, batch: Batch, source: str | None, where: ScopeKwargs) -> Added:
     try:
         return memory.add(batch.drafts, source=source, **where)
     except Conflict as error:

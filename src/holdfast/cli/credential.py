@@ -24,7 +24,7 @@ from holdfast.cli.words import moment
 from holdfast.domain.access import ActorKind
 from holdfast.domain.users import ROLES, Issued, User
 from holdfast.errors import OutcomeUnknown, UserExists
-from holdfast.inputs import Credential, Where
+from holdfast.inputs import Credential, ScopeKwargs
 
 app = typer.Typer(help="Manage keys with roles for a company's agents, users and operators.", rich_markup_mode=None)
 log = logging.getLogger("holdfast.cli")
@@ -148,11 +148,11 @@ def list_(
     )
 
 
-def _listed(memory: holdfast.Memory, kind: str, where: Where) -> Iterator[User]:
+def _listed(memory: holdfast.Memory, kind: str, where: ScopeKwargs) -> Iterator[User]:
     return every(lambda limit, cursor: memory.users(limit=limit, cursor=cursor, kind=kind, **where), None)
 
 
-def _where(company: str | None) -> Where:
+def _where(company: str | None) -> ScopeKwargs:
     return {} if company is None else {"space": company}
 
 

@@ -16,7 +16,7 @@ from holdfast.cli.options import Json, Place, StoreOptions, Yes, unfolded
 from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt
 from holdfast.domain.results import Record
 from holdfast.errors import NotFound
-from holdfast.inputs import MISSING, Where, target_from
+from holdfast.inputs import MISSING, ScopeKwargs, target_from
 
 _SHOWN = 5
 
@@ -59,7 +59,7 @@ def forget(
     _conclude(preview, receipt, dry_run=dry_run, as_json=as_json)
 
 
-def _some(memory: holdfast.Memory, preview: ForgetPreview, where: Where) -> list[Record]:
+def _some(memory: holdfast.Memory, preview: ForgetPreview, where: ScopeKwargs) -> list[Record]:
     """The first records of the preview. Memories outlive their conversation, so they are looked up without it."""
     found = []
     for record_id in preview.ids[:_SHOWN]:
@@ -68,7 +68,7 @@ def _some(memory: holdfast.Memory, preview: ForgetPreview, where: Where) -> list
     return found
 
 
-def _lasting(where: Where) -> Where:
+def _lasting(where: ScopeKwargs) -> ScopeKwargs:
     return {part: where[part] for part in ("space", "subject", "agent") if part in where}  # type: ignore[return-value]
 
 

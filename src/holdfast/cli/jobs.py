@@ -13,7 +13,7 @@ from holdfast.cli.options import Json, OnlyText, OwnStoreOptions, StoreOptions, 
 from holdfast.cli.paging import every
 from holdfast.cli.render import console, show_facts
 from holdfast.cli.words import moment
-from holdfast.control.forms import JobTold
+from holdfast.control.schemas import JobTold
 from holdfast.domain.jobs import Cause, ControlJob, JobKind
 
 app = typer.Typer(help="Show, retry and cancel background jobs.", rich_markup_mode=None)

@@ -18,7 +18,7 @@ from holdfast.settings import read_settings
 
 if TYPE_CHECKING:
     from holdfast.domain.results import StoreExamination
-    from holdfast.inputs import Where
+    from holdfast.inputs import ScopeKwargs
 
 MEMORY = ":memory:"
 # Sending a large file over a slow connection, and parsing it, takes longer than any other call.
@@ -99,7 +99,7 @@ def is_there(path: str) -> bool:
     return found is not None and bool(found.schema)
 
 
-def whole(chosen: StoreOptions) -> Where:
+def whole(chosen: StoreOptions) -> ScopeKwargs:
     """The widest scope: the whole store, or on a server everything the key can reach."""
     return {} if is_server_url(location(chosen)) else {"space": EVERYWHERE}
 
@@ -110,7 +110,7 @@ def do_what_is_due(memory: holdfast.Memory, chosen: StoreOptions) -> None:
         memory.drain()
 
 
-def warn_of_waiting(memory: holdfast.Memory, where: Where) -> None:
+def warn_of_waiting(memory: holdfast.Memory, where: ScopeKwargs) -> None:
     """Warn about missing vectors: search does not fail without them, but finds less."""
     if waiting := memory.stats(**where).without_vectors:
         log.warning(

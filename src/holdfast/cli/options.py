@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints
 import typer
 
 if TYPE_CHECKING:
-    from holdfast.inputs import Asking, Where
+    from holdfast.inputs import ScopeKwargs, SearchKwargs
 
 
 def _option(name: str, metavar: str, explained: str) -> Any:
@@ -77,10 +77,10 @@ class Place:
     channel: Annotated[OnlyText, _option("--channel", "NAME", "The channel it came through.")] = None
     space: Space = None
 
-    def where(self) -> Where:
+    def where(self) -> ScopeKwargs:
         """The given parts, as keyword arguments of the library."""
         parts = {field.name: getattr(self, field.name) for field in fields(self)}
-        return cast("Where", {name: value for name, value in parts.items() if value is not None})
+        return cast("ScopeKwargs", {name: value for name, value in parts.items() if value is not None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +101,8 @@ class Filters:
         str, _option("--method", "METHOD", "hybrid, keyword (by words alone) or vector (by meaning alone).")
     ] = "hybrid"
 
-    def asking(self, place: Place) -> Asking:
-        own: Asking = {
+    def asking(self, place: Place) -> SearchKwargs:
+        own: SearchKwargs = {
             "top_k": self.top_k,
             "kind": self.kind,
             "planes": self.plane or None,
@@ -113,7 +113,7 @@ class Filters:
             "min_score": self.min_score,
             "method": self.method,
         }
-        return cast("Asking", {**own, **place.where()})
+        return cast("SearchKwargs", {**own, **place.where()})
 
 
 def unfolded(command: Callable[..., None]) -> Callable[..., None]:

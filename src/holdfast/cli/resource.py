@@ -24,7 +24,7 @@ from holdfast.domain.forgetting import ForgetReceipt
 from holdfast.domain.resources import MAX_CONTENT_BYTES, Resource
 from holdfast.domain.scope import DEFAULT_SPACE
 from holdfast.errors import ConfigurationError, Conflict, HoldfastError, InvalidDocument, InvalidInput, OutcomeUnknown
-from holdfast.inputs import SCOPE_ONLY, Where, scope_from
+from holdfast.inputs import SCOPE_ONLY, ScopeKwargs, scope_from
 
 app = typer.Typer(help="Store documents for search: text, markdown, HTML, PDF and DOCX.", rich_markup_mode=None)
 
@@ -181,7 +181,7 @@ def _size(path: Path) -> int:
 def _add_all(
     sizes: dict[Path, int],
     chosen: StoreOptions,
-    where: Where,
+    where: ScopeKwargs,
     name: str | None,
     uri: str | None,
     outcome: Outcome,
@@ -202,7 +202,7 @@ def _add_all(
 
 
 def _added(
-    memory: holdfast.Memory, path: Path, where: Where, name: str | None, uri: str | None, bar: Uploads
+    memory: holdfast.Memory, path: Path, where: ScopeKwargs, name: str | None, uri: str | None, bar: Uploads
 ) -> AddedFile:
     bar.begin(path.name)
     try:

@@ -19,7 +19,7 @@ from holdfast.cli.safety import on_one_line
 from holdfast.cli.words import moment
 from holdfast.domain.users import Issued, User
 from holdfast.errors import OutcomeUnknown, UserExists
-from holdfast.inputs import Where
+from holdfast.inputs import ScopeKwargs
 
 app = typer.Typer(help="Create users, rotate their keys, and revoke them.", rich_markup_mode=None)
 log = logging.getLogger("holdfast.cli")
@@ -93,7 +93,7 @@ def list_(chosen: StoreOptions, space: Space = None, limit: Most = None, as_json
             print_each(map(_line, found), f"There are no users; `{create}` creates one.")
 
 
-def _where(space: str | None) -> Where:
+def _where(space: str | None) -> ScopeKwargs:
     return {} if space is None else {"space": space}
 
 
@@ -101,7 +101,7 @@ def _again(chosen: StoreOptions, name: str, space: str | None) -> str:
     return advised(chosen, "user rotate", name, space=space)
 
 
-def _asked(memory: holdfast.Memory, name: str, where: Where, again: str, *, rotate: bool) -> Issued:
+def _asked(memory: holdfast.Memory, name: str, where: ScopeKwargs, again: str, *, rotate: bool) -> Issued:
     try:
         return memory.rotate_user(name, **where) if rotate else memory.create_user(name, **where)
     except UserExists:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from holdfast.app import EMBEDDING, Engine, curator_of, open_engine
+from holdfast.app import EMBEDDING, Engine, make_curator, open_engine
 from holdfast.cli.advice import advised
 from holdfast.cli.exits import ExitCode, Usage
 from holdfast.cli.machine import print_json
@@ -130,7 +130,7 @@ async def _worked(
     once: bool,
     as_json: bool,
 ) -> ExitCode:
-    curator = curator_of(settings)
+    curator = make_curator(settings)
     engine = await open_engine(
         path,
         settings,

@@ -344,7 +344,7 @@ class BlockingGatewayClient:
 
     def close(self) -> None:
         """Wait for calls in progress, and close the connections. Idempotent."""
-        if not self._portal.closed:
+        if not self._portal.is_closed:
             self._portal.run(self._client.close())
             self._portal.close()
 

@@ -30,7 +30,7 @@ from holdfast.errors import (
 )
 from holdfast.ports import Verb
 from holdfast.runtime.idempotency import check_key
-from holdfast.wire import GREETING, VERBS, Greeting, decoded_error
+from holdfast.wire import GREETING, VERBS, Greeting, decode_error
 
 T = TypeVar("T")
 # The time for maintenance grows with the store.
@@ -116,7 +116,7 @@ def _lost(url: str, lost: Lost, *, writes: bool, hint: str) -> HoldfastError:
 
 def refused(url: str, reply: Reply, *, writes: bool, hint: str) -> HoldfastError:
     """Translate an error response: Holdfast's as it was raised there, any other by its status."""
-    known = decoded_error(reply.body)
+    known = decode_error(reply.body)
     if isinstance(known, StoreClosed):
         # The server's store is closed, not this memory.
         return StoreUnavailable(f"{url} is shutting down; nothing was done, try again soon")

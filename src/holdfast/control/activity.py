@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from holdfast.control import given
+from holdfast.control import validation
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.contract import DEFAULT_PAGE, MAX_PAGE
 from holdfast.domain.control import Activity, ActivityPage
@@ -27,7 +27,7 @@ class ListActivity(Pagination, Read[None, ActivityPage]):
     limit: int = DEFAULT_PAGE
 
     def __post_init__(self) -> None:
-        given.check_company(self.scope)
+        validation.check_company(self.scope)
         self._check_page(MAX_PAGE)
 
     async def prepare(self, core: Core, grant: Grant) -> None:

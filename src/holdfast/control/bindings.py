@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, ClassVar
 
-from holdfast.control import given
-from holdfast.control.asking import deadline_of
-from holdfast.control.resolving import provider_of, providers_of, resolution_of
+from holdfast.control import validation
+from holdfast.control.binding_resolution import read_resolution, require_provider, require_providers
+from holdfast.control.dispatch import timeout_of
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.bindings import HOOKS_AT_FIRST, Binding, Target, TargetKind, checked_key
@@ -56,11 +56,11 @@ class CreateBinding(Write[tuple[Binding, Event], Binding]):
     idempotency_key: str | None = None
 
     def __post_init__(self) -> None:
-        given.check_company(self.scope)
+        validation.check_company(self.scope)
         checked_key(self.key)
         if not isinstance(self.provider, str):
             raise InvalidInput("provider", f"expected text, got {type(self.provider).__name__}")
-        given.check_data(self.config, "config")
+        validation.check_data(self.config, "config")
         _check_hooks(self.hooks)
         checked_flag(self.enabled, "enabled")
 
@@ -68,7 +68,7 @@ class CreateBinding(Write[tuple[Binding, Event], Binding]):
         return Attribution(binding=self.key)
 
     async def prepare(self, core: Core, grant: Grant) -> tuple[Binding, Event]:
-        provider = providers_of(core).get(self.provider)
+        provider = require_providers(core).get(self.provider)
         _check_may_configure(grant, provider)
         now = core.clock.now()
         binding = Binding(
@@ -76,13 +76,13 @@ class CreateBinding(Write[tuple[Binding, Event], Binding]):
             space=self.scope.space,
             key=self.key,
             provider=provider.key,
-            config=checked_config(providers_of(core), provider, self.config),
+            config=validate_config(require_providers(core), provider, self.config),
             hooks={**HOOKS_AT_FIRST, **self.hooks},
             enabled=self.enabled,
             created_at=now,
             updated_at=now,
         )
-        deadline_of(binding)
+        timeout_of(binding)
         details = {"provider": provider.key, "enabled": str(self.enabled).lower()}
         return binding, activity_event(core, grant, EventKind.BINDING_CREATED, self.key, details)
 
@@ -96,14 +96,14 @@ class CreateBinding(Write[tuple[Binding, Event], Binding]):
         return {"key": result.key}
 
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> Binding:
-        return _there(transaction, self.key)
+        return _require_binding(transaction, self.key)
 
     def record_count(self, result: Binding) -> int:
         return 1
 
 
 @dataclass(frozen=True, slots=True)
-class _Change:
+class _BindingChange:
     """A validated change, and the binding that it was validated against."""
 
     seen: Binding
@@ -114,7 +114,7 @@ class _Change:
 
 
 @dataclass(frozen=True, slots=True)
-class UpdateBinding(Write[_Change, Binding]):
+class UpdateBinding(Write[_BindingChange, Binding]):
     """Update a binding: replace its configuration, switch single hooks, enable or disable it."""
 
     action: ClassVar[Action] = Action.MANAGE_BINDINGS
@@ -127,12 +127,12 @@ class UpdateBinding(Write[_Change, Binding]):
     idempotency_key: str | None = None
 
     def __post_init__(self) -> None:
-        given.check_company(self.scope)
+        validation.check_company(self.scope)
         checked_key(self.key)
         if self.config is None and self.hooks is None and self.enabled is None:
             raise InvalidInput("changes", "there is nothing to change; give config, hooks or enabled")
         if self.config is not None:
-            given.check_data(self.config, "config")
+            validation.check_data(self.config, "config")
         if self.hooks is not None:
             _check_hooks(self.hooks)
         if self.enabled is not None:
@@ -143,18 +143,18 @@ class UpdateBinding(Write[_Change, Binding]):
     def attribution(self) -> Attribution:
         return Attribution(binding=self.key)
 
-    async def prepare(self, core: Core, grant: Grant) -> _Change:
-        seen = await core.store.read(grant, lambda reader: _there(reader, self.key))
+    async def prepare(self, core: Core, grant: Grant) -> _BindingChange:
+        seen = await core.store.read(grant, lambda reader: _require_binding(reader, self.key))
         config = None
         if self.config is not None:
-            provider = provider_of(core, seen)
+            provider = require_provider(core, seen)
             _check_may_configure(grant, provider)
-            config = checked_config(providers_of(core), provider, self.config)
-            deadline_of(replace(seen, config=config))
-        return _Change(seen, config, core.clock.now(), core, grant)
+            config = validate_config(require_providers(core), provider, self.config)
+            timeout_of(replace(seen, config=config))
+        return _BindingChange(seen, config, core.clock.now(), core, grant)
 
-    def apply(self, transaction: Transaction, prepared: _Change) -> Binding:
-        there = _there(transaction, self.key)
+    def apply(self, transaction: Transaction, prepared: _BindingChange) -> Binding:
+        there = _require_binding(transaction, self.key)
         if self.expected_revision is not None and there.revision != self.expected_revision:
             raise RevisionConflict(
                 f"the binding {self.key!r} is at revision {there.revision}, not {self.expected_revision}; read it again"
@@ -177,7 +177,7 @@ class UpdateBinding(Write[_Change, Binding]):
             updated_at=prepared.now,
         )
         transaction.put_binding(changed)
-        for kind, details in _changes(there, changed):
+        for kind, details in _change_events(there, changed):
             transaction.append_event(activity_event(prepared.core, prepared.grant, kind, self.key, details))
         return changed
 
@@ -185,7 +185,7 @@ class UpdateBinding(Write[_Change, Binding]):
         return {"key": result.key}
 
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> Binding:
-        return _there(transaction, self.key)
+        return _require_binding(transaction, self.key)
 
     def record_count(self, result: Binding) -> int:
         return 1
@@ -201,7 +201,7 @@ class DeleteBinding(Write[tuple[datetime, Event], None]):
     idempotency_key: str | None = None
 
     def __post_init__(self) -> None:
-        given.check_company(self.scope)
+        validation.check_company(self.scope)
         checked_key(self.key)
 
     def attribution(self) -> Attribution:
@@ -212,7 +212,7 @@ class DeleteBinding(Write[tuple[datetime, Event], None]):
 
     def apply(self, transaction: Transaction, prepared: tuple[datetime, Event]) -> None:
         at, event = prepared
-        _there(transaction, self.key)
+        _require_binding(transaction, self.key)
         transaction.remove_binding(self.key, at)
         transaction.append_event(event)
 
@@ -249,7 +249,7 @@ class SetTarget(Write[Event, Target]):
         return activity_event(core, grant, kind, self.key, {"target": self.target_id})
 
     def apply(self, transaction: Transaction, prepared: Event) -> Target:
-        _there(transaction, self.key)
+        _require_binding(transaction, self.key)
         target = Target(self.kind, self.target_id, self.key)
         if target not in transaction.targets((self.target_id,)):
             transaction.set_target(target)
@@ -313,7 +313,7 @@ class ListBindings(Read[None, BindingList]):
     scope: Scope
 
     def __post_init__(self) -> None:
-        given.check_company(self.scope)
+        validation.check_company(self.scope)
 
     async def prepare(self, core: Core, grant: Grant) -> None:
         return None
@@ -332,7 +332,7 @@ class GetBinding(Read[None, Binding]):
     key: str
 
     def __post_init__(self) -> None:
-        given.check_company(self.scope)
+        validation.check_company(self.scope)
         checked_key(self.key)
 
     def attribution(self) -> Attribution:
@@ -342,7 +342,7 @@ class GetBinding(Read[None, Binding]):
         return None
 
     def apply(self, reader: Reader, prepared: None) -> Binding:
-        return _there(reader, self.key)
+        return _require_binding(reader, self.key)
 
     def record_count(self, result: Binding) -> int:
         return 1
@@ -354,7 +354,7 @@ class ListTargets(Read[None, tuple[Target, ...]]):
     scope: Scope
 
     def __post_init__(self) -> None:
-        given.check_company(self.scope)
+        validation.check_company(self.scope)
 
     async def prepare(self, core: Core, grant: Grant) -> None:
         return None
@@ -375,14 +375,14 @@ class ResolveBinding(Read[Core, ResolvedBinding]):
     key: str | None = None
 
     def __post_init__(self) -> None:
-        given.check_one_company(self.scope)
-        given.check_binding_key(self.key)
+        validation.check_one_company(self.scope)
+        validation.check_binding_key(self.key)
 
     async def prepare(self, core: Core, grant: Grant) -> Core:
         return core
 
     def apply(self, reader: Reader, prepared: Core) -> ResolvedBinding:
-        found = resolution_of(reader, self.scope, self.key)
+        found = read_resolution(reader, self.scope, self.key)
         if found.binding is None:
             return ResolvedBinding(found.source, found.checked)
         return ResolvedBinding(
@@ -406,10 +406,10 @@ class ListProviders(Read[tuple[ProviderInfo, ...], tuple[ProviderInfo, ...]]):
     scope: Scope
 
     def __post_init__(self) -> None:
-        given.check_company(self.scope)
+        validation.check_company(self.scope)
 
     async def prepare(self, core: Core, grant: Grant) -> tuple[ProviderInfo, ...]:
-        return tuple(map(provider_info, providers_of(core).list_providers()))
+        return tuple(map(provider_info, require_providers(core).list_providers()))
 
     def apply(self, reader: Reader, prepared: tuple[ProviderInfo, ...]) -> tuple[ProviderInfo, ...]:
         return prepared
@@ -422,7 +422,7 @@ def provider_info(provider: Provider) -> ProviderInfo:
     return ProviderInfo(provider.key, provider.description, provider.outside, provider.capabilities, provider.schema())
 
 
-def _there(reader: Reader, key: str) -> Binding:
+def _require_binding(reader: Reader, key: str) -> Binding:
     for binding in reader.bindings((key,)):
         return binding
     raise BindingNotFound(f"there is no binding {key!r:.80} in this company; list its bindings")
@@ -431,7 +431,7 @@ def _there(reader: Reader, key: str) -> Binding:
 def _capabilities(core: Core, binding: Binding) -> Capabilities | None:
     """Return the provider's capabilities, or None if it is not installed here."""
     try:
-        return providers_of(core).get(binding.provider).capabilities
+        return require_providers(core).get(binding.provider).capabilities
     except UnknownProvider:
         return None
 
@@ -444,7 +444,7 @@ def _check_may_configure(grant: Grant, provider: Provider) -> None:
         )
 
 
-def checked_config(providers: Providers, provider: Provider, config: Mapping[str, Any]) -> dict[str, Any]:
+def validate_config(providers: Providers, provider: Provider, config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the configuration as validated by its provider, with defaults.
 
     Secret references are checked here, before and after the provider's own check, so that a plain key is never stored.
@@ -457,7 +457,7 @@ def checked_config(providers: Providers, provider: Provider, config: Mapping[str
             f"the check of {provider.key!r:.80} returned no configuration; correct the provider"
         )
     validated = dict(checked)
-    given.check_data(validated, "config")
+    validation.check_data(validated, "config")
     check_references(schema, validated)
     providers.check_secrets(provider, validated)
     return validated
@@ -467,22 +467,22 @@ def _check_hooks(hooks: object) -> None:
     if not isinstance(hooks, Mapping):
         raise InvalidInput("hooks", f"expected an object, got {type(hooks).__name__}")
     for kind, on in hooks.items():
-        given.check_enum(kind, HookKind, "hooks")
+        validation.check_enum(kind, HookKind, "hooks")
         checked_flag(on, f"hooks.{kind}")
 
 
 def _check_target(scope: Scope, kind: TargetKind, target_id: str) -> None:
-    given.check_company(scope)
-    given.check_enum(kind, TargetKind, "kind")
+    validation.check_company(scope)
+    validation.check_enum(kind, TargetKind, "kind")
     check_part("target_id", target_id)
     if kind is TargetKind.COMPANY and target_id != scope.space:
         raise InvalidScope("target_id", "names another company; give the id of this company")
 
 
-def _changes(before: Binding, after: Binding) -> list[tuple[EventKind, dict[str, str | int | None]]]:
+def _change_events(before: Binding, after: Binding) -> list[tuple[EventKind, dict[str, str | int | None]]]:
     """Return the events for a change, naming the changed fields."""
-    names = [f"config.{name}" for name in _differing(before.config, after.config)]
-    names += [f"hooks.{name}" for name in _differing(before.hooks, after.hooks)]
+    names = [f"config.{name}" for name in _changed_names(before.config, after.config)]
+    names += [f"hooks.{name}" for name in _changed_names(before.hooks, after.hooks)]
     found: list[tuple[EventKind, dict[str, str | int | None]]] = []
     if names:
         changed = ", ".join(names)[:_MAX_NAMES_CHARS]
@@ -493,6 +493,6 @@ def _changes(before: Binding, after: Binding) -> list[tuple[EventKind, dict[str,
     return found
 
 
-def _differing(before: Mapping[Any, Any], after: Mapping[Any, Any]) -> list[str]:
+def _changed_names(before: Mapping[Any, Any], after: Mapping[Any, Any]) -> list[str]:
     missing = object()
     return sorted(str(name) for name in {*before, *after} if before.get(name, missing) != after.get(name, missing))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, NamedTuple
 
-from holdfast.control import given
+from holdfast.control import validation
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.bindings import checked_key
@@ -55,9 +55,9 @@ class SummarizeCosts(Read[None, CostSummary]):
     until: datetime | None = None
 
     def __post_init__(self) -> None:
-        given.check_company(self.scope)
-        given.check_enum(self.group, CostGroup, "group")
-        given.check_span(self.since, self.until)
+        validation.check_company(self.scope)
+        validation.check_enum(self.group, CostGroup, "group")
+        validation.check_span(self.since, self.until)
 
     async def prepare(self, core: Core, grant: Grant) -> None:
         return None
@@ -76,7 +76,7 @@ class _PagedCosts(Pagination):
     scope: Scope
 
     def __post_init__(self) -> None:
-        given.check_company(self.scope)
+        validation.check_company(self.scope)
         self._check_page(MAX_PAGE)
 
     def _query(self) -> str:
@@ -145,12 +145,12 @@ class AddFinanceEvent(Write[_Fee, FinanceEvent]):
     idempotency_key: str | None = None
 
     def __post_init__(self) -> None:
-        given.check_company(self.scope)
-        given.check_enum(self.kind, FinanceKind, "kind")
+        validation.check_company(self.scope)
+        validation.check_enum(self.kind, FinanceKind, "kind")
         checked_text(self.description, "description", max_chars=MAX_DESCRIPTION_CHARS)
         checked_whole(self.amount_micros, "amount_micros", -MAX_FEE_MICROS, MAX_FEE_MICROS)
         checked_currency(self.currency)
-        given.check_moment(self.occurred_at, "occurred_at")
+        validation.check_moment(self.occurred_at, "occurred_at")
         if self.binding is not None:
             checked_key(self.binding, "binding")
         for name in ("provider", "external_invoice_id"):
@@ -165,12 +165,12 @@ class AddFinanceEvent(Write[_Fee, FinanceEvent]):
         return _Fee(fee_id, self.occurred_at or core.clock.now(), event)
 
     def apply(self, transaction: Transaction, prepared: _Fee) -> FinanceEvent:
-        event = self._made(prepared.id, prepared.at)
+        event = self._build_event(prepared.id, prepared.at)
         transaction.add_finance(event)
         transaction.append_event(prepared.event)
         return event
 
-    def _made(self, fee_id: FinanceEventId, at: datetime) -> FinanceEvent:
+    def _build_event(self, fee_id: FinanceEventId, at: datetime) -> FinanceEvent:
         return FinanceEvent(
             id=fee_id,
             space=self.scope.space,
@@ -190,7 +190,7 @@ class AddFinanceEvent(Write[_Fee, FinanceEvent]):
 
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> FinanceEvent:
         """Rebuild the event from this request: the digest proved that the two are the same."""
-        return self._made(FinanceEventId(kept["id"]), from_micros(kept["at"]))
+        return self._build_event(FinanceEventId(kept["id"]), from_micros(kept["at"]))
 
     def record_count(self, result: FinanceEvent) -> int:
         return 1
@@ -202,7 +202,7 @@ class ListPrices(Read[None, tuple[Price, ...]]):
     scope: Scope
 
     def __post_init__(self) -> None:
-        given.check_company(self.scope)
+        validation.check_company(self.scope)
 
     async def prepare(self, core: Core, grant: Grant) -> None:
         return None
@@ -224,14 +224,14 @@ class SetPrice(Write[Event, Price]):
     idempotency_key: str | None = None
 
     def __post_init__(self) -> None:
-        given.check_company(self.scope)
+        validation.check_company(self.scope)
         if not isinstance(self.price, Price):
-            raise given.missing("price")
+            raise validation.missing("price")
 
     async def prepare(self, core: Core, grant: Grant) -> Event:
         price = self.price
         about = {"provider": price.provider, "model": price.model, "currency": price.currency}
-        return activity_event(core, grant, EventKind.PRICE_SET, _named(price.provider, price.model), about)
+        return activity_event(core, grant, EventKind.PRICE_SET, _price_name(price.provider, price.model), about)
 
     def apply(self, transaction: Transaction, prepared: Event) -> Price:
         if self.price not in transaction.prices():
@@ -260,18 +260,18 @@ class RemovePrice(Write[Event, bool]):
     idempotency_key: str | None = None
 
     def __post_init__(self) -> None:
-        given.check_company(self.scope)
+        validation.check_company(self.scope)
         check_part("provider", self.provider)
         check_part("model", self.model)
 
     async def prepare(self, core: Core, grant: Grant) -> Event:
         about = {"provider": self.provider, "model": self.model}
-        return activity_event(core, grant, EventKind.PRICE_REMOVED, _named(self.provider, self.model), about)
+        return activity_event(core, grant, EventKind.PRICE_REMOVED, _price_name(self.provider, self.model), about)
 
     def apply(self, transaction: Transaction, prepared: Event) -> bool:
         if not transaction.remove_price(self.provider, self.model):
             raise NotFound(
-                f"there is no price for {_named(self.provider, self.model)!r:.120} in this company; list its prices"
+                f"there is no price for {_price_name(self.provider, self.model)!r:.120} here; list the company's prices"
             )
         transaction.append_event(prepared)
         return True
@@ -286,5 +286,5 @@ class RemovePrice(Write[Event, bool]):
         return 1
 
 
-def _named(provider: str, model: str) -> str:
+def _price_name(provider: str, model: str) -> str:
     return f"{provider}/{model}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import ClassVar
 
-from holdfast.control import given
+from holdfast.control import validation
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.contract import DEFAULT_PAGE, MAX_PAGE, HookKind, SourceKind
@@ -37,7 +37,7 @@ class ListDeliveries(Pagination, Read[None, DeliveryPage]):
     limit: int = DEFAULT_PAGE
 
     def __post_init__(self) -> None:
-        given.check_one_company(self.scope)
+        validation.check_one_company(self.scope)
         _check_filter(self.filter)
         self._check_page(MAX_PAGE)
 
@@ -62,27 +62,27 @@ class GetDelivery(Read[None, Delivery]):
     delivery_id: str
 
     def __post_init__(self) -> None:
-        given.check_one_company(self.scope)
+        validation.check_one_company(self.scope)
         checked_id(self.delivery_id, "delivery_id")
 
     async def prepare(self, core: Core, grant: Grant) -> None:
         return None
 
     def apply(self, reader: Reader, prepared: None) -> Delivery:
-        return _there(reader, self.delivery_id)
+        return _require_delivery(reader, self.delivery_id)
 
     def record_count(self, result: Delivery) -> int:
         return 1
 
 
-class _OnOne(Write[_Prepared, Delivery]):
+class _DeliveryChange(Write[_Prepared, Delivery]):
     """A change to one delivery."""
 
     __slots__ = ()
     delivery_id: str
 
     def __post_init__(self) -> None:
-        given.check_one_company(self.scope)
+        validation.check_one_company(self.scope)
         checked_id(self.delivery_id, "delivery_id")
 
     async def prepare(self, core: Core, grant: Grant) -> _Prepared:
@@ -93,7 +93,7 @@ class _OnOne(Write[_Prepared, Delivery]):
 
 
 @dataclass(frozen=True, slots=True)
-class RetryDelivery(_OnOne):
+class RetryDelivery(_DeliveryChange):
     """Retry a dead delivery with a new job, which has all its attempts again."""
 
     action: ClassVar[Action] = Action.MANAGE_DELIVERIES
@@ -102,16 +102,16 @@ class RetryDelivery(_OnOne):
 
     def apply(self, transaction: Transaction, prepared: _Prepared) -> Delivery:
         core, grant = prepared
-        found = _there(transaction, self.delivery_id)
+        found = _require_delivery(transaction, self.delivery_id)
         if found.status is HookDeliveryStatus.SKIPPED:
             raise Conflict(
                 f"the delivery {found.id} was skipped ({found.reason}) and its payload was not kept; enable the hook,"
                 " then emit it again with the same id and payload"
             )
-        if not revived(core, grant, transaction, found):
+        if not revive_dead_delivery(core, grant, transaction, found):
             raise Conflict(f"the delivery {found.id} is {found.status}; only a dead delivery can be retried")
-        queue(core, transaction, found)
-        return _there(transaction, self.delivery_id)
+        queue_delivery(core, transaction, found)
+        return _require_delivery(transaction, self.delivery_id)
 
     async def finish(self, core: Core, result: Delivery, operation_id: OperationId) -> Delivery:
         core.wake()
@@ -119,7 +119,7 @@ class RetryDelivery(_OnOne):
 
 
 @dataclass(frozen=True, slots=True)
-class DropDelivery(_OnOne):
+class DropDelivery(_DeliveryChange):
     """Drop a dead or pending delivery. Its payload is deleted at once, and its job is cancelled."""
 
     action: ClassVar[Action] = Action.MANAGE_DELIVERIES
@@ -128,7 +128,7 @@ class DropDelivery(_OnOne):
 
     def apply(self, transaction: Transaction, prepared: _Prepared) -> Delivery:
         core, grant = prepared
-        found = _there(transaction, self.delivery_id)
+        found = _require_delivery(transaction, self.delivery_id)
         if found.status not in (HookDeliveryStatus.PENDING, HookDeliveryStatus.DEAD):
             raise Conflict(f"the delivery {found.id} is {found.status}; only a pending or dead delivery can be dropped")
         now = core.clock.now()
@@ -136,10 +136,10 @@ class DropDelivery(_OnOne):
         if (job := transaction.delivering(found.id)) is not None:
             transaction.cancel_job(job.id, now)
         transaction.append_event(activity_event(core, grant, EventKind.DELIVERY_DROPPED, found.id, {"to": found.to}))
-        return _there(transaction, self.delivery_id)
+        return _require_delivery(transaction, self.delivery_id)
 
 
-def revived(core: Core, grant: Grant, transaction: Transaction, delivery: Delivery) -> bool:
+def revive_dead_delivery(core: Core, grant: Grant, transaction: Transaction, delivery: Delivery) -> bool:
     """Make a dead delivery pending again; return False if it is not dead."""
     if not transaction.revive_delivery(delivery.id, core.clock.now()):
         return False
@@ -147,14 +147,16 @@ def revived(core: Core, grant: Grant, transaction: Transaction, delivery: Delive
     return True
 
 
-def queue(core: Core, transaction: Transaction, delivery: Delivery, operation_id: OperationId | None = None) -> None:
+def queue_delivery(
+    core: Core, transaction: Transaction, delivery: Delivery, operation_id: OperationId | None = None
+) -> None:
     """Queue a job that delivers it."""
     cause = Cause(operation_id, delivery.binding, delivery.hook, delivery.source)
     job = NewJob(JobKind.DELIVER, delivery.scope, (delivery.id,), cause)
     transaction.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
 
 
-def _there(reader: Reader, delivery_id: str) -> Delivery:
+def _require_delivery(reader: Reader, delivery_id: str) -> Delivery:
     found = reader.delivery(DeliveryId(delivery_id))
     if found is None:
         raise NotFound(f"there is no delivery {delivery_id!r:.80} in this company; list its deliveries")
@@ -167,6 +169,6 @@ def _check_filter(criteria: DeliveryFilter) -> None:
     kinds = {"status": HookDeliveryStatus, "kind": HookKind, "source_kind": SourceKind}
     for name, kind in kinds.items():
         if (value := getattr(criteria, name)) is not None:
-            given.check_enum(value, kind, name)
+            validation.check_enum(value, kind, name)
     if criteria.to is not None:
-        checked_text(criteria.to, "to", max_chars=given.MAX_NAME_CHARS)
+        checked_text(criteria.to, "to", max_chars=validation.MAX_NAME_CHARS)

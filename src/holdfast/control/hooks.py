@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import ClassVar
 
-from holdfast.control import checking, given
-from holdfast.control.asking import ask
-from holdfast.control.deliveries import DropDelivery, GetDelivery, ListDeliveries, RetryDelivery, queue
-from holdfast.control.delivering import capture_of
-from holdfast.control.hydrating import Hydrate
-from holdfast.control.resolving import providers_of, resolution_of
+from holdfast.control import response_validation, validation
+from holdfast.control.binding_resolution import read_resolution, require_providers
+from holdfast.control.deliveries import DropDelivery, GetDelivery, ListDeliveries, RetryDelivery, queue_delivery
+from holdfast.control.delivery_worker import build_capture_request
+from holdfast.control.dispatch import call_provider
+from holdfast.control.hydration import Hydrate
 from holdfast.domain import ids
 from holdfast.domain.access import Action
 from holdfast.domain.bindings import Binding, Resolution
@@ -68,16 +68,16 @@ class EmitHook(CompositeRequest[EmittedHook]):
     run_id: str | None = None
 
     def __post_init__(self) -> None:
-        given.check_one_company(self.scope)
-        given.check_enum(self.kind, HookKind, "kind")
+        validation.check_one_company(self.scope)
+        validation.check_enum(self.kind, HookKind, "kind")
         if self.kind in ANSWERED:
             raise InvalidInput("kind", f"{self.kind} carries no payload; call hydrate to get its preamble")
         if self.source is None:
-            raise given.missing("source")
-        given.check_source(self.source, self.scope)
-        given.check_payload(self.payload)
-        given.check_binding_key(self.binding_key)
-        given.check_moment(self.triggered_at, "triggered_at")
+            raise validation.missing("source")
+        validation.check_source(self.source, self.scope)
+        validation.check_payload(self.payload)
+        validation.check_binding_key(self.binding_key)
+        validation.check_moment(self.triggered_at, "triggered_at")
         checked_id(self.hook_id, "hook_id")
         for name in ("actor_agent_id", "run_id"):
             if (value := getattr(self, name)) is not None:
@@ -90,39 +90,46 @@ class EmitHook(CompositeRequest[EmittedHook]):
         at = self.triggered_at or core.clock.now()
         hook = HookContext(self.kind, self.hook_id, at, self.actor_agent_id, self.run_id)
         call.attribute(hook=hook)
-        found = await call.read(lambda reader: resolution_of(reader, self.scope, self.binding_key))
+        found = await call.read(lambda reader: read_resolution(reader, self.scope, self.binding_key))
         if found.binding is not None:
             call.attribute(binding=found.binding.key, provider=found.binding.provider)
-        deliveries = self._deliveries(core, hook, found)
+        deliveries = self._build_deliveries(core, hook, found)
         existing = await call.read(
             lambda reader: [reader.delivery_of(each.delivery.to, self.hook_id, self.scope) for each in deliveries]
         )
         for each, known in zip(deliveries, existing, strict=True):
             _check_same(each.delivery, known)
-        new = [each for each, known in zip(deliveries, existing, strict=True) if _still_to_go(each.delivery, known)]
+        new = [each for each, known in zip(deliveries, existing, strict=True) if _needs_delivery(each.delivery, known)]
         before = [
             known
             for each, known in zip(deliveries, existing, strict=True)
-            if known is not None and not _still_to_go(each.delivery, known)
+            if known is not None and not _needs_delivery(each.delivery, known)
         ]
         if not new:
             call.attribute(asked=False)
             return EmittedHook(call.operation_id, tuple(before), repeated=True)
-        stored = await self._delivered(core, call, found.binding, hook, new)
+        stored = await self._deliver(core, call, found.binding, hook, new)
         return EmittedHook(call.operation_id, (*stored, *before))
 
-    async def _delivered(
+    async def _deliver(
         self, core: Core, call: Call, binding: Binding | None, hook: HookContext, new: Sequence[NewDelivery]
     ) -> Sequence[Delivery]:
         stored: list[Delivery] = []
 
         def also(transaction: Transaction) -> None:
-            stored[:] = [self._put(core, call, transaction, each) for each in new]
+            stored[:] = [self._store_delivery(core, call, transaction, each) for each in new]
 
         here = [each for each in new if each.delivery.status is HookDeliveryStatus.DELIVERED]
         if here and binding is not None:
-            request = capture_of(binding, here[0].delivery, self.payload)
-            await ask(core, call, binding, lambda adapter: adapter.capture(request), checking.captured, also=also)
+            request = build_capture_request(binding, here[0].delivery, self.payload)
+            await call_provider(
+                core,
+                call,
+                binding,
+                lambda adapter: adapter.capture(request),
+                response_validation.validate_capture,
+                also=also,
+            )
         else:
             call.attribute(asked=False)  # the worker that delivers it calls the provider
             await call.write(also)
@@ -130,17 +137,17 @@ class EmitHook(CompositeRequest[EmittedHook]):
             core.wake()
         return stored
 
-    def _deliveries(self, core: Core, hook: HookContext, found: Resolution) -> list[NewDelivery]:
+    def _build_deliveries(self, core: Core, hook: HookContext, found: Resolution) -> list[NewDelivery]:
         """Build one delivery for the binding that serves the scope and one per subscriber; skipped if disabled."""
-        places = [_place(core, found, self.kind)]
+        places = [_destination(core, found, self.kind)]
         if core.subscribers is not None:
             unheard = subscriber_skip_reason(found.binding, self.kind)
             status = HookDeliveryStatus.PENDING if unheard is None else HookDeliveryStatus.SKIPPED
             places += [(to_subscriber(name), status, unheard) for name in core.subscribers.names_for(self.kind)]
         served = None if found.binding is None else found.binding.key
-        return [self._new(core, hook, served, *place) for place in places]
+        return [self._build_delivery(core, hook, served, *place) for place in places]
 
-    def _new(
+    def _build_delivery(
         self,
         core: Core,
         hook: HookContext,
@@ -160,28 +167,28 @@ class EmitHook(CompositeRequest[EmittedHook]):
             created_at=now,
             attempts=int(status is HookDeliveryStatus.DELIVERED),
             reason=reason,
-            digest=digest_of(self.kind, self.scope.given(), _plain(self.source), _plain(self.payload)),
+            digest=digest_of(self.kind, self.scope.given(), _field_values(self.source), _field_values(self.payload)),
             binding=served,
         )
         return NewDelivery(delivery, self.payload if status is HookDeliveryStatus.PENDING else None)
 
-    def _put(self, core: Core, call: Call, transaction: Transaction, new: NewDelivery) -> Delivery:
+    def _store_delivery(self, core: Core, call: Call, transaction: Transaction, new: NewDelivery) -> Delivery:
         ended = new.delivery.status is HookDeliveryStatus.DELIVERED
         own = replace(new.delivery, operation_id=call.operation_id if ended else None)
         put = transaction.add_delivery(NewDelivery(own, new.payload))
         if put.id != own.id:
             _check_same(own, put)
-            if not _still_to_go(own, put) or not transaction.resume_delivery(put.id, NewDelivery(own, new.payload)):
+            if not _needs_delivery(own, put) or not transaction.resume_delivery(put.id, NewDelivery(own, new.payload)):
                 if ended and put.status is HookDeliveryStatus.DROPPED:
                     raise Conflict(f"the delivery {put.id} was forgotten meanwhile; nothing of it was stored")
                 return put  # a concurrent call was faster
             own = replace(own, id=put.id, created_at=put.created_at, updated_at=own.created_at)
         if own.status is HookDeliveryStatus.PENDING:
-            queue(core, transaction, own, call.operation_id)
+            queue_delivery(core, transaction, own, call.operation_id)
         return own
 
 
-def _place(core: Core, found: Resolution, kind: HookKind) -> tuple[str, HookDeliveryStatus, SkipReason | None]:
+def _destination(core: Core, found: Resolution, kind: HookKind) -> tuple[str, HookDeliveryStatus, SkipReason | None]:
     """Return the destination, status and skip reason. Our own store captures at once, hence `delivered`."""
     binding = found.binding
     reason = skip_reason(binding, kind)
@@ -193,13 +200,13 @@ def _place(core: Core, found: Resolution, kind: HookKind) -> tuple[str, HookDeli
 
 def _is_outside(core: Core, binding: Binding) -> bool:
     try:
-        return providers_of(core).get(binding.provider).outside
+        return require_providers(core).get(binding.provider).outside
     except UnknownProvider:
         # It may be installed where the worker runs; if not, the delivery's failure records it.
         return True
 
 
-def _still_to_go(own: Delivery, known: Delivery | None) -> bool:
+def _needs_delivery(own: Delivery, known: Delivery | None) -> bool:
     """True if it is new, or was skipped and its hook is enabled by now."""
     if known is None:
         return True
@@ -216,5 +223,5 @@ def _check_same(own: Delivery, known: Delivery | None) -> None:
         raise IdempotencyConflict("hook_id: this id was already emitted with other content; give each event its own id")
 
 
-def _plain(value: SourceRef | SourcePayload) -> list[object]:
+def _field_values(value: SourceRef | SourcePayload) -> list[object]:
     return [getattr(value, name) for name in value.__slots__]

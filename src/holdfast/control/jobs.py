@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import ClassVar
 
-from holdfast.control import given
-from holdfast.control.deliveries import revived
+from holdfast.control import validation
+from holdfast.control.deliveries import revive_dead_delivery
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.bindings import checked_key
 from holdfast.domain.contract import DEFAULT_PAGE, MAX_PAGE, HookKind
@@ -40,7 +40,7 @@ class ListControlJobs(Pagination, Read[datetime, ControlJobPage]):
     limit: int = DEFAULT_PAGE
 
     def __post_init__(self) -> None:
-        given.check_one_company(self.scope)
+        validation.check_one_company(self.scope)
         _check_filter(self.filter)
         self._check_page(MAX_PAGE)
 
@@ -49,7 +49,7 @@ class ListControlJobs(Pagination, Read[datetime, ControlJobPage]):
 
     def apply(self, reader: Reader, prepared: datetime) -> ControlJobPage:
         found, cursor = self._page(reader.jobs_page(self.filter, prepared, self._before(), self.limit + 1))
-        return ControlJobPage(_seen(reader, found, prepared), cursor)
+        return ControlJobPage(_to_control_jobs(reader, found, prepared), cursor)
 
     def _query(self) -> str:
         given_kinds = self.filter.kinds
@@ -70,27 +70,27 @@ class GetJob(Read[datetime, ControlJob]):
     job_id: str
 
     def __post_init__(self) -> None:
-        given.check_one_company(self.scope)
+        validation.check_one_company(self.scope)
         checked_id(self.job_id, "job_id")
 
     async def prepare(self, core: Core, grant: Grant) -> datetime:
         return core.clock.now()
 
     def apply(self, reader: Reader, prepared: datetime) -> ControlJob:
-        return _there(reader, self.job_id, prepared)
+        return _require_job(reader, self.job_id, prepared)
 
     def record_count(self, result: ControlJob) -> int:
         return 1
 
 
-class _OnOne(Write[_Prepared, ControlJob]):
+class _JobChange(Write[_Prepared, ControlJob]):
     """A change to one job."""
 
     __slots__ = ()
     job_id: str
 
     def __post_init__(self) -> None:
-        given.check_one_company(self.scope)
+        validation.check_one_company(self.scope)
         checked_id(self.job_id, "job_id")
 
     async def prepare(self, core: Core, grant: Grant) -> _Prepared:
@@ -101,7 +101,7 @@ class _OnOne(Write[_Prepared, ControlJob]):
 
 
 @dataclass(frozen=True, slots=True)
-class RetryJob(_OnOne):
+class RetryJob(_JobChange):
     """Queue a new attempt of a failed or cancelled job, due at once. A delivery job's delivery is pending again too."""
 
     action: ClassVar[Action] = Action.MANAGE_JOBS
@@ -111,16 +111,18 @@ class RetryJob(_OnOne):
     def apply(self, transaction: Transaction, prepared: _Prepared) -> ControlJob:
         core, grant = prepared
         now = core.clock.now()
-        found = _there(transaction, self.job_id, now)
+        found = _require_job(transaction, self.job_id, now)
         again = transaction.retry_job(found.id, now) if found.retry_available else None
         if again is None:
-            raise Conflict(_why_not(found))
-        for delivery_id in _to_deliver(found):
+            raise Conflict(_retry_refusal(found))
+        for delivery_id in _delivery_ids(found):
             delivery = transaction.delivery(delivery_id)
-            if delivery is None or not revived(core, grant, transaction, delivery):  # a concurrent retry won
-                raise Conflict(_why_not(found))
+            if delivery is None or not revive_dead_delivery(
+                core, grant, transaction, delivery
+            ):  # a concurrent retry won
+                raise Conflict(_retry_refusal(found))
         transaction.append_event(activity_event(core, grant, EventKind.JOB_RETRIED, again.id, {"kind": again.kind}))
-        return _there(transaction, again.id, now)
+        return _require_job(transaction, again.id, now)
 
     async def finish(self, core: Core, result: ControlJob, operation_id: OperationId) -> ControlJob:
         core.wake()
@@ -128,7 +130,7 @@ class RetryJob(_OnOne):
 
 
 @dataclass(frozen=True, slots=True)
-class CancelJob(_OnOne):
+class CancelJob(_JobChange):
     """Cancel a job; a running worker can no longer commit. Its delivery, if any, becomes dead and can be retried."""
 
     action: ClassVar[Action] = Action.MANAGE_JOBS
@@ -138,32 +140,32 @@ class CancelJob(_OnOne):
     def apply(self, transaction: Transaction, prepared: _Prepared) -> ControlJob:
         core, grant = prepared
         now = core.clock.now()
-        found = _there(transaction, self.job_id, now)
+        found = _require_job(transaction, self.job_id, now)
         cancelled = transaction.cancel_job(found.id, now)
         if cancelled is None:
             raise Conflict(f"the job {found.id} is {found.status}; only a queued or running job can be cancelled")
         # A job that a worker has claimed counts as an attempt, whatever its outcome.
         tried = cancelled.started_at is not None
-        for each in _to_deliver(found):
+        for each in _delivery_ids(found):
             transaction.end_delivery(each, HookDeliveryStatus.DEAD, now, _CANCELLED, None, tried=tried)
         transaction.append_event(activity_event(core, grant, EventKind.JOB_CANCELLED, found.id, {"kind": found.kind}))
-        return _there(transaction, found.id, now)
+        return _require_job(transaction, found.id, now)
 
 
-def _there(reader: Reader, job_id: str, now: datetime) -> ControlJob:
+def _require_job(reader: Reader, job_id: str, now: datetime) -> ControlJob:
     found = reader.job(job_id)
     if found is None:
         raise NotFound(f"there is no job {job_id!r:.80} in this scope; list the jobs")
-    return _seen(reader, (found,), now)[0]
+    return _to_control_jobs(reader, (found,), now)[0]
 
 
-def _seen(reader: Reader, found: Sequence[Job], now: datetime) -> tuple[ControlJob, ...]:
+def _to_control_jobs(reader: Reader, found: Sequence[Job], now: datetime) -> tuple[ControlJob, ...]:
     """Add each job's state and whether it can be retried. Nothing else decides that."""
     ended = [each for each in found if each.status in _ENDED_BADLY]
     tried_again = reader.tried_again([each.id for each in ended])
     last = [each for each in ended if each.id not in tried_again]
-    dead = reader.dead_deliveries([carried for each in last for carried in _to_deliver(each)])
-    retryable = {each.id for each in last if dead.issuperset(_to_deliver(each))}
+    dead = reader.dead_deliveries([carried for each in last for carried in _delivery_ids(each)])
+    retryable = {each.id for each in last if dead.issuperset(_delivery_ids(each))}
     return tuple(
         ControlJob(
             **{part.name: getattr(each, part.name) for part in fields(Job)},
@@ -174,11 +176,11 @@ def _seen(reader: Reader, found: Sequence[Job], now: datetime) -> tuple[ControlJ
     )
 
 
-def _to_deliver(job: Job) -> tuple[DeliveryId, ...]:
+def _delivery_ids(job: Job) -> tuple[DeliveryId, ...]:
     return tuple(map(DeliveryId, job.record_ids)) if job.kind is JobKind.DELIVER else ()
 
 
-def _why_not(job: Job) -> str:
+def _retry_refusal(job: Job) -> str:
     """Say why a job cannot be retried."""
     if job.status not in _ENDED_BADLY:
         return f"the job {job.id} is {job.status}; only a failed or cancelled job can be retried"
@@ -196,12 +198,12 @@ def _check_filter(criteria: JobFilter) -> None:
     if criteria.binding is not None:
         checked_key(criteria.binding, "binding")
     if criteria.state is not None:
-        given.check_enum(criteria.state, JobState, "state")
+        validation.check_enum(criteria.state, JobState, "state")
     if criteria.hook is not None:
-        given.check_enum(criteria.hook, HookKind, "hook")
+        validation.check_enum(criteria.hook, HookKind, "hook")
     if criteria.kinds is not None:
         if not isinstance(criteria.kinds, frozenset):
             raise InvalidInput("kinds", f"expected a frozenset, got {type(criteria.kinds).__name__}")
         for kind in criteria.kinds:
-            given.check_enum(kind, JobKind, "kinds")
-    given.check_span(criteria.since, criteria.until)
+            validation.check_enum(kind, JobKind, "kinds")
+    validation.check_span(criteria.since, criteria.until)

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, cast
 
-from holdfast.control import checking, given
-from holdfast.control.asking import ask
-from holdfast.control.checking import Told
-from holdfast.control.resolving import serving
+from holdfast.control import response_validation, validation
+from holdfast.control.binding_resolution import resolve_for_call
+from holdfast.control.dispatch import call_provider
+from holdfast.control.response_validation import ValidatedResponse
 from holdfast.domain.access import Action
 from holdfast.domain.bindings import Binding
 from holdfast.domain.contract import (
@@ -72,23 +72,25 @@ class Capture(CompositeRequest[ProviderResponse[CaptureResult]]):
     idempotency_key: str | None = None
 
     def __post_init__(self) -> None:
-        given.check_one_company(self.scope)
+        validation.check_one_company(self.scope)
         if self.source is None:
-            raise given.missing("source")
-        given.check_source(self.source, self.scope)
-        given.check_payload(self.payload)
-        given.check_binding_key(self.binding_key)
-        given.check_hook(self.hook)
-        given.check_enum(self.mode, CaptureMode, "mode")
-        given.check_data(self.metadata, "metadata")
+            raise validation.missing("source")
+        validation.check_source(self.source, self.scope)
+        validation.check_payload(self.payload)
+        validation.check_binding_key(self.binding_key)
+        validation.check_hook(self.hook)
+        validation.check_enum(self.mode, CaptureMode, "mode")
+        validation.check_data(self.metadata, "metadata")
 
     def attribution(self) -> Attribution:
         return Attribution(source=self.source, hook=self.hook)
 
     async def carry_out(self, core: Core, call: Call) -> ProviderResponse[CaptureResult]:
-        binding = await serving(call, self.binding_key)
+        binding = await resolve_for_call(call, self.binding_key)
         request = self.request(binding)
-        return await ask(core, call, binding, lambda adapter: adapter.capture(request), checking.captured)
+        return await call_provider(
+            core, call, binding, lambda adapter: adapter.capture(request), response_validation.validate_capture
+        )
 
     def request(self, binding: Binding) -> CaptureRequest:
         again = self.idempotency_key or (None if self.hook is None else self.hook.hook_id)
@@ -96,11 +98,11 @@ class Capture(CompositeRequest[ProviderResponse[CaptureResult]]):
             binding.key, self.scope, self.source, self.payload, self.hook, self.mode, self.metadata, again
         )
 
-    def replay_state(self, outcome: Told[CaptureResult]) -> dict[str, Any]:
-        return _named(outcome.value.records)
+    def replay_state(self, outcome: ValidatedResponse[CaptureResult]) -> dict[str, Any]:
+        return _to_replay_ids(outcome.value.records)
 
-    def from_replay(self, kept: dict[str, Any]) -> Told[CaptureResult]:
-        return Told(CaptureResult(_handles(kept)))
+    def from_replay(self, kept: dict[str, Any]) -> ValidatedResponse[CaptureResult]:
+        return ValidatedResponse(CaptureResult(_from_replay_ids(kept)))
 
     def record_count(self, result: ProviderResponse[CaptureResult]) -> int:
         return len(result.result.records)
@@ -118,24 +120,26 @@ class UpsertRecords(CompositeRequest[ProviderResponse[WriteResult]]):
     idempotency_key: str | None = None
 
     def __post_init__(self) -> None:
-        given.check_one_company(self.scope)
-        given.check_records(self.records)
-        given.check_source(self.source, self.scope)
-        given.check_binding_key(self.binding_key)
+        validation.check_one_company(self.scope)
+        validation.check_records(self.records)
+        validation.check_source(self.source, self.scope)
+        validation.check_binding_key(self.binding_key)
 
     def attribution(self) -> Attribution:
         return Attribution(source=self.source)
 
     async def carry_out(self, core: Core, call: Call) -> ProviderResponse[WriteResult]:
-        binding = await serving(call, self.binding_key)
+        binding = await resolve_for_call(call, self.binding_key)
         request = RecordWriteRequest(binding.key, self.scope, self.records, self.source, self.idempotency_key)
-        return await ask(core, call, binding, lambda adapter: adapter.upsert_records(request), checking.written)
+        return await call_provider(
+            core, call, binding, lambda adapter: adapter.upsert_records(request), response_validation.validate_write
+        )
 
-    def replay_state(self, outcome: Told[WriteResult]) -> dict[str, Any]:
-        return _named(outcome.value.records)
+    def replay_state(self, outcome: ValidatedResponse[WriteResult]) -> dict[str, Any]:
+        return _to_replay_ids(outcome.value.records)
 
-    def from_replay(self, kept: dict[str, Any]) -> Told[WriteResult]:
-        return Told(WriteResult(_handles(kept)))
+    def from_replay(self, kept: dict[str, Any]) -> ValidatedResponse[WriteResult]:
+        return ValidatedResponse(WriteResult(_from_replay_ids(kept)))
 
     def record_count(self, result: ProviderResponse[WriteResult]) -> int:
         return len(result.result.records)
@@ -157,15 +161,15 @@ class Query(CompositeRequest[ProviderResponse[ContextBundle]]):
 
     def __post_init__(self) -> None:
         _check_query(self.scope, self.query, self.top_k, self.intent, self.metadata_filter, self.binding_key)
-        given.check_hook(self.hook)
-        given.check_seconds(self.timeout_seconds)
+        validation.check_hook(self.hook)
+        validation.check_seconds(self.timeout_seconds)
 
     def attribution(self) -> Attribution | None:
         return None if self.hook is None else Attribution(hook=self.hook)
 
     async def carry_out(self, core: Core, call: Call) -> ProviderResponse[ContextBundle]:
-        binding = await serving(call, self.binding_key)
-        return await queried(core, call, binding, self.request(binding), self.timeout_seconds)
+        binding = await resolve_for_call(call, self.binding_key)
+        return await query_binding(core, call, binding, self.request(binding), self.timeout_seconds)
 
     def request(self, binding: Binding) -> QueryRequest:
         return QueryRequest(binding.key, self.scope, self.query, self.top_k, self.intent, self.metadata_filter)
@@ -174,12 +178,12 @@ class Query(CompositeRequest[ProviderResponse[ContextBundle]]):
         return len(result.result.snippets)
 
 
-async def queried(
+async def query_binding(
     core: Core, call: Call, binding: Binding, request: QueryRequest, timeout_seconds: float | None = None
 ) -> ProviderResponse[ContextBundle]:
     """Query through a binding that is already resolved."""
-    check = checking.bundle(request.top_k)
-    return await ask(
+    check = response_validation.bundle_validator(request.top_k)
+    return await call_provider(
         core, call, binding, lambda adapter: adapter.query(request), check, timeout_seconds=timeout_seconds
     )
 
@@ -200,14 +204,14 @@ class ExplainQuery(CompositeRequest[ProviderResponse[TraceResult]]):
         _check_query(self.scope, self.query, self.top_k, self.intent, self.metadata_filter, self.binding_key)
 
     async def carry_out(self, core: Core, call: Call) -> ProviderResponse[TraceResult]:
-        binding = await serving(call, self.binding_key)
+        binding = await resolve_for_call(call, self.binding_key)
         request = QueryRequest(binding.key, self.scope, self.query, self.top_k, self.intent, self.metadata_filter)
-        return await ask(
+        return await call_provider(
             core,
             call,
             binding,
             lambda adapter: cast(ExplainingAdapter, adapter).explain(request),
-            checking.trace,
+            response_validation.validate_trace,
             needs="explanation",
         )
 
@@ -224,17 +228,17 @@ class ListRecords(CompositeRequest[ProviderResponse[ListPage]]):
     binding_key: str | None = None
 
     def __post_init__(self) -> None:
-        given.check_one_company(self.scope)
-        given.check_cursor(self.cursor)
+        validation.check_one_company(self.scope)
+        validation.check_cursor(self.cursor)
         checked_whole(self.limit, "limit", 1, MAX_PAGE)
-        given.check_filter(self.metadata_filter)
-        given.check_binding_key(self.binding_key)
+        validation.check_filter(self.metadata_filter)
+        validation.check_binding_key(self.binding_key)
 
     async def carry_out(self, core: Core, call: Call) -> ProviderResponse[ListPage]:
-        binding = await serving(call, self.binding_key)
+        binding = await resolve_for_call(call, self.binding_key)
         request = ListRequest(binding.key, self.scope, self.cursor, self.limit, self.metadata_filter)
-        check = checking.page(self.limit, self.scope)
-        return await ask(core, call, binding, lambda adapter: adapter.list(request), check)
+        check = response_validation.page_validator(self.limit, self.scope)
+        return await call_provider(core, call, binding, lambda adapter: adapter.list(request), check)
 
     def record_count(self, result: ProviderResponse[ListPage]) -> int:
         return len(result.result.items)
@@ -248,22 +252,24 @@ class GetRecord(CompositeRequest[ProviderResponse[Snippet]]):
     binding_key: str | None = None
 
     def __post_init__(self) -> None:
-        given.check_one_company(self.scope)
-        given.check_handle(self.handle)
-        given.check_binding_key(self.binding_key)
+        validation.check_one_company(self.scope)
+        validation.check_handle(self.handle)
+        validation.check_binding_key(self.binding_key)
 
     async def carry_out(self, core: Core, call: Call) -> ProviderResponse[Snippet]:
-        binding = await serving(call, self.binding_key)
-        handle = _of(binding, self.handle)
-        nowhere = _nowhere(self.handle)
+        binding = await resolve_for_call(call, self.binding_key)
+        handle = _resolve_handle(binding, self.handle)
+        nowhere = _not_found(self.handle)
 
-        def check(answer: object, bounds: checking.Bounds) -> checking.Told[Snippet | None]:
-            checked = checking.snippet(handle)(answer, bounds)
+        def check(
+            answer: object, bounds: response_validation.Bounds
+        ) -> response_validation.ValidatedResponse[Snippet | None]:
+            checked = response_validation.snippet_validator(handle)(answer, bounds)
             if checked.value is None:
                 call.fail(nowhere)  # an external call's row records this failure too
             return checked
 
-        answer = await ask(core, call, binding, lambda adapter: adapter.get(handle, self.scope), check)
+        answer = await call_provider(core, call, binding, lambda adapter: adapter.get(handle, self.scope), check)
         if answer.result is None:
             raise nowhere
         return ProviderResponse(answer.binding, answer.provider, answer.operation_id, answer.result, answer.dropped)
@@ -273,7 +279,7 @@ class GetRecord(CompositeRequest[ProviderResponse[Snippet]]):
 
 
 @dataclass(frozen=True, slots=True)
-class ForgetRecords(CompositeRequest[ProviderResponse[ForgetResult]]):
+class ForgetProviderRecords(CompositeRequest[ProviderResponse[ForgetResult]]):
     """Forget records by handle. Those that do not exist or are out of reach are reported as missing."""
 
     action: ClassVar[Action] = Action.FORGET
@@ -283,21 +289,21 @@ class ForgetRecords(CompositeRequest[ProviderResponse[ForgetResult]]):
     idempotency_key: str | None = None
 
     def __post_init__(self) -> None:
-        given.check_one_company(self.scope)
-        given.check_handles(self.handles)
-        given.check_binding_key(self.binding_key)
+        validation.check_one_company(self.scope)
+        validation.check_handles(self.handles)
+        validation.check_binding_key(self.binding_key)
 
     async def carry_out(self, core: Core, call: Call) -> ProviderResponse[ForgetResult]:
-        binding = await serving(call, self.binding_key)
-        handles = tuple(_of(binding, each, f"handles[{at}]") for at, each in enumerate(self.handles))
-        check = checking.forgotten(handles)
-        return await ask(core, call, binding, lambda adapter: adapter.forget(handles, self.scope), check)
+        binding = await resolve_for_call(call, self.binding_key)
+        handles = tuple(_resolve_handle(binding, each, f"handles[{at}]") for at, each in enumerate(self.handles))
+        check = response_validation.forget_validator(handles)
+        return await call_provider(core, call, binding, lambda adapter: adapter.forget(handles, self.scope), check)
 
-    def replay_state(self, outcome: Told[ForgetResult]) -> dict[str, Any]:
-        return {"forgotten": _named(outcome.value.forgotten), "missing": _named(outcome.value.missing)}
+    def replay_state(self, outcome: ValidatedResponse[ForgetResult]) -> dict[str, Any]:
+        return {"forgotten": _to_replay_ids(outcome.value.forgotten), "missing": _to_replay_ids(outcome.value.missing)}
 
-    def from_replay(self, kept: dict[str, Any]) -> Told[ForgetResult]:
-        return Told(ForgetResult(_handles(kept["forgotten"]), _handles(kept["missing"])))
+    def from_replay(self, kept: dict[str, Any]) -> ValidatedResponse[ForgetResult]:
+        return ValidatedResponse(ForgetResult(_from_replay_ids(kept["forgotten"]), _from_replay_ids(kept["missing"])))
 
     def record_count(self, result: ProviderResponse[ForgetResult]) -> int:
         return len(result.result.forgotten)
@@ -314,43 +320,43 @@ class CorrectRecord(CompositeRequest[ProviderResponse[CorrectResult]]):
     idempotency_key: str | None = None
 
     def __post_init__(self) -> None:
-        given.check_one_company(self.scope)
-        given.check_handle(self.handle)
+        validation.check_one_company(self.scope)
+        validation.check_handle(self.handle)
         checked_text(self.text, "text", max_chars=MAX_CONTENT_CHARS)
         if self.reason is not None:
             checked_text(self.reason, "reason", max_chars=MAX_REASON_CHARS)
-        given.check_binding_key(self.binding_key)
+        validation.check_binding_key(self.binding_key)
 
     async def carry_out(self, core: Core, call: Call) -> ProviderResponse[CorrectResult]:
-        binding = await serving(call, self.binding_key)
-        handle = _of(binding, self.handle)
-        return await ask(
+        binding = await resolve_for_call(call, self.binding_key)
+        handle = _resolve_handle(binding, self.handle)
+        return await call_provider(
             core,
             call,
             binding,
             lambda adapter: cast(CorrectingAdapter, adapter).correct(handle, self.text, self.scope, self.reason),
-            checking.corrected,
+            response_validation.validate_correction,
             needs="correction",
         )
 
-    def replay_state(self, outcome: Told[CorrectResult]) -> dict[str, Any]:
+    def replay_state(self, outcome: ValidatedResponse[CorrectResult]) -> dict[str, Any]:
         superseded = outcome.value.superseded
         return {
-            **_named((outcome.value.record,)),
+            **_to_replay_ids((outcome.value.record,)),
             "superseded": None if superseded is None else superseded.record_id,
         }
 
-    def from_replay(self, kept: dict[str, Any]) -> Told[CorrectResult]:
+    def from_replay(self, kept: dict[str, Any]) -> ValidatedResponse[CorrectResult]:
         gone = kept["superseded"]
         superseded = None if gone is None else RecordHandle(kept["provider"], gone)
-        return Told(CorrectResult(_handles(kept)[0], superseded))
+        return ValidatedResponse(CorrectResult(_from_replay_ids(kept)[0], superseded))
 
     def record_count(self, result: ProviderResponse[CorrectResult]) -> int:
         return 1
 
 
 @dataclass(frozen=True, slots=True)
-class Profile(CompositeRequest[ProviderResponse[ProfileResult]]):
+class ReadProviderProfile(CompositeRequest[ProviderResponse[ProfileResult]]):
     """Read the short profile of the subject or agent that the scope names."""
 
     action: ClassVar[Action] = Action.PROFILE
@@ -358,17 +364,17 @@ class Profile(CompositeRequest[ProviderResponse[ProfileResult]]):
     binding_key: str | None = None
 
     def __post_init__(self) -> None:
-        given.check_one_company(self.scope)
-        given.check_binding_key(self.binding_key)
+        validation.check_one_company(self.scope)
+        validation.check_binding_key(self.binding_key)
 
     async def carry_out(self, core: Core, call: Call) -> ProviderResponse[ProfileResult]:
-        binding = await serving(call, self.binding_key)
-        return await ask(
+        binding = await resolve_for_call(call, self.binding_key)
+        return await call_provider(
             core,
             call,
             binding,
             lambda adapter: cast(ProfilingAdapter, adapter).profile(self.scope),
-            checking.profile,
+            response_validation.validate_profile,
             needs="profile",
         )
 
@@ -383,18 +389,18 @@ class ListProviderJobs(CompositeRequest[ProviderResponse[ExtractionJobPage]]):
     binding_key: str | None = None
 
     def __post_init__(self) -> None:
-        given.check_one_company(self.scope)
-        given.check_cursor(self.cursor)
-        given.check_binding_key(self.binding_key)
+        validation.check_one_company(self.scope)
+        validation.check_cursor(self.cursor)
+        validation.check_binding_key(self.binding_key)
 
     async def carry_out(self, core: Core, call: Call) -> ProviderResponse[ExtractionJobPage]:
-        binding = await serving(call, self.binding_key)
-        return await ask(
+        binding = await resolve_for_call(call, self.binding_key)
+        return await call_provider(
             core,
             call,
             binding,
             lambda adapter: cast(ExtractingAdapter, adapter).list_extraction_jobs(self.scope, self.cursor),
-            checking.jobs,
+            response_validation.validate_jobs,
             needs="extraction_jobs",
         )
 
@@ -410,18 +416,18 @@ class RetryProviderJob(CompositeRequest[ProviderResponse[CaptureResult]]):
     binding_key: str | None = None
 
     def __post_init__(self) -> None:
-        given.check_one_company(self.scope)
-        checked_text(self.job_id, "job_id", max_chars=given.MAX_NAME_CHARS)
-        given.check_binding_key(self.binding_key)
+        validation.check_one_company(self.scope)
+        checked_text(self.job_id, "job_id", max_chars=validation.MAX_NAME_CHARS)
+        validation.check_binding_key(self.binding_key)
 
     async def carry_out(self, core: Core, call: Call) -> ProviderResponse[CaptureResult]:
-        binding = await serving(call, self.binding_key)
-        return await ask(
+        binding = await resolve_for_call(call, self.binding_key)
+        return await call_provider(
             core,
             call,
             binding,
             lambda adapter: cast(ExtractingAdapter, adapter).retry_extraction_job(self.job_id, self.scope),
-            checking.captured,
+            response_validation.validate_capture,
             needs="extraction_retry",
         )
 
@@ -432,15 +438,15 @@ class RetryProviderJob(CompositeRequest[ProviderResponse[CaptureResult]]):
 def _check_query(
     scope: Scope, query: str, top_k: int, intent: Intent, metadata_filter: object, binding_key: str | None
 ) -> None:
-    given.check_one_company(scope)
+    validation.check_one_company(scope)
     checked_text(query, "query", max_chars=MAX_QUERY_CHARS)
     checked_whole(top_k, "top_k", 1, MAX_TOP_K)
-    given.check_enum(intent, Intent, "intent")
-    given.check_filter(metadata_filter)
-    given.check_binding_key(binding_key)
+    validation.check_enum(intent, Intent, "intent")
+    validation.check_filter(metadata_filter)
+    validation.check_binding_key(binding_key)
 
 
-def _of(binding: Binding, handle: RecordHandle, field_name: str = "handle") -> RecordHandle:
+def _resolve_handle(binding: Binding, handle: RecordHandle, field_name: str = "handle") -> RecordHandle:
     """Return the handle with the binding's provider filled in; refuse a handle of another provider."""
     if handle.provider_key == ANY_PROVIDER:
         return replace(handle, provider_key=binding.provider)
@@ -452,15 +458,15 @@ def _of(binding: Binding, handle: RecordHandle, field_name: str = "handle") -> R
     return handle
 
 
-def _nowhere(handle: RecordHandle) -> NotFound:
+def _not_found(handle: RecordHandle) -> NotFound:
     return NotFound(f"there is no record {handle.record_id!r:.80} in this scope")
 
 
-def _named(records: tuple[RecordHandle, ...]) -> dict[str, Any]:
+def _to_replay_ids(records: tuple[RecordHandle, ...]) -> dict[str, Any]:
     """Reduce records to their ids, for replay."""
     provider = records[0].provider_key if records else None
     return {"provider": provider, "records": [each.record_id for each in records]}
 
 
-def _handles(kept: dict[str, Any]) -> tuple[RecordHandle, ...]:
+def _from_replay_ids(kept: dict[str, Any]) -> tuple[RecordHandle, ...]:
     return tuple(RecordHandle(kept["provider"], each) for each in kept["records"])

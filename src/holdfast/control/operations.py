@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, ClassVar
 
-from holdfast.control import given
+from holdfast.control import validation
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.bindings import checked_key
 from holdfast.domain.contract import DEFAULT_PAGE, MAX_PAGE, SourceKind
@@ -42,12 +42,12 @@ class ListOperations(Pagination, Read[None, OperationPage]):
     limit: int = DEFAULT_PAGE
 
     def __post_init__(self) -> None:
-        given.check_one_company(self.scope)
+        validation.check_one_company(self.scope)
         _check_filter(self.filter)
         self._check_page(MAX_PAGE)
 
     async def prepare(self, core: Core, grant: Grant) -> None:
-        await _caught_up(core)
+        await _flush_audit_rows(core)
 
     def apply(self, reader: Reader, prepared: None) -> OperationPage:
         return OperationPage(*self._page(reader.operations_page(self.filter, self._before(), self.limit + 1)))
@@ -67,11 +67,11 @@ class GetOperation(Read[None, Operation]):
     operation_id: str
 
     def __post_init__(self) -> None:
-        given.check_one_company(self.scope)
+        validation.check_one_company(self.scope)
         checked_id(self.operation_id, "operation_id")
 
     async def prepare(self, core: Core, grant: Grant) -> None:
-        await _caught_up(core)
+        await _flush_audit_rows(core)
 
     def apply(self, reader: Reader, prepared: None) -> Operation:
         found = reader.operation(self.operation_id)
@@ -93,17 +93,17 @@ class GetMetrics(Read[None, MemoryMetrics]):
     until: datetime | None = None
 
     def __post_init__(self) -> None:
-        given.check_company(self.scope)
-        given.check_span(self.since, self.until)
+        validation.check_company(self.scope)
+        validation.check_span(self.since, self.until)
 
     async def prepare(self, core: Core, grant: Grant) -> None:
-        await _caught_up(core)
+        await _flush_audit_rows(core)
 
     def apply(self, reader: Reader, prepared: None) -> MemoryMetrics:
         return reader.metrics(self.since, self.until)
 
 
-async def _caught_up(core: Core) -> None:
+async def _flush_audit_rows(core: Core) -> None:
     """Flush buffered operation rows of reads, so that a listing includes them.
 
     Ignore a store that cannot be written: operators read the log exactly then.
@@ -122,6 +122,6 @@ def _check_filter(criteria: OperationFilter) -> None:
         checked_key(criteria.binding, "binding")
     for name, kind in _KINDS.items():
         if (value := getattr(criteria, name)) is not None:
-            given.check_enum(value, kind, name)
+            validation.check_enum(value, kind, name)
     checked_flag(criteria.of_memory, "of_memory")
-    given.check_span(criteria.since, criteria.until)
+    validation.check_span(criteria.since, criteria.until)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
-from holdfast.control.asking import ask
-from holdfast.control.checking import Told
-from holdfast.control.resolving import provider_of, serving
-from holdfast.control.translating import TRANSLATIONS
+from holdfast.control.binding_resolution import require_provider, resolve_for_call
+from holdfast.control.dispatch import call_provider
+from holdfast.control.provider_translation import TRANSLATIONS
+from holdfast.control.response_validation import ValidatedResponse
 from holdfast.domain.bindings import Binding
 from holdfast.domain.results import Flushed
 from holdfast.domain.scope import EVERYWHERE, Scope
@@ -33,46 +33,46 @@ _OURS_ALONE = (Explain, Browse, GetHistory, PreviewForget, AddResource, ListReso
 ROUTED = frozenset({*TRANSLATIONS, Flush, *_OURS_ALONE})
 
 
-def routed(verb: Request[Any, R]) -> Request[Any, R]:
+def route_verb(verb: Request[Any, R]) -> Request[Any, R]:
     """Wrap a memory verb so that the provider bound to its space serves it; return other verbs unchanged."""
     if type(verb) not in ROUTED or verb.scope.space == EVERYWHERE:
         return verb
-    return cast(Request[Any, R], Routed(verb.scope, verb, getattr(verb, "idempotency_key", None)))
+    return cast(Request[Any, R], RoutedVerb(verb.scope, verb, getattr(verb, "idempotency_key", None)))
 
 
 @dataclass(frozen=True, slots=True)
-class Routed(CompositeRequest[Any]):
+class RoutedVerb(CompositeRequest[Any]):
     scope: Scope
     verb: Request[Any, Any]
     idempotency_key: str | None = None
 
     async def carry_out(self, core: Core, call: Call) -> Any:
-        binding = await serving(call, None)
-        if not provider_of(core, binding).outside:
+        binding = await resolve_for_call(call, None)
+        if not require_provider(core, binding).outside:
             return await call.run(self.verb)
         if isinstance(self.verb, Flush):
             # An external provider extracts on its own schedule; there is nothing to flush.
             return Flushed(self.scope.conversation or "", 0)
         kind = TRANSLATIONS.get(type(self.verb))
         if kind is None:
-            raise _refused(binding, f"the provider API has no equivalent of {self.verb.action}")
+            raise _capability_error(binding, f"the provider API has no equivalent of {self.verb.action}")
         translation = kind(self.verb, binding, core.clock.now())
-        if (problem := translation.untold()) is not None:
-            raise _refused(binding, problem)
-        answer = await ask(core, call, binding, translation.ask, translation.check, needs=translation.needs)
+        if (problem := translation.unsupported_reason()) is not None:
+            raise _capability_error(binding, problem)
+        answer = await call_provider(core, call, binding, translation.ask, translation.check, needs=translation.needs)
         return translation.answer(answer.result, call.operation_id)
 
     def digest(self) -> str:
         return self.verb.digest() if isinstance(self.verb, Write) else super().digest()
 
-    def replay_state(self, outcome: Told[Any]) -> dict[str, Any]:
+    def replay_state(self, outcome: ValidatedResponse[Any]) -> dict[str, Any]:
         return TRANSLATIONS[type(self.verb)].replay_state(outcome.value)
 
-    def from_replay(self, kept: dict[str, Any]) -> Told[Any]:
-        return Told(TRANSLATIONS[type(self.verb)].from_replay(kept))
+    def from_replay(self, kept: dict[str, Any]) -> ValidatedResponse[Any]:
+        return ValidatedResponse(TRANSLATIONS[type(self.verb)].from_replay(kept))
 
 
-def _refused(binding: Binding, problem: str) -> CapabilityUnavailable:
+def _capability_error(binding: Binding, problem: str) -> CapabilityUnavailable:
     return CapabilityUnavailable(
         f"the binding {binding.key!r} is served by {binding.provider!r:.80}: {problem}; bind the company to 'local' to"
         " use it"

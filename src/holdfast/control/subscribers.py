@@ -19,7 +19,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from importlib.metadata import EntryPoint, entry_points
 
-from holdfast.control.outside import MAX_LOST, Invited, Rooms
+from holdfast.control.bulkhead import MAX_LOST, Bulkhead, PluginSpec
 from holdfast.domain.bindings import checked_key
 from holdfast.domain.contract import HookKind
 from holdfast.domain.hooks import ANSWERED, CAPTURED, HookEvent
@@ -33,7 +33,7 @@ log = logging.getLogger("holdfast")
 _Outcome = tuple[Awaitable[None] | None, str | None]
 
 
-class _Listener:
+class _Subscriber:
     """One subscriber. An async handler runs on its own event loop, any other in a thread per event.
 
     Events are delivered concurrently, so that a slow one does not use up the timeout of the others.
@@ -42,16 +42,16 @@ class _Listener:
     def __init__(self, name: str, kinds: frozenset[HookKind], handler: HookHandler) -> None:
         self.kinds = kinds
         self.handler = handler
-        self.invited = Invited(("", name), self, f"the subscriber {name!r}", lambda: self)
+        self.invited = PluginSpec(("", name), self, f"the subscriber {name!r}", lambda: self)
         self._name = name
         self._lost: list[threading.Thread] = []
 
-    async def hear(self, event: HookEvent) -> None:
+    async def handle_event(self, event: HookEvent) -> None:
         """Call the handler. Of an exception only the class name is reported: its message may hold anything."""
-        self._check_back()
+        self._check_hung_threads()
         try:
             is_async = inspect.iscoroutinefunction(self.handler)
-            result, failed = (self.handler(event), None) if is_async else await self._aside(event)
+            result, failed = (self.handler(event), None) if is_async else await self._call_in_thread(event)
             if inspect.isawaitable(result):
                 await result
         except (GeneratorExit, asyncio.CancelledError):
@@ -61,7 +61,7 @@ class _Listener:
         if failed is not None:
             raise ProviderUnavailable(f"the subscriber {self._name!r} failed: {failed:.80}")
 
-    def _check_back(self) -> None:
+    def _check_hung_threads(self) -> None:
         self._lost = [thread for thread in self._lost if thread.is_alive()]
         if len(self._lost) >= MAX_LOST:
             raise ProviderUnavailable(
@@ -69,7 +69,7 @@ class _Listener:
                 " them return; check the subscriber"
             )
 
-    async def _aside(self, event: HookEvent) -> _Outcome:
+    async def _call_in_thread(self, event: HookEvent) -> _Outcome:
         """Call the handler in a new thread; return its result, or the class name of its exception."""
         future: concurrent.futures.Future[_Outcome] = concurrent.futures.Future()
 
@@ -101,8 +101,8 @@ class HookRegistry:
         self._found = found or (lambda: entry_points(group=GROUP))
         self._lock = threading.RLock()
         self._loaded = False
-        self._subscribed: dict[str, _Listener] = {}
-        self._rooms = Rooms()
+        self._subscribed: dict[str, _Subscriber] = {}
+        self._rooms = Bulkhead()
 
     def subscribe(self, name: str, kinds: Iterable[HookKind], handler: HookHandler) -> None:
         """Deliver hooks of these kinds to `handler`, at least once each. Names are unique."""
@@ -118,7 +118,7 @@ class HookRegistry:
         with self._lock:
             if name in self._subscribed:
                 raise InvalidInput("name", f"{name!r} is already subscribed; use another name")
-            self._subscribed[name] = _Listener(name, wanted, handler)
+            self._subscribed[name] = _Subscriber(name, wanted, handler)
 
     def unsubscribe(self, name: str) -> bool:
         """Remove a subscriber; True if there was one. Its pending deliveries fail until it subscribes again."""
@@ -140,7 +140,7 @@ class HookRegistry:
         found = self._subscribed.get(name)
         if found is None:
             raise ProviderMisconfigured(f"no subscriber {name!r} is installed where this worker runs; install it there")
-        await self._rooms.ask(found.invited, lambda listener: listener.hear(event), TOLD_WITHIN_SECONDS)
+        await self._rooms.ask(found.invited, lambda listener: listener.handle_event(event), TOLD_WITHIN_SECONDS)
 
     async def close(self) -> None:
         """Close all subscribers; abandon those that hang."""

@@ -19,8 +19,8 @@ from holdfast.documents.limits import MEGABYTE, Limits
 from holdfast.documents.plain import read_plain
 from holdfast.domain.resources import Document
 from holdfast.errors import ConfigurationError, DocumentsBusy, InvalidDocument
-from holdfast.loops import running
-from holdfast.pool import Pool
+from holdfast.loops import running_loop
+from holdfast.pool import ThreadPool
 
 _PROGRAM = Path(__file__).with_name("__main__.py")
 _LIBRARIES = {
@@ -43,11 +43,11 @@ class DocumentReader:
 
     def __init__(self, limits: Limits | None = None) -> None:
         self._limits = limits or Limits()
-        self._threads = Pool(_AT_ONCE, "holdfast-documents")
+        self._threads = ThreadPool(_AT_ONCE, "holdfast-documents")
         self._places = threading.BoundedSemaphore(_AT_ONCE + _WAITING)
 
     async def read(self, content: bytes, media_type: str | None, name: str) -> Document:
-        if running() is None:
+        if running_loop() is None:
             return self._read(content, media_type, name)
         if not self._places.acquire(blocking=False):
             raise DocumentsBusy("too many documents are being read; trying again is safe")

@@ -21,7 +21,7 @@ from holdfast.errors import AccessDenied, InvalidInput, Unauthenticated
 from holdfast.gateway.config import GatewayConfig, is_loopback
 from holdfast.gateway.edge.exchange import OF_PROXIES
 from holdfast.gateway.edge.rates import charge_to
-from holdfast.inputs import Where
+from holdfast.inputs import ScopeKwargs
 from holdfast.library import AsyncMemory
 from holdfast.ports import KeyDirectory, Service, Verb
 
@@ -71,7 +71,7 @@ class Caller:
     def user_id(self) -> str:
         return self.actor.id
 
-    def where(self, app_id: str, project_id: str) -> Where:
+    def where(self, app_id: str, project_id: str) -> ScopeKwargs:
         """The scope of this user's own memory in an app and project."""
         return {"subject": self.user_id, "app": app_id, "project": project_id}
 

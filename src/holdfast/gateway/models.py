@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from fastapi import UploadFile
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
 
-from holdfast.control.forms import Answer, Asked
+from holdfast.control.schemas import Answer, Asked
 from holdfast.domain.metadata import MAX_METADATA_ENTRIES
 from holdfast.domain.scope import MAX_PART_CHARS
 

@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from holdfast import errors
-from holdfast.control.forms import KEY_PATTERN, named
+from holdfast.control.schemas import KEY_PATTERN, json_name
 from holdfast.domain.contract import CURSOR_PATTERN
 from holdfast.gateway.edge.refusals import phrase, problem_body
 
@@ -117,7 +117,7 @@ def _field(path: str, field: str) -> str:
     """The route's name for a field of the library."""
     if path.startswith("/verbs/"):
         return field
-    return named(field) if path.startswith(_COMPANIES) else _HERE.get(field, field)
+    return json_name(field) if path.startswith(_COMPANIES) else _HERE.get(field, field)
 
 
 # Fields of the library that the routes call by another name.

@@ -16,7 +16,7 @@ import holdfast
 from holdfast.domain.access import Action, Actor
 from holdfast.gateway.parameters import StrictRoute
 from holdfast.ports import Verb
-from holdfast.wire import GREETING, VERBS, Greeting, Spoken, definitions
+from holdfast.wire import GREETING, VERBS, Greeting, WireVerb, openapi_definitions
 
 Perform = Callable[[Request, Action, Callable[[], Verb[Any]]], Awaitable[Any]]
 Named = Callable[[Request], Awaitable[Actor]]
@@ -36,7 +36,7 @@ def router(perform: Perform, caller: Named, extra: Mapping[str, Any] | None = No
         greeting = Greeting(holdfast.__version__, await caller(request), tuple(VERBS))
         return Response(GREETING.encode(greeting), media_type=_JSON)
 
-    requests, responses_by_action, _ = definitions(_REFERENCE)
+    requests, responses_by_action, _ = openapi_definitions(_REFERENCE)
     for action, spoken in VERBS.items():
         routes.add_api_route(
             f"/{action}",
@@ -54,10 +54,10 @@ def router(perform: Perform, caller: Named, extra: Mapping[str, Any] | None = No
 
 def schemas() -> dict[str, Any]:
     """The schemas that the routes refer to, for `components.schemas` of the OpenAPI document."""
-    return {f"{_PREFIX}{name}": schema for name, schema in definitions(_REFERENCE)[2].items()}
+    return {f"{_PREFIX}{name}": schema for name, schema in openapi_definitions(_REFERENCE)[2].items()}
 
 
-def _endpoint(spoken: Spoken, perform: Perform) -> Callable[[Request], Awaitable[Response]]:
+def _endpoint(spoken: WireVerb, perform: Perform) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON:
             raise HTTPException(415, f"the body must be {_JSON}")
@@ -68,7 +68,7 @@ def _endpoint(spoken: Spoken, perform: Perform) -> Callable[[Request], Awaitable
     return endpoint
 
 
-def _documented(spoken: Spoken) -> bool:
+def _documented(spoken: WireVerb) -> bool:
     """True if the class has a docstring of its own: a dataclass without one gets its signature."""
     return not (spoken.request_type.__doc__ or "").startswith(f"{spoken.request_type.__name__}(")
 

@@ -5,7 +5,7 @@ with holdfast.ControlPlane.open("memory.db", space="acme") as plane:
     print(plane.query("When do we release?", agent="builder").result.snippets)
 """
 
+from holdfast.plane.control_plane import AsyncControlPlane, ControlPlane
 from holdfast.plane.opening import PlaneOptions
-from holdfast.plane.planes import AsyncControlPlane, ControlPlane
 
 __all__ = ["AsyncControlPlane", "ControlPlane", "PlaneOptions"]

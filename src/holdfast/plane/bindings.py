@@ -23,13 +23,13 @@ from holdfast.domain.bindings import Binding, Target, TargetKind
 from holdfast.domain.contract import HookKind
 from holdfast.domain.control import ActivityPage, ProviderInfo, ResolvedBinding
 from holdfast.errors import InvalidInput
-from holdfast.inputs import Where, chosen
-from holdfast.plane.calling import Calls
+from holdfast.inputs import ScopeKwargs, parse_enum
+from holdfast.plane.base_calls import ControlCalls
 
 Hooks = Mapping[HookKind, bool] | Mapping[str, bool]
 
 
-class BindingCalls(Calls):
+class BindingCalls(ControlCalls):
     async def providers(self) -> tuple[ProviderInfo, ...]:
         """List the installed providers with their capabilities and configuration schemas."""
         return await self._perform(Action.READ_BINDINGS, lambda: ListProviders(self._company()))
@@ -110,7 +110,7 @@ class BindingCalls(Calls):
         """Return an agent to the company's default; return False if it had no override."""
         return await self._unbind(TargetKind.AGENT, agent, idempotency_key)
 
-    async def resolve(self, key: str | None = None, **where: Unpack[Where]) -> ResolvedBinding:
+    async def resolve(self, key: str | None = None, **where: Unpack[ScopeKwargs]) -> ResolvedBinding:
         """Resolve the binding that serves a scope, with the rule that chose it and the candidates checked."""
         return await self._perform(Action.RESOLVE_BINDING, lambda: ResolveBinding(self._scope(where), key))
 
@@ -134,4 +134,4 @@ class BindingCalls(Calls):
 def _hooks(hooks: Hooks) -> dict[HookKind, bool]:
     if not isinstance(hooks, Mapping):
         raise InvalidInput("hooks", f"expected a dictionary of true or false, got {type(hooks).__name__}")
-    return {chosen(HookKind, name, "hooks"): enabled for name, enabled in hooks.items()}
+    return {parse_enum(HookKind, name, "hooks"): enabled for name, enabled in hooks.items()}

@@ -24,11 +24,11 @@ from holdfast.domain.costs import (
     Price,
 )
 from holdfast.domain.usage import DEFAULT_CURRENCY
-from holdfast.inputs import Moment, chosen, moment_from
-from holdfast.plane.calling import Calls
+from holdfast.inputs import Moment, moment_from, parse_enum
+from holdfast.plane.base_calls import ControlCalls
 
 
-class CostCalls(Calls):
+class CostCalls(ControlCalls):
     async def cost_summary(
         self, by: CostGroup | str = CostGroup.BINDING, *, since: Moment | None = None, until: Moment | None = None
     ) -> CostSummary:
@@ -36,7 +36,10 @@ class CostCalls(Calls):
         return await self._perform(
             Action.READ_COSTS,
             lambda: SummarizeCosts(
-                self._company(), chosen(CostGroup, by, "by"), moment_from(since, "since"), moment_from(until, "until")
+                self._company(),
+                parse_enum(CostGroup, by, "by"),
+                moment_from(since, "since"),
+                moment_from(until, "until"),
             ),
         )
 
@@ -63,7 +66,7 @@ class CostCalls(Calls):
         def make() -> AddFinanceEvent:
             return AddFinanceEvent(
                 self._company(),
-                chosen(FinanceKind, kind, "kind"),
+                parse_enum(FinanceKind, kind, "kind"),
                 description,
                 amount_micros,
                 currency,

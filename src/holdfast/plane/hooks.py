@@ -9,12 +9,12 @@ from holdfast.domain.access import Action
 from holdfast.domain.contract import DEFAULT_PAGE, HookKind, SourceKind
 from holdfast.domain.hooks import Delivery, DeliveryFilter, DeliveryPage, EmittedHook, HookDeliveryStatus, Hydration
 from holdfast.domain.hydration import DEFAULT_BUDGET_MS, DEFAULT_CHARS, DEFAULT_SNIPPETS
-from holdfast.inputs import Moment, Where, chosen, moment_from
-from holdfast.plane.calling import Calls
-from holdfast.plane.reading import Payload, Source, needed_source, payload_from
+from holdfast.inputs import Moment, ScopeKwargs, moment_from, parse_enum
+from holdfast.plane.arguments import Payload, Source, payload_from, require_source
+from holdfast.plane.base_calls import ControlCalls
 
 
-class HookCalls(Calls):
+class HookCalls(ControlCalls):
     async def emit(
         self,
         kind: HookKind | str,
@@ -24,7 +24,7 @@ class HookCalls(Calls):
         source: Source,
         triggered_at: Moment | None = None,
         binding_key: str | None = None,
-        **where: Unpack[Where],
+        **where: Unpack[ScopeKwargs],
     ) -> EmittedHook:
         """Emit an event. The binding that serves the scope captures it if that hook is enabled there.
 
@@ -35,9 +35,9 @@ class HookCalls(Calls):
             scope = self._scope(where)
             return EmitHook(
                 scope=scope,
-                kind=chosen(HookKind, kind, "kind"),
+                kind=parse_enum(HookKind, kind, "kind"),
                 hook_id=hook_id,
-                source=needed_source(source, self.space),
+                source=require_source(source, self.space),
                 payload=payload_from(payload),
                 binding_key=binding_key,
                 triggered_at=moment_from(triggered_at, "triggered_at"),
@@ -56,7 +56,7 @@ class HookCalls(Calls):
         max_chars: int = DEFAULT_CHARS,
         budget_ms: int = DEFAULT_BUDGET_MS,
         binding_key: str | None = None,
-        **where: Unpack[Where],
+        **where: Unpack[ScopeKwargs],
     ) -> Hydration:
         """Return a bounded preamble for a run within `budget_ms`, or none with a reason. It never stops the run."""
 
@@ -90,10 +90,10 @@ class HookCalls(Calls):
 
         def make() -> ListDeliveries:
             criteria = DeliveryFilter(
-                status=None if status is None else chosen(HookDeliveryStatus, status, "status"),
-                kind=None if kind is None else chosen(HookKind, kind, "kind"),
+                status=None if status is None else parse_enum(HookDeliveryStatus, status, "status"),
+                kind=None if kind is None else parse_enum(HookKind, kind, "kind"),
                 to=to,
-                source_kind=None if source_kind is None else chosen(SourceKind, source_kind, "source_kind"),
+                source_kind=None if source_kind is None else parse_enum(SourceKind, source_kind, "source_kind"),
             )
             return ListDeliveries(self._company(), criteria, cursor, limit)
 

@@ -10,13 +10,13 @@ from holdfast.domain.access import Action, ActorKind
 from holdfast.domain.contract import DEFAULT_PAGE, HookKind
 from holdfast.domain.jobs import ControlJob, ControlJobPage, JobFilter, JobKind, JobState
 from holdfast.domain.scope import Scope
-from holdfast.inputs import Moment, Where, chosen, moment_from, several
-from holdfast.plane.calling import Calls
+from holdfast.inputs import Moment, ScopeKwargs, as_texts, moment_from, parse_enum
+from holdfast.plane.base_calls import ControlCalls
 
 _FILTERS = ("agent", "project", "issue", "run")
 
 
-class JobCalls(Calls):
+class JobCalls(ControlCalls):
     async def jobs(
         self,
         *,
@@ -28,17 +28,17 @@ class JobCalls(Calls):
         until: Moment | None = None,
         cursor: str | None = None,
         limit: int = DEFAULT_PAGE,
-        **where: Unpack[Where],
+        **where: Unpack[ScopeKwargs],
     ) -> ControlJobPage:
         """List job attempts, newest first. The state `stuck` means running after its lease expired."""
 
         def make() -> ListControlJobs:
-            scope, named = self._seen(where), self._scope(where)
+            scope, named = self._visible_scope(where), self._scope(where)
             criteria = JobFilter(
-                state=None if state is None else chosen(JobState, state, "state"),
+                state=None if state is None else parse_enum(JobState, state, "state"),
                 kinds=None if kinds is None else _kinds(kinds),
                 binding=binding_key,
-                hook=None if hook is None else chosen(HookKind, hook, "hook"),
+                hook=None if hook is None else parse_enum(HookKind, hook, "hook"),
                 since=moment_from(since, "since"),
                 until=moment_from(until, "until"),
                 **{name: getattr(named, name) for name in _FILTERS},
@@ -47,9 +47,9 @@ class JobCalls(Calls):
 
         return await self._perform(Action.JOBS, make)
 
-    async def job(self, job_id: str, **where: Unpack[Where]) -> ControlJob:
+    async def job(self, job_id: str, **where: Unpack[ScopeKwargs]) -> ControlJob:
         """Get one job attempt by its id, with its cause."""
-        return await self._perform(Action.JOBS, lambda: GetJob(self._seen(where), job_id))
+        return await self._perform(Action.JOBS, lambda: GetJob(self._visible_scope(where), job_id))
 
     async def retry_job(self, job_id: str) -> ControlJob:
         """Queue a new attempt of a failed or cancelled job, due at once."""
@@ -59,7 +59,7 @@ class JobCalls(Calls):
         """Cancel a job; a running worker can no longer commit."""
         return await self._perform(Action.MANAGE_JOBS, lambda: CancelJob(self._company(), job_id))
 
-    def _seen(self, where: Mapping[str, Any]) -> Scope:
+    def _visible_scope(self, where: Mapping[str, Any]) -> Scope:
         """Return the scope to read: an operator sees the whole company's jobs, other actors only their own."""
         if self.actor.kind is not ActorKind.OPERATOR:
             return self._scope(where)
@@ -67,4 +67,4 @@ class JobCalls(Calls):
 
 
 def _kinds(kinds: str | Iterable[str]) -> frozenset[JobKind]:
-    return frozenset(chosen(JobKind, each, "kinds") for each in several(kinds, "kinds"))
+    return frozenset(parse_enum(JobKind, each, "kinds") for each in as_texts(kinds, "kinds"))

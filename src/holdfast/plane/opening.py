@@ -7,17 +7,17 @@ from typing import Any
 
 from holdfast.domain.location import is_server_url
 from holdfast.errors import InvalidInput
-from holdfast.opening import Opening, Options, checked_location
+from holdfast.opening import Opening, Options, validate_location
 
 PlaneOptions = Options
 
 
-async def opened(location: str | os.PathLike[str], options: PlaneOptions) -> dict[str, Any]:
+async def open_control_plane(location: str | os.PathLike[str], options: PlaneOptions) -> dict[str, Any]:
     """Open the store; return the constructor arguments of a control plane. There is no client for a server's yet."""
-    if is_server_url(checked_location(location)):
+    if is_server_url(validate_location(location)):
         raise InvalidInput(
             "location",
             "is the address of a server; call its routes under /companies/…/memory, or open the store itself",
         )
-    service, actor, space = await Opening(location, options).store()
+    service, actor, space = await Opening(location, options).open_store()
     return {"service": service, "actor": actor, "space": space}

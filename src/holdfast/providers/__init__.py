@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from holdfast.providers.configured import (
+    from holdfast.providers.configuration import (
         Configuration,
         ConfiguredProvider,
         OutsideConfiguration,
@@ -24,5 +24,5 @@ __all__ = ["Configuration", "ConfiguredProvider", "OutsideConfiguration", "Secre
 def __getattr__(name: str) -> Any:
     """Import lazily: every memory has a registry, but few have external bindings."""
     if name in __all__:
-        return getattr(import_module("holdfast.providers.configured"), name)
+        return getattr(import_module("holdfast.providers.configuration"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

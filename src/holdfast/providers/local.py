@@ -60,7 +60,7 @@ from holdfast.domain.transcript import Draft, Message, Role
 from holdfast.errors import NotFound, ProviderMisconfigured
 from holdfast.ports import SearchOptions
 from holdfast.ports.provider import Adapter, NestedCall
-from holdfast.providers.configured import Configuration, ConfiguredProvider
+from holdfast.providers.configuration import Configuration, ConfiguredProvider
 from holdfast.runtime.lookup import Get
 from holdfast.runtime.provider_verbs import (
     ForgetByIds,
@@ -113,7 +113,9 @@ class LocalProvider(ConfiguredProvider[LocalConfiguration]):
     )
     configuration = LocalConfiguration
 
-    def opened(self, config: LocalConfiguration, secrets: Mapping[str, Secret], beneath: NestedCall | None) -> Adapter:
+    def open_adapter(
+        self, config: LocalConfiguration, secrets: Mapping[str, Secret], beneath: NestedCall | None
+    ) -> Adapter:
         if beneath is None:
             raise ProviderMisconfigured(f"{LOCAL} runs inside a call, and was opened without one")
         return LocalAdapter(config, beneath)
@@ -134,19 +136,19 @@ class LocalAdapter:
 
     async def capture(self, request: CaptureRequest) -> CaptureResult:
         text = captured_text(request.payload)
-        noted = CaptureMetadata(request.source, None, _noted(request))
-        cause = Cause(self._beneath.operation_id, request.binding_key, request.hook, _for_its_work(request))
+        noted = CaptureMetadata(request.source, None, _capture_metadata(request))
+        cause = Cause(self._beneath.operation_id, request.binding_key, request.hook, _job_source(request))
         if request.mode is CaptureMode.RECORD:
             once = None if request.idempotency_id is None else f"capture/{request.idempotency_id}"
             record = PutRecord(text, encode_metadata(noted), once, once=True)
-            return _captured(await self._beneath.run(self._putting(request, (record,), cause)), None)
+            return _to_capture_result(await self._beneath.run(self._build_put(request, (record,), cause)), None)
         verb = KeepResidue(
             scope=replace(request.scope, conversation=capture_conversation(request.scope)),
-            draft=_draft(request, text, encode_metadata(noted)),
+            draft=_build_draft(request, text, encode_metadata(noted)),
             source=provenance(request.source),
             cause=cause,
         )
-        return _captured(await self._beneath.run(verb), cause)
+        return _to_capture_result(await self._beneath.run(verb), cause)
 
     async def upsert_records(self, request: RecordWriteRequest) -> WriteResult:
         records = []
@@ -159,11 +161,11 @@ class LocalAdapter:
                 once = None if request.idempotency_id is None else f"upsert/{index}/{request.idempotency_id}"
                 records.append(PutRecord(record.text, metadata, once, once=True))
         cause = Cause(self._beneath.operation_id, request.binding_key, None, request.source)
-        done = await self._beneath.run(self._putting(request, tuple(records), cause))
-        return WriteResult(_handles(done.record_ids))
+        done = await self._beneath.run(self._build_put(request, tuple(records), cause))
+        return WriteResult(_to_handles(done.record_ids))
 
     @staticmethod
-    def _putting(
+    def _build_put(
         request: CaptureRequest | RecordWriteRequest, records: tuple[PutRecord, ...], cause: Cause
     ) -> PutRecords:
         source = request.source
@@ -172,42 +174,42 @@ class LocalAdapter:
         return PutRecords(request.scope, records, origin, cause=cause)
 
     async def correct(self, handle: RecordHandle, text: str, scope: Scope, reason: str | None) -> CorrectResult:
-        if not _is_ours(handle):
+        if not _is_local_handle(handle):
             raise NotFound(f"there is no record {handle.record_id!r:.80} in this scope")
         once = self._beneath.idempotency_key
-        verb = Correct(self._reading(scope), handle.record_id, text, reason, idempotency_key=once)
+        verb = Correct(self._read_scope(scope), handle.record_id, text, reason, idempotency_key=once)
         done = await self._beneath.run(verb)
         superseded = None if done.memory.id == handle.record_id else handle
         return CorrectResult(RecordHandle(LOCAL, done.memory.id), superseded)
 
     async def forget(self, handles: Sequence[RecordHandle], scope: Scope) -> ForgetResult:
-        named = tuple(dict.fromkeys(handle.record_id for handle in handles if _is_ours(handle)))
+        named = tuple(dict.fromkeys(handle.record_id for handle in handles if _is_local_handle(handle)))
         gone: frozenset[str] = frozenset()
         if named:
-            verb = ForgetByIds(self._reading(scope), named, self._beneath.idempotency_key)
+            verb = ForgetByIds(self._read_scope(scope), named, self._beneath.idempotency_key)
             gone = frozenset((await self._beneath.run(verb)).forgotten)
         each = tuple(dict.fromkeys(handles))
         return ForgetResult(
-            tuple(handle for handle in each if _is_ours(handle) and handle.record_id in gone),
-            tuple(handle for handle in each if not _is_ours(handle) or handle.record_id not in gone),
+            tuple(handle for handle in each if _is_local_handle(handle) and handle.record_id in gone),
+            tuple(handle for handle in each if not _is_local_handle(handle) or handle.record_id not in gone),
         )
 
     # --- reading ---
 
     async def query(self, request: QueryRequest) -> ContextBundle:
-        wanted = SearchOptions(top_k=self._looked_at(request))
-        scope = self._reading(request.scope)
+        wanted = SearchOptions(top_k=self._candidate_count(request))
+        scope = self._read_scope(request.scope)
         hits: Iterable[Hit]
         if request.intent is Intent.AGENT_PREAMBLE:
             hits = (await self._beneath.run(RecallMemory(scope, request.query, wanted, _ROOM_CHARS))).hits
         else:
             hits = await self._beneath.run(Search(scope, request.query, wanted))
-        found = [_snippet(hit, hit.score) for hit in hits]
+        found = [_to_snippet(hit, hit.score) for hit in hits]
         chosen = [each for each in found if matches_metadata(each.metadata, request.metadata_filter)]
         return ContextBundle(tuple(chosen[: request.top_k]))
 
     @staticmethod
-    def _looked_at(request: QueryRequest) -> int:
+    def _candidate_count(request: QueryRequest) -> int:
         if not request.metadata_filter:
             return request.top_k
         return min(request.top_k * _LOOKED_AT_PER_PLACE, MAX_TOP_K)
@@ -215,21 +217,21 @@ class LocalAdapter:
     async def list(self, request: ListRequest) -> ListPage:
         verb = PageRecords(request.scope, request.metadata_filter, request.limit, request.cursor)
         page = await self._beneath.run(verb)
-        return ListPage(tuple(_snippet(record) for record in page.items), page.next_cursor)
+        return ListPage(tuple(_to_snippet(record) for record in page.items), page.next_cursor)
 
     async def get(self, handle: RecordHandle, scope: Scope) -> Snippet | None:
-        if not _is_ours(handle):
+        if not _is_local_handle(handle):
             return None
         try:
-            found = await self._beneath.run(Get(self._reading(scope), handle.record_id))
+            found = await self._beneath.run(Get(self._read_scope(scope), handle.record_id))
         except NotFound:
             return None
-        return _snippet(found) if _counts(found) else None
+        return _to_snippet(found) if _is_visible(found) else None
 
     async def profile(self, scope: Scope) -> ProfileResult:
         lines: list[str] = []
-        for memory in await self._beneath.run(ReadProfile(self._reading(scope))):
-            line = f"- {_short(memory.text)}"
+        for memory in await self._beneath.run(ReadProfile(self._read_scope(scope))):
+            line = f"- {_shorten(memory.text)}"
             if sum(map(len, lines)) + len(lines) + len(line) > MAX_SUMMARY_CHARS:
                 break
             lines.append(line)
@@ -237,26 +239,28 @@ class LocalAdapter:
 
     async def explain(self, request: QueryRequest) -> TraceResult:
         wanted = SearchOptions(top_k=request.top_k)
-        found = await self._beneath.run(Explain(self._reading(request.scope), request.query, wanted))
-        return TraceResult(_trace(found))
+        found = await self._beneath.run(Explain(self._read_scope(request.scope), request.query, wanted))
+        return TraceResult(_to_trace(found))
 
-    def _reading(self, scope: Scope) -> Scope:
+    def _read_scope(self, scope: Scope) -> Scope:
         return replace(scope, **self._dropped)
 
     # --- extraction ---
 
     async def list_extraction_jobs(self, scope: Scope, cursor: str | None) -> ExtractionJobPage:
-        page = await self._beneath.run(PageJobs(self._reading(scope), cursor))
-        return ExtractionJobPage(tuple(map(_job, page.items)), page.next_cursor)
+        page = await self._beneath.run(PageJobs(self._read_scope(scope), cursor))
+        return ExtractionJobPage(tuple(map(_to_extraction_job, page.items)), page.next_cursor)
 
     async def retry_extraction_job(self, job_id: str, scope: Scope) -> CaptureResult:
-        return CaptureResult(jobs=(_job(await self._beneath.run(RetryExtraction(self._reading(scope), job_id))),))
+        return CaptureResult(
+            jobs=(_to_extraction_job(await self._beneath.run(RetryExtraction(self._read_scope(scope), job_id))),)
+        )
 
     async def close(self) -> None:
         """Do nothing: the service owns the engine."""
 
 
-def _is_ours(handle: RecordHandle) -> bool:
+def _is_local_handle(handle: RecordHandle) -> bool:
     """True if the handle is well formed and of this provider."""
     record_id = handle.record_id
     if handle.provider_key != LOCAL or not isinstance(record_id, str) or not 0 < len(record_id) <= MAX_ID_CHARS:
@@ -264,18 +268,18 @@ def _is_ours(handle: RecordHandle) -> bool:
     return record_id.isprintable() and bool(record_id.strip())
 
 
-def _handles(record_ids: Iterable[str]) -> tuple[RecordHandle, ...]:
+def _to_handles(record_ids: Iterable[str]) -> tuple[RecordHandle, ...]:
     return tuple(RecordHandle(LOCAL, record_id) for record_id in record_ids)
 
 
-def _noted(request: CaptureRequest) -> dict[str, Any]:
+def _capture_metadata(request: CaptureRequest) -> dict[str, Any]:
     metadata = {**request.payload.metadata, **request.metadata}
     if request.payload.mime_type is not None:
         metadata.setdefault("mime_type", request.payload.mime_type)
     return metadata
 
 
-def _draft(request: CaptureRequest, text: str, metadata: dict[str, str]) -> Draft:
+def _build_draft(request: CaptureRequest, text: str, metadata: dict[str, str]) -> Draft:
     """Build the message: a run's or activity's text is its agent's; any other is its author's, if it names one."""
     external_id = capture_id(request.source, request.idempotency_id, text)
     if request.source.kind in _OUR_OWN_WORDS:
@@ -287,13 +291,13 @@ def _draft(request: CaptureRequest, text: str, metadata: dict[str, str]) -> Draf
     return Draft(text, author, Role.USER, external_id=external_id, metadata=metadata)
 
 
-def _for_its_work(request: CaptureRequest) -> SourceRef:
+def _job_source(request: CaptureRequest) -> SourceRef:
     """Return the source for the job's cause, with run and issue, which the conversation's scope does not keep."""
     source, scope = request.source, request.scope
     return replace(source, issue_id=source.issue_id or scope.issue, run_id=source.run_id or scope.run)
 
 
-def _captured(done: StoredRecords, cause: Cause | None) -> CaptureResult:
+def _to_capture_result(done: StoredRecords, cause: Cause | None) -> CaptureResult:
     hook, source = (None, None) if cause is None else (cause.hook, cause.source)
     jobs = (
         ExtractionJob(
@@ -301,17 +305,17 @@ def _captured(done: StoredRecords, cause: Cause | None) -> CaptureResult:
         )
         for job_id in done.jobs
     )
-    return CaptureResult(_handles(done.record_ids), tuple(jobs))
+    return CaptureResult(_to_handles(done.record_ids), tuple(jobs))
 
 
-def _counts(record: Record) -> bool:
+def _is_visible(record: Record) -> bool:
     """True if `get` may return it: not superseded, not quarantined, not on a guarded plane."""
     if isinstance(record, Message):
         return record.superseded_at is None and record.status is Status.ACCEPTED and record.plane is None
     return record.status is Status.ACCEPTED and record.plane not in GUARDED_PLANES
 
 
-def _snippet(record: Record | Hit, score: float | None = None) -> Snippet:
+def _to_snippet(record: Record | Hit, score: float | None = None) -> Snippet:
     noted = decode_metadata(record.metadata)
     source = noted.source
     if source is not None and source.space != record.scope.space:
@@ -328,12 +332,12 @@ def _snippet(record: Record | Hit, score: float | None = None) -> Snippet:
     )
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     plain = " ".join(text.split())
     return plain if len(plain) <= _LINE_CHARS else f"{plain[: _LINE_CHARS - 1]}…"
 
 
-def _trace(found: Explanation) -> dict[str, Any]:
+def _to_trace(found: Explanation) -> dict[str, Any]:
     """Return an explanation as numbers and ids; texts are left to `query`."""
     return {
         "query": dict(found.query),
@@ -358,7 +362,7 @@ def _trace(found: Explanation) -> dict[str, Any]:
     }
 
 
-def _job(job: Job) -> ExtractionJob:
+def _to_extraction_job(job: Job) -> ExtractionJob:
     cause = job.cause or Cause()
     return ExtractionJob(
         provider_job_id=job.id,

@@ -34,7 +34,7 @@ log = logging.getLogger("holdfast")
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class BrokenProvider:
     """An installed provider that cannot be used. `where` is its entry point's object reference."""
 
     name: str
@@ -51,13 +51,13 @@ class ProviderRegistry:
         self._lock = threading.Lock()
         self._points: dict[str, EntryPoint] | None = None
         self._loaded: dict[str, Provider] = {}
-        self._broken: dict[tuple[str, str], Broken] = {}
+        self._broken: dict[tuple[str, str], BrokenProvider] = {}
 
     def list_providers(self) -> Sequence[Provider]:
         with self._lock:
             return [provider for name in sorted(self._names()) if (provider := self._load(name)) is not None]
 
-    def broken(self) -> Sequence[Broken]:
+    def broken_providers(self) -> Sequence[BrokenProvider]:
         """List the installed providers that cannot be used, by name."""
         self.list_providers()
         return [self._broken[each] for each in sorted(self._broken)]
@@ -84,9 +84,9 @@ class ProviderRegistry:
         provider = self.get(binding.provider)
         if not provider.outside:
             raise ProviderMisconfigured(f"{binding.provider} is not an external provider: it runs inside a call")
-        return provider.open(binding.config, self._resolved(provider, binding.config), None)
+        return provider.open(binding.config, self._resolve_secrets(provider, binding.config), None)
 
-    def _resolved(self, provider: Provider, config: Mapping[str, Any]) -> dict[str, Secret]:
+    def _resolve_secrets(self, provider: Provider, config: Mapping[str, Any]) -> dict[str, Secret]:
         """Resolve secrets by path; `SecretUnavailable` if a stored value is not a reference."""
         found = secrets_in(provider.schema(), config)
         return {path: self._secrets.resolve(reference, f"config.{path}") for path, reference in found}
@@ -94,14 +94,14 @@ class ProviderRegistry:
     # --- installed providers ---
 
     def _names(self) -> set[str]:
-        return {*BUILT_IN, *self._installed()}
+        return {*BUILT_IN, *self._load_entry_points()}
 
-    def _installed(self) -> dict[str, EntryPoint]:
+    def _load_entry_points(self) -> dict[str, EntryPoint]:
         if self._points is None:
             points: dict[str, EntryPoint] = {}
             for point in sorted(self._found(), key=lambda each: (each.name, each.value)):
-                if (problem := _problem_of(point, points)) is not None:
-                    self._note(point.name, point.value, problem)
+                if (problem := _entry_point_problem(point, points)) is not None:
+                    self._record_broken(point.name, point.value, problem)
                 elif point.name not in BUILT_IN:
                     points[point.name] = point
             self._points = points
@@ -111,24 +111,24 @@ class ProviderRegistry:
         """Load a provider; if it is unusable, note the problem and return None."""
         if name in self._loaded:
             return self._loaded[name]
-        point = self._installed().get(name)
+        point = self._load_entry_points().get(name)
         where = BUILT_IN[name] if point is None else point.value
         if (name, where) in self._broken:
             return None
         try:
-            self._loaded[name] = _usable(name, _at(where) if point is None else point.load())
+            self._loaded[name] = _validate_provider(name, _import_object(where) if point is None else point.load())
         except HoldfastError as error:
-            self._note(name, where, str(error)[:_MOST_TOLD_CHARS])
+            self._record_broken(name, where, str(error)[:_MOST_TOLD_CHARS])
         except Exception as error:  # noqa: BLE001 (third-party code: its failure must not affect other providers)
-            self._note(name, where, f"{type(error).__name__} while it was loaded")
+            self._record_broken(name, where, f"{type(error).__name__} while it was loaded")
         return self._loaded.get(name)
 
-    def _note(self, name: str, where: str, problem: str) -> None:
+    def _record_broken(self, name: str, where: str, problem: str) -> None:
         log.warning("the provider %r (%s) cannot be used: %s", name, where, problem)
-        self._broken[name, where] = Broken(name, where, problem)
+        self._broken[name, where] = BrokenProvider(name, where, problem)
 
 
-def _problem_of(point: EntryPoint, taken: Mapping[str, EntryPoint]) -> str | None:
+def _entry_point_problem(point: EntryPoint, taken: Mapping[str, EntryPoint]) -> str | None:
     if point.name in BUILT_IN:
         # A built-in provider may also be registered as an entry point.
         return None if point.value == BUILT_IN[point.name] else "uses the name of a built-in provider"
@@ -141,12 +141,12 @@ def _problem_of(point: EntryPoint, taken: Mapping[str, EntryPoint]) -> str | Non
     return None
 
 
-def _at(where: str) -> Any:
+def _import_object(where: str) -> Any:
     module, _, name = where.partition(":")
     return getattr(importlib.import_module(module), name)
 
 
-def _usable(name: str, found: Any) -> Provider:
+def _validate_provider(name: str, found: Any) -> Provider:
     """Validate an entry point's provider, or what its factory returns."""
     provider = found() if isinstance(found, type) or not hasattr(found, "open") else found
     lacking = [method for method in _NEEDED if not callable(getattr(provider, method, None))]

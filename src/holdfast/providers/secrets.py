@@ -33,9 +33,9 @@ class SecretResolver:
         if not is_reference(reference):
             raise SecretUnavailable(f"{field}: is not a reference to a secret; write it as {ENV}NAME or {FILE}PATH")
         if reference.startswith(ENV):
-            found = self._of_environment(reference.removeprefix(ENV), field)
+            found = self._read_variable(reference.removeprefix(ENV), field)
         else:
-            found = self._of_file(reference.removeprefix(FILE), field)
+            found = self._read_file(reference.removeprefix(FILE), field)
         try:
             return Secret(found, field)
         except InvalidInput as error:
@@ -48,19 +48,19 @@ class SecretResolver:
         if not is_reference(reference):
             problem: str | None = NO_REFERENCE
         elif reference.startswith(ENV):
-            problem = self._never_of_environment(reference.removeprefix(ENV))
+            problem = self._variable_problem(reference.removeprefix(ENV))
         else:
-            problem = self._never_of_file(reference.removeprefix(FILE))
+            problem = self._file_problem(reference.removeprefix(FILE))
         if problem is not None:
             raise InvalidConfiguration(field, problem)
 
-    def _never_of_environment(self, name: str) -> str | None:
+    def _variable_problem(self, name: str) -> str | None:
         if self._prefix and name.startswith(self._prefix) and name != self._prefix:
             return None
         prefix = f"{self._prefix!r:.80} (HOLDFAST_SECRET_ENV_PREFIX)"
         return f"may only refer to variables whose names begin with {prefix}"
 
-    def _never_of_file(self, path: str) -> str | None:
+    def _file_problem(self, path: str) -> str | None:
         if self._folder is None:
             return _NO_FOLDER
         try:
@@ -74,15 +74,15 @@ class SecretResolver:
             return "the file that it refers to holds one of Holdfast's own settings, which bindings may not read"
         return None
 
-    def _of_environment(self, name: str, field: str) -> str:
-        if (problem := self._never_of_environment(name)) is not None:
+    def _read_variable(self, name: str, field: str) -> str:
+        if (problem := self._variable_problem(name)) is not None:
             raise SecretUnavailable(f"{field}: {problem}")
         found = self._variable(name)
         if not found:
             raise SecretUnavailable(f"{field}: the variable {name:.80} is not set; set it where Holdfast runs")
         return found
 
-    def _of_file(self, path: str, field: str) -> str:
+    def _read_file(self, path: str, field: str) -> str:
         if self._folder is None:
             raise SecretUnavailable(f"{field}: {_NO_FOLDER}")
         try:
@@ -94,10 +94,10 @@ class SecretResolver:
             elif self._is_own(found) or self._is_own(folder / path):
                 problem = "holds one of Holdfast's own settings, which bindings may not read"
             else:
-                return _content(found)
+                return _read_content(found)
         except UnicodeDecodeError:
             problem = "is not UTF-8 text"
-        except _Unfit as unfit:
+        except _UnusableFile as unfit:
             problem = str(unfit)
         except (OSError, ValueError, RuntimeError):
             problem = "does not exist or cannot be read"
@@ -108,23 +108,23 @@ class SecretResolver:
         return name.startswith(_OWN) and not name.startswith(self._prefix.lower() or "\0")
 
 
-class _Unfit(Exception):
+class _UnusableFile(Exception):
     """The file cannot hold a secret."""
 
 
-def _content(path: Path) -> str:
+def _read_content(path: Path) -> str:
     """Read the file without its trailing line end. Pipes are refused, since reading one may never end."""
     if not stat.S_ISREG(path.stat().st_mode):
-        raise _Unfit("is not a regular file")
-    with open(path, "rb", opener=_unblocked) as file:
+        raise _UnusableFile("is not a regular file")
+    with open(path, "rb", opener=_open_nonblocking) as file:
         content: bytes = file.read(MAX_SECRET_BYTES + 1)
     if len(content) > MAX_SECRET_BYTES:
-        raise _Unfit(f"is larger than {MAX_SECRET_BYTES // 1024} KiB")
+        raise _UnusableFile(f"is larger than {MAX_SECRET_BYTES // 1024} KiB")
     found = content.decode("utf-8").rstrip("\r\n")
     if not found:
-        raise _Unfit("is empty")
+        raise _UnusableFile("is empty")
     return found
 
 
-def _unblocked(path: str, flags: int) -> int:
+def _open_nonblocking(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))

@@ -14,7 +14,7 @@ from holdfast.domain.contract import Usage
 from holdfast.domain.ranking import FloatArray
 from holdfast.errors import EmbedderMisconfigured
 from holdfast.failpoints import reach
-from holdfast.loops import aside
+from holdfast.loops import run_in_thread
 from holdfast.ports import Analysis, Embedder, IndexUpdate, Purpose, Reader, Transaction, UnindexedRecord
 from holdfast.ports.models import MeteredEmbedder
 from holdfast.runtime.metering import embedding_usage, report_costs, with_costs
@@ -55,7 +55,7 @@ async def make_entries(core: Core, texts: Sequence[str]) -> list[IndexedText]:
 async def analyze_texts(core: Core, texts: Sequence[str]) -> list[Analysis]:
     if sum(map(len, texts)) <= _INLINE_CHARS:
         return [core.analyzer.analyze(text) for text in texts]
-    return await aside(lambda: [core.analyzer.analyze(text) for text in texts])
+    return await run_in_thread(lambda: [core.analyzer.analyze(text) for text in texts])
 
 
 async def embed_analyses(core: Core, analyses: Sequence[Analysis]) -> MeteredResult[list[tuple[bytes, ...]]]:

@@ -21,7 +21,7 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.search import Method
 from holdfast.domain.text import MAX_QUERY_CHARS, checked_text
 from holdfast.errors import EmbedderUnavailable, InvalidInput, NotFound
-from holdfast.loops import over_in_one_step
+from holdfast.loops import run_sync
 from holdfast.ports import Purpose, QueryVector, RankedCandidates, Reader, ScoredCandidate, SearchOptions
 from holdfast.runtime import indexing
 from holdfast.runtime.perform import Core, Read
@@ -78,7 +78,7 @@ async def prepare_query(core: Core, grant: Grant, query: str, wanted: SearchOpti
 
 
 def _embed_query_inline(core: Core, text: str) -> FloatArray:
-    return indexing.query_vector(over_in_one_step(indexing.embed_texts(core, [text], Purpose.QUERY)).result)
+    return indexing.query_vector(run_sync(indexing.embed_texts(core, [text], Purpose.QUERY)).result)
 
 
 def check_query(query: str, wanted: SearchOptions, places: str = "top_k") -> None:

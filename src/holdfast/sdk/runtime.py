@@ -6,7 +6,7 @@ from collections.abc import Generator
 from types import TracebackType
 from typing import Any, Self
 
-from holdfast.app import curator_of, open_engine
+from holdfast.app import make_curator, open_engine
 from holdfast.domain.access import Action, authorize
 from holdfast.domain.capabilities import Catalogue, catalogue
 from holdfast.domain.governance import Governance
@@ -14,8 +14,8 @@ from holdfast.domain.location import is_server_url
 from holdfast.domain.profiles import backend_of, checked_backend, profile_of
 from holdfast.domain.surface.writing import MemoryCloseReport, MemoryCloseRequest
 from holdfast.errors import InvalidInput
-from holdfast.opening import checked_location
-from holdfast.portal import Face, at_once, blocking
+from holdfast.opening import validate_location
+from holdfast.portal import BlockingFacade, blocking, inline
 from holdfast.runtime.governed.capabilities import ShowCapabilities
 from holdfast.sdk.builder import MemoryRuntimeBuilder, Plan
 from holdfast.sdk.retrieval import RetrievalOperations
@@ -70,7 +70,7 @@ class RuntimeOpening:
 
     async def open_runtime(self) -> AsyncMemoryRuntime:
         plan = self._plan
-        location = checked_location(plan.location)
+        location = validate_location(plan.location)
         if is_server_url(location):
             raise InvalidInput(
                 "store", "is a server's address; a runtime opens a store: a path, :memory: or PostgreSQL"
@@ -82,7 +82,7 @@ class RuntimeOpening:
         settings = plan.settings or read_settings()
         model = plan.model
         model_options = (None, None, None) if model is None else (model.name, model.url, model.key)
-        curator = curator_of(settings, *model_options, max_chars=profile.budget.maintenance_chars)
+        curator = make_curator(settings, *model_options, max_chars=profile.budget.maintenance_chars)
         governance = Governance(
             plan.identity, profile, catalogue(profile, plan.circumstances(model=curator is not None))
         )
@@ -118,7 +118,7 @@ class RuntimeOpening:
             await self._runtime.__aexit__(kind, error, trace)
 
 
-class MemoryRuntime(Face[AsyncMemoryRuntime]):
+class MemoryRuntime(BlockingFacade[AsyncMemoryRuntime]):
     """The blocking facade of a runtime. See `AsyncMemoryRuntime` for its methods."""
 
     @classmethod
@@ -126,19 +126,19 @@ class MemoryRuntime(Face[AsyncMemoryRuntime]):
         """`with MemoryRuntime.builder().store("memory.db").identity(subject_id="ana").open() as runtime: …`"""
         return MemoryRuntimeBuilder(lambda plan: cls(RuntimeOpening(plan).open_runtime))
 
-    capabilities = at_once(AsyncMemoryRuntime.capabilities)
+    capabilities = inline(AsyncMemoryRuntime.capabilities)
     write = blocking(AsyncMemoryRuntime.write)
-    recall = at_once(AsyncMemoryRuntime.recall)
-    project = at_once(AsyncMemoryRuntime.project)
+    recall = inline(AsyncMemoryRuntime.recall)
+    project = inline(AsyncMemoryRuntime.project)
     maintain = blocking(AsyncMemoryRuntime.maintain)
-    inspect = at_once(AsyncMemoryRuntime.inspect)
-    replay = at_once(AsyncMemoryRuntime.replay)
+    inspect = inline(AsyncMemoryRuntime.inspect)
+    replay = inline(AsyncMemoryRuntime.replay)
     export = blocking(AsyncMemoryRuntime.export)
     import_ = blocking(AsyncMemoryRuntime.import_)
     recover = blocking(AsyncMemoryRuntime.recover)
-    commit_transcript = at_once(AsyncMemoryRuntime.commit_transcript)
+    commit_transcript = inline(AsyncMemoryRuntime.commit_transcript)
     finalize_turn_and_maintain = blocking(AsyncMemoryRuntime.finalize_turn_and_maintain)
-    replay_transcript = at_once(AsyncMemoryRuntime.replay_transcript)
+    replay_transcript = inline(AsyncMemoryRuntime.replay_transcript)
     request_transcript_lifecycle = blocking(AsyncMemoryRuntime.request_transcript_lifecycle)
     repair_transcript = blocking(AsyncMemoryRuntime.repair_transcript)
     export_transcript = blocking(AsyncMemoryRuntime.export_transcript)
@@ -147,5 +147,5 @@ class MemoryRuntime(Face[AsyncMemoryRuntime]):
 
     def close(self, request: MemoryCloseRequest | None = None) -> MemoryCloseReport | None:
         """Record the end, then close the store. Returns None if it was already closed."""
-        report: MemoryCloseReport | None = self._end(request)
+        report: MemoryCloseReport | None = self._close_behind(request)
         return report

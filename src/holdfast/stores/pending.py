@@ -10,7 +10,7 @@ import threading
 from collections.abc import Generator, Iterable
 from typing import Any
 
-from holdfast.loops import running
+from holdfast.loops import running_loop
 
 
 class Pending:
@@ -22,7 +22,7 @@ class Pending:
         self.outcome: Any = None
         self.error: BaseException | None = None
         self._given_up = False
-        self._loop = running()
+        self._loop = running_loop()
         self._future: asyncio.Future[None] | None = None
         self._answered: threading.Lock | None = None
         if self._loop is None:

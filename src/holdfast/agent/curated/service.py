@@ -9,7 +9,7 @@ from typing import Any
 from holdfast.agent.curated.entries import DELIMITER, Change, Entries, Target, shown
 from holdfast.agent.curated.files import Held, MemoryStore
 from holdfast.errors import HoldfastError
-from holdfast.loops import aside
+from holdfast.loops import run_in_thread
 
 _PREFACE = (
     "Curated memory: notes that were kept in earlier conversations, as they were when this run began. "
@@ -40,13 +40,13 @@ class MemoryService:
         return self._store
 
     async def snapshot(self) -> MemorySnapshot:
-        return await aside(lambda: _snapshot(self._store.read()))
+        return await run_in_thread(lambda: _snapshot(self._store.read()))
 
     async def apply(self, changes: Sequence[Change]) -> dict[str, Any]:
         """Apply all changes or none. The answer is JSON, and says why if none was applied."""
         targets = [target for target in Target if any(each.target is target for each in changes)]
         try:
-            held, done = await aside(lambda: self._store.change(changes))
+            held, done = await run_in_thread(lambda: self._store.change(changes))
         except HoldfastError as error:
             return await self.refused(str(error), targets)
         counted = {what: done.count(what) for what in dict.fromkeys(done)}
@@ -55,7 +55,7 @@ class MemoryService:
 
     async def refused(self, error: str, targets: Sequence[Target]) -> dict[str, Any]:
         """Build the answer to a refused change, with the current entries."""
-        held = await aside(self._store.read)
+        held = await run_in_thread(self._store.read)
         return {"success": False, "error": error, **_state(held, targets)}
 
 

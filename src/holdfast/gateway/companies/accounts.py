@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.control.forms import Answer, HookTold, JobTold, ScopeTold, SnippetTold, SourceTold, UsageTold, iso
+from holdfast.control.schemas import Answer, HookTold, JobTold, ScopeTold, SnippetTold, SourceTold, UsageTold, to_iso
 from holdfast.domain.costs import CostEvent, CostLine, FinanceEvent, FinanceKind, Price
 from holdfast.domain.hooks import Delivery, EmittedHook, HookDeliveryStatus, Hydration
 from holdfast.domain.operations import TYPE_OF, Attribution, MemoryMetrics, Operation, OperationType, Outcome
@@ -155,7 +155,7 @@ class DeliveryTold(Answer):
             source=SourceTold.of(delivery.source),
             operation_id=delivery.operation_id,
             created_at=delivery.created_at.isoformat(),
-            updated_at=iso(delivery.updated_at),
+            updated_at=to_iso(delivery.updated_at),
         )
 
 

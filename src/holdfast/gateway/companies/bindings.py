@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field
 from starlette.responses import Response
 
-from holdfast.control.forms import Asked, Key, Part
+from holdfast.control.schemas import Asked, Key, Part
 from holdfast.domain.bindings import TargetKind
 from holdfast.domain.contract import HookKind
 from holdfast.errors import NotFound

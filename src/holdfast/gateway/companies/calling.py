@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request
 
-from holdfast.control.forms import Key, Part, RecordId, where_of
+from holdfast.control.schemas import Key, Part, RecordId, scope_parts
 from holdfast.domain.contract import CURSOR_PATTERN, DEFAULT_PAGE, MAX_CURSOR_CHARS, MAX_PAGE
 from holdfast.gateway.access import Door
 from holdfast.gateway.parameters import StrictRoute
@@ -45,7 +45,7 @@ def _where(
     session_key: Annotated[Part | None, Query(description="The conversation.")] = None,
     namespace: Annotated[Part | None, Query()] = None,
 ) -> dict[str, Any]:
-    return where_of(locals())
+    return scope_parts(locals())
 
 
 Where = Annotated[dict[str, Any], Depends(_where)]

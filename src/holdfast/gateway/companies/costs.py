@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request
 from pydantic import Field, StringConstraints
 
 from holdfast.control.costs import MAX_DESCRIPTION_CHARS
-from holdfast.control.forms import Asked, Key, Part
+from holdfast.control.schemas import Asked, Key, Part
 from holdfast.domain.costs import MAX_FEE_MICROS, MAX_PRICE_MICROS, CostGroup, FinanceKind
 from holdfast.gateway.access import Door, Rule, ruled
 from holdfast.gateway.companies.accounts import (

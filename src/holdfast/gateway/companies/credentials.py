@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field
 from starlette.responses import Response
 
-from holdfast.control.forms import Answer, Asked, Part, iso
+from holdfast.control.schemas import Answer, Asked, Part, to_iso
 from holdfast.domain.access import ActorKind, ActorRole
 from holdfast.domain.users import MAX_SUBJECTS, Issued, User
 from holdfast.gateway.access import Door, Rule, ruled
@@ -58,8 +58,8 @@ class CredentialTold(Answer):
             role=user.role,
             subjects=sorted(user.subjects),
             created_at=user.created_at.isoformat(),
-            rotated_at=iso(user.rotated_at),
-            revoked_at=iso(user.revoked_at),
+            rotated_at=to_iso(user.rotated_at),
+            revoked_at=to_iso(user.revoked_at),
         )
 
 

@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field, StringConstraints
 
-from holdfast.control.forms import Placed, RecordId, SourceGiven
-from holdfast.control.given import MAX_NAME_CHARS
+from holdfast.control.schemas import Placed, RecordId, SourceGiven
+from holdfast.control.validation import MAX_NAME_CHARS
 from holdfast.domain.contract import MAX_QUERY_CHARS, HookKind, SourceKind
 from holdfast.domain.hooks import HookDeliveryStatus
 from holdfast.domain.hydration import (

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 
-from holdfast.control.forms import JobTold
+from holdfast.control.schemas import JobTold
 from holdfast.domain.contract import HookKind
 from holdfast.domain.jobs import JobKind, JobState
 from holdfast.gateway.access import Door, Rule, ruled

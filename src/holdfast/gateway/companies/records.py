@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 
-from holdfast.control.forms import (
+from holdfast.control.schemas import (
     MAX_METADATA,
     Asked,
     Filter,
@@ -18,7 +18,7 @@ from holdfast.control.forms import (
     SnippetTold,
     SourceGiven,
 )
-from holdfast.control.given import MAX_TYPE_CHARS
+from holdfast.control.validation import MAX_TYPE_CHARS
 from holdfast.domain.contract import (
     DEFAULT_TOP_K,
     MAX_CONTENT_CHARS,

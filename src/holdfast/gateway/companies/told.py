@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.control.forms import Answer, SnippetTold, SourceTold, UsageTold, iso
+from holdfast.control.schemas import Answer, SnippetTold, SourceTold, UsageTold, to_iso
 from holdfast.domain.bindings import Binding, ResolutionRule, Target, TargetKind
 from holdfast.domain.contract import Capabilities, ExtractionJob, HookKind, Usage
 from holdfast.domain.control import Activity, ProviderInfo, ProviderResponse, ResolvedBinding
@@ -75,8 +75,8 @@ class BindingTold(Answer):
             hooks={kind: binding.delivers(kind) for kind in HookKind},
             enabled=binding.enabled,
             revision=binding.revision,
-            created_at=iso(binding.created_at),
-            updated_at=iso(binding.updated_at),
+            created_at=to_iso(binding.created_at),
+            updated_at=to_iso(binding.updated_at),
         )
 
 
@@ -187,9 +187,9 @@ class ProviderJobTold(Answer):
             hook_kind=job.hook_kind,
             source=None if job.source is None else SourceTold.of(job.source),
             error=job.error,
-            submitted_at=iso(job.submitted_at),
-            started_at=iso(job.started_at),
-            finished_at=iso(job.finished_at),
+            submitted_at=to_iso(job.submitted_at),
+            started_at=to_iso(job.started_at),
+            finished_at=to_iso(job.finished_at),
         )
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Path, Request
 
-from holdfast.control.forms import Answer
+from holdfast.control.schemas import Answer
 from holdfast.control.tools import call_tool, tools
 from holdfast.gateway.access import Door, Rule, ruled
 from holdfast.gateway.companies.calling import CompanyId, plane_of, router_of

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 
-from holdfast.control.forms import Part
+from holdfast.control.schemas import Part
 from holdfast.domain.access import Action
 from holdfast.domain.contract import SourceKind
 from holdfast.domain.operations import OperationType, Outcome

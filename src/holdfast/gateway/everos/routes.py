@@ -40,7 +40,7 @@ from holdfast.gateway.everos.present import Sessions
 from holdfast.gateway.headers import IdempotencyKey
 from holdfast.gateway.models import MAX_TOP_K, RESOURCE
 from holdfast.gateway.problems import refusals
-from holdfast.inputs import Where
+from holdfast.inputs import ScopeKwargs
 from holdfast.runtime.browse import MAX_OFFSET
 from holdfast.runtime.search import to_hit
 
@@ -149,8 +149,8 @@ async def _unprocessed(caller: Caller, body: Scoped, filters: Mapping[str, Any])
     return [unprocessed(each, session) for each in reversed(own)]
 
 
-def _where(caller: Caller, body: Scoped, session_id: str | None = None) -> Where:
-    where: Where = {"subject": caller.user_id, "app": body.app_id, "project": body.project_id}
+def _where(caller: Caller, body: Scoped, session_id: str | None = None) -> ScopeKwargs:
+    where: ScopeKwargs = {"subject": caller.user_id, "app": body.app_id, "project": body.project_id}
     if session_id is not None:
         where["conversation"] = conversation_of(session_id)
     return where

@@ -34,9 +34,9 @@ from holdfast.domain.contract import (
 from holdfast.domain.scope import Scope
 from holdfast.domain.text import checked_text
 from holdfast.errors import CapabilityUnavailable, Conflict, NotFound
-from holdfast.providers.gateway import places
-from holdfast.providers.gateway.places import Place
-from holdfast.providers.gateway.service import Found, NewMessage, Service
+from holdfast.providers.gateway import partition_mapping
+from holdfast.providers.gateway.partition_mapping import RemotePartition
+from holdfast.providers.gateway.transport import OutgoingMessage, RemoteMemoryService, RemoteRecord
 
 KEY = "gateway"
 _OUR_OWN_WORDS = frozenset({SourceKind.RUN, SourceKind.ACTIVITY})
@@ -54,7 +54,7 @@ class GatewayAdapter:
 
     key = KEY
 
-    def __init__(self, service: Service, user_id: str, app: str) -> None:
+    def __init__(self, service: RemoteMemoryService, user_id: str, app: str) -> None:
         self._service = service
         self._user_id = user_id
         self._app = app
@@ -68,96 +68,106 @@ class GatewayAdapter:
     # --- writing ---
 
     async def capture(self, request: CaptureRequest) -> CaptureResult:
-        text, place = captured_text(request.payload), places.own_place(request.scope)
+        text, place = captured_text(request.payload), partition_mapping.write_place(request.scope)
         noted = CaptureMetadata(request.source, None, {**request.payload.metadata, **request.metadata})
-        message = self._message(request.scope, text, noted, self._moment(request))
+        message = self._build_message(request.scope, text, noted, self._message_millis(request))
         keep = request.mode is CaptureMode.RECORD
-        session = (places.for_records if keep else places.for_captures)(place, request.scope)
-        ids = await self._added(place, session, [message], request.idempotency_id)
+        session = (partition_mapping.record_session if keep else partition_mapping.capture_session)(
+            place, request.scope
+        )
+        ids = await self._add_messages(place, session, [message], request.idempotency_id)
         if not keep or self._service.seals_records:
             await self._service.flush(self._app_of(place), session)
-        return CaptureResult(_handles(place, ids))
+        return CaptureResult(_to_handles(place, ids))
 
     async def upsert_records(self, request: RecordWriteRequest) -> WriteResult:
-        place = places.own_place(request.scope)
+        place = partition_mapping.write_place(request.scope)
         messages, keys = [], []
         for index, record in enumerate(request.records):
             checked_text(record.text, f"records[{index}].text")
             noted = CaptureMetadata(request.source, record.summary, record.metadata)
-            messages.append(self._message(request.scope, record.text, noted, self._next_millis()))
+            messages.append(self._build_message(request.scope, record.text, noted, self._next_millis()))
             key = record.metadata.get("key")
             keys.append(key if isinstance(key, str) else None)
         found: list[str | None] = [None] * len(messages)
         plain = [index for index, key in enumerate(keys) if key is None]
-        session = places.for_records(place, request.scope)
+        session = partition_mapping.record_session(place, request.scope)
         for chunk in _chunks(plain, messages):
             again = None if request.idempotency_id is None else f"{chunk[0]}/{request.idempotency_id}"
-            added = await self._added(place, session, [messages[index] for index in chunk], again)
+            added = await self._add_messages(place, session, [messages[index] for index in chunk], again)
             for index, known in zip(chunk, added, strict=True):
                 found[index] = known
         if plain and self._service.seals_records:
             await self._service.flush(self._app_of(place), session)
         keyed = [
-            (index, places.for_key(place, request.scope, key)) for index, key in enumerate(keys) if key is not None
+            (index, partition_mapping.key_session(place, request.scope, key))
+            for index, key in enumerate(keys)
+            if key is not None
         ]
-        put = await _few_at_once(self._replaced(place, session, messages[index]) for index, session in keyed)
+        put = await _gather_limited(self._replace_record(place, session, messages[index]) for index, session in keyed)
         for (index, _), known in zip(keyed, put, strict=True):
             found[index] = known
-        return WriteResult(_handles(place, found))
+        return WriteResult(_to_handles(place, found))
 
-    async def _added(
-        self, place: Place, session: str, messages: list[NewMessage], idempotency_id: str | None
+    async def _add_messages(
+        self, place: RemotePartition, session: str, messages: list[OutgoingMessage], idempotency_id: str | None
     ) -> list[str | None]:
         app = self._app_of(place)
-        key = None if idempotency_id is None else places.handle_id(place, places.digest(session, idempotency_id))
+        key = (
+            None
+            if idempotency_id is None
+            else partition_mapping.handle_id(place, partition_mapping.digest(session, idempotency_id))
+        )
         ids = await self._service.add(app, session, messages, key)
         if ids is not None:
             return ids
         # The key was used before: find the messages of that request by their texts.
         there, _ = await self._service.page(app, session, None, _LOOKED_AT)
-        known = {each.text: each.id for each in there if self._is_of(each, place)}
+        known = {each.text: each.id for each in there if self._belongs_to(each, place)}
         if known and not any(message.text in known for message in messages):
             raise Conflict("idempotency_id: was used for another text; use a new id for each capture")
         return [known.get(message.text) for message in messages]
 
-    async def _replaced(self, place: Place, session: str, message: NewMessage) -> str | None:
+    async def _replace_record(self, place: RemotePartition, session: str, message: OutgoingMessage) -> str | None:
         """Replace the record of a key: add the new one before forgetting the old, so that there is always one."""
         app = self._app_of(place)
         async with self._keyed.setdefault(session, asyncio.Lock()):
             before, _ = await self._service.page(app, session, None, _LOOKED_AT)
-            before = [each for each in before if self._is_of(each, place)]
+            before = [each for each in before if self._belongs_to(each, place)]
             for same in before[:1]:
-                if same.text == message.text and places.opened(same.metadata) == places.opened(message.metadata):
+                if same.text == message.text and partition_mapping.unpack_metadata(
+                    same.metadata
+                ) == partition_mapping.unpack_metadata(message.metadata):
                     return same.id
             ids = await self._service.add(app, session, [message], None)
             if self._service.seals_records:
                 await self._service.flush(app, session)
-            await _few_at_once(self._service.forget(app, each.id) for each in before)
+            await _gather_limited(self._service.forget(app, each.id) for each in before)
             return ids[0] if ids else None
 
     async def correct(self, handle: RecordHandle, text: str, scope: Scope, reason: str | None) -> CorrectResult:
         if not self._service.corrects:
             raise CapabilityUnavailable("this service cannot correct records; write a new record, and forget this one")
         checked_text(text, "text")
-        found = self._whose(handle, (places.own_place(scope),))
+        found = self._locate(handle, (partition_mapping.write_place(scope),))
         if found is None:
             raise NotFound(f"there is no record {handle.record_id!r:.80} in this scope")
         place, own = found
         done = await self._service.correct(self._app_of(place), own, text, reason)
-        new = RecordHandle(KEY, places.handle_id(place, done.id))
+        new = RecordHandle(KEY, partition_mapping.handle_id(place, done.id))
         return CorrectResult(new, None if new == handle else handle)
 
     async def forget(self, handles: Sequence[RecordHandle], scope: Scope) -> ForgetResult:
         each = tuple(dict.fromkeys(handles))
-        own = (places.own_place(scope),)
-        gone = await _few_at_once(self._gone(handle, own) for handle in each)
+        own = (partition_mapping.write_place(scope),)
+        gone = await _gather_limited(self._forget_record(handle, own) for handle in each)
         return ForgetResult(
             tuple(handle for handle, done in zip(each, gone, strict=True) if done),
             tuple(handle for handle, done in zip(each, gone, strict=True) if not done),
         )
 
-    async def _gone(self, handle: RecordHandle, within: tuple[Place, ...]) -> bool:
-        found = self._whose(handle, within)
+    async def _forget_record(self, handle: RecordHandle, within: tuple[RemotePartition, ...]) -> bool:
+        found = self._locate(handle, within)
         return found is not None and await self._service.forget(self._app_of(found[0]), found[1])
 
     # --- reading ---
@@ -165,7 +175,7 @@ class GatewayAdapter:
     async def query(self, request: QueryRequest) -> ContextBundle:
         self._check_filter(request.metadata_filter)
         many = _LOOKED_AT if request.metadata_filter else request.top_k
-        read = places.places_read(request.scope)
+        read = partition_mapping.read_places(request.scope)
         answers = await asyncio.gather(
             *(self._service.search(self._app_of(place), request.query, many) for place in read)
         )
@@ -173,7 +183,7 @@ class GatewayAdapter:
             snippet
             for place, answer in zip(read, answers, strict=True)
             for each in answer
-            if (snippet := self._snippet(each, place)) is not None
+            if (snippet := self._to_snippet(each, place)) is not None
             and matches_metadata(snippet.metadata, request.metadata_filter)
         ]
         found.sort(key=lambda snippet: -(snippet.score or 0.0))
@@ -181,39 +191,43 @@ class GatewayAdapter:
 
     async def list(self, request: ListRequest) -> ListPage:
         self._check_filter(request.metadata_filter)
-        read = places.places_read(request.scope)
-        query = places.query_of(request.scope, request.metadata_filter)
-        at, there = (0, None) if request.cursor is None else places.cursor_from(request.cursor, query, len(read))
+        read = partition_mapping.read_places(request.scope)
+        query = partition_mapping.query_digest(request.scope, request.metadata_filter)
+        at, there = (
+            (0, None) if request.cursor is None else partition_mapping.decode_cursor(request.cursor, query, len(read))
+        )
         found: list[Snippet] = []
         for _ in range(_MOST_ASKED):
             # Request no more than fits: a page of the service cannot be used in part.
             page, there = await self._service.page(self._app_of(read[at]), None, there, request.limit - len(found))
-            found += self._wanted(page, read[at], request)
+            found += self._filter_page(page, read[at], request)
             if there is None:
                 at += 1
             if at == len(read):
                 return ListPage(tuple(found))
             if len(found) == request.limit:
                 break
-        return ListPage(tuple(found), places.cursor_for(query, at, there))
+        return ListPage(tuple(found), partition_mapping.encode_cursor(query, at, there))
 
-    def _wanted(self, page: Iterable[Found], place: Place, request: ListRequest) -> Iterable[Snippet]:
+    def _filter_page(
+        self, page: Iterable[RemoteRecord], place: RemotePartition, request: ListRequest
+    ) -> Iterable[Snippet]:
         for each in page:
-            snippet, session = self._snippet(each, place), places.session_from(each.session)
+            snippet, session = self._to_snippet(each, place), partition_mapping.parse_session(each.session)
             if snippet is None or not matches_metadata(snippet.metadata, request.metadata_filter):
                 continue
             # A record without a session belongs to no run, issue, project or conversation.
-            within = session.within(request.scope) if session else _names_none(request.scope)
+            within = session.within(request.scope) if session else _has_no_session_parts(request.scope)
             if within:
                 yield snippet
 
     async def get(self, handle: RecordHandle, scope: Scope) -> Snippet | None:
-        found = self._whose(handle, places.places_read(scope))
+        found = self._locate(handle, partition_mapping.read_places(scope))
         if found is None:
             return None
         place, own = found
         there = await self._service.find(self._app_of(place), own)
-        return None if there is None else self._snippet(there, place)
+        return None if there is None else self._to_snippet(there, place)
 
     async def close(self) -> None:
         """Finish running calls and close the connections. Idempotent."""
@@ -221,27 +235,27 @@ class GatewayAdapter:
 
     # --- mapping ---
 
-    def _app_of(self, place: Place) -> str:
+    def _app_of(self, place: RemotePartition) -> str:
         return f"{self._app}.{place.tag}"
 
-    def _is_of(self, found: Found, place: Place) -> bool:
+    def _belongs_to(self, found: RemoteRecord, place: RemotePartition) -> bool:
         """True if the record belongs to this place: by its app, and by its session if that is one of ours."""
-        session = places.session_from(found.session)
+        session = partition_mapping.parse_session(found.session)
         if session is not None and session.tag != place.tag:
             return False
         if found.app is not None:
             return found.app == self._app_of(place)
         return session is not None
 
-    def _snippet(self, found: Found, place: Place) -> Snippet | None:
+    def _to_snippet(self, found: RemoteRecord, place: RemotePartition) -> Snippet | None:
         """Convert a record; None if it does not belong to this place, whatever was requested."""
-        if not self._is_of(found, place):
+        if not self._belongs_to(found, place):
             return None
-        scope, noted = places.opened(found.metadata)
+        scope, noted = partition_mapping.unpack_metadata(found.metadata)
         if scope is not None and (scope.partition, scope.namespace) != (place.partition, place.namespace):
             return None
         return Snippet(
-            handle=RecordHandle(KEY, places.handle_id(place, found.id)),
+            handle=RecordHandle(KEY, partition_mapping.handle_id(place, found.id)),
             text=found.text,
             score=found.score,
             summary=noted.summary,
@@ -251,20 +265,20 @@ class GatewayAdapter:
             metadata=noted.metadata,
         )
 
-    def _whose(self, handle: RecordHandle, within: tuple[Place, ...]) -> tuple[Place, str] | None:
-        return None if handle.provider_key != KEY else places.parts_of(handle.record_id, within)
+    def _locate(self, handle: RecordHandle, within: tuple[RemotePartition, ...]) -> tuple[RemotePartition, str] | None:
+        return None if handle.provider_key != KEY else partition_mapping.split_record_id(handle.record_id, within)
 
-    def _message(self, scope: Scope, text: str, noted: CaptureMetadata, millis: int) -> NewMessage:
+    def _build_message(self, scope: Scope, text: str, noted: CaptureMetadata, millis: int) -> OutgoingMessage:
         agent_said = noted.source is not None and noted.source.kind in _OUR_OWN_WORDS
-        return NewMessage(
+        return OutgoingMessage(
             text=text,
             sender=(scope.agent or self._user_id) if agent_said else (scope.subject or scope.agent or self._user_id),
             role="assistant" if agent_said else "user",
             millis=millis,
-            metadata=places.enveloped(scope, noted) if self._service.keeps_metadata else {},
+            metadata=partition_mapping.pack_metadata(scope, noted) if self._service.keeps_metadata else {},
         )
 
-    def _moment(self, request: CaptureRequest) -> int:
+    def _message_millis(self, request: CaptureRequest) -> int:
         """Return the hook's trigger time, so that a repeated delivery is byte-identical; without a hook, now."""
         if request.hook is None:
             return self._next_millis()
@@ -280,15 +294,15 @@ class GatewayAdapter:
             raise CapabilityUnavailable("this service stores no metadata to filter by; leave the metadata filter out")
 
 
-def _names_none(scope: Scope) -> bool:
+def _has_no_session_parts(scope: Scope) -> bool:
     return replace(scope, project=None, conversation=None, run=None, issue=None) == scope
 
 
-def _handles(place: Place, ids: Iterable[str | None]) -> tuple[RecordHandle, ...]:
-    return tuple(RecordHandle(KEY, places.handle_id(place, known)) for known in ids if known is not None)
+def _to_handles(place: RemotePartition, ids: Iterable[str | None]) -> tuple[RecordHandle, ...]:
+    return tuple(RecordHandle(KEY, partition_mapping.handle_id(place, known)) for known in ids if known is not None)
 
 
-def _chunks(indexes: Iterable[int], messages: Sequence[NewMessage]) -> list[list[int]]:
+def _chunks(indexes: Iterable[int], messages: Sequence[OutgoingMessage]) -> list[list[int]]:
     """Split the messages into requests of limited size."""
     chunks: list[list[int]] = []
     room = 0
@@ -303,7 +317,7 @@ def _chunks(indexes: Iterable[int], messages: Sequence[NewMessage]) -> list[list
     return chunks
 
 
-async def _few_at_once(work: Iterable[Any]) -> list[Any]:
+async def _gather_limited(work: Iterable[Any]) -> list[Any]:
     """Await all of it with limited concurrency, to spare the service a burst."""
     room = asyncio.Semaphore(_AT_ONCE)
 

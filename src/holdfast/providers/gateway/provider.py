@@ -16,11 +16,11 @@ from holdfast.domain.scope import MAX_PART_CHARS
 from holdfast.domain.secret import Secret
 from holdfast.errors import InvalidInput
 from holdfast.ports.provider import Adapter, NestedCall
-from holdfast.providers.configured import ConfiguredProvider, OutsideConfiguration, SecretReference
+from holdfast.providers.configuration import ConfiguredProvider, OutsideConfiguration, SecretReference
 from holdfast.providers.gateway.adapter import GatewayAdapter
 from holdfast.providers.gateway.everos import EverosRoutes
 from holdfast.providers.gateway.routes import GatewayRoutes
-from holdfast.providers.gateway.service import Service, Wire
+from holdfast.providers.gateway.transport import RemoteMemoryService, ServiceConnection
 
 # EverOS's syntax for an app or a project, with room for a digest suffix.
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9_.-]*$", max_length=80)]
@@ -55,7 +55,7 @@ class GatewayConfiguration(OutsideConfiguration):
 
     @field_validator("everos_prefix")
     @classmethod
-    def _plain_path(cls, value: str) -> str:
+    def _validate_prefix(cls, value: str) -> str:
         # Refuse any path that the service or a proxy could interpret as another one.
         if _PATH.fullmatch(value) and not {".", ".."} & set(value.split("/")):
             return value
@@ -66,7 +66,7 @@ class GatewayConfiguration(OutsideConfiguration):
 
     @field_validator("url")
     @classmethod
-    def _usable(cls, value: str, info: ValidationInfo) -> str:
+    def _validate_url(cls, value: str, info: ValidationInfo) -> str:
         try:
             url = checked_url(value, "url")
         except InvalidInput as error:
@@ -94,12 +94,12 @@ class GatewayProvider(ConfiguredProvider[GatewayConfiguration]):
     )
     configuration = GatewayConfiguration
 
-    def opened(
+    def open_adapter(
         self, config: GatewayConfiguration, secrets: Mapping[str, Secret], beneath: NestedCall | None
     ) -> Adapter:
         key = secrets.get("user_key")
-        wire = Wire(config.url, key, config.timeout_seconds)
-        service: Service
+        wire = ServiceConnection(config.url, key, config.timeout_seconds)
+        service: RemoteMemoryService
         if config.api == "everos":
             service = EverosRoutes(wire, config.everos_prefix, config.user_id, config.project_id)
         else:

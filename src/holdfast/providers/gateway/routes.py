@@ -8,18 +8,18 @@ from urllib.parse import quote
 
 from holdfast.domain.secret import Secret
 from holdfast.errors import NotFound, ProviderMalformed
-from holdfast.providers.gateway.service import (
+from holdfast.providers.gateway.transport import (
     NOT_FOUND,
-    Found,
-    NewMessage,
-    Wire,
+    OutgoingMessage,
+    RemoteRecord,
+    ServiceConnection,
+    is_key_reuse,
     moment_in,
     optional_text,
-    rows,
+    parse_response,
+    rows_in,
     score_in,
     text_in,
-    told,
-    was_made_before,
 )
 
 _CHAT = "chat:"
@@ -32,36 +32,40 @@ class GatewayRoutes:
     corrects = True
     seals_records = False
 
-    def __init__(self, wire: Wire, user_id: str, key: Secret | None, project: str, *, keeps_metadata: bool) -> None:
+    def __init__(
+        self, wire: ServiceConnection, user_id: str, key: Secret | None, project: str, *, keeps_metadata: bool
+    ) -> None:
         self._wire = wire
         self._user_id = user_id
         self._key = key
         self._project = project
         self.keeps_metadata = keeps_metadata
 
-    def _signed(self, app: str) -> dict[str, Any]:
+    def _identity_fields(self, app: str) -> dict[str, Any]:
         """Return the identifying fields. The API takes the key in the body."""
         key = {} if self._key is None else {"user_key": self._key.revealed()}
         return {"user_id": self._user_id, **key, "app_id": app, "project_id": self._project}
 
-    def _where(self, app: str) -> dict[str, str]:
+    def _app_fields(self, app: str) -> dict[str, str]:
         return {"app_id": app, "project_id": self._project}
 
-    async def add(self, app: str, session: str, messages: list[NewMessage], key: str | None) -> list[str | None] | None:
+    async def add(
+        self, app: str, session: str, messages: list[OutgoingMessage], key: str | None
+    ) -> list[str | None] | None:
         payload = {
-            **self._signed(app),
+            **self._identity_fields(app),
             "session_id": f"{_CHAT}{session}",
-            "messages": [self._message(message) for message in messages],
+            "messages": [self._message_body(message) for message in messages],
         }
         reply = await self._wire.post("/memories/add", payload, key)
-        if was_made_before(reply):
+        if is_key_reuse(reply):
             return None
-        ids = told(reply).get("message_ids")
+        ids = parse_response(reply).get("message_ids")
         if not isinstance(ids, list) or len(ids) != len(messages):
             raise ProviderMalformed("the service did not return one id per added message")
         return [found if isinstance(found, str) else None for found in ids]
 
-    def _message(self, message: NewMessage) -> dict[str, Any]:
+    def _message_body(self, message: OutgoingMessage) -> dict[str, Any]:
         fields = {
             "sender_id": message.sender,
             "role": message.role,
@@ -71,54 +75,56 @@ class GatewayRoutes:
         return {**fields, "metadata": dict(message.metadata)} if self.keeps_metadata and message.metadata else fields
 
     async def flush(self, app: str, session: str) -> None:
-        told(await self._wire.post("/memories/flush", {**self._signed(app), "session_id": f"{_CHAT}{session}"}))
+        parse_response(
+            await self._wire.post("/memories/flush", {**self._identity_fields(app), "session_id": f"{_CHAT}{session}"})
+        )
 
-    async def search(self, app: str, query: str, top_k: int) -> list[Found]:
+    async def search(self, app: str, query: str, top_k: int) -> list[RemoteRecord]:
         body = {"query": query, "scope": ["all_user_memory"], "top_k": min(top_k, _MOST_ASKED)}
-        answer = told(await self._wire.post("/memories/search", {**self._signed(app), **body}))
-        return [_result(row) for row in rows(answer, "results")]
+        answer = parse_response(await self._wire.post("/memories/search", {**self._identity_fields(app), **body}))
+        return [_to_search_record(row) for row in rows_in(answer, "results")]
 
     async def page(
         self, app: str, session: str | None, cursor: str | None, limit: int
-    ) -> tuple[list[Found], str | None]:
-        query = {**self._where(app), "limit": str(min(limit, _MOST_ASKED))}
+    ) -> tuple[list[RemoteRecord], str | None]:
+        query = {**self._app_fields(app), "limit": str(min(limit, _MOST_ASKED))}
         if session is not None:
             query["session_id"] = f"{_CHAT}{session}"
         if cursor is not None:
             query["cursor"] = cursor
-        answer = told(await self._wire.get("/memories", query))
-        return [_memory(row) for row in rows(answer, "memories")], optional_text(answer, "next_cursor")
+        answer = parse_response(await self._wire.get("/memories", query))
+        return [_to_record(row) for row in rows_in(answer, "memories")], optional_text(answer, "next_cursor")
 
-    async def find(self, app: str, record_id: str) -> Found | None:
-        reply = await self._wire.get(f"/memories/{quote(record_id, safe='')}", self._where(app))
+    async def find(self, app: str, record_id: str) -> RemoteRecord | None:
+        reply = await self._wire.get(f"/memories/{quote(record_id, safe='')}", self._app_fields(app))
         if reply.status == NOT_FOUND:
             return None
-        row = told(reply)
+        row = parse_response(reply)
         # A superseded record counts as absent.
-        return None if row.get("superseded_at") is not None else _memory(row)
+        return None if row.get("superseded_at") is not None else _to_record(row)
 
     async def forget(self, app: str, record_id: str) -> bool:
-        reply = await self._wire.delete(f"/memories/{quote(record_id, safe='')}", self._where(app))
+        reply = await self._wire.delete(f"/memories/{quote(record_id, safe='')}", self._app_fields(app))
         if reply.status == NOT_FOUND:
             return False
-        told(reply)
+        parse_response(reply)
         return True
 
-    async def correct(self, app: str, record_id: str, text: str, reason: str | None) -> Found:
+    async def correct(self, app: str, record_id: str, text: str, reason: str | None) -> RemoteRecord:
         body = {"text": text} if reason is None else {"text": text, "reason": reason}
-        reply = await self._wire.patch(f"/memories/{quote(record_id, safe='')}", self._where(app), body)
+        reply = await self._wire.patch(f"/memories/{quote(record_id, safe='')}", self._app_fields(app), body)
         if reply.status == NOT_FOUND:
             raise NotFound("there is no such record in this scope")
-        return _memory(told(reply))
+        return _to_record(parse_response(reply))
 
     async def close(self) -> None:
         await self._wire.close()
 
 
-def _result(row: Mapping[str, Any]) -> Found:
+def _to_search_record(row: Mapping[str, Any]) -> RemoteRecord:
     raw = row.get("raw")
     more: Mapping[str, Any] = raw if isinstance(raw, dict) else {}
-    return Found(
+    return RemoteRecord(
         id=text_in(row, "id"),
         text=text_in(row, "text"),
         session=optional_text(row, "session_id"),
@@ -129,8 +135,8 @@ def _result(row: Mapping[str, Any]) -> Found:
     )
 
 
-def _memory(row: Mapping[str, Any]) -> Found:
-    return Found(
+def _to_record(row: Mapping[str, Any]) -> RemoteRecord:
+    return RemoteRecord(
         id=text_in(row, "id"),
         text=text_in(row, "text"),
         session=optional_text(row, "session_id"),

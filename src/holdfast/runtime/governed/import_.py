@@ -29,7 +29,7 @@ from holdfast.domain.surface.exchange import (
 )
 from holdfast.domain.transcript_turns import checked_member
 from holdfast.errors import InvalidSnapshot
-from holdfast.loops import aside
+from holdfast.loops import run_in_thread
 from holdfast.ports import Transaction
 from holdfast.runtime.governed.conversation_address import ConversationAddress, lifecycle_report
 from holdfast.runtime.governed.manifest_and_events import append_event
@@ -91,7 +91,7 @@ class ImportContinuity(Write[_PreparedImport, MemoryImportReport]):
         started_at = core.clock.now()
         admission = admit(self.action, self.request.mode_input)
         space, max_bytes = self.scope.space, self.governance.budget.snapshot_bytes
-        snapshot = await aside(lambda: read_snapshot(self.request.snapshot, space, max_bytes))
+        snapshot = await run_in_thread(lambda: read_snapshot(self.request.snapshot, space, max_bytes))
         if self._mode is TransferMode.FULL_RESTORE and snapshot.mode is TransferMode.BOOTSTRAP:
             raise InvalidSnapshot("mode", "is bootstrap, which holds no turns to restore; import it as bootstrap")
         memories, turns = self._select_records(snapshot)

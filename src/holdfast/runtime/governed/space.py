@@ -36,7 +36,7 @@ from holdfast.domain.surface.exchange import MemorySpaceExportReport, MemorySpac
 from holdfast.domain.transcript_turns import View
 from holdfast.domain.view_access import check_view
 from holdfast.errors import InvalidInput
-from holdfast.loops import aside
+from holdfast.loops import run_in_thread
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime.governed.archive import archive_memory, archive_resource, archive_turns
 from holdfast.runtime.governed.conversation_address import lifecycle_report
@@ -237,7 +237,7 @@ class ImportSpace(Write[_ImportedSpace, MemorySpaceImportReport]):
         if admission.disposition is not Disposition.EXECUTE_NOW:
             return _ImportedSpace(core, started_at, admission)
         space = self.scope.space
-        found = await aside(lambda: verify_space_file(self.source(), space))
+        found = await run_in_thread(lambda: verify_space_file(self.source(), space))
         intake = RecordImporter(
             core=core,
             messages_home=None if found.header.space == space else space,
@@ -247,7 +247,7 @@ class ImportSpace(Write[_ImportedSpace, MemorySpaceImportReport]):
         )
         taken, done = Taken(), 0
         chunks = _chunks(read_records(self.source(), space))
-        while chunk := await aside(lambda: next(chunks, None)):
+        while chunk := await run_in_thread(lambda: next(chunks, None)):
             prepared = await index_records(core, chunk)
             taken += await core.store.write(grant, partial(_import_records, intake, prepared))
             done += len(chunk)

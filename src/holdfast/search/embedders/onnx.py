@@ -21,7 +21,7 @@ from tokenizers import Encoding, Tokenizer
 
 from holdfast.domain.ranking import FloatArray
 from holdfast.errors import EmbedderMisconfigured, EmbedderUnavailable
-from holdfast.pool import Pool
+from holdfast.pool import ThreadPool
 from holdfast.ports import Purpose
 from holdfast.search.embedders.static import file_hash
 
@@ -55,7 +55,7 @@ class OnnxEmbedder:
         self._tokenizer = _read_tokenizer(tokenizer)
         self._fingerprint = f"onnx:{directory.name}:{file_hash(model)}:ort{runtime.__version__}:1"
         self._dimensions = len(self._vector("."))
-        self._threads = Pool(threads or min(_MAX_THREADS, os.cpu_count() or 1), "holdfast-onnx")
+        self._threads = ThreadPool(threads or min(_MAX_THREADS, os.cpu_count() or 1), "holdfast-onnx")
 
     @property
     def fingerprint(self) -> str:

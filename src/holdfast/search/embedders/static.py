@@ -19,7 +19,7 @@ from tokenizers import Tokenizer
 
 from holdfast.domain.ranking import FloatArray, IntArray
 from holdfast.errors import EmbedderMisconfigured
-from holdfast.loops import aside
+from holdfast.loops import run_in_thread
 from holdfast.ports import Purpose
 
 STATIC_PREFIX = "static:"
@@ -69,7 +69,7 @@ class StaticEmbedder:
     async def embed(self, texts: Sequence[str], purpose: Purpose) -> FloatArray:
         if sum(map(len, texts)) <= _INLINE_CHARS:
             return self.vectors(texts)
-        return await aside(lambda: self.vectors(texts))
+        return await run_in_thread(lambda: self.vectors(texts))
 
     async def close(self) -> None:
         return None

@@ -17,8 +17,8 @@ from holdfast.domain.access import Grant, storewide_grant
 from holdfast.domain.operations import Operation
 from holdfast.domain.scope import Partition
 from holdfast.errors import StoreClosed
-from holdfast.loops import aside
-from holdfast.pool import Pool
+from holdfast.loops import run_in_thread
+from holdfast.pool import ThreadPool
 from holdfast.ports import Reader, Transaction
 from holdfast.stores.pending import Pending
 from holdfast.stores.postgres import nearest
@@ -68,7 +68,7 @@ class PostgresStore:
 
     async def audit(self, operation: Operation) -> None:
         if not self._writers.audit(operation):
-            await aside(self._writers.wait_for_room)
+            await run_in_thread(self._writers.wait_for_room)
 
     async def audited(self) -> None:
         if self._writers.owes_audits:
@@ -93,7 +93,7 @@ class PostgresStore:
     async def build_nearest(
         self, partition: Partition, embedder: str, at: datetime, go_on: Callable[[int, int], bool]
     ) -> Callable[[Transaction], None] | None:
-        built = await aside(lambda: self._built(partition, embedder, go_on))
+        built = await run_in_thread(lambda: self._built(partition, embedder, go_on))
         if built is None:
             return None
         return lambda transaction: nearest.publish(cast(PostgresTransaction, transaction).session, built, at)
@@ -127,7 +127,7 @@ class _Readers:
         self._opened = {first}
         self._unused: list[Session] = [first]
         self._closed = False
-        self._threads = Pool(threads, "holdfast-reader")
+        self._threads = ThreadPool(threads, "holdfast-reader")
 
     def submit(self, errand: _Errand) -> Pending:
         with self._lock:

@@ -19,8 +19,8 @@ from holdfast.domain.access import Grant, storewide_grant
 from holdfast.domain.operations import Operation
 from holdfast.domain.scope import Partition
 from holdfast.errors import StoreClosed
-from holdfast.loops import aside
-from holdfast.pool import Pool
+from holdfast.loops import run_in_thread
+from holdfast.pool import ThreadPool
 from holdfast.ports import Reader, Transaction
 from holdfast.stores.pending import Pending
 from holdfast.stores.sqlite.connection import MEMORY, connect, open_store
@@ -63,7 +63,7 @@ class SqliteStore:
 
     async def audit(self, operation: Operation) -> None:
         if not self._writer.audit(operation):
-            await aside(self._writer.wait_for_room)
+            await run_in_thread(self._writer.wait_for_room)
 
     async def audited(self) -> None:
         if self._writer.owes_audits:
@@ -97,7 +97,7 @@ class SqliteStore:
             with translating(self._location):
                 return shelf.build(self._connect, partition, embedder, go_on)
 
-        built = await aside(build)
+        built = await run_in_thread(build)
         if built is None:
             return None
         return lambda transaction: shelf.publish(cast(SqliteTransaction, transaction).connection, built, at)
@@ -124,7 +124,7 @@ class _ReaderPool:
         self._lock = threading.Lock()
         self._opened: list[sqlite3.Connection] = []
         self._closed = False
-        self._threads = Pool(READERS, "holdfast-reader")
+        self._threads = ThreadPool(READERS, "holdfast-reader")
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         pending = Pending()

@@ -13,11 +13,11 @@ from holdfast.domain.operations import (
     OperationType,
     Outcome,
 )
-from holdfast.inputs import Moment, chosen, moment_from
-from holdfast.plane.calling import Calls
+from holdfast.inputs import Moment, moment_from, parse_enum
+from holdfast.plane.base_calls import ControlCalls
 
 
-class TrailCalls(Calls):
+class TrailCalls(ControlCalls):
     async def operations(
         self,
         *,
@@ -48,10 +48,10 @@ class TrailCalls(Calls):
                 issue=issue,
                 run=run,
                 binding=binding_key,
-                source_kind=None if source_kind is None else chosen(SourceKind, source_kind, "source_kind"),
-                type=None if type is None else chosen(OperationType, type, "type"),
-                action=None if action is None else chosen(Action, action, "action"),
-                outcome=None if outcome is None else chosen(Outcome, outcome, "outcome"),
+                source_kind=None if source_kind is None else parse_enum(SourceKind, source_kind, "source_kind"),
+                type=None if type is None else parse_enum(OperationType, type, "type"),
+                action=None if action is None else parse_enum(Action, action, "action"),
+                outcome=None if outcome is None else parse_enum(Outcome, outcome, "outcome"),
                 since=moment_from(since, "since"),
                 until=moment_from(until, "until"),
                 of_memory=of_memory,

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from holdfast.domain.contract import NewRecord, SourceKind, SourcePayload, SourceRef
 from holdfast.errors import InvalidInput
-from holdfast.inputs import chosen
+from holdfast.inputs import parse_enum
 
 T = TypeVar("T")
 
@@ -23,12 +23,12 @@ def source_from(value: Source | None, space: str) -> SourceRef | None:
         return value
     if isinstance(value, str):
         value = {"kind": value}
-    parts = _named(SourceRef, value, "source", without=("space",))
-    kind = chosen(SourceKind, _needed(parts, "kind", "source"), "source.kind")
+    parts = _parse_fields(SourceRef, value, "source", without=("space",))
+    kind = parse_enum(SourceKind, _require(parts, "kind", "source"), "source.kind")
     return SourceRef(**{**parts, "kind": kind, "space": space})
 
 
-def needed_source(value: Source, space: str) -> SourceRef:
+def require_source(value: Source, space: str) -> SourceRef:
     found = source_from(value, space)
     if found is None:
         raise InvalidInput("source", "is missing; give the kind of source, such as manual_note")
@@ -41,7 +41,7 @@ def payload_from(value: Payload) -> SourcePayload:
         return value
     if isinstance(value, str):
         return SourcePayload(text=value)
-    return SourcePayload(**_named(SourcePayload, value, "payload"))
+    return SourcePayload(**_parse_fields(SourcePayload, value, "payload"))
 
 
 def records_from(value: Record | Iterable[Record]) -> tuple[NewRecord, ...]:
@@ -49,20 +49,20 @@ def records_from(value: Record | Iterable[Record]) -> tuple[NewRecord, ...]:
         value = (value,)
     if not isinstance(value, Iterable):
         raise InvalidInput("records", f"expected a text, a record or several, got {type(value).__name__}")
-    return tuple(_record(each, f"records[{index}]") for index, each in enumerate(value))
+    return tuple(_parse_record(each, f"records[{index}]") for index, each in enumerate(value))
 
 
-def _record(value: Record, field: str) -> NewRecord:
+def _parse_record(value: Record, field: str) -> NewRecord:
     if isinstance(value, NewRecord):
         return value
     if isinstance(value, str):
         return NewRecord(value)
-    named = _named(NewRecord, value, field)
-    _needed(named, "text", field)
+    named = _parse_fields(NewRecord, value, field)
+    _require(named, "text", field)
     return NewRecord(**named)
 
 
-def _named(kind: type[T], mapping: object, field: str, without: tuple[str, ...] = ()) -> dict[str, Any]:
+def _parse_fields(kind: type[T], mapping: object, field: str, without: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return a dataclass's fields from a dictionary. A mistyped name is refused, not ignored."""
     if not isinstance(mapping, Mapping):
         raise InvalidInput(field, f"expected a dictionary, got {type(mapping).__name__}")
@@ -73,7 +73,7 @@ def _named(kind: type[T], mapping: object, field: str, without: tuple[str, ...] 
     return {name: value for name, value in mapping.items() if value is not None}
 
 
-def _needed(values: Mapping[str, Any], name: str, field: str) -> Any:
+def _require(values: Mapping[str, Any], name: str, field: str) -> Any:
     if name not in values:
         raise InvalidInput(f"{field}.{name}", "is missing")
     return values[name]

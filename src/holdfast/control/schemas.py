@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from holdfast.control.given import MAX_NAME_CHARS
+from holdfast.control.validation import MAX_NAME_CHARS
 from holdfast.domain.bindings import MAX_KEY_CHARS
 from holdfast.domain.contract import (
     MAX_CONTENT_CHARS,
@@ -97,14 +97,14 @@ class Placed(Asked):
 
     def where(self) -> dict[str, Any]:
         """Return the parts of the scope as keyword arguments of our calls."""
-        return where_of({name: getattr(self, name) for name in PARTS})
+        return scope_parts({name: getattr(self, name) for name in PARTS})
 
 
-def where_of(values: Mapping[str, Any]) -> dict[str, Any]:
+def scope_parts(values: Mapping[str, Any]) -> dict[str, Any]:
     return {PARTS[name]: value for name, value in values.items() if name in PARTS and value is not None}
 
 
-def named(field: str) -> str:
+def json_name(field: str) -> str:
     """Return the JSON name of a field of ours."""
     if found := _OF_SEVERAL.fullmatch(field):
         return f"record_ids[{found.group(1)}]"
@@ -266,7 +266,7 @@ class SnippetTold(Answer):
             score=found.score,
             source=None if found.source is None else SourceTold.of(found.source),
             scope=None if found.scope is None else ScopeTold.of(found.scope),
-            recorded_at=iso(found.recorded_at),
+            recorded_at=to_iso(found.recorded_at),
             metadata=dict(found.metadata),
         )
 
@@ -315,10 +315,10 @@ class JobTold(Answer):
             hook=None if cause is None or cause.hook is None else HookTold.of(cause.hook),
             source=None if cause is None or cause.source is None else SourceTold.of(cause.source),
             submitted_at=found.created_at.isoformat(),
-            started_at=iso(found.started_at),
-            finished_at=iso(found.finished_at),
+            started_at=to_iso(found.started_at),
+            finished_at=to_iso(found.finished_at),
         )
 
 
-def iso(moment: datetime | None) -> str | None:
+def to_iso(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat()

@@ -11,7 +11,7 @@ from holdfast.ports.provider import ExternalRunner, Provider, Providers
 from holdfast.runtime.perform import Call, Core
 
 
-def resolution_of(reader: Reader, scope: Scope, key: str | None) -> Resolution:
+def read_resolution(reader: Reader, scope: Scope, key: str | None) -> Resolution:
     """Resolve with keyed reads only: a company may have very many bindings, and a target per agent."""
     if key is not None:
         return resolve(reader.bindings((key,)), (), scope.space, key, scope.agent)
@@ -19,33 +19,33 @@ def resolution_of(reader: Reader, scope: Scope, key: str | None) -> Resolution:
     return resolve(reader.bindings({each.binding_key for each in targets}), targets, scope.space, None, scope.agent)
 
 
-async def serving(call: Call, key: str | None) -> Binding:
+async def resolve_for_call(call: Call, key: str | None) -> Binding:
     """Return the binding that serves the call, or raise if it is unusable. Either way the operation row names it."""
     scope = call.grant.scope
     found = await call.read_optimistic(
-        (scope.space, scope.agent, key), lambda reader: resolution_of(reader, scope, key)
+        (scope.space, scope.agent, key), lambda reader: read_resolution(reader, scope, key)
     )
     if found.binding is not None:
         call.attribute(binding=found.binding.key, provider=found.binding.provider)
     return found.usable()
 
 
-def providers_of(core: Core) -> Providers:
+def require_providers(core: Core) -> Providers:
     if core.providers is None:
         raise ProviderMisconfigured("this store was opened without memory providers; open it with them")
     return core.providers
 
 
-def outsiders_of(core: Core) -> ExternalRunner:
+def require_external_runner(core: Core) -> ExternalRunner:
     if core.outsiders is None:
         raise ProviderMisconfigured("this store was opened without a runner for external providers; open it with one")
     return core.outsiders
 
 
-def provider_of(core: Core, binding: Binding) -> Provider:
+def require_provider(core: Core, binding: Binding) -> Provider:
     """Return the binding's provider. One uninstalled since is a configuration error, not the caller's mistake."""
     try:
-        return providers_of(core).get(binding.provider)
+        return require_providers(core).get(binding.provider)
     except UnknownProvider:
         problem = f"the binding {binding.key!r} names the provider {binding.provider!r:.80}"
     failure = ProviderMisconfigured(f"{problem}, which is not installed here; install it, or bind another")

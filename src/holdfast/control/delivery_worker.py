@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from holdfast.control import checking
-from holdfast.control.asking import ask
-from holdfast.control.resolving import resolution_of
+from holdfast.control import response_validation
+from holdfast.control.binding_resolution import read_resolution
+from holdfast.control.dispatch import call_provider
 from holdfast.domain.access import SYSTEM, Action, authorize
 from holdfast.domain.bindings import Binding, Resolution
 from holdfast.domain.contract import CaptureRequest, SourcePayload
@@ -41,21 +41,21 @@ _LOST = "worker_lost"
 
 
 @dataclass(slots=True)
-class _Noted:
+class _AttemptNotes:
     """Facts about a running attempt, for the record of its failure."""
 
     operation_id: OperationId | None = None
     reason: SkipReason | None = None  # set if the hook is no longer enabled
 
 
-def delivering() -> Handler:
+def delivery_handler() -> Handler:
     """Return the handler for jobs of the kind `deliver`."""
-    return Handler(_deliver, _failed)
+    return Handler(_deliver, _record_failure)
 
 
 async def _deliver(core: Core, job: Job) -> Effect | None:
     grant = authorize(SYSTEM, Action.WORK, Scope(space=job.scope.space))
-    found = await core.store.read(grant, lambda reader: _carried(reader, job))
+    found = await core.store.read(grant, lambda reader: _load_delivery(reader, job))
     if found is None:
         return lambda transaction: None
     delivery, payload = found
@@ -63,8 +63,8 @@ async def _deliver(core: Core, job: Job) -> Effect | None:
         return lambda transaction: transaction.end_delivery(
             delivery.id, HookDeliveryStatus.DROPPED, core.clock.now(), _FORGOTTEN, None, tried=False
         )
-    noted = _Noted()
-    verb = _verb(delivery, payload, job, noted)
+    noted = _AttemptNotes()
+    verb = _make_attempt(delivery, payload, job, noted)
     try:
         await perform(core, SYSTEM, verb.action, lambda: verb, space=delivery.scope.space)
     except LeaseLost:
@@ -77,8 +77,8 @@ async def _deliver(core: Core, job: Job) -> Effect | None:
     raise failed
 
 
-def _failed(transaction: Transaction, job: Job, failure: Failure) -> None:
-    noted = failure.about if isinstance(failure.about, _Noted) else _Noted()
+def _record_failure(transaction: Transaction, job: Job, failure: Failure) -> None:
+    noted = failure.about if isinstance(failure.about, _AttemptNotes) else _AttemptNotes()
     for delivery_id in map(DeliveryId, job.record_ids):
         reason = noted.reason or failure.code or _LOST
         if failure.last:
@@ -88,7 +88,7 @@ def _failed(transaction: Transaction, job: Job, failure: Failure) -> None:
             transaction.note_attempt(delivery_id, failure.at, reason, noted.operation_id)
 
 
-def _carried(reader: Reader, job: Job) -> tuple[Delivery, SourcePayload | None] | None:
+def _load_delivery(reader: Reader, job: Job) -> tuple[Delivery, SourcePayload | None] | None:
     """Load the delivery and its payload; None if it has ended meanwhile."""
     delivery = reader.delivery(job.record_ids[0]) if job.record_ids else None
     if delivery is None or delivery.status is not HookDeliveryStatus.PENDING:
@@ -96,7 +96,7 @@ def _carried(reader: Reader, job: Job) -> tuple[Delivery, SourcePayload | None] 
     return delivery, reader.payload_of(delivery.id)
 
 
-def _verb(delivery: Delivery, payload: SourcePayload, job: Job, noted: _Noted) -> _Attempt:
+def _make_attempt(delivery: Delivery, payload: SourcePayload, job: Job, noted: _AttemptNotes) -> _Attempt:
     kind = _ToBinding if subscriber_of(delivery.to) is None else _ToSubscriber
     return kind(delivery.scope, delivery, payload, job, noted)
 
@@ -107,20 +107,20 @@ class _Attempt(CompositeRequest[None]):
     delivery: Delivery
     payload: SourcePayload
     job: Job
-    noted: _Noted
+    noted: _AttemptNotes
 
     def attribution(self) -> Attribution:
         return Attribution(source=self.delivery.source, hook=self.delivery.hook)
 
-    async def bound(self, call: Call, key: str | None) -> Resolution:
+    async def resolve_binding(self, call: Call, key: str | None) -> Resolution:
         """Read the current state of the binding that served when the hook was emitted."""
         try:
-            return await call.read(lambda reader: resolution_of(reader, self.scope, key))
+            return await call.read(lambda reader: read_resolution(reader, self.scope, key))
         except BindingNotFound:
             self.noted.reason = SkipReason.NO_BINDING
             raise
 
-    def wanted_by(self, found: Resolution) -> Binding:
+    def require_enabled(self, found: Resolution) -> Binding:
         """Return the binding if it still has the hook enabled; otherwise nothing is delivered."""
         kind = self.delivery.hook.kind
         self.noted.reason = skip_reason(found.binding, kind)
@@ -129,7 +129,7 @@ class _Attempt(CompositeRequest[None]):
             raise BindingDisabled(f"the binding {binding.key!r} has {kind} disabled; enable it, and try again")
         return binding
 
-    async def gone(self, core: Core, call: Call) -> bool:
+    async def finish_if_cancelled(self, core: Core, call: Call) -> bool:
         """Return whether the delivery was dropped or forgotten meanwhile; if so, finish the job."""
         delivery = await call.read(lambda reader: reader.delivery(self.delivery.id))
         if delivery is not None and delivery.status is HookDeliveryStatus.PENDING:
@@ -138,7 +138,7 @@ class _Attempt(CompositeRequest[None]):
         await call.write(lambda transaction: transaction.finish(self.job, JobStatus.SUCCEEDED, core.clock.now()))
         return True
 
-    def arrived(self, core: Core, call: Call) -> Callable[[Transaction], None]:
+    def finish_step(self, core: Core, call: Call) -> Callable[[Transaction], None]:
         """Return the step that ends delivery and job in the call's commit. It fails if the job's lease was lost."""
 
         def end(transaction: Transaction) -> None:
@@ -158,20 +158,20 @@ class _ToBinding(_Attempt):
 
     async def carry_out(self, core: Core, call: Call) -> None:
         self.noted.operation_id = call.operation_id
-        found = await self.bound(call, binding_of(self.delivery.to))
+        found = await self.resolve_binding(call, binding_of(self.delivery.to))
         if found.binding is not None:
             call.attribute(binding=found.binding.key, provider=found.binding.provider)
-        binding = self.wanted_by(found)
-        if await self.gone(core, call):
+        binding = self.require_enabled(found)
+        if await self.finish_if_cancelled(core, call):
             return
-        request = capture_of(binding, self.delivery, self.payload)
-        await ask(
+        request = build_capture_request(binding, self.delivery, self.payload)
+        await call_provider(
             core,
             call,
             binding,
             lambda adapter: adapter.capture(request),
-            checking.captured,
-            also=self.arrived(core, call),
+            response_validation.validate_capture,
+            also=self.finish_step(core, call),
         )
 
     def record_count(self, result: None) -> int:
@@ -190,21 +190,21 @@ class _ToSubscriber(_Attempt):
     async def carry_out(self, core: Core, call: Call) -> None:
         self.noted.operation_id = call.operation_id
         if self.delivery.binding is not None:
-            self.wanted_by(await self.bound(call, self.delivery.binding))
+            self.require_enabled(await self.resolve_binding(call, self.delivery.binding))
         name = subscriber_of(self.delivery.to) or ""
         subscribers = core.subscribers
         if subscribers is None or subscribers.handler(name) is None:
             raise ProviderMisconfigured(f"no subscriber {name!r} is installed where this worker runs; install it there")
         delivery = self.delivery
-        if await self.gone(core, call):
+        if await self.finish_if_cancelled(core, call):
             return
         event = HookEvent(
             delivery.hook, delivery.scope, delivery.source, self.payload, delivery.hook.hook_id, delivery.binding
         )
-        await call.run_external(lambda: subscribers.deliver(name, event), also=self.arrived(core, call))
+        await call.run_external(lambda: subscribers.deliver(name, event), also=self.finish_step(core, call))
 
 
-def capture_of(binding: Binding, delivery: Delivery, payload: SourcePayload) -> CaptureRequest:
+def build_capture_request(binding: Binding, delivery: Delivery, payload: SourcePayload) -> CaptureRequest:
     return CaptureRequest(
         binding.key,
         delivery.scope,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from holdfast.control.checking import Bounds, Told, told
-from holdfast.control.outside import named
-from holdfast.control.resolving import outsiders_of, provider_of
+from holdfast.control.binding_resolution import require_external_runner, require_provider
+from holdfast.control.bulkhead import describe_provider_error
+from holdfast.control.response_validation import Bounds, ValidatedResponse, describe_response
 from holdfast.domain.bindings import Binding
 from holdfast.domain.contract import Capabilities
 from holdfast.domain.control import ProviderResponse
@@ -26,12 +26,12 @@ LEAST_SECONDS = 0.1
 MOST_SECONDS = 60.0
 
 
-async def ask(
+async def call_provider(
     core: Core,
     call: Call,
     binding: Binding,
     work: Callable[[Adapter], Awaitable[T]],
-    check: Callable[[object, Bounds], Told[T]],
+    check: Callable[[object, Bounds], ValidatedResponse[T]],
     *,
     needs: str | None = None,
     also: Also | None = None,
@@ -41,52 +41,52 @@ async def ask(
 
     `also` runs in the commit that records a write. `timeout_seconds` can only shorten the binding's own timeout.
     """
-    provider = provider_of(core, binding)
-    if needs is not None and not has(provider.capabilities, needs):
-        raise _cannot(binding, needs)
+    provider = require_provider(core, binding)
+    if needs is not None and not has_capability(provider.capabilities, needs):
+        raise _capability_error(binding, needs)
     if provider.outside:
-        return await _outside(core, call, binding, work, check, needs, also, timeout_seconds)
+        return await _call_external(core, call, binding, work, check, needs, also, timeout_seconds)
     beneath = call if also is None else call.nested(lambda transaction, _: also(transaction))
-    result = told(await work(provider.open(binding.config, {}, beneath)))
-    return _answered(call, binding, result)
+    result = describe_response(await work(provider.open(binding.config, {}, beneath)))
+    return _build_result(call, binding, result)
 
 
-async def _outside(
+async def _call_external(
     core: Core,
     call: Call,
     binding: Binding,
     work: Callable[[Adapter], Awaitable[T]],
-    check: Callable[[object, Bounds], Told[T]],
+    check: Callable[[object, Bounds], ValidatedResponse[T]],
     needs: str | None,
     also: Also | None,
     timeout_seconds: float | None,
 ) -> ProviderResponse[T]:
-    outsiders = outsiders_of(core)
+    outsiders = require_external_runner(core)
     bounds = Bounds(binding.provider, call.grant)
-    seconds = min(deadline_of(binding), timeout_seconds or MOST_SECONDS)
+    seconds = min(timeout_of(binding), timeout_seconds or MOST_SECONDS)
 
     def run(adapter: Adapter) -> Awaitable[T]:
         # An adapter may have fewer capabilities than its provider, and they may change.
-        if needs is not None and not has(adapter.capabilities, needs):
-            raise _cannot(binding, needs)
+        if needs is not None and not has_capability(adapter.capabilities, needs):
+            raise _capability_error(binding, needs)
         call.mark_external_call()
         return work(adapter)
 
-    async def request() -> Told[T]:
+    async def request() -> ValidatedResponse[T]:
         try:
             answer = check(await outsiders.run(binding, run, seconds), bounds)
         except (ProviderError, SecretUnavailable) as error:
-            failure = named(error, binding)
+            failure = describe_provider_error(error, binding)
         else:
             return record(answer)
         raise failure
 
-    def record(answer: Told[T]) -> Told[T]:
+    def record(answer: ValidatedResponse[T]) -> ValidatedResponse[T]:
         call.attribute(dropped=answer.dropped, usage=answer.usage, handles=answer.handles)
         call.set_record_count(answer.touched)
         return answer
 
-    def settle(transaction: Transaction, answer: Told[T]) -> None:
+    def settle(transaction: Transaction, answer: ValidatedResponse[T]) -> None:
         named = call.attribution.binding
         costs = record_costs(
             transaction, core, call.operation_id, named, call.grant.scope, answer.usage, core.clock.now()
@@ -94,20 +94,20 @@ async def _outside(
         call.attribute(mode=attribution_of(answer.usage))
         call.set_costs(costs)
 
-    return _answered(call, binding, await call.run_external(request, settle, also))
+    return _build_result(call, binding, await call.run_external(request, settle, also))
 
 
-def _answered(call: Call, binding: Binding, result: Told[T]) -> ProviderResponse[T]:
+def _build_result(call: Call, binding: Binding, result: ValidatedResponse[T]) -> ProviderResponse[T]:
     if result.handles or result.usage:
         call.attribute(handles=result.handles, usage=result.usage)
     return ProviderResponse(binding.key, binding.provider, call.operation_id, result.value, result.dropped)
 
 
-def has(capabilities: Any, name: str) -> bool:
+def has_capability(capabilities: Any, name: str) -> bool:
     return isinstance(capabilities, Capabilities) and getattr(capabilities, name) is True
 
 
-def deadline_of(binding: Binding) -> float:
+def timeout_of(binding: Binding) -> float:
     """Return the timeout of one call to the binding's provider, in seconds."""
     seconds = binding.config.get("timeout_seconds", DEFAULT_SECONDS)
     if (
@@ -120,7 +120,7 @@ def deadline_of(binding: Binding) -> float:
     return float(seconds)
 
 
-def _cannot(binding: Binding, needs: str) -> CapabilityUnavailable:
+def _capability_error(binding: Binding, needs: str) -> CapabilityUnavailable:
     return CapabilityUnavailable(
         f"the binding {binding.key!r} is served by {binding.provider!r:.80}, which lacks the capability {needs}; bind"
         " a provider that has it"

@@ -38,11 +38,11 @@ from holdfast.errors import (
     ProviderUnavailable,
     SecretUnavailable,
 )
-from holdfast.loops import running
+from holdfast.loops import running_loop
 from holdfast.ports.provider import Adapter, Providers
 
 T = TypeVar("T")
-G = TypeVar("G", bound="Guest")
+G = TypeVar("G", bound="Plugin")
 log = logging.getLogger("holdfast")
 
 MAX_LOST = 4  # hung threads of one plugin
@@ -57,18 +57,18 @@ _PASSED_ON = (ProviderError, SecretUnavailable, CapabilityUnavailable, NotFound,
 
 
 @dataclass(frozen=True, slots=True)
-class _Raised:
+class _PluginFailure:
     """The sanitized error of a failed call."""
 
     error: HoldfastError
 
 
-class Guest(Protocol):
+class Plugin(Protocol):
     async def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Invited(Generic[G]):
+class PluginSpec(Generic[G]):
     """A plugin's factory, called in its thread, again for each new `revision`. `named` is its name in errors."""
 
     key: tuple[str, str]
@@ -77,40 +77,40 @@ class Invited(Generic[G]):
     make: Callable[[], G]
 
 
-class _Room:
+class _PluginThread:
     """One plugin and its thread. The first call creates the plugin there, since creating it may block too."""
 
-    def __init__(self, spec: Invited[Any]) -> None:
+    def __init__(self, spec: PluginSpec[Any]) -> None:
         self.revision = spec.revision
         self.under_way = 0
         self._named = spec.named
         self._make = spec.make
-        self._plugin: Guest | None = None
+        self._plugin: Plugin | None = None
         self._called: tuple[threading.Event, float] | None = None
         self._deaf: set[asyncio.Task[Any]] = set()
         self._loop = asyncio.new_event_loop()
-        self._loop.set_exception_handler(self._of_itself)
-        self._thread = threading.Thread(target=self._live, name=f"holdfast-{spec.key[1]:.40}", daemon=True)
+        self._loop.set_exception_handler(self._log_task_failure)
+        self._thread = threading.Thread(target=self._run_loop, name=f"holdfast-{spec.key[1]:.40}", daemon=True)
         self._thread.start()
 
     @property
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         return self._thread.is_alive()
 
     @property
-    def lost(self) -> bool:
+    def is_lost(self) -> bool:
         """True if the thread has ended, or does not react to a wake-up: something blocks its loop."""
         if self._called is None:
-            return not self.alive
+            return not self.is_alive
         heard, called = self._called
-        return not self.alive or (not heard.is_set() and time.monotonic() - called > HEARS_WITHIN_SECONDS)
+        return not self.is_alive or (not heard.is_set() and time.monotonic() - called > HEARS_WITHIN_SECONDS)
 
     @property
-    def deaf(self) -> bool:
+    def ignores_cancel(self) -> bool:
         """True if too many of its calls ignored cancellation."""
         return len(self._deaf) >= MAX_DEAF
 
-    def _live(self) -> None:
+    def _run_loop(self) -> None:
         try:
             self._loop.run_forever()
         except BaseException as error:  # noqa: BLE001 - a plugin that ends its thread ends nothing else
@@ -120,22 +120,22 @@ class _Room:
             with contextlib.suppress(RuntimeError):
                 self._loop.close()
 
-    def _of_itself(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    def _log_task_failure(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Log a failed background task of the plugin. asyncio's own message would include its contents."""
         failed = type(context.get("exception")).__name__
         log.warning("a background task of %s failed: %s", self._named, failed)
 
-    def begin(self, work: Callable[[Any], Awaitable[Any]]) -> _Work:
+    def begin(self, work: Callable[[Any], Awaitable[Any]]) -> _PluginCall:
         """Start a call; return a handle to wait on."""
-        call = _Work()
+        call = _PluginCall()
         self._loop.call_soon_threadsafe(self._start, call, work)
         return call
 
-    def _start(self, call: _Work, work: Callable[[Any], Awaitable[Any]]) -> None:
+    def _start(self, call: _PluginCall, work: Callable[[Any], Awaitable[Any]]) -> None:
         call.task = self._loop.create_task(self._do(call, work))
         call.task.add_done_callback(self._deaf.discard)
 
-    async def _do(self, call: _Work, work: Callable[[Any], Awaitable[Any]]) -> None:
+    async def _do(self, call: _PluginCall, work: Callable[[Any], Awaitable[Any]]) -> None:
         """Run a call and report only through its future: an exception on the loop itself would end the thread."""
         try:
             if self._plugin is None:
@@ -149,10 +149,10 @@ class _Room:
         except GeneratorExit:
             raise
         except BaseException as error:  # noqa: BLE001 - handed to the caller
-            outcome = _Raised(_told(error))
+            outcome = _PluginFailure(_sanitize_error(error))
         call.answer(outcome)
 
-    def give_up(self, call: _Work) -> None:
+    def give_up(self, call: _PluginCall) -> None:
         """Cancel a call, and probe whether the loop still reacts."""
         heard = threading.Event()
         self._called = heard, time.monotonic()
@@ -168,7 +168,7 @@ class _Room:
 
     def retire(self, patience_seconds: float) -> concurrent.futures.Future[Any]:
         """Close the plugin and end the thread once its calls are done, or after `patience_seconds`."""
-        call = _Work()
+        call = _PluginCall()
 
         async def close() -> None:
             others = asyncio.all_tasks() - {asyncio.current_task()}
@@ -194,7 +194,7 @@ class _Room:
         return call.future
 
 
-class _Work:
+class _PluginCall:
     """One call of a plugin: its task, and the future to wait on."""
 
     def __init__(self) -> None:
@@ -208,24 +208,24 @@ class _Work:
 
 
 @dataclass(slots=True)
-class _Place:
+class _PluginSlot:
     """A plugin's current thread, and its hung ones."""
 
-    thread: _Room | None = None
-    lost: list[_Room] = field(default_factory=list)
+    thread: _PluginThread | None = None
+    lost: list[_PluginThread] = field(default_factory=list)
 
 
-class Rooms:
+class Bulkhead:
     """All plugins, each isolated in its own thread."""
 
     def __init__(self) -> None:
-        self._places: OrderedDict[tuple[str, str], _Place] = OrderedDict()
+        self._places: OrderedDict[tuple[str, str], _PluginSlot] = OrderedDict()
         self._lock = threading.Lock()
         self._closed = False
 
-    async def ask(self, spec: Invited[G], work: Callable[[G], Awaitable[T]], timeout_seconds: float) -> T:
+    async def ask(self, spec: PluginSpec[G], work: Callable[[G], Awaitable[T]], timeout_seconds: float) -> T:
         """Run `work` on the plugin; return its response or raise a `ProviderError` within the timeout."""
-        thread = self._room(spec)
+        thread = self._reserve_thread(spec)
         try:
             call = thread.begin(work)
         except RuntimeError:  # its loop ended concurrently
@@ -233,9 +233,9 @@ class Rooms:
                 thread.under_way -= 1
             raise ProviderUnavailable(f"{spec.named} is being closed; try again") from None
         try:
-            outcome = await _waited(call.future, timeout_seconds)
+            outcome = await _wait_for(call.future, timeout_seconds)
         except (TimeoutError, concurrent.futures.TimeoutError):
-            outcome = _Raised(
+            outcome = _PluginFailure(
                 ProviderTimeout(
                     f"{spec.named} did not answer within {timeout_seconds:g} s; it may or may not have carried out"
                     " the request"
@@ -246,21 +246,21 @@ class Rooms:
                 thread.under_way -= 1
             if not call.future.done() or call.future.cancelled():
                 thread.give_up(call)
-        if isinstance(outcome, _Raised):
+        if isinstance(outcome, _PluginFailure):
             # Raised outside the except block, so that the original exception is not chained.
             raise outcome.error
         return outcome  # type: ignore[no-any-return]
 
-    def _room(self, spec: Invited[G]) -> _Room:
+    def _reserve_thread(self, spec: PluginSpec[G]) -> _PluginThread:
         """Reserve a call on the plugin's thread; start a new thread if its revision changed or the thread hangs."""
         key = spec.key
         with self._lock:
             if self._closed:
                 raise ProviderUnavailable("the store is closed; open it again")
-            slot = self._places.setdefault(key, _Place())
+            slot = self._places.setdefault(key, _PluginSlot())
             self._places.move_to_end(key)
-            slot.lost = [thread for thread in slot.lost if thread.alive]
-            if slot.thread is not None and (slot.thread.lost or slot.thread.deaf):
+            slot.lost = [thread for thread in slot.lost if thread.is_alive]
+            if slot.thread is not None and (slot.thread.is_lost or slot.thread.ignores_cancel):
                 slot.thread.retire(0)
                 slot.lost.append(slot.thread)
                 slot.thread = None
@@ -273,14 +273,14 @@ class Rooms:
                         f"{spec.named} has {len(slot.lost)} calls that hang, and is not called again until some of"
                         " them return; check the provider"
                     )
-                slot.thread = _Room(spec)
-                self._make_place(key)
+                slot.thread = _PluginThread(spec)
+                self._evict_idle(key)
             if slot.thread.under_way >= MAX_UNDER_WAY:
                 raise ProviderUnavailable(f"{spec.named} already has {MAX_UNDER_WAY} calls running; try again later")
             slot.thread.under_way += 1
             return slot.thread
 
-    def _make_place(self, beside: tuple[str, str]) -> None:
+    def _evict_idle(self, beside: tuple[str, str]) -> None:
         """Evict the least recently used idle plugins if too many are open."""
         idle = [
             key
@@ -301,21 +301,21 @@ class Rooms:
         ends = [thread.retire(0) for thread in threads]
         if not ends:
             return
-        if running() is None:
+        if running_loop() is None:
             concurrent.futures.wait(ends, CLOSE_SECONDS)
         else:
             await asyncio.wait([asyncio.wrap_future(end) for end in ends], timeout=CLOSE_SECONDS)
 
 
-class OutsideRunner:
+class IsolatedProviderRunner:
     """Implements `ports.provider.Outsiders`."""
 
     def __init__(self, providers: Providers) -> None:
         self._providers = providers
-        self._rooms = Rooms()
+        self._rooms = Bulkhead()
 
     async def run(self, binding: Binding, work: Callable[[Adapter], Awaitable[T]], timeout_seconds: float) -> T:
-        spec = Invited(
+        spec = PluginSpec(
             key=(binding.space, binding.key),
             revision=(binding.id, binding.revision),
             named=f"the binding {binding.key!r} ({binding.provider:.80})",
@@ -327,13 +327,13 @@ class OutsideRunner:
         await self._rooms.close()
 
 
-async def _waited(future: concurrent.futures.Future[Any], seconds: float) -> Any:
-    if running() is None:
+async def _wait_for(future: concurrent.futures.Future[Any], seconds: float) -> Any:
+    if running_loop() is None:
         return future.result(seconds)
     return await asyncio.wait_for(asyncio.wrap_future(future), seconds)
 
 
-def named(error: ProviderError | SecretUnavailable, binding: Binding) -> HoldfastError:
+def describe_provider_error(error: ProviderError | SecretUnavailable, binding: Binding) -> HoldfastError:
     """Add the binding's name and a next step to an adapter's error; an adapter does not know its binding."""
     whose = f"the binding {binding.key!r} ({binding.provider:.80})"
     what_next = ""
@@ -347,13 +347,13 @@ def named(error: ProviderError | SecretUnavailable, binding: Binding) -> Holdfas
     return found
 
 
-def _told(error: BaseException) -> HoldfastError:
+def _sanitize_error(error: BaseException) -> HoldfastError:
     """Sanitize an exception for the caller: copy our own without its chain; of others keep only the class name."""
     if isinstance(error, _PASSED_ON) and type(error).__module__ == errors.__name__:
         if isinstance(error, InvalidInput):
             return type(error)(error.field, error.problem)
         found = type(error)(str(error))
-        if not _is_ours(error.__traceback__):
+        if not _raised_by_holdfast(error.__traceback__):
             # Third-party text may quote secrets.
             found.public = (type(error).__doc__ or "").strip().rstrip(".")
         return found
@@ -362,7 +362,7 @@ def _told(error: BaseException) -> HoldfastError:
     return ProviderError(f"the provider failed ({type(error).__name__:.80}); its message is withheld")
 
 
-def _is_ours(raised: TracebackType | None) -> bool:
+def _raised_by_holdfast(raised: TracebackType | None) -> bool:
     """True if Holdfast's own code raised it, whoever called that code."""
     while raised is not None and raised.tb_next is not None:
         raised = raised.tb_next

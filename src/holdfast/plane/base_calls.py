@@ -13,7 +13,7 @@ from holdfast.ports import Service, Verb
 T = TypeVar("T")
 
 
-class Calls:
+class ControlCalls:
     """Calls of one actor in one company. A user's calls default to that user as subject, an agent's to that agent."""
 
     def __init__(self, service: Service, *, actor: Actor = LOCAL_OPERATOR, space: str = DEFAULT_SPACE) -> None:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
-from holdfast.control import given
-from holdfast.control.memory import queried
-from holdfast.control.resolving import resolution_of
+from holdfast.control import validation
+from holdfast.control.binding_resolution import read_resolution
+from holdfast.control.memory import query_binding
 from holdfast.domain.access import Action
 from holdfast.domain.bindings import Binding, Resolution
 from holdfast.domain.contract import MAX_QUERY_CHARS, ContextBundle, HookContext, HookKind, Intent, QueryRequest
@@ -36,7 +36,7 @@ from holdfast.domain.numbers import checked_whole
 from holdfast.domain.scope import Scope
 from holdfast.domain.text import checked_text
 from holdfast.errors import BindingDisabled, BindingNotFound, HoldfastError, ProviderTimeout
-from holdfast.loops import running
+from holdfast.loops import running_loop
 from holdfast.runtime.perform import Call, CompositeRequest, Core
 
 NOTHING_FOUND = "nothing_found"
@@ -61,13 +61,13 @@ class Hydrate(CompositeRequest[Hydration]):
     run_id: str | None = None
 
     def __post_init__(self) -> None:
-        given.check_one_company(self.scope)
+        validation.check_one_company(self.scope)
         checked_text(self.query, "query", max_chars=MAX_QUERY_CHARS)
         checked_whole(self.top_k, "top_k", 1, MOST_SNIPPETS)
         checked_whole(self.max_chars, "max_chars", LEAST_CHARS, MOST_CHARS)
         checked_whole(self.budget_ms, "budget_ms", LEAST_BUDGET_MS, MOST_BUDGET_MS)
-        given.check_binding_key(self.binding_key)
-        given.check_moment(self.triggered_at, "triggered_at")
+        validation.check_binding_key(self.binding_key)
+        validation.check_moment(self.triggered_at, "triggered_at")
         for name in ("hook_id", "actor_agent_id", "run_id"):
             if (value := getattr(self, name)) is not None:
                 checked_id(value, name)
@@ -83,8 +83,8 @@ class Hydrate(CompositeRequest[Hydration]):
         call.attribute(hook=hook)
         binding: Binding | None = None
         try:
-            async with _within(self.budget_ms / 1000):
-                found = await call.read(lambda reader: resolution_of(reader, self.scope, self.binding_key))
+            async with _apply_timeout(self.budget_ms / 1000):
+                found = await call.read(lambda reader: read_resolution(reader, self.scope, self.binding_key))
                 binding = found.binding
                 if binding is not None:
                     call.attribute(binding=binding.key, provider=binding.provider)
@@ -95,7 +95,7 @@ class Hydrate(CompositeRequest[Hydration]):
                     key = None if binding is None else binding.key
                     call.attribute(asked=False)
                     return Hydration(call.operation_id, binding=key, reason=reason)
-                answer = await self._asked(core, call, binding)
+                answer = await self._query_memory(core, call, binding)
         except TimeoutError:
             failure: HoldfastError = ProviderTimeout(f"memory did not answer within {self.budget_ms} ms")
         except HoldfastError as error:
@@ -103,16 +103,16 @@ class Hydrate(CompositeRequest[Hydration]):
                 raise
             failure = error
         else:
-            return self._told(call, answer)
+            return self._to_result(call, answer)
         call.fail(failure)
         return Hydration(call.operation_id, binding=None if binding is None else binding.key, reason=failure.code)
 
-    async def _asked(self, core: Core, call: Call, binding: Binding) -> ProviderResponse[ContextBundle]:
+    async def _query_memory(self, core: Core, call: Call, binding: Binding) -> ProviderResponse[ContextBundle]:
         request = QueryRequest(binding.key, self.scope, self.query, self.top_k, Intent.AGENT_PREAMBLE)
         seconds = self.budget_ms / 1000 * (1 - _FOR_THE_TRAIL)
-        return await queried(core, call, binding, request, seconds)
+        return await query_binding(core, call, binding, request, seconds)
 
-    def _told(self, call: Call, answer: ProviderResponse[ContextBundle]) -> Hydration:
+    def _to_result(self, call: Call, answer: ProviderResponse[ContextBundle]) -> Hydration:
         shown, text = preamble(answer.result.snippets, self.max_chars)
         return Hydration(
             call.operation_id,
@@ -137,9 +137,9 @@ def _refusal(found: Resolution) -> HoldfastError:
 
 
 @contextlib.asynccontextmanager
-async def _within(seconds: float) -> AsyncIterator[None]:
+async def _apply_timeout(seconds: float) -> AsyncIterator[None]:
     """Apply a timeout. Without an event loop none can be enforced; external providers are not called there."""
-    if not running():
+    if not running_loop():
         yield
         return
     async with asyncio.timeout(seconds):

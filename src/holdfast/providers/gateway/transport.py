@@ -34,7 +34,7 @@ _LATEST_MILLIS = 253_402_300_799_999
 
 
 @dataclass(frozen=True, slots=True)
-class NewMessage:
+class OutgoingMessage:
     text: str
     sender: str
     role: str
@@ -43,7 +43,7 @@ class NewMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RemoteRecord:
     """A record of the service. `id` holds all that is needed to find it again."""
 
     id: str
@@ -55,7 +55,7 @@ class Found:
     metadata: Any = None
 
 
-class Service(Protocol):
+class RemoteMemoryService(Protocol):
     """The operations common to both APIs, within one app of the service."""
 
     @property
@@ -68,52 +68,54 @@ class Service(Protocol):
     def seals_records(self) -> bool:
         """True if added messages can be found only after a flush of their session."""
 
-    async def add(self, app: str, session: str, messages: list[NewMessage], key: str | None) -> list[str | None] | None:
+    async def add(
+        self, app: str, session: str, messages: list[OutgoingMessage], key: str | None
+    ) -> list[str | None] | None:
         """Add messages; return their ids, None for a forgotten one. Return None if that key was used before."""
 
     async def flush(self, app: str, session: str) -> None: ...
 
-    async def search(self, app: str, query: str, top_k: int) -> list[Found]: ...
+    async def search(self, app: str, query: str, top_k: int) -> list[RemoteRecord]: ...
 
     async def page(
         self, app: str, session: str | None, cursor: str | None, limit: int
-    ) -> tuple[list[Found], str | None]: ...
+    ) -> tuple[list[RemoteRecord], str | None]: ...
 
-    async def find(self, app: str, record_id: str) -> Found | None: ...
+    async def find(self, app: str, record_id: str) -> RemoteRecord | None: ...
 
     async def forget(self, app: str, record_id: str) -> bool:
         """Forget a record; return whether it existed."""
 
-    async def correct(self, app: str, record_id: str, text: str, reason: str | None) -> Found: ...
+    async def correct(self, app: str, record_id: str, text: str, reason: str | None) -> RemoteRecord: ...
 
     async def close(self) -> None: ...
 
 
-class Wire:
+class ServiceConnection:
     """JSON requests over one connection, with connection errors mapped to `ProviderError`s."""
 
     def __init__(self, url: str, key: Secret | None, timeout_seconds: float) -> None:
         self._line = Line(url, key, timeout_seconds, max_answer_bytes=_MAX_ANSWER_BYTES)
 
     async def post(self, path: str, payload: Mapping[str, Any], idempotency_key: str | None = None) -> Reply:
-        return await self._called("POST", path, payload, idempotency_key)
+        return await self._send("POST", path, payload, idempotency_key)
 
     async def patch(self, path: str, query: Mapping[str, str], payload: Mapping[str, Any]) -> Reply:
-        return await self._called("PATCH", f"{path}?{urlencode(query)}", payload)
+        return await self._send("PATCH", f"{path}?{urlencode(query)}", payload)
 
     async def get(self, path: str, query: Mapping[str, str]) -> Reply:
-        return await self._called("GET", f"{path}?{urlencode(query)}")
+        return await self._send("GET", f"{path}?{urlencode(query)}")
 
     async def delete(self, path: str, query: Mapping[str, str]) -> Reply:
-        return await self._called("DELETE", f"{path}?{urlencode(query)}")
+        return await self._send("DELETE", f"{path}?{urlencode(query)}")
 
     async def close(self) -> None:
         await self._line.close()
 
-    async def _called(
+    async def _send(
         self, method: str, path: str, payload: Mapping[str, Any] | None = None, idempotency_key: str | None = None
     ) -> Reply:
-        body = None if payload is None else _body(payload)
+        body = None if payload is None else _encode_body(payload)
         headers = None if idempotency_key is None else {"Idempotency-Key": idempotency_key}
         try:
             return await self._line.call(method, path, body, headers=headers)
@@ -127,7 +129,7 @@ class Wire:
         raise failure
 
 
-def _body(payload: Mapping[str, Any]) -> Body:
+def _encode_body(payload: Mapping[str, Any]) -> Body:
     try:
         return Body(json.dumps(payload, allow_nan=False).encode())
     except (TypeError, ValueError):
@@ -135,11 +137,11 @@ def _body(payload: Mapping[str, Any]) -> Body:
     raise InvalidInput("request", problem)
 
 
-def told(reply: Reply) -> dict[str, Any]:
+def parse_response(reply: Reply) -> dict[str, Any]:
     """Return the response's JSON object; raise an error that quotes nothing of any other response."""
     status = reply.status
     if not 200 <= status < 300:
-        raise _refusal(status)
+        raise _status_error(status)
     if sum(map(reply.body.count, (b"[", b"{", b","))) <= _MAX_ANSWER_PARTS:
         try:
             found = json.loads(reply.body)
@@ -150,7 +152,7 @@ def told(reply: Reply) -> dict[str, Any]:
     raise ProviderMalformed("the service's response is not a JSON object, or is too large")
 
 
-def was_made_before(reply: Reply) -> bool:
+def is_key_reuse(reply: Reply) -> bool:
     """True if it was refused because its idempotency key was used before: the same request with another timestamp."""
     if reply.status not in (CONFLICT, 422):
         return False
@@ -164,7 +166,7 @@ def was_made_before(reply: Reply) -> bool:
         return False
 
 
-def _refusal(status: int) -> ProviderError | Conflict:
+def _status_error(status: int) -> ProviderError | Conflict:
     if status in (401, 403):
         return ProviderMisconfigured(f"the service rejected the key or user of this binding (status {status})")
     if status == CONFLICT:
@@ -177,7 +179,7 @@ def _refusal(status: int) -> ProviderError | Conflict:
 # --- parsing responses ---
 
 
-def rows(answer: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+def rows_in(answer: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     found = answer.get(name)
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
         raise ProviderMalformed(f"the service's response has no list `{name}`")

@@ -38,7 +38,7 @@ def digest(*parts: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RemotePartition:
     """One of our memories as the service knows it."""
 
     partition: Partition
@@ -54,17 +54,17 @@ class Place:
         return Scope(self.partition.space, namespace=self.namespace, **owner)
 
 
-def place_of(partition: Partition, namespace: str | None) -> Place:
+def place_of(partition: Partition, namespace: str | None) -> RemotePartition:
     tag = digest(partition.space, partition.kind.value, partition.owner, namespace)[:_TAG_CHARS]
-    return Place(partition, namespace, tag)
+    return RemotePartition(partition, namespace, tag)
 
 
-def own_place(scope: Scope) -> Place:
+def write_place(scope: Scope) -> RemotePartition:
     """Return the place that a record of the scope is written to."""
     return place_of(scope.partition, scope.namespace)
 
 
-def places_read(scope: Scope) -> tuple[Place, ...]:
+def read_places(scope: Scope) -> tuple[RemotePartition, ...]:
     """Return the places that a read in the scope covers: subject, agent, then the shared one."""
     order = (PartitionKind.SUBJECT, PartitionKind.AGENT, PartitionKind.SHARED)
     return tuple(
@@ -77,7 +77,7 @@ def places_read(scope: Scope) -> tuple[Place, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class RemoteSession:
     """A session of ours, parsed from its name."""
 
     tag: str
@@ -86,45 +86,45 @@ class Session:
     def within(self, scope: Scope) -> bool:
         """True if the session matches every part that the scope gives, of those in a session's name."""
         asked = zip(_TOLD, self.told, strict=True)
-        return all(getattr(scope, part) is None or _told(getattr(scope, part)) == told for part, told in asked)
+        return all(getattr(scope, part) is None or _digest_part(getattr(scope, part)) == told for part, told in asked)
 
 
-def session_of(place: Place, scope: Scope, kind: str) -> str:
-    return ".".join((_MARK, place.tag, *(_told(getattr(scope, part)) for part in _TOLD), kind))
+def session_name(place: RemotePartition, scope: Scope, kind: str) -> str:
+    return ".".join((_MARK, place.tag, *(_digest_part(getattr(scope, part)) for part in _TOLD), kind))
 
 
-def for_captures(place: Place, scope: Scope) -> str:
-    return session_of(place, scope, f"{_CAPTURES}{digest(capture_conversation(scope))[:_TOLD_CHARS]}")
+def capture_session(place: RemotePartition, scope: Scope) -> str:
+    return session_name(place, scope, f"{_CAPTURES}{digest(capture_conversation(scope))[:_TOLD_CHARS]}")
 
 
-def for_records(place: Place, scope: Scope) -> str:
-    return session_of(place, scope, _RECORDS)
+def record_session(place: RemotePartition, scope: Scope) -> str:
+    return session_name(place, scope, _RECORDS)
 
 
-def for_key(place: Place, scope: Scope, key: str) -> str:
-    return session_of(place, scope, f"{_KEYED}{digest(key)[:_TAG_CHARS]}")
+def key_session(place: RemotePartition, scope: Scope, key: str) -> str:
+    return session_name(place, scope, f"{_KEYED}{digest(key)[:_TAG_CHARS]}")
 
 
-def session_from(name: str | None) -> Session | None:
+def parse_session(name: str | None) -> RemoteSession | None:
     """Parse a session's name; None if it is not one of ours."""
     parts = (name or "").removeprefix("chat:").split(".")
     if len(parts) != len(_TOLD) + 3 or parts[0] != _MARK:
         return None
-    return Session(parts[1], tuple(parts[2:-1]))
+    return RemoteSession(parts[1], tuple(parts[2:-1]))
 
 
-def _told(part: str | None) -> str:
+def _digest_part(part: str | None) -> str:
     return _ABSENT if part is None else digest(part)[:_TOLD_CHARS]
 
 
 # --- handles ---
 
 
-def handle_id(place: Place, *own: object) -> str:
+def handle_id(place: RemotePartition, *own: object) -> str:
     return ".".join((place.tag, *map(str, own)))
 
 
-def parts_of(record_id: object, places: tuple[Place, ...]) -> tuple[Place, str] | None:
+def split_record_id(record_id: object, places: tuple[RemotePartition, ...]) -> tuple[RemotePartition, str] | None:
     """Split a handle's id into its place and the service's id; None if it is of none of these places."""
     if not isinstance(record_id, str) or not record_id.isascii() or not record_id.isprintable():
         return None
@@ -136,11 +136,11 @@ def parts_of(record_id: object, places: tuple[Place, ...]) -> tuple[Place, str] 
 # --- cursors ---
 
 
-def cursor_for(query: str, place: int, there: str | None) -> str:
+def encode_cursor(query: str, place: int, there: str | None) -> str:
     return base64.urlsafe_b64encode(json.dumps([query, place, there]).encode()).decode().rstrip("=")
 
 
-def cursor_from(cursor: str, query: str, places: int) -> tuple[int, str | None]:
+def decode_cursor(cursor: str, query: str, places: int) -> tuple[int, str | None]:
     try:
         padded = (cursor + "=" * (-len(cursor) % 4)).encode("ascii")
         of, place, there = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
@@ -154,7 +154,7 @@ def cursor_from(cursor: str, query: str, places: int) -> tuple[int, str | None]:
     return place, there
 
 
-def query_of(scope: Scope, metadata_filter: Any) -> str:
+def query_digest(scope: Scope, metadata_filter: Any) -> str:
     try:
         return digest(scope.given(), dict(metadata_filter))[:16]
     except (TypeError, ValueError):
@@ -164,9 +164,9 @@ def query_of(scope: Scope, metadata_filter: Any) -> str:
 # --- metadata envelope ---
 
 
-def enveloped(scope: Scope, noted: CaptureMetadata) -> dict[str, str]:
+def pack_metadata(scope: Scope, noted: CaptureMetadata) -> dict[str, str]:
     """Pack scope, source, summary and metadata into metadata entries, for a service that stores them."""
-    source = None if noted.source is None else _plain(noted.source)
+    source = None if noted.source is None else _source_fields(noted.source)
     try:
         envelope = json.dumps(
             {"scope": scope.given(), "source": source, "summary": noted.summary, "metadata": dict(noted.metadata)},
@@ -184,11 +184,11 @@ def enveloped(scope: Scope, noted: CaptureMetadata) -> dict[str, str]:
     return {f"{_ENTRY}{number}": piece for number, piece in enumerate(pieces)}
 
 
-def _plain(source: SourceRef) -> dict[str, str]:
+def _source_fields(source: SourceRef) -> dict[str, str]:
     return {name: str(value) for name in SourceRef.__slots__ if (value := getattr(source, name)) is not None}
 
 
-def opened(metadata: object) -> tuple[Scope | None, CaptureMetadata]:
+def unpack_metadata(metadata: object) -> tuple[Scope | None, CaptureMetadata]:
     """Unpack metadata entries. They are untrusted: malformed ones count as absent."""
     if not isinstance(metadata, dict):
         return None, CaptureMetadata()

@@ -13,31 +13,31 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.search import ListFilter, Method, SearchOptions
 
 
-def past_or_ranked(wanted: SearchOptions) -> str | None:
+def unsupported_option(wanted: SearchOptions) -> str | None:
     for name in ("as_of", "valid_at", "radius"):
         if getattr(wanted, name) is not None:
             return f"{name} is not supported there"
     return None if wanted.method is Method.HYBRID else f"the method {wanted.method} is not supported there"
 
 
-def narrowed(scope: Scope, wanted: SearchOptions) -> Scope:
+def narrow_scope(scope: Scope, wanted: SearchOptions) -> Scope:
     """Narrow the scope to the condition's conversation if it names exactly one: the provider may filter by it."""
-    spoken = set(_conversations(wanted.condition))
+    spoken = set(_conversations_in(wanted.condition))
     if scope.conversation is None and len(spoken) == 1:
         return replace(scope, conversation=spoken.pop())
     return scope
 
 
-def _conversations(condition: Condition | None) -> Sequence[str]:
+def _conversations_in(condition: Condition | None) -> Sequence[str]:
     match condition:
         case AllOf(parts) | AnyOf(parts):
-            return [found for part in parts for found in _conversations(part)]
+            return [found for part in parts for found in _conversations_in(part)]
         case Compare(field=Field.CONVERSATION, op=Op.EQ, value=str(value)):
             return [value]
     return []
 
 
-def is_wanted(hit: Hit, wanted: SearchOptions) -> bool:
+def matches_options(hit: Hit, wanted: SearchOptions) -> bool:
     if wanted.kind not in (None, hit.kind) or wanted.role is not None:
         return False
     if hit.plane not in (OPEN_PLANES if wanted.planes is None else wanted.planes):
@@ -50,30 +50,30 @@ def is_wanted(hit: Hit, wanted: SearchOptions) -> bool:
         return False
     if wanted.said_to is not None and hit.recorded_at >= wanted.said_to:
         return False
-    return wanted.condition is None or _meets(hit, wanted.condition)
+    return wanted.condition is None or _meets_condition(hit, wanted.condition)
 
 
-def is_listed(plane: Plane, wanted: ListFilter) -> bool:
+def matches_list_filter(plane: Plane, wanted: ListFilter) -> bool:
     if wanted.kind not in (None, HitKind.MEMORY) or wanted.status not in (None, Status.ACCEPTED):
         return False
     return plane in (OPEN_PLANES if wanted.planes is None else wanted.planes)
 
 
-def _meets(hit: Hit, condition: Condition) -> bool:
+def _meets_condition(hit: Hit, condition: Condition) -> bool:
     match condition:
         case AllOf(parts):
-            return all(_meets(hit, part) for part in parts)
+            return all(_meets_condition(hit, part) for part in parts)
         case AnyOf(parts):
-            return any(_meets(hit, part) for part in parts)
+            return any(_meets_condition(hit, part) for part in parts)
         case Not(part):
-            return not _meets(hit, part)
+            return not _meets_condition(hit, part)
         case ModelContextCondition():
             return False
         case Compare():
-            return _compares(_value(hit, condition.field), condition)
+            return _compare_value(_field_value(hit, condition.field), condition)
 
 
-def _value(hit: Hit, field: Field) -> Any:
+def _field_value(hit: Hit, field: Field) -> Any:
     match field:
         case Field.CONVERSATION:
             return hit.scope.conversation
@@ -89,7 +89,7 @@ def _value(hit: Hit, field: Field) -> Any:
             return hit.recorded_at
 
 
-def _compares(value: Any, condition: Compare) -> bool:
+def _compare_value(value: Any, condition: Compare) -> bool:
     """Compare a value: a missing one equals nothing and differs from everything."""
     if condition.op is Op.NE:
         return value is None or value != condition.value

@@ -11,9 +11,9 @@ from holdfast.plane.costs import CostCalls
 from holdfast.plane.hooks import HookCalls
 from holdfast.plane.jobs import JobCalls
 from holdfast.plane.memory import MemoryCalls
-from holdfast.plane.opening import PlaneOptions, opened
-from holdfast.plane.trail import TrailCalls
-from holdfast.portal import Face, blocking
+from holdfast.plane.opening import PlaneOptions, open_control_plane
+from holdfast.plane.operations import TrailCalls
+from holdfast.portal import BlockingFacade, blocking
 
 
 class AsyncControlPlane(BindingCalls, MemoryCalls, HookCalls, TrailCalls, JobCalls, CostCalls):
@@ -30,10 +30,10 @@ class AsyncControlPlane(BindingCalls, MemoryCalls, HookCalls, TrailCalls, JobCal
 
         `space` is the company, `actor` the caller. Other options are those of a memory: `embedder`, `settings`, `work`…
         """
-        return cls(**await opened(location, options))
+        return cls(**await open_control_plane(location, options))
 
     @property
-    def _loopless(self) -> bool:
+    def _sync_safe(self) -> bool:
         return self._service.sync_safe
 
     async def close(self) -> None:
@@ -49,7 +49,7 @@ class AsyncControlPlane(BindingCalls, MemoryCalls, HookCalls, TrailCalls, JobCal
         await self.close()
 
 
-class ControlPlane(Face[AsyncControlPlane]):
+class ControlPlane(BlockingFacade[AsyncControlPlane]):
     """The blocking control plane of one company. Methods are those of `AsyncControlPlane`."""
 
     @classmethod
@@ -109,4 +109,4 @@ class ControlPlane(Face[AsyncControlPlane]):
 
     def close(self) -> None:
         """Finish accepted calls, and close the store."""
-        self._end()
+        self._close_behind()

@@ -11,8 +11,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
-from holdfast.control import checking, sifting
-from holdfast.control.checking import Bounds, Told, within
+from holdfast.control import post_filter, response_validation
+from holdfast.control.response_validation import Bounds, ValidatedResponse, matches_scope
 from holdfast.domain.bindings import Binding
 from holdfast.domain.contract import (
     MAX_CONTENT_CHARS,
@@ -70,14 +70,14 @@ class Translation(Generic[V, T]):
         self.binding = binding
         self.now = now
 
-    def untold(self) -> str | None:
+    def unsupported_reason(self) -> str | None:
         """Say what the provider API cannot express; None if nothing. `InvalidText` if a text is too long for it."""
         return None
 
     async def ask(self, adapter: Adapter) -> Any:
         raise NotImplementedError
 
-    def check(self, answer: object, bounds: Bounds) -> Told[T]:
+    def check(self, answer: object, bounds: Bounds) -> ValidatedResponse[T]:
         raise NotImplementedError
 
     def answer(self, found: T, operation_id: OperationId) -> Any:
@@ -95,10 +95,10 @@ class Translation(Generic[V, T]):
         return RecordHandle(self.binding.provider, record_id)
 
 
-class Adding(Translation[Add, tuple[str | None, ...]]):
+class AddTranslation(Translation[Add, tuple[str | None, ...]]):
     """Sends each message as a capture, with the idempotency key or the message's id to detect repetition."""
 
-    def untold(self) -> str | None:
+    def unsupported_reason(self) -> str | None:
         for at, draft in enumerate(self.verb.drafts):
             checked_text(draft.text, f"messages[{at}].text", max_chars=MAX_CONTENT_CHARS)
         return None
@@ -124,13 +124,13 @@ class Adding(Translation[Add, tuple[str | None, ...]]):
         payload = SourcePayload(draft.text, metadata={**draft.metadata, **metadata})
         return CaptureRequest(self.binding.key, scope, source, payload, idempotency_id=again or draft.external_id)
 
-    def check(self, answer: object, bounds: Bounds) -> Told[tuple[str | None, ...]]:
+    def check(self, answer: object, bounds: Bounds) -> ValidatedResponse[tuple[str | None, ...]]:
         assert isinstance(answer, list)
-        found = [checking.captured(each, bounds) for each in answer]
+        found = [response_validation.validate_capture(each, bounds) for each in answer]
         ids = tuple(each.handles[0] if each.handles else None for each in found)
         usage = tuple(usage for each in found for usage in each.usage)
-        named = tuple(each for each in ids if each is not None)[: checking.NAMED]
-        return Told(ids, len(found), named, usage)
+        named = tuple(each for each in ids if each is not None)[: response_validation.NAMED]
+        return ValidatedResponse(ids, len(found), named, usage)
 
     def answer(self, found: tuple[str | None, ...], operation_id: OperationId) -> Added:
         ids = tuple(None if each is None else MessageId(each) for each in found)
@@ -145,46 +145,46 @@ class Adding(Translation[Add, tuple[str | None, ...]]):
         return tuple(kept["ids"])
 
 
-class _Searching(Translation[V, ContextBundle]):
+class _QueryTranslation(Translation[V, ContextBundle]):
     """Turns a query's snippets into hits and post-filters them."""
 
     intent: ClassVar[Intent] = Intent.ANSWER
 
-    def asked(self) -> tuple[Scope, str, SearchOptions]:
+    def query_parts(self) -> tuple[Scope, str, SearchOptions]:
         raise NotImplementedError
 
-    def untold(self) -> str | None:
-        _, query, wanted = self.asked()
+    def unsupported_reason(self) -> str | None:
+        _, query, wanted = self.query_parts()
         checked_text(query, "query", max_chars=MAX_QUERY_CHARS)
-        return sifting.past_or_ranked(wanted)
+        return post_filter.unsupported_option(wanted)
 
     async def ask(self, adapter: Adapter) -> Any:
-        scope, query, wanted = self.asked()
-        request = QueryRequest(self.binding.key, sifting.narrowed(scope, wanted), query, MAX_TOP_K, self.intent)
+        scope, query, wanted = self.query_parts()
+        request = QueryRequest(self.binding.key, post_filter.narrow_scope(scope, wanted), query, MAX_TOP_K, self.intent)
         return await adapter.query(request)
 
-    def check(self, answer: object, bounds: Bounds) -> Told[ContextBundle]:
-        return checking.bundle(MAX_TOP_K)(answer, bounds)
+    def check(self, answer: object, bounds: Bounds) -> ValidatedResponse[ContextBundle]:
+        return response_validation.bundle_validator(MAX_TOP_K)(answer, bounds)
 
     def hits(self, found: ContextBundle) -> list[Hit]:
-        scope, _, wanted = self.asked()
-        narrow = sifting.narrowed(scope, wanted)
-        hits = [_hit(each, narrow, self.now) for each in found.snippets if within(each, scope)]
-        return [each for each in hits if sifting.is_wanted(each, wanted)][: wanted.top_k]
+        scope, _, wanted = self.query_parts()
+        narrow = post_filter.narrow_scope(scope, wanted)
+        hits = [_to_hit(each, narrow, self.now) for each in found.snippets if matches_scope(each, scope)]
+        return [each for each in hits if post_filter.matches_options(each, wanted)][: wanted.top_k]
 
 
-class Searching(_Searching[Search]):
-    def asked(self) -> tuple[Scope, str, SearchOptions]:
+class SearchTranslation(_QueryTranslation[Search]):
+    def query_parts(self) -> tuple[Scope, str, SearchOptions]:
         return self.verb.scope, self.verb.query, self.verb.wanted
 
     def answer(self, found: ContextBundle, operation_id: OperationId) -> tuple[Hit, ...]:
         return tuple(self.hits(found))
 
 
-class Recalling(_Searching[RecallMemory]):
+class RecallTranslation(_QueryTranslation[RecallMemory]):
     intent = Intent.AGENT_PREAMBLE
 
-    def asked(self) -> tuple[Scope, str, SearchOptions]:
+    def query_parts(self) -> tuple[Scope, str, SearchOptions]:
         return self.verb.scope, self.verb.query, self.verb.wanted
 
     def answer(self, found: ContextBundle, operation_id: OperationId) -> Recall:
@@ -195,24 +195,24 @@ class Recalling(_Searching[RecallMemory]):
         return Recall(tuple(shown), message, omitted)
 
 
-class Getting(Translation[Get, Snippet | None]):
-    def untold(self) -> str | None:
+class GetTranslation(Translation[Get, Snippet | None]):
+    def unsupported_reason(self) -> str | None:
         return None if self.verb.as_of is None else "as_of is not supported there"
 
     async def ask(self, adapter: Adapter) -> Any:
         return await adapter.get(self.handle(self.verb.record_id), self.verb.scope)
 
-    def check(self, answer: object, bounds: Bounds) -> Told[Snippet | None]:
-        return checking.snippet(self.handle(self.verb.record_id))(answer, bounds)
+    def check(self, answer: object, bounds: Bounds) -> ValidatedResponse[Snippet | None]:
+        return response_validation.snippet_validator(self.handle(self.verb.record_id))(answer, bounds)
 
     def answer(self, found: Snippet | None, operation_id: OperationId) -> MemoryRecord:
-        if found is None or not within(found, self.verb.scope):
+        if found is None or not matches_scope(found, self.verb.scope):
             raise NotFound(f"there is no memory or message {self.verb.record_id!r:.80} in this scope")
-        return _memory(found, self.verb.scope, self.now)
+        return _to_memory(found, self.verb.scope, self.now)
 
 
-class Listing(Translation[List, ListPage]):
-    def untold(self) -> str | None:
+class ListTranslation(Translation[List, ListPage]):
+    def unsupported_reason(self) -> str | None:
         wanted = self.verb.wanted
         for name in ("sender", "source", "as_of", "valid_at"):
             if getattr(wanted, name) is not None:
@@ -225,21 +225,21 @@ class Listing(Translation[List, ListPage]):
         limit = min(verb.limit, MAX_PAGE)
         return await adapter.list(ListRequest(self.binding.key, verb.scope, cursor, limit))
 
-    def check(self, answer: object, bounds: Bounds) -> Told[ListPage]:
-        return checking.page(min(self.verb.limit, MAX_PAGE), self.verb.scope)(answer, bounds)
+    def check(self, answer: object, bounds: Bounds) -> ValidatedResponse[ListPage]:
+        return response_validation.page_validator(min(self.verb.limit, MAX_PAGE), self.verb.scope)(answer, bounds)
 
     def answer(self, found: ListPage, operation_id: OperationId) -> Page:
         items = tuple(
-            _memory(each, self.verb.scope, self.now)
+            _to_memory(each, self.verb.scope, self.now)
             for each in found.items
-            if sifting.is_listed(_plane_of(each), self.verb.wanted)
+            if post_filter.matches_list_filter(_plane_of(each), self.verb.wanted)
         )
         cursor = None if found.next_cursor is None else encode_cursor(self.verb.query_digest(), found.next_cursor)
         return Page(items, cursor)
 
 
-class Remembering(Translation[Remember, RecordHandle]):
-    def untold(self) -> str | None:
+class RememberTranslation(Translation[Remember, RecordHandle]):
+    def unsupported_reason(self) -> str | None:
         verb = self.verb
         checked_text(verb.text, "text", max_chars=MAX_CONTENT_CHARS)
         if verb.plane not in (Plane.LONG_TERM, Plane.SHARED_FACT):
@@ -259,15 +259,15 @@ class Remembering(Translation[Remember, RecordHandle]):
             RecordWriteRequest(self.binding.key, verb.scope, (record,), source, verb.idempotency_key)
         )
 
-    def check(self, answer: object, bounds: Bounds) -> Told[RecordHandle]:
-        found: Told[WriteResult] = checking.written(answer, bounds)
+    def check(self, answer: object, bounds: Bounds) -> ValidatedResponse[RecordHandle]:
+        found: ValidatedResponse[WriteResult] = response_validation.validate_write(answer, bounds)
         if len(found.value.records) != 1:
             raise ProviderMalformed("the provider did not return the handle of exactly one written record")
-        return Told(found.value.records[0], 1, found.handles, found.usage)
+        return ValidatedResponse(found.value.records[0], 1, found.handles, found.usage)
 
     def answer(self, found: RecordHandle, operation_id: OperationId) -> RememberResult:
         snippet = Snippet(found, self.verb.text, scope=self.verb.scope, metadata=dict(self.verb.metadata))
-        return RememberResult(_memory(snippet, self.verb.scope, self.now))
+        return RememberResult(_to_memory(snippet, self.verb.scope, self.now))
 
     @staticmethod
     def replay_state(found: RecordHandle) -> dict[str, Any]:
@@ -278,10 +278,10 @@ class Remembering(Translation[Remember, RecordHandle]):
         return RecordHandle(kept["provider"], kept["id"])
 
 
-class Correcting(Translation[Correct, RecordHandle]):
+class CorrectTranslation(Translation[Correct, RecordHandle]):
     needs = "correction"
 
-    def untold(self) -> str | None:
+    def unsupported_reason(self) -> str | None:
         checked_text(self.verb.text, "text", max_chars=MAX_CONTENT_CHARS)
         for name in ("expected_revision", "validity", "evidence"):
             if getattr(self.verb, name) is not None:
@@ -293,20 +293,20 @@ class Correcting(Translation[Correct, RecordHandle]):
         able = cast(CorrectingAdapter, adapter)
         return await able.correct(self.handle(verb.memory_id), verb.text, verb.scope, verb.reason)
 
-    def check(self, answer: object, bounds: Bounds) -> Told[RecordHandle]:
-        found: Told[CorrectResult] = checking.corrected(answer, bounds)
-        return Told(found.value.record, 1, found.handles, found.usage)
+    def check(self, answer: object, bounds: Bounds) -> ValidatedResponse[RecordHandle]:
+        found: ValidatedResponse[CorrectResult] = response_validation.validate_correction(answer, bounds)
+        return ValidatedResponse(found.value.record, 1, found.handles, found.usage)
 
     def answer(self, found: RecordHandle, operation_id: OperationId) -> RememberResult:
         new = Snippet(found, self.verb.text, scope=self.verb.scope)
-        return RememberResult(replace(_memory(new, self.verb.scope, self.now), reason=self.verb.reason))
+        return RememberResult(replace(_to_memory(new, self.verb.scope, self.now), reason=self.verb.reason))
 
-    kept = Remembering.replay_state
-    replayed = Remembering.from_replay
+    kept = RememberTranslation.replay_state
+    replayed = RememberTranslation.from_replay
 
 
-class Forgetting(Translation[Forget, ForgetResult]):
-    def untold(self) -> str | None:
+class ForgetTranslation(Translation[Forget, ForgetResult]):
+    def unsupported_reason(self) -> str | None:
         verb = self.verb
         if not verb.target.ids:
             return "records can be forgotten there only by their ids"
@@ -323,8 +323,8 @@ class Forgetting(Translation[Forget, ForgetResult]):
     async def ask(self, adapter: Adapter) -> Any:
         return await adapter.forget(self._handles(), self.verb.scope)
 
-    def check(self, answer: object, bounds: Bounds) -> Told[ForgetResult]:
-        return checking.forgotten(self._handles())(answer, bounds)
+    def check(self, answer: object, bounds: Bounds) -> ValidatedResponse[ForgetResult]:
+        return response_validation.forget_validator(self._handles())(answer, bounds)
 
     def answer(self, found: ForgetResult, operation_id: OperationId) -> ForgetReceipt:
         """Build a receipt with `scrubbed=False`: only the provider can prove that the bytes are gone."""
@@ -343,21 +343,21 @@ class Forgetting(Translation[Forget, ForgetResult]):
 
 
 TRANSLATIONS: dict[type, type[Translation[Any, Any]]] = {
-    Add: Adding,
-    Search: Searching,
-    RecallMemory: Recalling,
-    Get: Getting,
-    List: Listing,
-    Remember: Remembering,
-    Correct: Correcting,
-    Forget: Forgetting,
+    Add: AddTranslation,
+    Search: SearchTranslation,
+    RecallMemory: RecallTranslation,
+    Get: GetTranslation,
+    List: ListTranslation,
+    Remember: RememberTranslation,
+    Correct: CorrectTranslation,
+    Forget: ForgetTranslation,
 }
 
 
 # --- records ----------------------------------------------------------------------------------------------------------
 
 
-def _scope_of(found: Snippet, asked: Scope) -> Scope:
+def _record_scope(found: Snippet, asked: Scope) -> Scope:
     """Return the record's scope, with parts that its provider does not report taken from the request."""
     if found.scope is None:
         return asked
@@ -370,35 +370,35 @@ def _plane_of(found: Snippet) -> Plane:
     return Plane.RESOURCE if outside else Plane.LONG_TERM
 
 
-def _texts(found: Snippet) -> dict[str, str]:
+def _text_metadata(found: Snippet) -> dict[str, str]:
     return {name: value if isinstance(value, str) else str(value) for name, value in found.metadata.items()}
 
 
-def _hit(found: Snippet, asked: Scope, now: datetime) -> Hit:
+def _to_hit(found: Snippet, asked: Scope, now: datetime) -> Hit:
     return Hit(
         id=found.handle.record_id,
         kind=HitKind.MEMORY,
         text=found.text,
         score=found.score or 0.0,
-        scope=_scope_of(found, asked),
+        scope=_record_scope(found, asked),
         evidence=(),
         recorded_at=found.recorded_at or now,
-        sender=_texts(found).get("sender"),
+        sender=_text_metadata(found).get("sender"),
         plane=_plane_of(found),
         trust=Trust.LOW,
         status=Status.ACCEPTED,
         revision=1,
         validity=ALWAYS,
         source=None if found.source is None else found.source.external_ref,
-        metadata=_texts(found),
+        metadata=_text_metadata(found),
     )
 
 
-def _memory(found: Snippet, asked: Scope, now: datetime) -> MemoryRecord:
+def _to_memory(found: Snippet, asked: Scope, now: datetime) -> MemoryRecord:
     return MemoryRecord(
         id=MemoryId(found.handle.record_id),
         revision=1,
-        scope=_scope_of(found, asked),
+        scope=_record_scope(found, asked),
         plane=_plane_of(found),
         text=found.text,
         trust=Trust.LOW,
@@ -409,5 +409,5 @@ def _memory(found: Snippet, asked: Scope, now: datetime) -> MemoryRecord:
         source=None if found.source is None else found.source.external_ref,
         author=found.handle.provider_key,
         reason=None,
-        metadata=_texts(found),
+        metadata=_text_metadata(found),
     )
