@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from holdfast.domain.manifest import StoreRepair
     from holdfast.providers.registry import BrokenProvider
     from holdfast.stores.sessions import SqliteSessions
-    from holdfast.stores.sql.archive import SqlArchive
+    from holdfast.stores.sql.copy_endpoint import SqlCopyEndpoint
 
 T = TypeVar("T")
 
@@ -318,7 +318,7 @@ def copy_store(
         with closing(_open_archive(target, settings, create=True)) as destination:
             if origin.identity == destination.identity:
                 raise CopyRefused(f"{origin.location} cannot be copied onto itself; name another target")
-            destination.take()
+            destination.lock_exclusively()
             origin.snapshot()
             return copy(origin, destination, replace=replace, tell=tell)
 
@@ -358,14 +358,14 @@ def open_sessions(path: Path, settings: Settings) -> SqliteSessions:
     return SqliteSessions(str(path), busy_seconds=settings.busy_seconds, stop_words=tuple(STOP_WORDS.values()))
 
 
-def _open_archive(location: str, settings: Settings, *, create: bool) -> SqlArchive:
+def _open_archive(location: str, settings: Settings, *, create: bool) -> SqlCopyEndpoint:
     if _is_postgres(location):
-        from holdfast.stores.postgres.archive import PostgresArchive
+        from holdfast.stores.postgres.copy_endpoint import PostgresCopyEndpoint
 
-        return PostgresArchive(location, settings.busy_seconds, create=create)
-    from holdfast.stores.sqlite.archive import SqliteArchive
+        return PostgresCopyEndpoint(location, settings.busy_seconds, create=create)
+    from holdfast.stores.sqlite.copy_endpoint import SqliteCopyEndpoint
 
-    return SqliteArchive(location, settings.busy_seconds, create=create)
+    return SqliteCopyEndpoint(location, settings.busy_seconds, create=create)
 
 
 def _open_store(location: str, settings: Settings) -> Store:

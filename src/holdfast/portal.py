@@ -105,7 +105,7 @@ async def _wait_for_others() -> None:
 
 
 class Closeable(Protocol):
-    """An asynchronous class that can have a facade. `_loopless`: its short calls need no event loop."""
+    """An asynchronous class that can have a facade. `_sync_safe`: its short calls need no event loop."""
 
     @property
     def _sync_safe(self) -> bool: ...

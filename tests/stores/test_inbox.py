@@ -6,31 +6,31 @@ import time
 
 import pytest
 
-from holdfast.stores.inbox import Inbox
-from holdfast.stores.pending import Pending
+from holdfast.stores.pending_result import PendingResult
+from holdfast.stores.writer_queue import WriterQueue
 
 
 @pytest.fixture
-def inbox() -> Inbox[Pending]:
-    return Inbox(None, most=100)
+def inbox() -> WriterQueue[PendingResult]:
+    return WriterQueue(None, most=100)
 
 
-def asking(inbox: Inbox[Pending], count: int) -> list[Pending]:
-    asked = [Pending() for _ in range(count)]
+def asking(inbox: WriterQueue[PendingResult], count: int) -> list[PendingResult]:
+    asked = [PendingResult() for _ in range(count)]
     for each in asked:
         inbox.put(each)
     return asked
 
 
-def test_all_who_wait_are_taken_at_once(inbox: Inbox[Pending]) -> None:
+def test_all_who_wait_are_taken_at_once(inbox: WriterQueue[PendingResult]) -> None:
     asked = asking(inbox, 3)
     assert inbox.gather() == (asked, [], False)
 
 
 def test_those_who_were_answered_together_are_let_in_before_a_batch_is_closed(
-    inbox: Inbox[Pending], monkeypatch: pytest.MonkeyPatch
+    inbox: WriterQueue[PendingResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    late: list[Pending] = []
+    late: list[PendingResult] = []
     # Where the interpreter's lock is given away, the next of the others asks.
     monkeypatch.setattr(time, "sleep", lambda seconds: late.extend(asking(inbox, 1)) if len(late) < 3 else None)
     asking(inbox, 4)
@@ -40,7 +40,9 @@ def test_those_who_were_answered_together_are_let_in_before_a_batch_is_closed(
     assert len(late) == 3
 
 
-def test_nobody_is_waited_for_who_asks_alone(inbox: Inbox[Pending], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_is_waited_for_who_asks_alone(
+    inbox: WriterQueue[PendingResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail("it waited"))
     for _ in range(3):
         asked = asking(inbox, 1)
@@ -48,7 +50,7 @@ def test_nobody_is_waited_for_who_asks_alone(inbox: Inbox[Pending], monkeypatch:
 
 
 def test_whoever_does_not_come_again_is_given_up_at_once(
-    inbox: Inbox[Pending], monkeypatch: pytest.MonkeyPatch
+    inbox: WriterQueue[PendingResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waited: list[float] = []
     monkeypatch.setattr(time, "sleep", waited.append)
@@ -60,7 +62,7 @@ def test_whoever_does_not_come_again_is_given_up_at_once(
     assert waited == [0, 0]
 
 
-def test_who_gave_up_is_left_out(inbox: Inbox[Pending]) -> None:
+def test_who_gave_up_is_left_out(inbox: WriterQueue[PendingResult]) -> None:
     asked = asking(inbox, 3)
     asked[1]._given_up = True
     assert inbox.gather()[0] == [asked[0], asked[2]]

@@ -15,7 +15,7 @@ from holdfast.domain.forgetting import ForgetTarget
 from holdfast.domain.scope import Scope
 from holdfast.errors import OutcomeUnknown, StoreBusy, StoreUnavailable, StoreUnusable
 from holdfast.ports import IndexUpdate, Reader, Store, Transaction
-from holdfast.stores.postgres import PostgresStore, wire
+from holdfast.stores.postgres import PostgresStore, pipeline
 from holdfast.testing.contract.scribe import (
     ANA,
     ANALYZER,
@@ -41,7 +41,7 @@ def terminate(server: AnyServer) -> int:
 
 
 def test_a_server_that_says_nothing_is_given_up_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "SILENCE_SECONDS", 0.5)
+    monkeypatch.setattr(pipeline, "SILENCE_SECONDS", 0.5)
 
     async def whole() -> None:
         with Server() as server:

@@ -18,9 +18,9 @@ from holdfast.domain.operations import Attribution, OperationFilter, OperationTy
 from holdfast.ports import Transaction
 from holdfast.stores.postgres import PostgresStore
 from holdfast.stores.postgres.connection import Connector
-from holdfast.stores.postgres.location import place_of
+from holdfast.stores.postgres.location import parse_location
 from holdfast.stores.postgres.reader import PostgresReader
-from holdfast.stores.postgres.session import Session
+from holdfast.stores.postgres.session import PostgresSession
 from holdfast.testing.contract.control_scribe import ControlScribe, governing
 from postgres import AnyServer, schema_of
 
@@ -50,7 +50,7 @@ ASKED: list[tuple[OperationFilter | JobFilter | DeliveryFilter, str]] = [
 ]
 
 
-class Watched(Session):
+class Watched(PostgresSession):
     """Notes how the server is going to find the rows of each page."""
 
     plans: list[str]
@@ -108,7 +108,7 @@ def filled(postgres: AnyServer) -> Iterator[str]:
 def test_a_page_is_read_off_an_index(
     filled: str, wanted: OperationFilter | JobFilter | DeliveryFilter, index: str
 ) -> None:
-    connector = Connector(place_of(filled, 10), 10)
+    connector = Connector(parse_location(filled, 10), 10)
     connector.prepare().close()
     made = connector.session()
     with closing(Watched(made.connection, made._schema, made.life)) as session:

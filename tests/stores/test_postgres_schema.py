@@ -24,7 +24,7 @@ from holdfast.errors import (
     StoreUnusable,
 )
 from holdfast.stores.postgres import PostgresStore, schema
-from holdfast.stores.postgres.location import place_of
+from holdfast.stores.postgres.location import parse_location
 from postgres import DATABASE, PASSWORD, AnyServer, Server, new_schema, schema_of
 
 NEWEST = schema.migrations()[-1][0]
@@ -161,7 +161,7 @@ def test_an_empty_schema_that_an_administrator_made_becomes_a_store(postgres: An
 @pytest.mark.parametrize("schema", ["", "pg_mine", "1st", "a-b", "a.b", 'a"b', "x" * 64, "naïve", "a;b", "%00"])
 def test_a_schema_that_is_no_plain_name_is_refused(schema: str) -> None:
     with pytest.raises(StoreUnusable, match="schema must be a plain name"):
-        place_of(f"postgresql://me:hush@localhost/memory?schema={schema}", 5)
+        parse_location(f"postgresql://me:hush@localhost/memory?schema={schema}", 5)
 
 
 @pytest.mark.parametrize(
@@ -293,7 +293,7 @@ def test_a_pgvector_that_is_too_old(postgres: AnyServer, database: str) -> None:
 
 
 def test_a_server_that_is_too_old(postgres: AnyServer) -> None:
-    place = place_of(postgres.url(), 5)
+    place = parse_location(postgres.url(), 5)
     schema.check_server(140_000, place)
     with pytest.raises(StoreUnusable, match="runs PostgreSQL 13; Holdfast needs 14 or newer: upgrade"):
         schema.check_server(130_014, place)

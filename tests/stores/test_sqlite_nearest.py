@@ -231,7 +231,7 @@ def test_the_vectors_of_deleted_content_are_in_no_file(path: Path) -> None:
 def test_what_is_forgotten_while_an_index_is_built_is_not_in_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with opened(path) as memory, opened(path) as other:
         made = fill(memory)
-        measured = graphs._measured
+        measured = graphs._measure_recall
 
         def forgetting(*given: object) -> float:
             other.forget(made[7], subject="ana")
@@ -342,7 +342,7 @@ def block(count: int, pieces: int = 1) -> VectorBlock:
 
 
 def built(folder: Path, given: VectorBlock) -> graphs.Graph:
-    made = graphs.built(folder, "graph", given, lambda: np.empty(0, np.int64), lambda done: True)
+    made = graphs.build_graph(folder, "graph", given, lambda: np.empty(0, np.int64), lambda done: True)
     assert made is not None
     assert made[1] > 0.9
     return made[0]
@@ -366,7 +366,7 @@ def test_each_record_is_found_once_and_nearest_first(tmp_path: Path) -> None:
 
 
 def test_building_can_be_stopped(tmp_path: Path) -> None:
-    assert graphs.built(tmp_path, "graph", block(50), lambda: np.empty(0, np.int64), lambda done: False) is None
+    assert graphs.build_graph(tmp_path, "graph", block(50), lambda: np.empty(0, np.int64), lambda done: False) is None
     assert list(tmp_path.iterdir()) == []
 
 

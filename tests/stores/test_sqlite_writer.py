@@ -25,7 +25,7 @@ from holdfast.domain.operations import Operation, Outcome
 from holdfast.domain.scope import Scope
 from holdfast.loops import run_sync
 from holdfast.ports import Transaction
-from holdfast.stores.pending import Pending
+from holdfast.stores.pending_result import PendingResult
 from holdfast.stores.sqlite import SqliteStore
 from holdfast.testing.fakes import FixedClock
 
@@ -256,7 +256,7 @@ def test_a_lone_caller_commits_in_its_own_thread_and_a_loop_never_does(store: Sq
 def waiting(thread: threading.Thread) -> bool:
     """Whether it has asked for something, and waits for the answer."""
     frame = sys._current_frames().get(thread.ident or 0)
-    return frame is not None and frame.f_code is Pending._wait.__code__
+    return frame is not None and frame.f_code is PendingResult._wait.__code__
 
 
 def wait_until(true: Callable[[], bool]) -> None:

@@ -36,7 +36,7 @@ class AsyncMemoryRuntime(TranscriptOperations, RetrievalOperations, WritingOpera
         return MemoryRuntimeBuilder(RuntimeOpening)
 
     @property
-    def _loopless(self) -> bool:
+    def _sync_safe(self) -> bool:
         return self._service.sync_safe
 
     async def capabilities(self) -> Catalogue:

@@ -166,7 +166,7 @@ RECORDS = "records"
 DERIVED: frozenset[str] = frozenset({"nearest"})
 
 
-class Source(Protocol):
+class CopySource(Protocol):
     """A store to be read from one snapshot, however long that takes."""
 
     @property
@@ -181,10 +181,10 @@ class Source(Protocol):
         """Return the rows after a key, in key order."""
 
 
-class Target(Source, Protocol):
+class CopyTarget(CopySource, Protocol):
     """A store that a copy fills."""
 
-    def occupied(self) -> bool: ...
+    def is_occupied(self) -> bool: ...
 
     def note(self) -> str | None:
         """Return the last note; None if no copy is in progress."""
@@ -200,7 +200,7 @@ class Target(Source, Protocol):
 
 
 @dataclass(slots=True)
-class Sum:
+class RowChecksum:
     """Row count and sum of row digests; independent of the row order."""
 
     count: int = 0
@@ -215,11 +215,11 @@ class Sum:
 def _digest(row: Row) -> int:
     digest = hashlib.blake2b(digest_size=16)
     for value in row:
-        digest.update(_encoded(value))
+        digest.update(_encode_value(value))
     return int.from_bytes(digest.digest(), "little")
 
 
-def _encoded(value: object) -> bytes:
+def _encode_value(value: object) -> bytes:
     if value is None:
         return b"-"
     if isinstance(value, int):
@@ -228,12 +228,12 @@ def _encoded(value: object) -> bytes:
     return b"%c%d:" % (b"s" if isinstance(value, str) else b"b", len(raw)) + raw
 
 
-def _noted(value: Any) -> Any:
+def _encode_key(value: Any) -> Any:
     """Encode keys of bytes as hex for JSON."""
     return {"hex": bytes(value).hex()} if isinstance(value, bytes | memoryview) else value
 
 
-def _as_it_was(value: Any) -> Any:
+def _decode_key(value: Any) -> Any:
     return bytes.fromhex(value["hex"]) if isinstance(value, dict) else value
 
 
@@ -244,18 +244,18 @@ class Progress:
     state: str
     table: str = TABLES[0].name
     after: list[Any] | None = None
-    read: dict[str, Sum] = field(default_factory=dict)
+    read: dict[str, RowChecksum] = field(default_factory=dict)
 
     def to_json(self) -> str:
         sums = {name: [checksum.count, f"{checksum.total:032x}"] for name, checksum in self.read.items()}
-        after = None if self.after is None else [_noted(value) for value in self.after]
+        after = None if self.after is None else [_encode_key(value) for value in self.after]
         return json.dumps({"state": self.state, "table": self.table, "after": after, "read": sums})
 
     @classmethod
     def from_json(cls, text: str) -> Progress:
         fields = json.loads(text)
-        read = {name: Sum(count, int(total, 16)) for name, (count, total) in fields["read"].items()}
-        after = None if fields["after"] is None else [_as_it_was(value) for value in fields["after"]]
+        read = {name: RowChecksum(count, int(total, 16)) for name, (count, total) in fields["read"].items()}
+        after = None if fields["after"] is None else [_decode_key(value) for value in fields["after"]]
         return cls(fields["state"], fields["table"], after, read)
 
     @property
@@ -268,8 +268,8 @@ class Progress:
 
 
 def copy(
-    source: Source,
-    target: Target,
+    source: CopySource,
+    target: CopyTarget,
     *,
     replace: bool = False,
     tell: Callable[[int, int], None] = lambda done, total: None,
@@ -285,12 +285,12 @@ def copy(
             target.put(table, chunk, before, note)
             before = note
             tell(progress.rows, total)
-    _prove(progress.read, target)
+    _verify_target(progress.read, target)
     target.complete(before)
     return Copied(records=progress.records, rows=progress.rows, resumed=resumed)
 
 
-def _begin(source: Source, target: Target, replace: bool) -> tuple[Progress, bool]:
+def _begin(source: CopySource, target: CopyTarget, replace: bool) -> tuple[Progress, bool]:
     state, note = source.state(), target.note()
     if note is not None and not replace:
         progress = Progress.from_json(note)
@@ -300,31 +300,31 @@ def _begin(source: Source, target: Target, replace: bool) -> tuple[Progress, boo
             f"{source.location} changed after the copy to {target.location} began; stop all writers, and copy again"
             " with --replace"
         )
-    if target.occupied() and not replace:
+    if target.is_occupied() and not replace:
         raise CopyRefused(f"{target.location} is not empty; name an empty store, or delete its contents with --replace")
     fresh = Progress(state)
     target.clear(fresh.to_json())
     return fresh, False
 
 
-def _chunks(source: Source, table: Table, progress: Progress) -> Iterator[list[Row]]:
+def _chunks(source: CopySource, table: Table, progress: Progress) -> Iterator[list[Row]]:
     """Yield the rest of a table. Progress advances before a chunk is yielded, so that both are committed together."""
     if progress.table != table.name:
         progress.table, progress.after = table.name, None
-    checksum = progress.read.setdefault(table.name, Sum())
+    checksum = progress.read.setdefault(table.name, RowChecksum())
     while rows := source.rows(table, progress.after, CHUNK):
         checksum.add(rows)
         progress.after = list(table.key_of(rows[-1]))
         yield rows
 
 
-def _prove(read: dict[str, Sum], target: Target) -> None:
+def _verify_target(read: dict[str, RowChecksum], target: CopyTarget) -> None:
     for table in TABLES:
-        stored, after = Sum(), None
+        stored, after = RowChecksum(), None
         while rows := target.rows(table, after, CHUNK):
             stored.add(rows)
             after = table.key_of(rows[-1])
-        copied = read.get(table.name, Sum())
+        copied = read.get(table.name, RowChecksum())
         if stored != copied:
             raise StoreCorrupt(
                 f"{target.location} differs from what was copied: {copied.count:,} rows of {table.name} were read and"

@@ -11,11 +11,11 @@ import psycopg
 
 from holdfast.errors import StoreBusy, StoreError, StoreReadOnly
 from holdfast.stores.postgres import schema
-from holdfast.stores.postgres.errors import passing, translated, unreached
-from holdfast.stores.postgres.location import Place
+from holdfast.stores.postgres.errors import is_transient, translate_connect_error, translate_error
+from holdfast.stores.postgres.location import PostgresLocation
 from holdfast.stores.postgres.locks import store_key
-from holdfast.stores.postgres.session import Session
-from holdfast.stores.sql.archive import refuse_unfinished
+from holdfast.stores.postgres.session import PostgresSession
+from holdfast.stores.sql.copy_endpoint import refuse_unfinished
 
 # Per attempt: a server that does not answer by then counts as down.
 CONNECT_SECONDS = 10.0
@@ -35,14 +35,14 @@ _SET_UP = (
 _LIFE = "SELECT pg_postmaster_start_time()::text || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)"
 
 
-class Patience:
+class RetryDeadline:
     """A retry deadline, with jittered exponential backoff."""
 
     def __init__(self, seconds: float) -> None:
         self._deadline = time.monotonic() + seconds
         self._step = 0.005
 
-    def more(self) -> bool:
+    def wait(self) -> bool:
         """Sleep one step; return False if no time is left."""
         left = self._deadline - time.monotonic()
         if left <= 0:
@@ -55,21 +55,21 @@ class Patience:
 class Connector:
     """Opens sessions on one server and schema."""
 
-    def __init__(self, place: Place, busy_seconds: float) -> None:
+    def __init__(self, place: PostgresLocation, busy_seconds: float) -> None:
         self.place = place
         self.busy_seconds = busy_seconds
         self._path = ""
 
-    def prepare(self, *, whole: bool = True) -> Session:
+    def prepare(self, *, whole: bool = True) -> PostgresSession:
         """Open the first session: check the server, and migrate its schema.
 
         A server that is down is reported at once, not waited for. With `whole`, an unfinished copy is refused.
         """
-        connection = self._connected(Patience(self.busy_seconds), patient=False)
+        connection = self._open_connection(RetryDeadline(self.busy_seconds), patient=False)
         try:
             connection.execute("SELECT set_config('lock_timeout', %s, false)", (self._lock_timeout,))
             schema.prepare(connection, self.place)
-            home = schema.vector_home(connection)
+            home = schema.find_vector_extension(connection)
             self._path = f'"{self.place.schema}"' + (f', "{home[1]}"' if home else "")
             self._warn(connection)
             session = self._set_up(connection)
@@ -77,44 +77,44 @@ class Connector:
                 refuse_unfinished(session, self.place.shown)
         except psycopg.Error as error:
             connection.close()
-            raise translated(error, self.place) from error
+            raise translate_error(error, self.place) from error
         except BaseException:
             connection.close()
             raise
         return session
 
-    def session(self, patience: Patience | None = None) -> Session:
+    def session(self, patience: RetryDeadline | None = None) -> PostgresSession:
         """Open a session; wait for a server that is unavailable."""
-        patience = patience or Patience(self.busy_seconds)
+        patience = patience or RetryDeadline(self.busy_seconds)
         while True:
-            connection = self._connected(patience, patient=True)
+            connection = self._open_connection(patience, patient=True)
             try:
                 return self._set_up(connection)
             except psycopg.Error as error:
                 connection.close()
-                if not patience.more():
-                    raise translated(error, self.place) from error
+                if not patience.wait():
+                    raise translate_error(error, self.place) from error
             except StoreReadOnly:
                 connection.close()
-                if not patience.more():
+                if not patience.wait():
                     raise
 
-    def _connected(self, patience: Patience, *, patient: bool) -> psycopg.Connection[Any]:
+    def _open_connection(self, patience: RetryDeadline, *, patient: bool) -> psycopg.Connection[Any]:
         while True:
             try:
                 return psycopg.connect(self.place.conninfo, autocommit=True)
             except psycopg.Error as error:
-                ours: StoreError = unreached(error, self.place)
+                ours: StoreError = translate_connect_error(error, self.place)
                 # A server that is starting is always waited for.
-                worth_it = passing(ours) and (patient or "starting" in str(ours))
-                if not worth_it or not patience.more():
+                worth_it = is_transient(ours) and (patient or "starting" in str(ours))
+                if not worth_it or not patience.wait():
                     raise ours from None
 
     @property
     def _lock_timeout(self) -> str:
         return str(max(1, int(self.busy_seconds * 1000)))
 
-    def _set_up(self, connection: psycopg.Connection[Any]) -> Session:
+    def _set_up(self, connection: psycopg.Connection[Any]) -> PostgresSession:
         values = (self._path, self._lock_timeout, str(_IDLE_SECONDS * 1000), store_key(self.place.schema))
         row = connection.execute(_SET_UP, values).fetchone()
         assert row is not None
@@ -125,7 +125,7 @@ class Connector:
                 f"{self.place.shown} is a replica, which takes no writes; give the address of the primary, or all"
                 " addresses with target_session_attrs=read-write"
             )
-        return Session(connection, self.place.schema, _life(connection))
+        return PostgresSession(connection, self.place.schema, _server_run_id(connection))
 
     def _warn(self, connection: psycopg.Connection[Any]) -> None:
         row = connection.execute("SELECT current_setting('fsync')").fetchone()
@@ -133,7 +133,7 @@ class Connector:
             log.warning("%s runs with fsync = off: a power failure loses acknowledged writes", self.place.shown)
 
 
-def _life(connection: psycopg.Connection[Any]) -> str | None:
+def _server_run_id(connection: psycopg.Connection[Any]) -> str | None:
     """Return an id of this run of the server; None if this variant of PostgreSQL has none."""
     try:
         row = connection.execute(_LIFE).fetchone()

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.stores.postgres.values import HalfVector
-from holdfast.stores.sql.dialect import Database, NewRows, Rows, insertion, numbered
+from holdfast.stores.postgres.parameters import HalfVector
+from holdfast.stores.sql.dialect import Database, NewRows, Rows, insert_statement, prepend_numbers
 
 HEADER = 4  # bytes before a vector: dimensions and a reserved field, 16 bits each
 
@@ -18,9 +18,9 @@ class PostgresDialect:
 
     chunk = 5_000
     skip_locked = " FOR UPDATE SKIP LOCKED"
-    trail_by_action = False
+    operations_by_action = False
     blank_texts = "DELETE FROM texts"
-    written = "TRUE"
+    has_text_condition = "TRUE"
     vector_bytes = "2 * vector_dims(v.vector)"
 
     def among(self, column: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
@@ -31,7 +31,7 @@ class PostgresDialect:
     def part_of(self, column: str, part: str) -> str:
         return f"({column}::jsonb ->> '{part}')"
 
-    def by(self, index: str | None) -> str:
+    def use_index(self, index: str | None) -> str:
         return ""  # with statistics, it reads a page from the index in the right order by itself
 
     def vector(self, raw: bytes) -> HalfVector:
@@ -50,25 +50,25 @@ class PostgresDialect:
             start = end
         return converted
 
-    def draw(self, database: Database, count: int) -> Rows:
+    def reserve_numbers(self, database: Database, count: int) -> Rows:
         return database.execute("SELECT nextval('records_number_seq') FROM generate_series(1, ?)", (count,))
 
     def add_records(self, database: Database, drawn: Any, records: NewRows, texts: NewRows) -> Sequence[int]:
         numbers = [int(row[0]) for row in drawn.fetchall()]
-        self.insert(database, "records", *numbered(numbers, records))
-        self.insert(database, "texts", *numbered(numbers, texts))
+        self.insert(database, "records", *prepend_numbers(numbers, records))
+        self.insert(database, "texts", *prepend_numbers(numbers, texts))
         return numbers
 
     def add_text(self, database: Database, drawn: Any, text: NewRows) -> int:
         (number,) = (int(row[0]) for row in drawn.fetchall())
-        self.insert(database, "texts", *numbered([number], text))
+        self.insert(database, "texts", *prepend_numbers([number], text))
         return number
 
     def insert(self, database: Database, table: str, columns: tuple[str, ...], values: Sequence[Sequence[Any]]) -> None:
         if len(values) == 1:
-            database.execute(insertion(table, columns), values[0])
+            database.execute(insert_statement(table, columns), values[0])
         else:
-            database.executemany(insertion(table, columns), values)
+            database.executemany(insert_statement(table, columns), values)
 
     def check(self, database: Database) -> list[tuple[str, str]]:
         found = database.execute(

@@ -16,10 +16,10 @@ from holdfast.errors import (
     StoreUnavailable,
     StoreUnusable,
 )
-from holdfast.stores.postgres.location import Place
+from holdfast.stores.postgres.location import PostgresLocation
 
 
-class Kind(Enum):
+class FailureKind(Enum):
     """The effect of an error on its transaction."""
 
     LOST = auto()  # the connection is gone, or its server no longer accepts writes
@@ -32,29 +32,29 @@ _LOST = re.compile(r"08...|57P0[1235]|25P0[34]|25006|26000")
 _CONFLICT = re.compile(r"40001|40P01|55P03")
 
 
-def kind_of(error: psycopg.Error, connection: psycopg.Connection | None = None) -> Kind:
+def classify_error(error: psycopg.Error, connection: psycopg.Connection | None = None) -> FailureKind:
     state = error.sqlstate or ""
     if _LOST.fullmatch(state) or (connection is not None and (connection.closed or connection.broken)):
-        return Kind.LOST
+        return FailureKind.LOST
     if state == "0A000" and "cached plan" in str(error):
-        return Kind.LOST
+        return FailureKind.LOST
     if not state and isinstance(error, psycopg.OperationalError):
-        return Kind.LOST
-    return Kind.CONFLICT if _CONFLICT.fullmatch(state) else Kind.REFUSED
+        return FailureKind.LOST
+    return FailureKind.CONFLICT if _CONFLICT.fullmatch(state) else FailureKind.REFUSED
 
 
-def translated(error: psycopg.Error, place: Place) -> StoreError:
+def translate_error(error: psycopg.Error, place: PostgresLocation) -> StoreError:
     """Translate the error of a statement. Nothing of its transaction is in the store."""
     state, where = error.sqlstate or "", place.shown
-    detail = place.hidden((error.diag.message_primary or str(error)).strip().splitlines()[0])
+    detail = place.redact((error.diag.message_primary or str(error)).strip().splitlines()[0])
     if state == "25006":
         return StoreReadOnly(
             f"{where} takes no writes: it is a replica, or set to read only; give the address of the primary, or all"
             " addresses with target_session_attrs=read-write"
         )
-    if kind_of(error) is Kind.LOST:
+    if classify_error(error) is FailureKind.LOST:
         return StoreUnavailable(f"the connection to {where} was lost ({detail}); nothing was changed, try again")
-    if kind_of(error) is Kind.CONFLICT:
+    if classify_error(error) is FailureKind.CONFLICT:
         return StoreBusy(f"{where} is being written by others ({detail}); nothing was changed, try again")
     for pattern, entry in _STATES.items():
         if re.fullmatch(pattern, state):
@@ -121,19 +121,19 @@ _UNREACHED: list[tuple[str, type[StoreError], str]] = [
 ]
 
 
-def unreached(error: psycopg.Error, place: Place) -> StoreError:
+def translate_connect_error(error: psycopg.Error, place: PostgresLocation) -> StoreError:
     """Translate the error of a failed connection."""
-    detail = place.hidden(" ".join(str(error).split()))
+    detail = place.redact(" ".join(str(error).split()))
     for pattern, kind, advice in _UNREACHED:
         if re.search(pattern, detail):
-            return kind(f"{place.shown} cannot be opened: {advice} ({_brief(detail)})")
-    return StoreUnavailable(f"{place.shown} cannot be opened: {_brief(detail)}; check the URL and the server")
+            return kind(f"{place.shown} cannot be opened: {advice} ({_shorten(detail)})")
+    return StoreUnavailable(f"{place.shown} cannot be opened: {_shorten(detail)}; check the URL and the server")
 
 
-def _brief(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= 300 else f"{text[:297]}..."
 
 
-def passing(error: StoreError) -> bool:
+def is_transient(error: StoreError) -> bool:
     """True if the connection may succeed a moment later."""
     return isinstance(error, StoreUnavailable | StoreBusy | StoreReadOnly)

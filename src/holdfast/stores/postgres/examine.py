@@ -8,10 +8,10 @@ import psycopg
 
 from holdfast.domain.results import StoreExamination
 from holdfast.stores.postgres.connection import CONNECT_SECONDS
-from holdfast.stores.postgres.errors import translated, unreached
-from holdfast.stores.postgres.location import Place, place_of
-from holdfast.stores.postgres.schema import check_server, check_vector, migrations, vector_home, version_of
-from holdfast.stores.sql.archive import NOTE
+from holdfast.stores.postgres.errors import translate_connect_error, translate_error
+from holdfast.stores.postgres.location import PostgresLocation, parse_location
+from holdfast.stores.postgres.schema import check_server, check_vector, find_vector_extension, migrations, read_version
+from holdfast.stores.sql.copy_endpoint import NOTE
 
 _SIZE = (
     "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c"
@@ -21,40 +21,40 @@ _SIZE = (
 
 def examine(location: str, busy_seconds: float) -> StoreExamination | None:
     """Return None if the schema does not exist."""
-    place = place_of(location, min(CONNECT_SECONDS, busy_seconds))
+    place = parse_location(location, min(CONNECT_SECONDS, busy_seconds))
     try:
         connection = psycopg.connect(place.conninfo, autocommit=True)
     except psycopg.Error as error:
-        raise unreached(error, place) from None
+        raise translate_connect_error(error, place) from None
     try:
         with connection:
-            return _examined(connection, place)
+            return _examine_schema(connection, place)
     except psycopg.Error as error:
-        raise translated(error, place) from error
+        raise translate_error(error, place) from error
 
 
-def _examined(connection: psycopg.Connection[Any], place: Place) -> StoreExamination | None:
+def _examine_schema(connection: psycopg.Connection[Any], place: PostgresLocation) -> StoreExamination | None:
     check_server(connection.info.server_version, place)
     newest = migrations()[-1][0]
-    schema = version_of(connection, place, newest)
+    schema = read_version(connection, place, newest)
     if schema == 0:
         return None
     check_vector(connection, place)
-    home = vector_home(connection)
+    home = find_vector_extension(connection)
     return StoreExamination(
         store=place.shown,
-        engine=f"PostgreSQL {_version(connection.info.server_version)} with pgvector {home[0] if home else '?'}",
+        engine=f"PostgreSQL {_format_version(connection.info.server_version)} with pgvector {home[0] if home else '?'}",
         schema=schema,
         newest=newest,
-        unfinished=_one(connection, f'SELECT count(*) FROM "{place.schema}".meta WHERE key = %s', NOTE) > 0,
-        bytes=_one(connection, _SIZE, place.schema),
+        unfinished=_fetch_int(connection, f'SELECT count(*) FROM "{place.schema}".meta WHERE key = %s', NOTE) > 0,
+        bytes=_fetch_int(connection, _SIZE, place.schema),
     )
 
 
-def _one(connection: psycopg.Connection[Any], statement: str, value: str) -> int:
+def _fetch_int(connection: psycopg.Connection[Any], statement: str, value: str) -> int:
     row = connection.execute(statement.encode(), (value,)).fetchone()
     return int(row[0]) if row else 0
 
 
-def _version(number: int) -> str:
+def _format_version(number: int) -> str:
     return f"{number // 10_000}.{number % 10_000}"

@@ -29,7 +29,7 @@ _DEFAULTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PostgresLocation:
     """A parsed location. `conninfo` holds the password: only for libpq. `shown` is for people."""
 
     conninfo: str = field(repr=False)
@@ -37,16 +37,16 @@ class Place:
     shown: str
     secrets: tuple[str, ...] = field(repr=False)
 
-    def hidden(self, message: str) -> str:
+    def redact(self, message: str) -> str:
         """Redact our secrets in a message of the server or of libpq."""
         for secret in self.secrets:
             message = message.replace(secret, "***")
         return message
 
 
-def place_of(location: str, connect_seconds: float) -> Place:
+def parse_location(location: str, connect_seconds: float) -> PostgresLocation:
     name = redact_location(location)
-    address, schema = _without_schema(location, name)
+    address, schema = _split_schema(location, name)
     try:
         options = conninfo_to_dict(address)
     except psycopg.Error as error:
@@ -59,10 +59,10 @@ def place_of(location: str, connect_seconds: float) -> Place:
         raise StoreUnusable(f"{name} is not a PostgreSQL URL: {wrong[0]!r:.40} is not a port; it looks like {_EXAMPLE}")
     settings = {**_DEFAULTS, "connect_timeout": str(max(2, round(connect_seconds))), **options}
     secrets = tuple(str(options[key]) for key in ("password", "sslpassword") if options.get(key))
-    return Place(make_conninfo("", **settings), schema, name, secrets)
+    return PostgresLocation(make_conninfo("", **settings), schema, name, secrets)
 
 
-def _without_schema(location: str, name: str) -> tuple[str, str]:
+def _split_schema(location: str, name: str) -> tuple[str, str]:
     """Split the location into the URL for libpq and the schema."""
     try:
         parts = urlsplit(location)

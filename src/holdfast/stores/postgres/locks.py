@@ -52,7 +52,7 @@ def partition_key(schema: str, partition: Partition) -> int:
     return _key(schema, partition.space, partition.kind, partition.owner)
 
 
-def whole_space(grant: Grant) -> str | None:
+def space_to_lock(grant: Grant) -> str | None:
     """Return the space that a write must lock exclusively, if any."""
     if grant.everywhere:
         return None
@@ -60,7 +60,7 @@ def whole_space(grant: Grant) -> str | None:
     return grant.scope.space if reaches_over else None
 
 
-def partitions_of(grant: Grant) -> frozenset[Partition]:
+def partitions_to_lock(grant: Grant) -> frozenset[Partition]:
     """Return the partitions that a write must lock, by its grant; store-wide work locks partitions as it goes."""
     if grant.everywhere:
         return frozenset()

@@ -23,8 +23,8 @@ from holdfast.domain.times import from_micros, to_micros
 from holdfast.errors import StoreError
 from holdfast.ports import NearestState, VectorBlock
 from holdfast.stores.postgres.dialect import HEADER, POSTGRES
-from holdfast.stores.postgres.session import Session
-from holdfast.stores.postgres.wire import Answer
+from holdfast.stores.postgres.pipeline import StatementResult
+from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.sql.dialect import Database
 
 CONNECTIVITY, BUILD_EXPANSION = 16, 128
@@ -55,7 +55,7 @@ _FREE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PartitionIndex:
     """The indexed vectors of one partition and embedder."""
 
     partition: int
@@ -75,26 +75,26 @@ class Place:
         )
 
     @property
-    def indexed(self) -> str:
+    def vector_expression(self) -> str:
         return f"(vector::halfvec({self.dimensions:d}))"
 
     @property
-    def nearest(self) -> str:
+    def search_statement(self) -> str:
         """The search statement; its parameters are the vector and the limit."""
         return (
             f"SELECT number FROM vectors WHERE {self.condition}"
-            f" ORDER BY {self.indexed} <#> ?::halfvec({self.dimensions:d}) LIMIT ?"
+            f" ORDER BY {self.vector_expression} <#> ?::halfvec({self.dimensions:d}) LIMIT ?"
         )
 
     @property
-    def packed(self) -> str:
+    def fetch_statement(self) -> str:
         """Selects the vectors of these numbers as one value: a row for each would take longer than the search."""
         return (
             "SELECT string_agg(int8send(number) || halfvec_send(vector), '') FROM (SELECT number, vector FROM vectors"
             f" WHERE {self.condition} AND number = ANY (?::bigint[]) ORDER BY number, piece) AS found"
         )
 
-    def unpacked(self, packed: bytes) -> VectorBlock:
+    def unpack_vectors(self, packed: bytes) -> VectorBlock:
         row = np.dtype([("number", ">i8"), ("head", f"V{HEADER}"), ("vector", ">f2", (self.dimensions,))])
         found = np.frombuffer(packed, row)
         return VectorBlock(found["number"].astype(np.int64), found["vector"].astype(np.float16))
@@ -103,7 +103,7 @@ class Place:
 class ServerNearest:
     """Implements `ports.Nearest`."""
 
-    def __init__(self, session: Session, place: Place, state: NearestState) -> None:
+    def __init__(self, session: PostgresSession, place: PartitionIndex, state: NearestState) -> None:
         self._session = session
         self._place = place
         self._state = state
@@ -115,28 +115,30 @@ class ServerNearest:
     def search(self, vector: FloatArray, limit: int, depth: int) -> Callable[[], IntArray]:
         if len(vector) != self._place.dimensions:
             return lambda: np.empty(0, np.int64)
-        return asked(self._session, self._place, vector, limit, depth)
+        return start_search(self._session, self._place, vector, limit, depth)
 
     def vectors(self, numbers: IntArray) -> VectorBlock:
         # In chunks, since one value must stay below a gigabyte.
         parts = np.split(numbers, range(POSTGRES.chunk, len(numbers), POSTGRES.chunk))
-        answers = [self._session.execute(self._place.packed, (part.tolist(),)) for part in parts]
-        return self._place.unpacked(b"".join([answer.fetchone()[0] or b"" for answer in answers]))
+        answers = [self._session.execute(self._place.fetch_statement, (part.tolist(),)) for part in parts]
+        return self._place.unpack_vectors(b"".join([answer.fetchone()[0] or b"" for answer in answers]))
 
 
-def asked(session: Session, place: Place, vector: FloatArray, limit: int, depth: int) -> Callable[[], IntArray]:
+def start_search(
+    session: PostgresSession, place: PartitionIndex, vector: FloatArray, limit: int, depth: int
+) -> Callable[[], IntArray]:
     """Start a search on the server; the returned function waits for the result."""
     # A candidate costs more here than in memory, and half the depth finds the same in the end (decision 6).
     width = min(max(limit, depth // 2, 1), _WIDEST)
     enough = limit <= width
-    answer = _sent(session, place, vector, limit, width, again=not enough)
+    answer = _send_search(session, place, vector, limit, width, again=not enough)
     session.push()
 
     def wait() -> IntArray:
         rows = answer.fetchall()
         if enough and len(rows) < limit // 2:
             # Most near rows are deleted and not yet vacuumed.
-            rows = _sent(session, place, vector, limit, width, again=True).fetchall()
+            rows = _send_search(session, place, vector, limit, width, again=True).fetchall()
         found = np.array([row[0] for row in rows], np.int64)
         _, first = np.unique(found, return_index=True)
         return found[np.sort(first)]
@@ -144,24 +146,26 @@ def asked(session: Session, place: Place, vector: FloatArray, limit: int, depth:
     return wait
 
 
-def _sent(session: Session, place: Place, vector: FloatArray, limit: int, width: int, *, again: bool) -> Answer:
+def _send_search(
+    session: PostgresSession, place: PartitionIndex, vector: FloatArray, limit: int, width: int, *, again: bool
+) -> StatementResult:
     """Send a search. `again` continues if one pass finds too few rows, which makes every pass slower."""
     session.execute(_PINNED, (str(width), "strict_order" if again else "off"))
-    answer = session.execute(place.nearest, (_bound(vector), limit))
+    answer = session.execute(place.search_statement, (_to_parameter(vector), limit))
     session.execute(_FREE)
     return answer
 
 
-def _bound(vector: FloatArray) -> bytes:
+def _to_parameter(vector: FloatArray) -> bytes:
     return POSTGRES.vector(vector.astype("<f2").tobytes())
 
 
-def found(session: Session, partition: int, embedder: str) -> ServerNearest | None:
+def find_index(session: PostgresSession, partition: int, embedder: str) -> ServerNearest | None:
     row = session.execute(_ROW, (partition, embedder)).fetchone()
     if row is None:
         return None
     number, embedder_id, name, dimensions, records, change, recall, built_at = row
-    place = Place(number, embedder_id, dimensions)
+    place = PartitionIndex(number, embedder_id, dimensions)
     if name != place.name:
         return None
     return ServerNearest(session, place, NearestState(records, change, True, recall, from_micros(built_at)))
@@ -171,20 +175,20 @@ def found(session: Session, partition: int, embedder: str) -> ServerNearest | No
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
-    place: Place
+class ServerIndexBuild:
+    place: PartitionIndex
     records: int
     change: int
     recall: float
 
 
 def build(
-    session: Session,
-    watch: Callable[[], Session],
+    session: PostgresSession,
+    watch: Callable[[], PostgresSession],
     partition: Partition,
     embedder: str,
     go_on: Callable[[int, int], bool],
-) -> Built | None:
+) -> ServerIndexBuild | None:
     """Build the index on a session without a transaction; None if there is nothing to build, or it was stopped."""
     row = session.execute(
         "SELECT p.id, p.change, e.id, (SELECT count(*) FROM records r WHERE r.partition_id = p.id)"
@@ -201,14 +205,18 @@ def build(
     ).fetchone()
     if usual is None:
         return None
-    place = Place(number, embedder_id, usual[0])
-    if not go_on(0, records) or not _created(session, watch, place, records, go_on):
+    place = PartitionIndex(number, embedder_id, usual[0])
+    if not go_on(0, records) or not _create_index(session, watch, place, records, go_on):
         return None
-    return Built(place, records, change, _measured(session, place))
+    return ServerIndexBuild(place, records, change, _measure_recall(session, place))
 
 
-def _created(
-    session: Session, watch: Callable[[], Session], place: Place, records: int, go_on: Callable[[int, int], bool]
+def _create_index(
+    session: PostgresSession,
+    watch: Callable[[], PostgresSession],
+    place: PartitionIndex,
+    records: int,
+    go_on: Callable[[int, int], bool],
 ) -> bool:
     """Create the index unless it exists; return False if it was stopped."""
     valid = session.execute(
@@ -226,10 +234,10 @@ def _created(
         "SELECT set_config('maintenance_work_mem', ?, false), set_config('lock_timeout', '0', false)", (f"{memory}MB",)
     )
     statement = (
-        f"CREATE INDEX CONCURRENTLY {place.name} ON vectors USING hnsw ({place.indexed} halfvec_ip_ops)"
+        f"CREATE INDEX CONCURRENTLY {place.name} ON vectors USING hnsw ({place.vector_expression} halfvec_ip_ops)"
         f" WITH (m = {CONNECTIVITY}, ef_construction = {BUILD_EXPANSION}) WHERE {place.condition}"
     )
-    with _Watched(session, watch, records, go_on) as watched:
+    with _BuildMonitor(session, watch, records, go_on) as watched:
         try:
             # Not in a pipeline, where it would run in a transaction.
             session.connection.execute(statement.encode())
@@ -242,14 +250,18 @@ def _created(
     return True
 
 
-class _Watched:
+class _BuildMonitor:
     """Watches the progress of a statement, and cancels it when `go_on` returns False.
 
     If no connection is available for this, the statement runs unwatched.
     """
 
     def __init__(
-        self, session: Session, watch: Callable[[], Session], total: int, go_on: Callable[[int, int], bool]
+        self,
+        session: PostgresSession,
+        watch: Callable[[], PostgresSession],
+        total: int,
+        go_on: Callable[[int, int], bool],
     ) -> None:
         self._session = session
         self._open = watch
@@ -259,7 +271,7 @@ class _Watched:
         self._thread = threading.Thread(target=self._watch, name="holdfast-nearest", daemon=True)
         self.stopped = False
 
-    def __enter__(self) -> _Watched:
+    def __enter__(self) -> _BuildMonitor:
         self._thread.start()
         return self
 
@@ -280,23 +292,23 @@ class _Watched:
                     self._session.connection.cancel()
 
 
-def _measured(session: Session, place: Place) -> float:
+def _measure_recall(session: PostgresSession, place: PartitionIndex) -> float:
     """Measure recall on a sample: the share of the ten nearest that a search finds."""
     sample = session.execute(
         f"SELECT vector FROM vectors WHERE {place.condition} ORDER BY hashint8(number) LIMIT {_SAMPLE}"
     ).fetchall()
-    exactly = place.nearest.replace(f"{place.indexed} <#>", "vector <#>")
+    exactly = place.search_statement.replace(f"{place.vector_expression} <#>", "vector <#>")
     shares = []
     for (raw,) in sample:
         vector = np.frombuffer(raw[4:], ">f2").astype(np.float32)
-        best = [row[0] for row in session.execute(exactly, (_bound(vector), _NEAREST))]
+        best = [row[0] for row in session.execute(exactly, (_to_parameter(vector), _NEAREST))]
         with session.transaction("BEGIN READ ONLY"):
-            near = set(asked(session, place, vector, NEAREST_DEPTH, NEAREST_DEPTH)().tolist())
+            near = set(start_search(session, place, vector, NEAREST_DEPTH, NEAREST_DEPTH)().tolist())
         shares.append(sum(number in near for number in best) / max(len(best), 1))
     return float(np.mean(shares)) if shares else 1.0
 
 
-def publish(database: Database, built: Built, at: datetime) -> None:
+def publish(database: Database, built: ServerIndexBuild, at: datetime) -> None:
     values: tuple[Any, ...] = (
         built.place.partition, built.place.embedder, built.place.name, built.place.dimensions, built.records,
         built.change, str(built.recall), to_micros(at),

@@ -7,7 +7,7 @@ from holdfast.domain.scope import Partition
 from holdfast.ports import NearestIndex
 from holdfast.stores.postgres import nearest
 from holdfast.stores.postgres.dialect import POSTGRES
-from holdfast.stores.postgres.session import Session
+from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.sql.reader import SqlReader
 
 
@@ -16,10 +16,10 @@ class PostgresReader(SqlReader):
 
     dialect = POSTGRES
 
-    def __init__(self, session: Session, grant: Grant) -> None:
+    def __init__(self, session: PostgresSession, grant: Grant) -> None:
         super().__init__(session, grant)
         self._session = session
 
     def nearest(self, partition: Partition, embedder: str) -> NearestIndex | None:
         number = self._number_of(partition)
-        return None if number is None else nearest.found(self._session, number, embedder)
+        return None if number is None else nearest.find_index(self._session, number, embedder)

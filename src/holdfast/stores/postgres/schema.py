@@ -9,7 +9,7 @@ import psycopg
 
 from holdfast.errors import SchemaTooNew, StoreUnusable
 from holdfast.failpoints import reach
-from holdfast.stores.postgres.location import Place
+from holdfast.stores.postgres.location import PostgresLocation
 from holdfast.stores.postgres.locks import MIGRATION
 
 OLDEST_SERVER = 14
@@ -24,11 +24,11 @@ def migrations() -> list[tuple[int, str]]:
     return sorted(steps)
 
 
-def prepare(connection: psycopg.Connection[Any], place: Place) -> None:
+def prepare(connection: psycopg.Connection[Any], place: PostgresLocation) -> None:
     """Check the server, and apply missing steps, each in one transaction."""
     check_server(connection.info.server_version, place)
     newest = migrations()[-1][0]
-    if version_of(connection, place, newest) == newest:
+    if read_version(connection, place, newest) == newest:
         check_vector(connection, place)
         return
     # Held by the session, so that a process that dies midway releases it.
@@ -37,14 +37,14 @@ def prepare(connection: psycopg.Connection[Any], place: Place) -> None:
         _install_vector(connection, place)
         for version, script in migrations():
             # Another process may have applied it meanwhile.
-            if version_of(connection, place, newest) < version:
+            if read_version(connection, place, newest) < version:
                 _apply(connection, place, version, script)
     finally:
         if not connection.closed:
             connection.execute("SELECT pg_advisory_unlock(%s)", (MIGRATION,))
 
 
-def _apply(connection: psycopg.Connection[Any], place: Place, version: int, script: str) -> None:
+def _apply(connection: psycopg.Connection[Any], place: PostgresLocation, version: int, script: str) -> None:
     with connection.transaction():
         reach("migration.before")
         if not _exists(connection, place.schema):
@@ -55,7 +55,7 @@ def _apply(connection: psycopg.Connection[Any], place: Place, version: int, scri
         reach("migration.after")
 
 
-def check_server(version: int, place: Place) -> None:
+def check_server(version: int, place: PostgresLocation) -> None:
     if version // 10_000 < OLDEST_SERVER:
         raise StoreUnusable(
             f"{place.shown} runs PostgreSQL {version // 10_000}; Holdfast needs {OLDEST_SERVER} or newer: upgrade the"
@@ -63,7 +63,7 @@ def check_server(version: int, place: Place) -> None:
         )
 
 
-def version_of(connection: psycopg.Connection[Any], place: Place, newest: int) -> int:
+def read_version(connection: psycopg.Connection[Any], place: PostgresLocation, newest: int) -> int:
     """Return the schema's version, 0 if it does not exist. Another program's tables are refused."""
     tables = {
         name
@@ -88,7 +88,7 @@ def version_of(connection: psycopg.Connection[Any], place: Place, newest: int) -
     return version
 
 
-def vector_home(connection: psycopg.Connection[Any]) -> tuple[str, str] | None:
+def find_vector_extension(connection: psycopg.Connection[Any]) -> tuple[str, str] | None:
     """Return the version of pgvector in this database, and its schema."""
     row = connection.execute(
         "SELECT e.extversion, n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace"
@@ -97,8 +97,8 @@ def vector_home(connection: psycopg.Connection[Any]) -> tuple[str, str] | None:
     return (row[0], row[1]) if row else None
 
 
-def check_vector(connection: psycopg.Connection[Any], place: Place) -> None:
-    found = vector_home(connection)
+def check_vector(connection: psycopg.Connection[Any], place: PostgresLocation) -> None:
+    found = find_vector_extension(connection)
     if found is None:
         raise StoreUnusable(
             f"{place.shown} has no pgvector; run CREATE EXTENSION vector in this database as an administrator:"
@@ -112,8 +112,8 @@ def check_vector(connection: psycopg.Connection[Any], place: Place) -> None:
         )
 
 
-def _install_vector(connection: psycopg.Connection[Any], place: Place) -> None:
-    if vector_home(connection) is None:
+def _install_vector(connection: psycopg.Connection[Any], place: PostgresLocation) -> None:
+    if find_vector_extension(connection) is None:
         try:
             connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
         except psycopg.errors.InsufficientPrivilege:
@@ -130,7 +130,7 @@ def _install_vector(connection: psycopg.Connection[Any], place: Place) -> None:
 
 
 def _search_path(connection: psycopg.Connection[Any], schema: str) -> bytes:
-    home = vector_home(connection)
+    home = find_vector_extension(connection)
     path = f'"{schema}"' + (f', "{home[1]}"' if home else "")
     return f"SET LOCAL search_path = {path}".encode()
 

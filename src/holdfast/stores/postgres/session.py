@@ -11,23 +11,23 @@ from psycopg.pq import TransactionStatus
 
 from holdfast.domain.scope import Partition
 from holdfast.stores.postgres.locks import partition_key, space_key
-from holdfast.stores.postgres.wire import Answer, Wire
-from holdfast.stores.sql.known import Known
+from holdfast.stores.postgres.pipeline import StatementPipeline, StatementResult
+from holdfast.stores.sql.id_cache import RowIdCache
 
 
-class Session:
+class PostgresSession:
     """Implements `Database`. `life` identifies one run of the server."""
 
     def __init__(self, connection: psycopg.Connection[Any], schema: str, life: str | None) -> None:
         self.connection = connection
         self.life = life
-        self.known = Known()
+        self.known = RowIdCache()
         self.transaction_id: str | None = None
         self._schema = schema
-        self._wire = Wire(connection)
+        self._wire = StatementPipeline(connection)
         self._held: set[int] = set()
 
-    def execute(self, statement: str, values: Sequence[Any] = (), /) -> Answer:
+    def execute(self, statement: str, values: Sequence[Any] = (), /) -> StatementResult:
         if self._wire.open:
             return self._wire.send(statement, values)
         with self._pipeline():
@@ -68,11 +68,11 @@ class Session:
                 self.execute(begin)
                 yield
         finally:
-            if not self.lost and self.connection.info.transaction_status is not TransactionStatus.IDLE:
+            if not self.is_lost and self.connection.info.transaction_status is not TransactionStatus.IDLE:
                 self.connection.execute(b"ROLLBACK")
 
     @property
-    def lost(self) -> bool:
+    def is_lost(self) -> bool:
         return self.connection.closed or self.connection.broken
 
     def commit(self) -> None:
@@ -94,7 +94,7 @@ class Session:
         self.execute("RELEASE SAVEPOINT request")
         # The rollback also releases locks taken since, and invalidates cached row numbers.
         self._held = set(held)
-        self.known.drop()
+        self.known.rollback()
 
     def close(self) -> None:
         with contextlib.suppress(psycopg.Error):

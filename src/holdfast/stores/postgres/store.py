@@ -20,13 +20,13 @@ from holdfast.errors import StoreClosed
 from holdfast.loops import run_in_thread
 from holdfast.pool import ThreadPool
 from holdfast.ports import Reader, Transaction
-from holdfast.stores.pending import Pending
+from holdfast.stores.pending_result import PendingResult
 from holdfast.stores.postgres import nearest
-from holdfast.stores.postgres.connection import CONNECT_SECONDS, Connector, Patience
-from holdfast.stores.postgres.errors import Kind, kind_of, translated
-from holdfast.stores.postgres.location import place_of
+from holdfast.stores.postgres.connection import CONNECT_SECONDS, Connector, RetryDeadline
+from holdfast.stores.postgres.errors import FailureKind, classify_error, translate_error
+from holdfast.stores.postgres.location import parse_location
 from holdfast.stores.postgres.reader import PostgresReader
-from holdfast.stores.postgres.session import Session
+from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.postgres.transaction import PostgresTransaction
 from holdfast.stores.postgres.writer import Writers
 
@@ -47,7 +47,7 @@ class PostgresStore:
     sync_safe = True
 
     def __init__(self, location: str, *, busy_seconds: float = BUSY_SECONDS, connections: int = CONNECTIONS) -> None:
-        place = place_of(location, min(CONNECT_SECONDS, busy_seconds))
+        place = parse_location(location, min(CONNECT_SECONDS, busy_seconds))
         self._location = place.shown
         connector = Connector(place, busy_seconds)
         first = connector.prepare()
@@ -80,11 +80,11 @@ class PostgresStore:
         Also False if this user may not vacuum: then the server's own vacuum does it.
         """
         deadline = asyncio.get_running_loop().time() + SCRUB_SECONDS
-        while (done := await self._readers.submit(_Vacuum())) is _Vacuumed.NOT_YET:
+        while (done := await self._readers.submit(_Vacuum())) is _VacuumResult.NOT_YET:
             if asyncio.get_running_loop().time() >= deadline:
                 return False
             await asyncio.sleep(_SCRUB_STEP)
-        return bool(done is _Vacuumed.WHOLLY)
+        return bool(done is _VacuumResult.WHOLLY)
 
     @property
     def exact_because(self) -> str | None:
@@ -93,18 +93,20 @@ class PostgresStore:
     async def build_nearest(
         self, partition: Partition, embedder: str, at: datetime, go_on: Callable[[int, int], bool]
     ) -> Callable[[Transaction], None] | None:
-        built = await run_in_thread(lambda: self._built(partition, embedder, go_on))
+        built = await run_in_thread(lambda: self._build_index(partition, embedder, go_on))
         if built is None:
             return None
         return lambda transaction: nearest.publish(cast(PostgresTransaction, transaction).session, built, at)
 
-    def _built(self, partition: Partition, embedder: str, go_on: Callable[[int, int], bool]) -> nearest.Built | None:
+    def _build_index(
+        self, partition: Partition, embedder: str, go_on: Callable[[int, int], bool]
+    ) -> nearest.ServerIndexBuild | None:
         # On its own connection and thread: it may take very long.
         session = self._connector.session()
         try:
             return nearest.build(session, self._connector.session, partition, embedder, go_on)
         except psycopg.Error as error:
-            raise translated(error, self._connector.place) from error
+            raise translate_error(error, self._connector.place) from error
         finally:
             session.close()
 
@@ -120,47 +122,47 @@ class PostgresStore:
 class _Readers:
     """Threads with a connection each, opened on first use."""
 
-    def __init__(self, connector: Connector, threads: int, first: Session) -> None:
+    def __init__(self, connector: Connector, threads: int, first: PostgresSession) -> None:
         self._connector = connector
         self._own = threading.local()
         self._lock = threading.Lock()
         self._opened = {first}
-        self._unused: list[Session] = [first]
+        self._unused: list[PostgresSession] = [first]
         self._closed = False
         self._threads = ThreadPool(threads, "holdfast-reader")
 
-    def submit(self, errand: _Errand) -> Pending:
+    def submit(self, errand: _ReaderTask) -> PendingResult:
         with self._lock:
             if self._closed:
                 raise StoreClosed("this memory was closed; open it again")
-            self._threads.submit(self._do, errand)
+            self._threads.submit(self._run_task, errand)
         return errand
 
-    def _do(self, errand: _Errand) -> None:
+    def _run_task(self, errand: _ReaderTask) -> None:
         """Run an errand; after a lost connection, retry it on another, since a read changes nothing."""
-        patience = Patience(self._connector.busy_seconds)
-        while not errand.unwanted:
+        patience = RetryDeadline(self._connector.busy_seconds)
+        while not errand.is_abandoned:
             try:
                 session = self._session(patience)
                 try:
                     errand.run(session)
                 except psycopg.Error as error:
-                    if not self._again(session, error, patience):
-                        raise translated(error, self._connector.place) from error
+                    if not self._should_retry(session, error, patience):
+                        raise translate_error(error, self._connector.place) from error
             except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
                 errand.fail(error)
             if errand.told:
                 return
 
-    def _again(self, session: Session, error: psycopg.Error, patience: Patience) -> bool:
-        kind = kind_of(error, session.connection)
-        if kind is Kind.LOST:
+    def _should_retry(self, session: PostgresSession, error: psycopg.Error, patience: RetryDeadline) -> bool:
+        kind = classify_error(error, session.connection)
+        if kind is FailureKind.LOST:
             self._discard(session)
-        return kind is not Kind.REFUSED and patience.more()
+        return kind is not FailureKind.REFUSED and patience.wait()
 
-    def _session(self, patience: Patience) -> Session:
-        session: Session | None = getattr(self._own, "session", None)
-        if session is None or session.lost:
+    def _session(self, patience: RetryDeadline) -> PostgresSession:
+        session: PostgresSession | None = getattr(self._own, "session", None)
+        if session is None or session.is_lost:
             with self._lock:
                 session = self._unused.pop() if self._unused else None
             session = self._own.session = session or self._connector.session(patience)
@@ -168,7 +170,7 @@ class _Readers:
                 self._opened.add(session)
         return session
 
-    def _discard(self, session: Session) -> None:
+    def _discard(self, session: PostgresSession) -> None:
         self._own.session = None
         with self._lock:
             self._opened.discard(session)
@@ -182,7 +184,7 @@ class _Readers:
             session.close()
 
 
-class _Errand(Pending):
+class _ReaderTask(PendingResult):
     """A task for a reader's connection, and its result."""
 
     __slots__ = ("told",)
@@ -191,21 +193,21 @@ class _Errand(Pending):
         super().__init__()
         self.told = False
 
-    def run(self, session: Session) -> None:
+    def run(self, session: PostgresSession) -> None:
         raise NotImplementedError
 
-    def tell_it(self) -> None:
+    def wake_caller(self) -> None:
         self.told = True
-        Pending.tell((self,))
+        PendingResult.wake_callers((self,))
 
     def fail(self, error: BaseException) -> None:
         # An error after the answer affects only the connection, not the caller.
         if not self.told:
             self.error = error
-            self.tell_it()
+            self.wake_caller()
 
 
-class _Read(_Errand):
+class _Read(_ReaderTask):
     __slots__ = ("_grant", "_work")
 
     def __init__(self, grant: Grant, work: Callable[[Reader], Any]) -> None:
@@ -213,26 +215,26 @@ class _Read(_Errand):
         self._grant = grant
         self._work = work
 
-    def run(self, session: Session) -> None:
+    def run(self, session: PostgresSession) -> None:
         with session.transaction(_BEGIN):
             self.outcome = self._work(PostgresReader(session, self._grant))
             # The caller need not wait for the end of the snapshot.
-            self.tell_it()
+            self.wake_caller()
             session.execute("ROLLBACK")
 
 
-class _Vacuumed(Enum):
+class _VacuumResult(Enum):
     WHOLLY = auto()
     NOT_YET = auto()
     REFUSED = auto()
 
 
-class _Vacuum(_Errand):
+class _Vacuum(_ReaderTask):
     """Vacuums; the outcome says whether deleted rows are left in the tables."""
 
     __slots__ = ()
 
-    def run(self, session: Session) -> None:
+    def run(self, session: PostgresSession) -> None:
         notices: list[str] = []
         warnings: list[str] = []
 
@@ -249,7 +251,7 @@ class _Vacuum(_Errand):
         remaining = [int(found) for text in notices for match in _REMAINING.findall(text) for found in match if found]
         if warnings:
             log.warning("forgotten rows are left for the server to vacuum: %s", warnings[0].strip())
-            self.outcome = _Vacuumed.REFUSED
+            self.outcome = _VacuumResult.REFUSED
         else:
-            self.outcome = _Vacuumed.NOT_YET if any(remaining) else _Vacuumed.WHOLLY
-        self.tell_it()
+            self.outcome = _VacuumResult.NOT_YET if any(remaining) else _VacuumResult.WHOLLY
+        self.wake_caller()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from holdfast.domain.access import Grant
 from holdfast.domain.operations import Operation
 from holdfast.domain.scope import Partition
+from holdfast.stores.postgres.commit_outcome import CommitProof
 from holdfast.stores.postgres.dialect import POSTGRES
-from holdfast.stores.postgres.outcome import Proof
-from holdfast.stores.postgres.session import Session
+from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.sql.transaction import SqlTransaction
 
 
@@ -16,10 +16,10 @@ class PostgresTransaction(SqlTransaction):
 
     dialect = POSTGRES
 
-    def __init__(self, session: Session, grant: Grant) -> None:
+    def __init__(self, session: PostgresSession, grant: Grant) -> None:
         super().__init__(session, grant, session.known)
         self.session = session
-        self.recorded: Proof | None = None
+        self.recorded: CommitProof | None = None
 
     def enter(self, partition: Partition) -> bool:
         self.session.lock_space(partition.space)
@@ -27,9 +27,9 @@ class PostgresTransaction(SqlTransaction):
 
     def record(self, operation: Operation) -> None:
         super().record(operation)
-        self.recorded = Proof(operation.id)
+        self.recorded = CommitProof(operation.id)
 
     def settle(self, operation: Operation) -> None:
         super().settle(operation)
         # An earlier transaction recorded it.
-        self.recorded = Proof(operation.id, settled=True)
+        self.recorded = CommitProof(operation.id, settled=True)

@@ -20,16 +20,16 @@ from holdfast.domain.access import Grant
 from holdfast.domain.operations import Operation
 from holdfast.errors import StoreClosed, StoreError
 from holdfast.failpoints import reach
-from holdfast.stores.audits import AuditBuffer
-from holdfast.stores.inbox import Inbox
-from holdfast.stores.pending import Pending
-from holdfast.stores.postgres.connection import Connector, Patience
-from holdfast.stores.postgres.errors import Kind, kind_of, translated
-from holdfast.stores.postgres.locks import partitions_of, whole_space
-from holdfast.stores.postgres.outcome import Proof, Unsettled, was_committed
-from holdfast.stores.postgres.session import Session
+from holdfast.stores.audit_buffer import AuditBuffer
+from holdfast.stores.pending_result import PendingResult
+from holdfast.stores.postgres.commit_outcome import CommitProof, InDoubtTransaction, was_committed
+from holdfast.stores.postgres.connection import Connector, RetryDeadline
+from holdfast.stores.postgres.errors import FailureKind, classify_error, translate_error
+from holdfast.stores.postgres.locks import partitions_to_lock, space_to_lock
+from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.postgres.transaction import PostgresTransaction
-from holdfast.stores.sql.audit import record_operation
+from holdfast.stores.sql.operation_log import record_operation
+from holdfast.stores.writer_queue import WriterQueue
 
 # PostgreSQL keeps track of this many savepoints cheaply.
 MAX_BATCH = 50
@@ -37,7 +37,7 @@ _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE"
 log = logging.getLogger("holdfast.store")
 
 
-class _Request(Pending):
+class _LaneRequest(PendingResult):
     """A write. `recorded` is the later proof of its commit."""
 
     __slots__ = ("grant", "recorded", "work")
@@ -46,7 +46,7 @@ class _Request(Pending):
         super().__init__()
         self.grant = grant
         self.work = work
-        self.recorded: Proof | None = None
+        self.recorded: CommitProof | None = None
 
 
 class Writers:
@@ -59,8 +59,8 @@ class Writers:
         # The first also writes the audit rows of reads, and does store-wide work.
         self._lanes = [_Lane(connector, self._audits if number == 0 else None, number) for number in range(lanes)]
 
-    def submit(self, grant: Grant, work: Callable[[PostgresTransaction], Any]) -> Pending:
-        request = _Request(grant, work)
+    def submit(self, grant: Grant, work: Callable[[PostgresTransaction], Any]) -> PendingResult:
+        request = _LaneRequest(grant, work)
         with self._lock:
             self._check_open()
             self._lane_of(grant).inbox.put(request)
@@ -112,11 +112,11 @@ class _Lane:
     """A writer thread. Its connection is opened on the first write, and used only by this thread."""
 
     def __init__(self, connector: Connector, audits: AuditBuffer | None, number: int) -> None:
-        self.inbox: Inbox[_Request] = Inbox(audits, MAX_BATCH)
+        self.inbox: WriterQueue[_LaneRequest] = WriterQueue(audits, MAX_BATCH)
         self.ended: Future[None] = Future()
         self._connector = connector
         self._audits = audits
-        self._session: Session | None = None
+        self._session: PostgresSession | None = None
         self.thread = threading.Thread(target=self._run, name=f"holdfast-writer-{number}", daemon=True)
         self.thread.start()
 
@@ -133,47 +133,47 @@ class _Lane:
 
     # --- committing ---
 
-    def _commit(self, batch: Sequence[_Request]) -> None:
+    def _commit(self, batch: Sequence[_LaneRequest]) -> None:
         """Retry until the batch is committed, or cannot be."""
-        patience = Patience(self._connector.busy_seconds)
+        patience = RetryDeadline(self._connector.busy_seconds)
         while True:
             try:
                 self._attempt(batch, patience)
             except psycopg.Error as error:
-                if self._again(error, patience):
+                if self._should_retry(error, patience):
                     continue
-                self._failed(batch, error)
+                self._handle_failure(batch, error)
             except BaseException as error:  # noqa: BLE001 - handed to the callers, whatever it is
-                self._failed(batch, error)
+                self._handle_failure(batch, error)
             else:
-                Pending.tell(batch)
+                PendingResult.wake_callers(batch)
             return
 
-    def _again(self, error: psycopg.Error, patience: Patience) -> bool:
-        kind = kind_of(error, None if self._session is None else self._session.connection)
-        if kind is Kind.LOST:
+    def _should_retry(self, error: psycopg.Error, patience: RetryDeadline) -> bool:
+        kind = classify_error(error, None if self._session is None else self._session.connection)
+        if kind is FailureKind.LOST:
             self._discard()
-        return kind is not Kind.REFUSED and patience.more()
+        return kind is not FailureKind.REFUSED and patience.wait()
 
-    def _failed(self, batch: Sequence[_Request], error: BaseException) -> None:
+    def _handle_failure(self, batch: Sequence[_LaneRequest], error: BaseException) -> None:
         """Handle a batch of which nothing is in the store. One request may be the cause, so each is retried alone."""
-        if len(batch) > 1 and not isinstance(error, StoreError) and not self._waited_for_all(error):
+        if len(batch) > 1 and not isinstance(error, StoreError) and not self._affects_whole_batch(error):
             for request in batch:
                 self._commit([request])
             return
         for request in batch:
-            request.error = _in_our_words(error, self._connector)
-        Pending.tell(batch)
+            request.error = _translate(error, self._connector)
+        PendingResult.wake_callers(batch)
         if batch and self.inbox.audits_due(False):
             self._commit([])
         else:
-            self.inbox.settle()
+            self.inbox.reset_audit_deadline()
 
-    def _waited_for_all(self, error: BaseException) -> bool:
+    def _affects_whole_batch(self, error: BaseException) -> bool:
         """True if the error is a timeout for a lock or a server, which affects the whole batch."""
-        return isinstance(error, psycopg.Error) and kind_of(error) is not Kind.REFUSED
+        return isinstance(error, psycopg.Error) and classify_error(error) is not FailureKind.REFUSED
 
-    def _attempt(self, batch: Sequence[_Request], patience: Patience) -> None:
+    def _attempt(self, batch: Sequence[_LaneRequest], patience: RetryDeadline) -> None:
         """Run one transaction."""
         session = self._session = self._session or self._connector.session(patience)
         audits = self._audits.waiting() if self._audits is not None else []
@@ -181,40 +181,40 @@ class _Lane:
         try:
             with session.transaction(_BEGIN):
                 number = session.execute("SELECT pg_current_xact_id()::text")
-                _lock(session, [request.grant for request in batch])
+                _lock_batch(session, [request.grant for request in batch])
                 for request in batch:
                     self._serve(session, request, alone=len(batch) == 1)
-                _record(session, audits)
+                _record_audits(session, audits)
                 session.transaction_id = str((number.fetchone() or (None,))[0])
                 reach("commit.before")
-                committed = self._committed(session, batch)
+                committed = self._commit_session(session, batch)
                 reach("commit.after")
         except psycopg.Error:
             # After the commit, a lost connection matters only to the next transaction.
             if not committed:
                 raise
         finally:
-            session.known.keep() if committed else session.known.drop()
-            if session.lost:
+            session.known.commit() if committed else session.known.rollback()
+            if session.is_lost:
                 self._discard()
         if self._audits is not None:
-            self._audits.written(len(audits))
-            self.inbox.settle()
+            self._audits.drop_committed(len(audits))
+            self.inbox.reset_audit_deadline()
 
-    def _committed(self, session: Session, batch: Sequence[_Request]) -> bool:
+    def _commit_session(self, session: PostgresSession, batch: Sequence[_LaneRequest]) -> bool:
         try:
             session.commit()
         except psycopg.Error as error:
-            if kind_of(error, session.connection) is not Kind.LOST:
+            if classify_error(error, session.connection) is not FailureKind.LOST:
                 raise
             recorded = [request.recorded for request in batch if request.recorded and request.error is None]
-            unsettled = Unsettled(session.transaction_id, session.life, recorded)
+            unsettled = InDoubtTransaction(session.transaction_id, session.life, recorded)
             session.close()
             if not was_committed(self._connector, unsettled):
                 raise
         return True
 
-    def _serve(self, session: Session, request: _Request, *, alone: bool) -> None:
+    def _serve(self, session: PostgresSession, request: _LaneRequest, *, alone: bool) -> None:
         request.error = request.recorded = None
         transaction = PostgresTransaction(session, request.grant)
         if alone:
@@ -238,10 +238,10 @@ class _Lane:
             self._session = None
 
 
-def _lock(session: Session, grants: Sequence[Grant]) -> None:
+def _lock_batch(session: PostgresSession, grants: Sequence[Grant]) -> None:
     """Take all locks of the batch, in one global order, which prevents deadlocks."""
-    alone = {space for grant in grants if (space := whole_space(grant)) is not None}
-    partitions = {partition for grant in grants for partition in partitions_of(grant)}
+    alone = {space for grant in grants if (space := space_to_lock(grant)) is not None}
+    partitions = {partition for grant in grants for partition in partitions_to_lock(grant)}
     for space in sorted(alone | {partition.space for partition in partitions}):
         session.lock_space(space, exclusive=space in alone)
     for partition in sorted(partitions):
@@ -249,7 +249,7 @@ def _lock(session: Session, grants: Sequence[Grant]) -> None:
             session.lock_partition(partition)
 
 
-def _record(session: Session, audits: Sequence[Operation]) -> None:
+def _record_audits(session: PostgresSession, audits: Sequence[Operation]) -> None:
     if not audits:
         return
     reach("audit.before")
@@ -259,9 +259,9 @@ def _record(session: Session, audits: Sequence[Operation]) -> None:
     reach("audit.after")
 
 
-def _in_our_words(error: BaseException, connector: Connector) -> BaseException:
+def _translate(error: BaseException, connector: Connector) -> BaseException:
     if not isinstance(error, psycopg.Error):
         return error
-    ours = translated(error, connector.place)
+    ours = translate_error(error, connector.place)
     ours.__cause__ = error
     return ours

@@ -7,8 +7,8 @@ import sqlite3
 from pathlib import Path
 
 from holdfast.errors import SchemaTooNew, StoreUnusable
+from holdfast.stores.sqlite.busy_retry import begin_immediate, retry_while_busy
 from holdfast.stores.sqlite.connection import check_path, connect
-from holdfast.stores.sqlite.waiting import begin_immediate, patiently
 
 # "HLDS"
 APPLICATION_ID = 0x484C4453
@@ -57,7 +57,7 @@ def open_file(location: str, busy_seconds: float) -> sqlite3.Connection:
     try:
         _check_ours(connection, location)
         if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-            patiently(lambda: connection.execute("PRAGMA journal_mode = WAL"), busy_seconds)
+            retry_while_busy(lambda: connection.execute("PRAGMA journal_mode = WAL"), busy_seconds)
         connection.execute("PRAGMA synchronous = FULL")
         _migrate(connection, location, busy_seconds)
         # From here on the writer waits by `waiting`, not by SQLite's timeout.

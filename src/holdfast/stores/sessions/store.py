@@ -30,9 +30,9 @@ from holdfast.domain.transcript import Role
 from holdfast.errors import InvalidInput, StoreClosed
 from holdfast.stores.sessions.schema import open_file
 from holdfast.stores.sessions.words import asked, indexed
+from holdfast.stores.sqlite.busy_retry import begin_immediate, retry_while_busy
 from holdfast.stores.sqlite.connection import connect
 from holdfast.stores.sqlite.errors import translating
-from holdfast.stores.sqlite.waiting import begin_immediate, patiently
 
 T = TypeVar("T")
 BUSY_SECONDS = 15.0
@@ -255,7 +255,7 @@ class SqliteSessions:
         """Remove deleted text from the index, the file and the log; later, if other connections prevent it now."""
         try:
             self._commit(lambda db: db.execute("INSERT INTO said (said) VALUES ('optimize')"))
-            patiently(lambda: self._writing.execute("VACUUM"), self._busy_seconds)
+            retry_while_busy(lambda: self._writing.execute("VACUUM"), self._busy_seconds)
         except sqlite3.OperationalError as error:
             # The session is deleted all the same; its bytes go once there is disk space and no other writer.
             log.warning("%s: deleted sessions are not overwritten yet (%s)", self._location, error)

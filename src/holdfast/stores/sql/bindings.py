@@ -15,14 +15,14 @@ from holdfast.domain.times import to_micros
 from holdfast.errors import AccessDenied, BindingExists, BindingNotFound, RevisionConflict
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.control_rows import as_json
-from holdfast.stores.sql.dialect import insertion
-from holdfast.stores.sql.pages import Pages
+from holdfast.stores.sql.dialect import insert_statement
+from holdfast.stores.sql.pagination import PageReader
 
 _COLUMNS = (
     "id", "space", "key", "provider", "config", "hooks", "enabled", "revision", "created_at", "updated_at",
 )  # fmt: skip
 _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM bindings x WHERE x.deleted_at IS NULL"
-_ADD = f"{insertion('bindings', _COLUMNS)} ON CONFLICT DO NOTHING"
+_ADD = f"{insert_statement('bindings', _COLUMNS)} ON CONFLICT DO NOTHING"
 _SET_TARGET = (
     "INSERT INTO binding_targets (space, kind, target_id, binding_key) VALUES (?, ?, ?, ?)"
     " ON CONFLICT (space, kind, target_id) DO UPDATE SET binding_key = excluded.binding_key"
@@ -53,7 +53,7 @@ def _values(binding: Binding) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-class BindingReader(Pages):
+class BindingReader(PageReader):
     """The part of `ports.Reader` that is about bindings. Any grant in a space may read them."""
 
     def bindings(self, keys: Collection[str] | None = None) -> Sequence[Binding]:

@@ -34,7 +34,7 @@ def as_json(value: Mapping[str, Any]) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-def _given(**values: Any) -> dict[str, Any]:
+def _drop_empty(**values: Any) -> dict[str, Any]:
     """Drop empty values."""
     return {name: value for name, value in values.items() if value not in (None, (), {}, [], 0)}
 
@@ -56,7 +56,7 @@ def hook_entry(hook: HookContext | None) -> dict[str, Any] | None:
         "kind": hook.kind,
         "hook_id": hook.hook_id,
         "triggered_at": to_micros(hook.triggered_at),
-        **_given(actor_agent_id=hook.actor_agent_id, run_id=hook.run_id),
+        **_drop_empty(actor_agent_id=hook.actor_agent_id, run_id=hook.run_id),
     }
 
 
@@ -79,7 +79,7 @@ def usage_entry(usage: Usage) -> dict[str, Any]:
         "currency": usage.currency,
         "cost_cents": None if usage.cost_cents is None else str(usage.cost_cents),
         "latency_ms": usage.latency_ms,
-        **_given(
+        **_drop_empty(
             biller=usage.biller,
             model=usage.model,
             input_tokens=usage.input_tokens,
@@ -106,7 +106,7 @@ def usage_of(entry: Mapping[str, Any]) -> Usage:
 def attribution_json(attribution: Attribution) -> str | None:
     """Return None if it holds only a binding, which has its own column: true of nearly every call."""
     unasked = {} if attribution.asked else {"asked": False}  # first: see `UNASKED`
-    entry = unasked | _given(
+    entry = unasked | _drop_empty(
         provider=attribution.provider,
         source=source_entry(attribution.source),
         hook=hook_entry(attribution.hook),
@@ -141,7 +141,7 @@ def cause_json(cause: Cause | None) -> str | None:
     if cause is None:
         return None
     return as_json(
-        _given(
+        _drop_empty(
             operation_id=cause.operation_id,
             binding=cause.binding,
             hook=hook_entry(cause.hook),

@@ -29,8 +29,8 @@ from holdfast.stores.sql.control_rows import (
     source_entry,
     source_of,
 )
-from holdfast.stores.sql.dialect import NewRows, insertion
-from holdfast.stores.sql.pages import Asked, Lead, Pages
+from holdfast.stores.sql.dialect import NewRows, insert_statement
+from holdfast.stores.sql.pagination import LeadingIndex, PageQuery, PageReader
 
 FORGOTTEN = "forgotten"
 # Has a payload, or a digest that could identify it.
@@ -43,12 +43,12 @@ _READ = (
     "x.id, x.destination, x.scope, x.details, x.status, x.attempts, x.reason, x.operation_id, x.digest, x.created_at,"
     " x.updated_at"
 )
-_ADD = f"{insertion('deliveries', _COLUMNS)} ON CONFLICT DO NOTHING"
+_ADD = f"{insert_statement('deliveries', _COLUMNS)} ON CONFLICT DO NOTHING"
 _LEADS = (
-    Lead("deliveries_destination", ("destination",)),
-    Lead("deliveries_source", ("source_kind",)),
-    Lead("deliveries_kind", ("kind",)),
-    Lead("deliveries_status", ("status",)),
+    LeadingIndex("deliveries_destination", ("destination",)),
+    LeadingIndex("deliveries_source", ("source_kind",)),
+    LeadingIndex("deliveries_kind", ("kind",)),
+    LeadingIndex("deliveries_status", ("status",)),
 )
 _OF_SOURCE = ("issue_id", "comment_id", "document_key", "run_id", "activity_id", "external_ref")
 
@@ -82,7 +82,7 @@ def _details(delivery: Delivery) -> str:
     )
 
 
-class DeliveryReader(Pages):
+class DeliveryReader(PageReader):
     """The part of `ports.Reader` that is about deliveries."""
 
     def _at_home(self) -> tuple[str, list[Any]]:
@@ -130,8 +130,8 @@ class DeliveryReader(Pages):
         return payload_of(row[0]) if row else None
 
     def deliveries_page(self, wanted: DeliveryFilter, before: str | None, limit: int) -> Sequence[Delivery]:
-        query = Asked(self._within_scope_of("x", self._at_home()))
-        query.one(destination=wanted.to, kind=wanted.kind, source_kind=wanted.source_kind, status=wanted.status)
+        query = PageQuery(self._within_scope_of("x", self._at_home()))
+        query.require(destination=wanted.to, kind=wanted.kind, source_kind=wanted.source_kind, status=wanted.status)
         return [_delivery(row) for row in self._newest("deliveries", _READ, query, _LEADS, before, limit)]
 
     def _doomed_deliveries(self, target: ForgetTarget) -> list[str]:
@@ -143,7 +143,7 @@ class DeliveryReader(Pages):
             found = self._db.execute(
                 f"SELECT x.id, x.details FROM deliveries x WHERE {within} AND {_CARRIED} ORDER BY x.id", values
             )
-            return [row[0] for row in found if _names(json.loads(row[1])["source"], target.source)]
+            return [row[0] for row in found if _names_source(json.loads(row[1])["source"], target.source)]
         part = "conversation" if target.conversation else "subject"
         found = self._db.execute(
             f"SELECT x.id FROM deliveries x WHERE {within} AND {_CARRIED}"
@@ -153,7 +153,7 @@ class DeliveryReader(Pages):
         return [row[0] for row in found]
 
 
-def _names(source: dict[str, Any], what: str) -> bool:
+def _names_source(source: dict[str, Any], what: str) -> bool:
     return any(source.get(part) == what for part in _OF_SOURCE)
 
 
@@ -181,7 +181,7 @@ class DeliveryWriter(DeliveryReader):
         return delivery
 
     def _carry(self, space: str, delivery_id: str, payload: SourcePayload) -> None:
-        drawn = self.dialect.draw(self._db, 1)
+        drawn = self.dialect.reserve_numbers(self._db, 1)
         number = self.dialect.add_text(self._db, drawn, NewRows(("text",), [(payload_json(payload),)]))
         self._db.execute("UPDATE deliveries SET payload = ? WHERE space = ? AND id = ?", (number, space, delivery_id))
 

@@ -52,13 +52,13 @@ class Dialect(Protocol):
     def skip_locked(self) -> str: ...
 
     @property
-    def trail_by_action(self) -> bool: ...
+    def operations_by_action(self) -> bool: ...
 
     @property
     def blank_texts(self) -> str: ...
 
     @property
-    def written(self) -> str: ...
+    def has_text_condition(self) -> str: ...
 
     @property
     def vector_bytes(self) -> str: ...
@@ -69,7 +69,7 @@ class Dialect(Protocol):
     def part_of(self, column: str, part: str) -> str:
         """Return the SQL for one part of a scope that is stored as JSON."""
 
-    def by(self, index: str | None) -> str:
+    def use_index(self, index: str | None) -> str:
         """Return the SQL after a table's name that makes the statement use that index."""
 
     def vector(self, raw: bytes) -> Any:
@@ -78,7 +78,7 @@ class Dialect(Protocol):
     def vectors(self, found: Sequence[tuple[Any, ...]]) -> Sequence[tuple[Any, ...]]:
         """Convert rows (number, piece, vector) as read to the port's form."""
 
-    def draw(self, database: Database, count: int) -> Any:
+    def reserve_numbers(self, database: Database, count: int) -> Any:
         """Reserve numbers for that many new records, if the database assigns them in advance."""
 
     def add_records(self, database: Database, drawn: Any, records: NewRows, texts: NewRows) -> Sequence[int]:
@@ -95,7 +95,7 @@ class Dialect(Protocol):
         """Return problems of the database itself: (part checked, problem)."""
 
 
-def numbered(numbers: Sequence[int], rows: NewRows) -> NewRows:
+def prepend_numbers(numbers: Sequence[int], rows: NewRows) -> NewRows:
     """Prepend their numbers to the rows."""
     return NewRows(
         ("number", *rows.columns), [(number, *row) for number, row in zip(numbers, rows.values, strict=True)]
@@ -103,7 +103,7 @@ def numbered(numbers: Sequence[int], rows: NewRows) -> NewRows:
 
 
 @cache
-def insertion(table: str, columns: tuple[str, ...]) -> str:
+def insert_statement(table: str, columns: tuple[str, ...]) -> str:
     return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
 
 

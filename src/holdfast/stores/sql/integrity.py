@@ -12,7 +12,7 @@ from holdfast.ports import TERM_BYTES
 from holdfast.stores.sql.dialect import Database, Dialect
 
 
-def _listed(values: Iterable[str]) -> str:
+def _quote_values(values: Iterable[str]) -> str:
     return ", ".join(f"'{value}'" for value in values)
 
 
@@ -46,9 +46,9 @@ _CHECKS = {
     ),
     "records have the terms of their text": f"SELECT count(*) FROM records WHERE {BAD_TERMS}",
     "records are of a known kind": (
-        f"SELECT count(*) FROM records WHERE kind NOT IN (0, 1) OR status NOT IN ({_listed(Status)})"
-        f" OR plane NOT IN ({_listed(Plane)}) OR trust NOT BETWEEN {min(Trust):d} AND {max(Trust):d}"
-        f" OR kind = 1 AND plane IS NULL OR kind = 0 AND (role IS NULL OR role NOT IN ({_listed(Role)}))"
+        f"SELECT count(*) FROM records WHERE kind NOT IN (0, 1) OR status NOT IN ({_quote_values(Status)})"
+        f" OR plane NOT IN ({_quote_values(Plane)}) OR trust NOT BETWEEN {min(Trust):d} AND {max(Trust):d}"
+        f" OR kind = 1 AND plane IS NULL OR kind = 0 AND (role IS NULL OR role NOT IN ({_quote_values(Role)}))"
     ),
     "records lie in the partition of their scope": (
         "SELECT count(*) FROM records r JOIN scopes s ON s.id = r.scope_id WHERE s.partition_id <> r.partition_id"
@@ -136,7 +136,7 @@ _BLANK = (
 )
 
 
-def bad_vectors(dialect: Dialect, what: str) -> str:
+def bad_vectors_statement(dialect: Dialect, what: str) -> str:
     """Return a SELECT of `what` from vectors `v` that cannot be compared with others of their embedder."""
     return f"SELECT {what} FROM vectors v WHERE {_BAD_VECTOR.format(dialect.vector_bytes)}"
 
@@ -145,8 +145,8 @@ def check(database: Database, dialect: Dialect) -> tuple[dict[str, int], list[Fi
     findings = [Finding(*found) for found in dialect.check(database)]
     checks = {
         **_CHECKS,
-        "vectors of one embedder are of one length": bad_vectors(dialect, "count(*)"),
-        "texts without a record are blank": _BLANK.format(dialect.written),
+        "vectors of one embedder are of one length": bad_vectors_statement(dialect, "count(*)"),
+        "texts without a record are blank": _BLANK.format(dialect.has_text_condition),
     }
     for name, statement in checks.items():
         if wrong := int(database.execute(statement).fetchone()[0]):

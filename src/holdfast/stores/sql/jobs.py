@@ -22,19 +22,19 @@ _ONE_AT_A_TIME = frozenset({JobKind.REEMBED, JobKind.SCRUB})
 _ONE_PER_PARTITION = frozenset({JobKind.NEAREST})
 
 
-def _caused(cause: Cause | None) -> tuple[str | None, str | None, str | None]:
+def _cause_columns(cause: Cause | None) -> tuple[str | None, str | None, str | None]:
     """Return the columns `binding`, `hook` and `cause`."""
     if cause is None:
         return None, None, None
     return cause.binding, None if cause.hook is None else cause.hook.kind, cause_json(cause)
 
 
-def _looked_up_by(job: NewJob | Job) -> LookupKeys:
+def _filter_columns(job: NewJob | Job) -> LookupKeys:
     cause = job.cause or Cause()
     return lookup_keys(job.scope, cause.source, cause.hook)
 
 
-class JobTable(SqlReader):
+class JobWriter(SqlReader):
     """The part of `ports.Transaction` that is about jobs."""
 
     def enqueue(self, job_id: JobId, job: NewJob, at: datetime) -> JobId:
@@ -67,7 +67,7 @@ class JobTable(SqlReader):
             (
                 job_id, job.kind, job.scope.space, self._number_of(job.scope.partition),
                 rows.scope_json(job.scope), json.dumps(job.record_ids), attempt, retry_of, to_micros(created_at),
-                to_micros(due), total, *_looked_up_by(job), *_caused(job.cause),
+                to_micros(due), total, *_filter_columns(job), *_cause_columns(job.cause),
             ),
         )  # fmt: skip
 

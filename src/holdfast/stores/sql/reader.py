@@ -26,24 +26,26 @@ from holdfast.ports import (
     VectorRow,
 )
 from holdfast.stores.sql import integrity, rows
-from holdfast.stores.sql.dialect import Dialect, Rows
-from holdfast.stores.sql.doom import TOOK_PLACE, DoomReader
-from holdfast.stores.sql.ledger import LedgerReader
-from holdfast.stores.sql.papers import PapersReader
-from holdfast.stores.sql.threads import (
+from holdfast.stores.sql.aliases_and_events import AliasEventReader
+from holdfast.stores.sql.conversations import (
     CONVERSATION_COLUMNS,
     NEXT_POSITION,
     OF_CONVERSATION,
     conversation_key,
     next_position,
 )
-from holdfast.stores.sql.trail import TrailReader
+from holdfast.stores.sql.costs import CostReader
+from holdfast.stores.sql.dialect import Dialect, Rows
+from holdfast.stores.sql.forget_plan import TOOK_PLACE, ForgetPlanReader
+from holdfast.stores.sql.job_queries import JobReader
+from holdfast.stores.sql.operation_queries import OperationReader
 from holdfast.stores.sql.transcript_check import TranscriptChecker
 from holdfast.stores.sql.users import UserReader
-from holdfast.stores.sql.workload import WorkloadReader
 
 
-class SqlReader(DoomReader, UserReader, TranscriptChecker, PapersReader, TrailReader, WorkloadReader, LedgerReader):
+class SqlReader(
+    ForgetPlanReader, UserReader, TranscriptChecker, AliasEventReader, OperationReader, JobReader, CostReader
+):
     """Implements `ports.Reader` on one connection, inside one transaction."""
 
     # --- search ---
@@ -188,7 +190,7 @@ class SqlReader(DoomReader, UserReader, TranscriptChecker, PapersReader, TrailRe
         return self._select("r.id = ?", [record_id], "ORDER BY r.revision", keyed=True)
 
     def page(self, wanted: ListFilter, before: str | None, limit: int) -> Sequence[Record]:
-        condition, values = _listed(self.dialect, wanted)
+        condition, values = _filter_conditions(self.dialect, wanted)
         if before is not None:
             condition += " AND substr(r.id, 5) < ?"
             values.append(before)
@@ -318,7 +320,7 @@ class SqlReader(DoomReader, UserReader, TranscriptChecker, PapersReader, TrailRe
         return integrity.check(self._db, self.dialect)
 
 
-def _listed(dialect: Dialect, wanted: ListFilter) -> tuple[str, list[Any]]:
+def _filter_conditions(dialect: Dialect, wanted: ListFilter) -> tuple[str, list[Any]]:
     conditions: list[str] = []
     values: list[Any] = []
 

@@ -13,7 +13,7 @@ from holdfast.domain.scope import SCOPE_PARTS, Scope
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.dialect import NewRows
-from holdfast.stores.sql.reach import Reach
+from holdfast.stores.sql.grant_scope import GrantScope
 
 _COLUMNS = ("number", "id", "partition_id", "scope_id", "sha256", "media_type", "bytes", "chunks", "recorded_at")
 _TABLES = "resources r JOIN scopes s ON s.id = r.scope_id"
@@ -42,7 +42,7 @@ def _resource(row: Sequence[Any]) -> Resource:
     )
 
 
-class ResourceReader(Reach):
+class ResourceReader(GrantScope):
     """The part of `ports.Reader` that is about resources."""
 
     def resource(self, resource_id: str) -> Resource | None:
@@ -103,7 +103,7 @@ class ResourceWriter(ResourceReader):
     """The part of `ports.Transaction` that is about resources."""
 
     def _put_resource(self, partition: int, scope_id: int, resource: Resource) -> None:
-        drawn = self.dialect.draw(self._db, 1)
+        drawn = self.dialect.reserve_numbers(self._db, 1)
         text = NewRows(("external_id", "text"), [(resource.external_uri, resource.name)])
         number = self.dialect.add_text(self._db, drawn, text)
         self.dialect.insert(

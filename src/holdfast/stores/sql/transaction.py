@@ -17,14 +17,14 @@ from holdfast.domain.transcript_turns import PLANES
 from holdfast.errors import DuplicateId, NotFound, RevisionConflict
 from holdfast.ports import IndexUpdate, NewMessage, NewRevision, NewTurn, StoredMessages, StoredResponse
 from holdfast.stores.sql import rows
-from holdfast.stores.sql.audit import record_operation
-from holdfast.stores.sql.burial import Burial
+from holdfast.stores.sql.aliases_and_events import AliasEventWriter
+from holdfast.stores.sql.conversations import NEXT_POSITION, NEXT_SEQUENCE, next_position, next_sequence
+from holdfast.stores.sql.costs import CostWriter
 from holdfast.stores.sql.dialect import NewRows
-from holdfast.stores.sql.ledger import LedgerWriter
-from holdfast.stores.sql.papers import PapersWriter
-from holdfast.stores.sql.threads import NEXT_POSITION, NEXT_SEQUENCE, next_position, next_sequence
-from holdfast.stores.sql.trail import TrailWriter
-from holdfast.stores.sql.turn_rows import words_of
+from holdfast.stores.sql.forget import ForgetWriter
+from holdfast.stores.sql.operation_log import record_operation
+from holdfast.stores.sql.operation_queries import OperationWriter
+from holdfast.stores.sql.turn_rows import encode_words
 from holdfast.stores.sql.users import UserWriter
 
 # Columns of every record; then those of a message and of a memory's revision.
@@ -58,7 +58,7 @@ _AS_BEFORE = (
 _Key = tuple[str, bytes]
 
 
-class SqlTransaction(Burial, UserWriter, PapersWriter, TrailWriter, LedgerWriter):
+class SqlTransaction(ForgetWriter, UserWriter, AliasEventWriter, OperationWriter, CostWriter):
     """Implements `ports.Transaction` on a connection that may write."""
 
     # --- messages ---
@@ -68,16 +68,16 @@ class SqlTransaction(Burial, UserWriter, PapersWriter, TrailWriter, LedgerWriter
         conversation = self._conversation_id(partition, turn.scope)
         if self._is_forgotten(conversation, turn):
             return StoredMessages((None,) * len(turn.messages))
-        keys = [_key_of(message) for message in turn.messages]
+        keys = [_retry_key(message) for message in turn.messages]
         existing = self._there(conversation, [key for key in keys if key is not None])
         ids: list[MessageId | None] = []
         new: dict[int, NewMessage] = {}
         for index, (message, key) in enumerate(zip(turn.messages, keys, strict=True)):
             if key is not None and key in existing:
-                ids.append(_same_message(message, key, existing[key]))
+                ids.append(_match_existing(message, key, existing[key]))
                 continue
             if key is not None:
-                existing[key] = (message.id, _same(message))
+                existing[key] = (message.id, _content_digest(message))
             ids.append(message.id)
             new[index] = message
         if not new:
@@ -126,9 +126,9 @@ class SqlTransaction(Burial, UserWriter, PapersWriter, TrailWriter, LedgerWriter
         # Send all before reading any result: over a network they travel together.
         self._touch(partition)
         counted = self._db.execute(_NEXT, (conversation,))
-        drawn = self.dialect.draw(self._db, len(messages))
-        words = words_of(turn)
-        drawn_for_words = None if words is None else self.dialect.draw(self._db, 1)
+        drawn = self.dialect.reserve_numbers(self._db, len(messages))
+        words = encode_words(turn)
+        drawn_for_words = None if words is None else self.dialect.reserve_numbers(self._db, 1)
         places = counted.fetchone()
         first, sequence = next_position(places[:2]), next_sequence(places[2:])
         recorded_at = to_micros(turn.recorded_at)
@@ -136,12 +136,12 @@ class SqlTransaction(Burial, UserWriter, PapersWriter, TrailWriter, LedgerWriter
         embedder_id = self._embedder_id(embedder)
         records, texts = [], []
         for position, message in enumerate(messages, first):
-            column, key = _key_of(message) or ("", None)
+            column, key = _retry_key(message) or ("", None)
             said_at = recorded_at if message.said_at is turn.recorded_at else to_micros(message.said_at)
             records.append(
                 (
-                    *shared, *_derived(message, embedder_id), message.id, 0, position, Status.ACCEPTED, Trust.STATED,
-                    said_at, conversation, turn.id, message.role, key if column == "external_key" else None,
+                    *shared, *_index_values(message, embedder_id), message.id, 0, position, Status.ACCEPTED,
+                    Trust.STATED, said_at, conversation, turn.id, message.role, key if column == "external_key" else None,
                     key if column == "content_key" else None, _plane_of(message), message.authority,
                 )
             )  # fmt: skip
@@ -187,7 +187,7 @@ class SqlTransaction(Burial, UserWriter, PapersWriter, TrailWriter, LedgerWriter
     def add_revision(self, revision: NewRevision, embedder: str, analyzer: int) -> int:
         partition = self._partition_id(revision.scope.partition)
         self._touch(partition)
-        drawn = self.dialect.draw(self._db, 1)
+        drawn = self.dialect.reserve_numbers(self._db, 1)
         change = self._change(partition)
         number = 1 if revision.supersedes is None else self._superseded(revision, partition, change)
         recorded_at = to_micros(revision.recorded_at)
@@ -206,7 +206,7 @@ class SqlTransaction(Burial, UserWriter, PapersWriter, TrailWriter, LedgerWriter
     def add_resource(self, resource: Resource, chunks: Sequence[NewRevision], embedder: str, analyzer: int) -> None:
         partition = self._partition_id(resource.scope.partition)
         self._touch(partition)
-        drawn = self.dialect.draw(self._db, len(chunks))
+        drawn = self.dialect.reserve_numbers(self._db, len(chunks))
         self._put_resource(partition, self._scope_id(partition, resource.scope), resource)
         if not chunks:
             return  # its chunks are added separately, as memories
@@ -362,7 +362,7 @@ def _memory_values(
     revision: NewRevision, shared: tuple[Any, ...], embedder_id: int, number: int, slot: bytes | None
 ) -> tuple[Any, ...]:
     return (
-        *shared, *_derived(revision, embedder_id), revision.id, number, 0, revision.status, revision.trust,
+        *shared, *_index_values(revision, embedder_id), revision.id, number, 0, revision.status, revision.trust,
         to_micros(revision.recorded_at), revision.plane, slot, rows.micros(revision.validity.since),
         rows.micros(revision.validity.until),
     )  # fmt: skip
@@ -373,7 +373,7 @@ def _memory_text(revision: NewRevision) -> tuple[str | None, ...]:
     return None, revision.source, None, revision.author, revision.reason, metadata, revision.text
 
 
-def _derived(new: NewMessage | NewRevision, embedder_id: int) -> tuple[Any, ...]:
+def _index_values(new: NewMessage | NewRevision, embedder_id: int) -> tuple[Any, ...]:
     """Return those of `_COLUMNS` that are derived from the text."""
     made = new.analysis
     return int(made.flags), made.length, embedder_id if new.vectors else None, made.terms
@@ -383,10 +383,10 @@ def _plane_of(message: NewMessage) -> Plane | None:
     return None if message.authority is None else PLANES.get(message.authority)
 
 
-def _same_message(message: NewMessage, key: _Key, existing: tuple[MessageId | None, bytes]) -> MessageId | None:
+def _match_existing(message: NewMessage, key: _Key, existing: tuple[MessageId | None, bytes]) -> MessageId | None:
     """Return the id of the existing message; `DuplicateId` if its content differs."""
     found, same = existing
-    if found is not None and key[0] == "external_key" and same != _same(message):
+    if found is not None and key[0] == "external_key" and same != _content_digest(message):
         raise DuplicateId(
             "id: this conversation already has a message with this id and another text or sender;"
             " give each message an id of its own"
@@ -394,7 +394,7 @@ def _same_message(message: NewMessage, key: _Key, existing: tuple[MessageId | No
     return found
 
 
-def _key_of(message: NewMessage) -> _Key | None:
+def _retry_key(message: NewMessage) -> _Key | None:
     """Return the key that makes a message a retry: the caller's id or, if the time was given, the content."""
     if message.external_id is not None:
         key = rows.key_of(message.external_id)
@@ -405,6 +405,6 @@ def _key_of(message: NewMessage) -> _Key | None:
     return None
 
 
-def _same(message: NewMessage) -> bytes:
+def _content_digest(message: NewMessage) -> bytes:
     """Digest what must be equal for a message id to be a retry: sender and text."""
     return rows.content_key(message.sender, 0, message.text)

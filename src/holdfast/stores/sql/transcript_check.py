@@ -14,8 +14,8 @@ from holdfast.domain.memory import Status
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript_turns import TranscriptState
 from holdfast.errors import StoreCorrupt
-from holdfast.stores.sql.threads import CONVERSATION_COLUMNS
-from holdfast.stores.sql.turn_rows import STATUSES, MessageRow, TurnRow, turn
+from holdfast.stores.sql.conversations import CONVERSATION_COLUMNS
+from holdfast.stores.sql.turn_rows import STATUSES, MessageRow, TurnRow, build_turn
 from holdfast.stores.sql.turns import TurnReader
 
 _PAGE = 500
@@ -127,7 +127,7 @@ def _content_issues(row: TurnRow, messages: Sequence[MessageRow], thread: Scope)
     yield from (issue for message in messages for issue in _status_issues(row, message))
     if messages:
         try:
-            turn(row, messages, thread)
+            build_turn(row, messages, thread)
         except StoreCorrupt:
             yield RepairIssue(_KIND.CORRUPT_RECORD, f"turn {row.sequence} cannot be read", row.id)
 

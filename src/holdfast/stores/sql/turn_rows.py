@@ -80,7 +80,7 @@ class MessageRow(NamedTuple):
     text: Any
 
     @property
-    def readable(self) -> str | None:
+    def readable_text(self) -> str | None:
         return self.text if isinstance(self.text, str) and self.status != Status.RAW_DELETED else None
 
 
@@ -88,7 +88,7 @@ MESSAGE_COLUMNS = "r.number, r.id, r.turn_id, r.position, r.role, r.authority, r
 MESSAGE_TABLES = "records r LEFT JOIN texts t ON t.number = r.number"
 
 
-def is_ours(turn_id: str) -> bool:
+def is_own_id(turn_id: str) -> bool:
     """True if it has the form of our own ids: only then is it looked up among them."""
     return _OURS.fullmatch(turn_id) is not None
 
@@ -98,7 +98,7 @@ def turn_key(external_id: str) -> bytes:
     return hashlib.blake2b(external_id.encode(), digest_size=16, person=b"turn").digest()
 
 
-def words_of(turn: NewTurn) -> str | None:
+def encode_words(turn: NewTurn) -> str | None:
     """Encode a host's data about a turn, except its id; None if there is none."""
     by = {} if turn.attribution is None else {k: v for k, v in asdict(turn.attribution).items() if v is not None}
     refs = [
@@ -110,7 +110,7 @@ def words_of(turn: NewTurn) -> str | None:
     return json.dumps({"by": by, "refs": refs}, ensure_ascii=False)
 
 
-def without_labels(words: Any) -> str | None:
+def remove_labels(words: Any) -> str | None:
     """Remove labels from the words of a turn whose content was deleted; None if the words cannot be read."""
     try:
         read = json.loads(words)
@@ -120,16 +120,16 @@ def without_labels(words: Any) -> str | None:
         return None
 
 
-def turn(row: TurnRow, messages: Sequence[MessageRow], thread: Scope) -> TranscriptTurn:
+def build_turn(row: TurnRow, messages: Sequence[MessageRow], thread: Scope) -> TranscriptTurn:
     """Build a turn. `StoreCorrupt` if its rows are invalid; the error never contains a text."""
     try:
-        attribution, host_refs = _words(row)
+        attribution, host_refs = _decode_words(row)
         return TranscriptTurn(
             id=row.shown_id,
             sequence=row.sequence,
             key=key_of(thread),
             state=TranscriptState(row.state),
-            messages=tuple(_message(message) for message in messages),
+            messages=tuple(_build_message(message) for message in messages),
             committed_at=from_micros(row.recorded_at),
             host_refs=host_refs,
             attribution=attribution,
@@ -140,14 +140,14 @@ def turn(row: TurnRow, messages: Sequence[MessageRow], thread: Scope) -> Transcr
     raise StoreCorrupt(f"{problem}; run `holdfast transcript repair` to see what is wrong")
 
 
-def _message(row: MessageRow) -> TranscriptMessage:
+def _build_message(row: MessageRow) -> TranscriptMessage:
     authority = Authority.LEGACY_TRANSCRIPT if row.authority is None else Authority(row.authority)
     return TranscriptMessage(
-        MessageId(row.id), Role(row.role), row.readable, authority, superseded=row.superseded_at is not None
+        MessageId(row.id), Role(row.role), row.readable_text, authority, superseded=row.superseded_at is not None
     )
 
 
-def _words(row: TurnRow) -> tuple[ActorAttribution, tuple[HostOpaqueRef, ...]]:
+def _decode_words(row: TurnRow) -> tuple[ActorAttribution, tuple[HostOpaqueRef, ...]]:
     if row.number is None:
         return ActorAttribution(), ()
     read = json.loads(row.words)

@@ -14,8 +14,8 @@ from holdfast.domain.transcript_turns import TranscriptState
 from holdfast.errors import DuplicateId
 from holdfast.ports import NewTurn
 from holdfast.stores.sql.dialect import NewRows
-from holdfast.stores.sql.places import Places
-from holdfast.stores.sql.turn_rows import STATUSES, is_ours, turn_key, without_labels
+from holdfast.stores.sql.row_ids import RowIdWriter
+from holdfast.stores.sql.turn_rows import STATUSES, is_own_id, remove_labels, turn_key
 from holdfast.stores.sql.turns import Span
 
 TURN = 2  # kind of a tombstone; 0 is a message, 1 a memory
@@ -38,7 +38,7 @@ _WORDS = (
 )
 
 
-class TurnWriter(Places):
+class TurnWriter(RowIdWriter):
     """The part of `ports.Transaction` that is about turns."""
 
     def _thread(self, thread: Scope) -> int | None:
@@ -55,8 +55,8 @@ class TurnWriter(Places):
             return False
         key = turn_key(turn.external_id)
         existing = self._db.execute(
-            f"SELECT 1 FROM turns WHERE conversation_id = ? AND {_NAMED if is_ours(turn.external_id) else _KEYED}",
-            (conversation, key, *([turn.external_id] if is_ours(turn.external_id) else [])),
+            f"SELECT 1 FROM turns WHERE conversation_id = ? AND {_NAMED if is_own_id(turn.external_id) else _KEYED}",
+            (conversation, key, *([turn.external_id] if is_own_id(turn.external_id) else [])),
         )
         gone = self._db.execute(
             "SELECT 1 FROM tombstones WHERE conversation_id = ? AND external_key = ?", (conversation, key)
@@ -130,13 +130,13 @@ class TurnWriter(Places):
         for _, sequence, _, _, _, number, external_id, text in found:
             shown = external_id if isinstance(external_id, str) else None
             self._forget_hashes([] if shown is None else [shown])
-            unlabelled = without_labels(text)
+            unlabelled = remove_labels(text)
             if unlabelled == text:
                 continue
             self._db.execute(f"{self.dialect.blank_texts} WHERE number = ?", (number,))
             rewritten = None
             if unlabelled is not None:
-                drawn = self.dialect.draw(self._db, 1)
+                drawn = self.dialect.reserve_numbers(self._db, 1)
                 rewritten = self.dialect.add_text(
                     self._db, drawn, NewRows(("external_id", "text"), [(shown, unlabelled)])
                 )

@@ -14,14 +14,14 @@ from holdfast.domain.transcript import Role
 from holdfast.domain.transcript_turns import TranscriptState, TranscriptTurn, Utterance
 from holdfast.errors import StoreCorrupt
 from holdfast.ports import ThreadSummary, TurnState
-from holdfast.stores.sql.reach import Reach
-from holdfast.stores.sql.threads import (
+from holdfast.stores.sql.conversations import (
     CONVERSATION_COLUMNS,
     NEXT_SEQUENCE,
     OF_CONVERSATION,
     conversation_key,
     next_sequence,
 )
+from holdfast.stores.sql.grant_scope import GrantScope
 from holdfast.stores.sql.turn_rows import (
     MESSAGE_COLUMNS,
     MESSAGE_TABLES,
@@ -29,8 +29,8 @@ from holdfast.stores.sql.turn_rows import (
     TURN_TABLES,
     MessageRow,
     TurnRow,
-    is_ours,
-    turn,
+    build_turn,
+    is_own_id,
     turn_key,
 )
 
@@ -53,7 +53,7 @@ class Span(NamedTuple):
         return [self.start] if self.end is None else [self.start, self.end]
 
 
-class TurnReader(Reach):
+class TurnReader(GrantScope):
     """The part of `ports.Reader` that is about turns."""
 
     def _thread(self, thread: Scope) -> int | None:
@@ -80,7 +80,7 @@ class TurnReader(Reach):
             " WHERE r.conversation_id = ? ORDER BY r.position DESC LIMIT ?",
             (conversation, limit),
         ).fetchall()
-        return [Utterance(Role(row.role), row.readable) for row in map(MessageRow._make, reversed(found))]
+        return [Utterance(Role(row.role), row.readable_text) for row in map(MessageRow._make, reversed(found))]
 
     def turn_count(self, thread: Scope) -> int:
         conversation = self._thread(thread)
@@ -112,7 +112,7 @@ class TurnReader(Reach):
         if conversation is None:
             return None
         found = self._turn_rows(conversation, "u.external_key = ?", turn_key(turn_id))
-        if not found and is_ours(turn_id):
+        if not found and is_own_id(turn_id):
             found = self._turn_rows(conversation, "u.id = ?", turn_id)
         if not found:
             return None
@@ -125,7 +125,7 @@ class TurnReader(Reach):
             return []
         found = self._turn_rows(conversation, "u.sequence > ? ORDER BY u.sequence LIMIT ?", after, limit)
         return [
-            TurnState(row.sequence, row.shown_id, _state(row), row.messages, from_micros(row.recorded_at))
+            TurnState(row.sequence, row.shown_id, _parse_state(row), row.messages, from_micros(row.recorded_at))
             for row in found
         ]
 
@@ -142,7 +142,7 @@ class TurnReader(Reach):
         if not found:
             return []
         messages = self._messages_of(conversation, found[0].first_position, end)
-        return [turn(row, messages.get(row.id, ()), thread) for row in found]
+        return [build_turn(row, messages.get(row.id, ()), thread) for row in found]
 
     def _messages_of(self, conversation: int, start: int, end: int | None) -> dict[str, list[MessageRow]]:
         """Return messages in order, by our own id of their turn."""
@@ -166,7 +166,7 @@ class TurnReader(Reach):
 
     def _spans(self, conversation: int, sequences: Sequence[int]) -> Iterator[Span]:
         """Yield the existing turns of those sequences in as few spans as possible."""
-        for first, last in _runs(sequences):
+        for first, last in _consecutive_runs(sequences):
             row = self._db.execute(
                 "SELECT first_position FROM turns WHERE conversation_id = ? AND sequence BETWEEN ? AND ?"
                 " ORDER BY sequence LIMIT 1",
@@ -194,7 +194,7 @@ class TurnReader(Reach):
         shown = (
             {name: shown for span in spans for name, shown in self._shown_ids(conversation, span)} if gathered else {}
         )
-        return [_derived(links, shown) for links in gathered.values()]
+        return [_to_derived_ref(links, shown) for links in gathered.values()]
 
     def _shown_ids(self, conversation: int, span: Span) -> list[tuple[str, TurnId]]:
         """Return (our id, host's id) of the turns to which a host gave an id."""
@@ -243,7 +243,7 @@ _THREADS = (
 )
 
 
-def _state(row: TurnRow) -> TranscriptState:
+def _parse_state(row: TurnRow) -> TranscriptState:
     try:
         return TranscriptState(row.state)
     except ValueError:
@@ -251,7 +251,7 @@ def _state(row: TurnRow) -> TranscriptState:
     raise StoreCorrupt(f"{problem}; run `holdfast transcript repair` to see what is wrong")
 
 
-def _runs(sequences: Sequence[int]) -> Iterator[tuple[int, int]]:
+def _consecutive_runs(sequences: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield the first and last of each run without a gap."""
     ordered = sorted(set(sequences))
     if not ordered:
@@ -265,7 +265,7 @@ def _runs(sequences: Sequence[int]) -> Iterator[tuple[int, int]]:
     yield first, last
 
 
-def _derived(links: Sequence[Any], shown: Mapping[str, TurnId]) -> DerivedMemoryRef:
+def _to_derived_ref(links: Sequence[Any], shown: Mapping[str, TurnId]) -> DerivedMemoryRef:
     memory_id, plane, subject, author, recorded_at = links[0][:5]
     return DerivedMemoryRef(
         plane=Plane(plane),

@@ -11,7 +11,7 @@ from holdfast.domain.times import from_micros, to_micros
 from holdfast.domain.users import User
 from holdfast.errors import AccessDenied
 from holdfast.stores.sql import rows
-from holdfast.stores.sql.reach import Reach
+from holdfast.stores.sql.grant_scope import GrantScope
 
 _COLUMNS = "id, space, created_at, rotated_at, revoked_at, kind, role, subjects"
 
@@ -29,7 +29,7 @@ def _user(row: Sequence[Any]) -> User:
     )
 
 
-class UserReader(Reach):
+class UserReader(GrantScope):
     """The part of `ports.Reader` that is about holders of keys."""
 
     def _among_users(self) -> tuple[str, list[Any]]:

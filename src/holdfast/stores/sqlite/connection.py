@@ -7,10 +7,10 @@ import sqlite3
 from pathlib import Path
 
 from holdfast.errors import StoreReadOnly, StoreUnusable
-from holdfast.stores.sql.archive import refuse_unfinished
+from holdfast.stores.sql.copy_endpoint import refuse_unfinished
+from holdfast.stores.sqlite.busy_retry import retry_while_busy
 from holdfast.stores.sqlite.errors import translating
-from holdfast.stores.sqlite.schema import check_ours, migrate
-from holdfast.stores.sqlite.waiting import patiently
+from holdfast.stores.sqlite.schema import check_application_id, migrate
 
 MEMORY = ":memory:"
 
@@ -40,7 +40,7 @@ def open_store(location: str, busy_seconds: float, *, whole: bool = True, alone:
         try:
             if alone:
                 connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-            check_ours(connection, location)
+            check_application_id(connection, location)
             _use_wal(connection, busy_seconds)
             migrate(connection, location, busy_seconds)
             if whole:
@@ -56,7 +56,7 @@ def open_store(location: str, busy_seconds: float, *, whole: bool = True, alone:
 def _use_wal(connection: sqlite3.Connection, busy_seconds: float) -> None:
     # SQLite's busy timeout does not cover a mode change; a store in WAL mode already must not wait at all.
     if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-        patiently(lambda: connection.execute("PRAGMA journal_mode = WAL"), busy_seconds)
+        retry_while_busy(lambda: connection.execute("PRAGMA journal_mode = WAL"), busy_seconds)
     connection.execute("PRAGMA synchronous = FULL")
 
 

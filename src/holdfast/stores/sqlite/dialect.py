@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from holdfast.stores.sql.dialect import Database, NewRows, insertion, numbered
+from holdfast.stores.sql.dialect import Database, NewRows, insert_statement, prepend_numbers
 
 _TEXT_COLUMNS = ("sender", "source", "external_id", "author", "reason", "metadata", "text")
 
 
 @cache
-def _marks(count: int) -> str:
+def _placeholders(count: int) -> str:
     return ", ".join("?" * count)
 
 
@@ -21,21 +21,21 @@ class SqliteDialect:
 
     chunk = 500
     skip_locked = ""  # there is one writer
-    trail_by_action = True
+    operations_by_action = True
     # A blank of the same length stays in place, so that nothing around it moves (`docs/decisions/0004`).
     blank_texts = "UPDATE texts SET " + ", ".join(
         f"{column} = iif({column} IS NULL, NULL, zeroblob(length(CAST({column} AS BLOB))))" for column in _TEXT_COLUMNS
     )
-    written = f"'text' IN ({', '.join(f'typeof(t.{column})' for column in _TEXT_COLUMNS)})"
+    has_text_condition = f"'text' IN ({', '.join(f'typeof(t.{column})' for column in _TEXT_COLUMNS)})"
     vector_bytes = "length(v.vector)"
 
     def among(self, column: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
-        return f"{column} IN ({_marks(len(values))})", list(values)
+        return f"{column} IN ({_placeholders(len(values))})", list(values)
 
     def part_of(self, column: str, part: str) -> str:
         return f"json_extract({column}, '$.{part}')"
 
-    def by(self, index: str | None) -> str:
+    def use_index(self, index: str | None) -> str:
         # Without statistics it prefers the order of the primary key, and scans a whole space.
         return "" if index is None else f" INDEXED BY {index}"
 
@@ -45,39 +45,39 @@ class SqliteDialect:
     def vectors(self, found: Sequence[tuple[Any, ...]]) -> Sequence[tuple[Any, ...]]:
         return found
 
-    def draw(self, database: Database, count: int) -> None:
+    def reserve_numbers(self, database: Database, count: int) -> None:
         """Do nothing: inserting the texts assigns the numbers."""
 
     def add_records(self, database: Any, drawn: None, records: NewRows, texts: NewRows) -> Sequence[int]:
-        statement = insertion("texts", texts.columns)
+        statement = insert_statement("texts", texts.columns)
         first = int(database.execute(statement, texts.values[0]).lastrowid)
         if len(texts.values) > 1:
             # There is one writer, so the numbers are consecutive.
             database.executemany(statement, texts.values[1:])
         numbers = range(first, first + len(texts.values))
-        self.insert(database, "records", *numbered(numbers, records))
+        self.insert(database, "records", *prepend_numbers(numbers, records))
         return numbers
 
     def add_text(self, database: Any, drawn: None, text: NewRows) -> int:
-        return int(database.execute(insertion("texts", text.columns), text.values[0]).lastrowid)
+        return int(database.execute(insert_statement("texts", text.columns), text.values[0]).lastrowid)
 
     def insert(self, database: Database, table: str, columns: tuple[str, ...], values: Sequence[Sequence[Any]]) -> None:
         if len(values) == 1:
-            database.execute(insertion(table, columns), values[0])
+            database.execute(insert_statement(table, columns), values[0])
         else:
-            database.executemany(insertion(table, columns), values)
+            database.executemany(insert_statement(table, columns), values)
 
     def check(self, database: Database) -> list[tuple[str, str]]:
         found = [("file", row[0]) for row in database.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
         found += [("foreign keys", f"a row of {row[0]}") for row in database.execute("PRAGMA foreign_key_check")]
         return found + [
             ("types", f"{count} rows of {table} hold a value of the wrong type")
-            for table, count in _mistyped(database)
+            for table, count in _count_mistyped(database)
             if count
         ]
 
 
-def _mistyped(database: Database) -> Iterator[tuple[str, int]]:
+def _count_mistyped(database: Database) -> Iterator[tuple[str, int]]:
     """Count rows per table with a value of the wrong type, which SQLite allows. Blanked texts have one: not counted."""
     tables = database.execute(
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND name <> 'texts'"

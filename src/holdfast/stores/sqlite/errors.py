@@ -11,21 +11,21 @@ from holdfast.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, Stor
 _PRIMARY_CODE = 0xFF
 
 
-def _extended(error: sqlite3.Error) -> int:
+def _extended_code(error: sqlite3.Error) -> int:
     return int(getattr(error, "sqlite_errorcode", 0))
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    code = _extended(error) & _PRIMARY_CODE
+    code = _extended_code(error) & _PRIMARY_CODE
     return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
-def translated(error: sqlite3.Error, location: str) -> StoreError:
-    code = _extended(error) & _PRIMARY_CODE
+def translate_error(error: sqlite3.Error, location: str) -> StoreError:
+    code = _extended_code(error) & _PRIMARY_CODE
     if is_busy(error):
         return StoreBusy(f"{location} is being written by another process; nothing was changed, try again")
     # SHMSIZE: the shared-memory file beside the write-ahead log could not grow.
-    if code == sqlite3.SQLITE_FULL or _extended(error) == sqlite3.SQLITE_IOERR_SHMSIZE:
+    if code == sqlite3.SQLITE_FULL or _extended_code(error) == sqlite3.SQLITE_IOERR_SHMSIZE:
         return StoreFull(f"no space is left for {location}; nothing was changed, free some and try again")
     if code == sqlite3.SQLITE_READONLY:
         return StoreReadOnly(f"{location} cannot be written; check the permissions of the file and its folder")
@@ -43,4 +43,4 @@ def translating(location: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise translated(error, location) from error
+        raise translate_error(error, location) from error

@@ -8,10 +8,10 @@ from contextlib import closing
 from pathlib import Path
 
 from holdfast.domain.results import StoreExamination
-from holdfast.stores.sql.archive import is_unfinished
+from holdfast.stores.sql.copy_endpoint import is_unfinished
 from holdfast.stores.sqlite.connection import check_path
 from holdfast.stores.sqlite.errors import translating
-from holdfast.stores.sqlite.schema import checked_version, migrations
+from holdfast.stores.sqlite.schema import check_version, migrations
 
 
 def examine(location: str, busy_seconds: float) -> StoreExamination | None:
@@ -19,9 +19,9 @@ def examine(location: str, busy_seconds: float) -> StoreExamination | None:
     check_path(Path(location))
     if not os.path.exists(location):
         return None
-    with translating(location), closing(_reading(location, busy_seconds)) as connection:
+    with translating(location), closing(_open_read_only(location, busy_seconds)) as connection:
         newest = migrations()[-1][0]
-        schema = checked_version(connection, location, newest)
+        schema = check_version(connection, location, newest)
         return StoreExamination(
             store=location,
             engine=f"SQLite {sqlite3.sqlite_version}",
@@ -32,5 +32,5 @@ def examine(location: str, busy_seconds: float) -> StoreExamination | None:
         )
 
 
-def _reading(location: str, busy_seconds: float) -> sqlite3.Connection:
+def _open_read_only(location: str, busy_seconds: float) -> sqlite3.Connection:
     return sqlite3.connect(f"{Path(location).absolute().as_uri()}?mode=ro", timeout=busy_seconds, uri=True)

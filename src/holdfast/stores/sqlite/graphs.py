@@ -39,7 +39,7 @@ class BadGraph(Exception):
     """A graph's files are invalid; the message says why."""
 
 
-def installed() -> bool:
+def is_installed() -> bool:
     """True if usearch, an optional dependency, is installed."""
     return importlib.util.find_spec("usearch") is not None
 
@@ -75,7 +75,7 @@ def paths(folder: Path, name: str) -> tuple[Path, Path]:
 # --- building -------------------------------------------------------------------------------------------------------
 
 
-def built(
+def build_graph(
     folder: Path, name: str, block: VectorBlock, gone: Callable[[], IntArray], go_on: Callable[[int], bool]
 ) -> tuple[Graph, float] | None:
     """Write the graph of these vectors, and measure its recall: the share of the nearest ten that it finds.
@@ -83,7 +83,7 @@ def built(
     The records' numbers must ascend. `gone` returns those forgotten meanwhile. `go_on` is called with the number of
     vectors done, and stops the build by returning False.
     """
-    rows = _writable(block.rows)
+    rows = _to_writable(block.rows)
     index = _index(rows.shape[1])
     for start in range(0, len(rows), _CHUNK):
         chunk = rows[start : start + _CHUNK]
@@ -91,23 +91,23 @@ def built(
         index.add(np.arange(start, start + len(chunk), dtype=np.uint64), chunk, copy=False, threads=1)
         if not go_on(start + len(chunk)):
             return None
-    recall = _measured(index, rows)
+    recall = _measure_recall(index, rows)
     rows[np.isin(block.numbers, gone())] = 0
     file, numbers = paths(folder, name)
     _write(numbers, lambda path: path.write_bytes(block.numbers.astype("<i8").tobytes()))
     _write(file, lambda path: index.save(str(path)))
     _sync_folder(folder)
-    if not np.array_equal(_mapped(file, *rows.shape), rows):
+    if not np.array_equal(_map_matrix(file, *rows.shape), rows):
         raise BadGraph("usearch did not write the vectors where they were expected")
     graph = Graph(name, len(rows), rows.shape[1], file.stat().st_size, _digest(file, numbers, rows.nbytes))
     return graph, recall
 
 
-def _writable(rows: HalfArray) -> HalfArray:
+def _to_writable(rows: HalfArray) -> HalfArray:
     return rows if rows.flags.writeable and rows.flags.c_contiguous else np.array(rows, np.float16, order="C")
 
 
-def _measured(index: Index, rows: HalfArray) -> float:
+def _measure_recall(index: Index, rows: HalfArray) -> float:
     chance = np.random.default_rng(len(rows))
     queries = rows[np.sort(chance.choice(len(rows), min(_SAMPLE, len(rows)), replace=False))].astype(np.float32)
     count = min(_NEAREST, len(rows))
@@ -118,12 +118,12 @@ def _measured(index: Index, rows: HalfArray) -> float:
     for at, query in enumerate(queries):
         # Equal vectors are equally near: compare similarities, not keys.
         least = np.partition(exact[at], -count)[-count]
-        keys = _ask(index, query, min(NEAREST_DEPTH, len(rows)), NEAREST_DEPTH)
+        keys = _search_index(index, query, min(NEAREST_DEPTH, len(rows)), NEAREST_DEPTH)
         found[at] = min(int(np.count_nonzero(exact[at][keys] >= least - 1e-4)), count)
     return float(found.mean() / count)
 
 
-def _ask(index: Index, vector: FloatArray, limit: int, depth: int) -> IntArray:
+def _search_index(index: Index, vector: FloatArray, limit: int, depth: int) -> IntArray:
     index.expansion_search = depth  # type: ignore[misc]  # its stub lacks the setter
     keys: IntArray = np.asarray(index.search(vector, limit, threads=1).keys, np.int64)
     return keys
@@ -157,7 +157,7 @@ def _digest(file: Path, numbers: Path, matrix_bytes: int) -> bytes:
 # --- reading --------------------------------------------------------------------------------------------------------
 
 
-def _mapped(file: Path, vectors: int, dimensions: int) -> HalfArray:
+def _map_matrix(file: Path, vectors: int, dimensions: int) -> HalfArray:
     return np.memmap(file, "<f2", "r", offset=_HEAD.size, shape=(vectors, dimensions))
 
 
@@ -170,7 +170,7 @@ class OpenGraph:
         file, numbers = paths(folder, graph.name)
         self.graph = graph
         self._numbers: IntArray = np.fromfile(numbers, "<i8").astype(np.int64, copy=False)
-        self._matrix = _mapped(file, graph.vectors, graph.dimensions)
+        self._matrix = _map_matrix(file, graph.vectors, graph.dimensions)
         self._lock = threading.Lock()
         self._index = _index(graph.dimensions)
         self._index.view(str(file))
@@ -178,7 +178,7 @@ class OpenGraph:
     def search(self, vector: FloatArray, limit: int, depth: int) -> IntArray:
         # One at a time: usearch does not document concurrent searches as safe.
         with self._lock:
-            keys = _ask(self._index, vector, min(limit, self.graph.vectors), depth)
+            keys = _search_index(self._index, vector, min(limit, self.graph.vectors), depth)
         found = self._numbers[keys]
         _, first = np.unique(found, return_index=True)
         return found[np.sort(first)]
@@ -190,10 +190,10 @@ class OpenGraph:
         return VectorBlock(np.repeat(numbers, sizes), self._matrix[places])
 
 
-def blank(folder: Path, graph: Graph, numbers: IntArray) -> None:
+def blank_vectors(folder: Path, graph: Graph, numbers: IntArray) -> None:
     """Overwrite the vectors of these records with zeros. The graph still leads through them, and nothing to them."""
     file, _ = paths(folder, graph.name)
-    places = np.flatnonzero(_holding(folder, graph, numbers))
+    places = np.flatnonzero(_match_numbers(folder, graph, numbers))
     row = graph.dimensions * 2
     with file.open("rb+") as target:
         for place in places.tolist():
@@ -205,10 +205,10 @@ def blank(folder: Path, graph: Graph, numbers: IntArray) -> None:
 
 def share_of(folder: Path, graph: Graph, numbers: IntArray) -> float:
     """Return the share of the vectors that belongs to these records."""
-    return float(_holding(folder, graph, numbers).mean())
+    return float(_match_numbers(folder, graph, numbers).mean())
 
 
-def _holding(folder: Path, graph: Graph, numbers: IntArray) -> BoolArray:
+def _match_numbers(folder: Path, graph: Graph, numbers: IntArray) -> BoolArray:
     return np.isin(np.fromfile(paths(folder, graph.name)[1], "<i8"), numbers)
 
 

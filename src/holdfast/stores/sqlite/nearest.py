@@ -27,8 +27,8 @@ from holdfast.errors import HoldfastError
 from holdfast.ports import NearestState, VectorBlock
 from holdfast.stores.sql.rows import HIDDEN
 from holdfast.stores.sqlite import graphs
+from holdfast.stores.sqlite.busy_retry import begin_immediate
 from holdfast.stores.sqlite.graphs import BadGraph, Graph, OpenGraph
-from holdfast.stores.sqlite.waiting import begin_immediate
 
 log = logging.getLogger("holdfast.store")
 GoOn = Callable[[int, int], bool]  # called with (done, total); returns whether to go on
@@ -85,7 +85,7 @@ class GraphNearest:
         return self._graph.vectors(numbers)
 
 
-class Shelf:
+class GraphFolder:
     """The folder of a store's graphs, and its open graphs. Safe to use from several threads."""
 
     def __init__(self, location: str) -> None:
@@ -94,24 +94,24 @@ class Shelf:
         self._lock = threading.Lock()
 
     @property
-    def missing(self) -> str | None:
+    def unavailable_reason(self) -> str | None:
         """The reason why approximate indexes are unavailable; None if they are available."""
-        return None if graphs.installed() else "usearch is not installed: pip install 'holdfast[approximate]'"
+        return None if graphs.is_installed() else "usearch is not installed: pip install 'holdfast[approximate]'"
 
     def nearest(self, connection: sqlite3.Connection, partition: int, embedder: str) -> GraphNearest | None:
         found = connection.execute(
             f"{_ROW} WHERE n.partition_id = ? AND n.embedder_id = (SELECT id FROM embedders WHERE fingerprint = ?)",
             (partition, embedder),
         ).fetchone()
-        if found is None or self.missing:
+        if found is None or self.unavailable_reason:
             return None
         row = _Row.of(found)
-        graph = self._opened(row)
+        graph = self._open_graph(row)
         if graph is None:
             return None
         return GraphNearest(NearestState(row.records, row.change, False, row.recall, row.built_at), graph)
 
-    def _opened(self, row: _Row) -> OpenGraph | None:
+    def _open_graph(self, row: _Row) -> OpenGraph | None:
         """Return the open graph; None if it is invalid. An invalid file is checked only once."""
         key = (row.partition_id, row.embedder_id)
         with self._lock:
@@ -128,7 +128,7 @@ class Shelf:
     def findings(self, connection: sqlite3.Connection) -> tuple[int, list[str]]:
         """Return the number of indexes, and their problems."""
         rows = [_Row.of(row) for row in connection.execute(_ROW)]
-        if self.missing:
+        if self.unavailable_reason:
             return len(rows), []
         wrong = []
         for row in rows:
@@ -144,31 +144,31 @@ class Shelf:
 
     def build(
         self, connect: Callable[[], sqlite3.Connection], partition: Partition, embedder: str, go_on: GoOn
-    ) -> Built | None:
+    ) -> GraphBuild | None:
         """Build the graph of the partition's vectors; None if there is nothing to build, or it was stopped."""
         with closing(connect()) as connection:
-            source = _read(connection, partition, embedder)
+            source = _read_source(connection, partition, embedder)
             if source is None:
                 return None
             self.folder.mkdir(exist_ok=True)
             name = f"{source.partition_id}-{source.embedder_id}-{secrets.token_hex(8)}"
             total = len(source.block.numbers)
-            made = graphs.built(
+            made = graphs.build_graph(
                 self.folder,
                 name,
                 source.block,
-                lambda: _forgotten(connection, source.partition_id, source.change),
+                lambda: _forgotten_numbers(connection, source.partition_id, source.change),
                 lambda done: go_on(done, total),
             )
-        return None if made is None else Built(source, *made)
+        return None if made is None else GraphBuild(source, *made)
 
-    def publish(self, connection: sqlite3.Connection, built: Built, at: datetime) -> None:
+    def publish(self, connection: sqlite3.Connection, built: GraphBuild, at: datetime) -> None:
         """Within a write transaction: make the graph the valid one, as of the commit."""
         source, graph = built.source, built.graph
-        gone = _forgotten(connection, source.partition_id, source.change)
+        gone = _forgotten_numbers(connection, source.partition_id, source.change)
         try:
             # No forget can run while this transaction is open.
-            graphs.blank(self.folder, graph, gone)
+            graphs.blank_vectors(self.folder, graph, gone)
         except OSError:
             raise HoldfastError("the files of an approximate index were removed before it was complete") from None
         connection.execute(_OUTLIVED, (source.partition_id, source.embedder_id))
@@ -191,7 +191,7 @@ class Shelf:
         begin_immediate(connection, busy_seconds)
         try:
             rows = [_Row.of(row) for row in connection.execute(_ROW)]
-            valid = {row.graph.name for row in rows if self._blanked(connection, row)}
+            valid = {row.graph.name for row in rows if self._blank_forgotten(connection, row)}
             self._remove_all_but(valid)
             connection.execute("COMMIT")
         except BaseException:
@@ -208,15 +208,17 @@ class Shelf:
             if file.stem not in valid:
                 file.unlink(missing_ok=True)
 
-    def _blanked(self, connection: sqlite3.Connection, row: _Row) -> bool:
+    def _blank_forgotten(self, connection: sqlite3.Connection, row: _Row) -> bool:
         """Blank forgotten vectors; return whether the index is still useful."""
-        gone = _forgotten(connection, row.partition_id, row.forgotten)
+        gone = _forgotten_numbers(connection, row.partition_id, row.forgotten)
         if not len(gone):
             return True
         key = (row.partition_id, row.embedder_id)
         try:
-            graphs.blank(self.folder, row.graph, gone)
-            blank = graphs.share_of(self.folder, row.graph, _forgotten(connection, row.partition_id, row.change))
+            graphs.blank_vectors(self.folder, row.graph, gone)
+            blank = graphs.share_of(
+                self.folder, row.graph, _forgotten_numbers(connection, row.partition_id, row.change)
+            )
         except OSError:
             blank = 1.0  # its files are gone
         if blank > _MOST_FORGOTTEN:
@@ -230,7 +232,7 @@ class Shelf:
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
+class _GraphSource:
     """The input of a graph: a partition's vectors at one change number."""
 
     partition_id: int
@@ -241,15 +243,15 @@ class _Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class GraphBuild:
     """A graph that is written, but not yet valid."""
 
-    source: _Source
+    source: _GraphSource
     graph: Graph
     recall: float
 
 
-def _forgotten(connection: sqlite3.Connection, partition: int, since: int) -> IntArray:
+def _forgotten_numbers(connection: sqlite3.Connection, partition: int, since: int) -> IntArray:
     """Return the numbers of forgotten records, and of records whose content was deleted."""
     found = connection.execute(
         "SELECT number FROM tombstones WHERE partition_id = ? AND change > ? UNION ALL SELECT number FROM records"
@@ -259,7 +261,7 @@ def _forgotten(connection: sqlite3.Connection, partition: int, since: int) -> In
     return np.array([row[0] for row in found], np.int64)
 
 
-def _read(connection: sqlite3.Connection, partition: Partition, embedder: str) -> _Source | None:
+def _read_source(connection: sqlite3.Connection, partition: Partition, embedder: str) -> _GraphSource | None:
     connection.execute("BEGIN")
     try:
         place = connection.execute(
@@ -271,13 +273,13 @@ def _read(connection: sqlite3.Connection, partition: Partition, embedder: str) -
         if place is None:
             return None
         number, change, embedder_id, records = place
-        block = _block(connection, number, embedder_id)
-        return None if block is None else _Source(number, embedder_id, change, records, block)
+        block = _read_vectors(connection, number, embedder_id)
+        return None if block is None else _GraphSource(number, embedder_id, change, records, block)
     finally:
         connection.execute("ROLLBACK")
 
 
-def _block(connection: sqlite3.Connection, partition: int, embedder: int) -> VectorBlock | None:
+def _read_vectors(connection: sqlite3.Connection, partition: int, embedder: int) -> VectorBlock | None:
     of_embedder = "FROM vectors WHERE partition_id = ? AND embedder_id = ?"
     usual = connection.execute(
         f"SELECT length(vector), count(*) {of_embedder} AND length(vector) > 0 AND length(vector) % 2 = 0"

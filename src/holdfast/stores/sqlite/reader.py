@@ -11,7 +11,7 @@ from holdfast.domain.scope import Partition
 from holdfast.ports import NearestIndex
 from holdfast.stores.sql.reader import SqlReader
 from holdfast.stores.sqlite.dialect import SQLITE
-from holdfast.stores.sqlite.nearest import Shelf
+from holdfast.stores.sqlite.nearest import GraphFolder
 
 
 class SqliteReader(SqlReader):
@@ -19,7 +19,7 @@ class SqliteReader(SqlReader):
 
     dialect = SQLITE
 
-    def __init__(self, connection: sqlite3.Connection, grant: Grant, shelf: Shelf | None = None) -> None:
+    def __init__(self, connection: sqlite3.Connection, grant: Grant, shelf: GraphFolder | None = None) -> None:
         super().__init__(connection, grant)
         self._connection = connection
         self._shelf = shelf

@@ -8,7 +8,7 @@ from importlib import resources
 
 from holdfast.errors import SchemaTooNew, StoreCorrupt, StoreUnusable
 from holdfast.failpoints import reach
-from holdfast.stores.sqlite.waiting import begin_immediate
+from holdfast.stores.sqlite.busy_retry import begin_immediate
 
 # "HLDF": marks the file as ours, so that another program's database is never written to.
 APPLICATION_ID = 0x484C4446
@@ -24,7 +24,7 @@ def migrations() -> list[tuple[int, str]]:
 def migrate(connection: sqlite3.Connection, location: str, busy_seconds: float) -> int:
     """Apply missing steps, each in one transaction; return the schema's version."""
     newest = migrations()[-1][0]
-    if checked_version(connection, location, newest) == newest:
+    if check_version(connection, location, newest) == newest:
         return newest
     # A table that is rebuilt is missing for a moment; references to it are checked at the end of the step.
     connection.execute("PRAGMA foreign_keys = OFF")
@@ -32,7 +32,7 @@ def migrate(connection: sqlite3.Connection, location: str, busy_seconds: float) 
         begin_immediate(connection, busy_seconds)
         try:
             # Another process may have applied it meanwhile.
-            if checked_version(connection, location, newest) < version:
+            if check_version(connection, location, newest) < version:
                 reach("migration.before")
                 _apply(connection, location, version, script)
                 reach("migration.after")
@@ -57,7 +57,7 @@ def _apply(connection: sqlite3.Connection, location: str, version: int, script: 
     connection.execute(f"PRAGMA user_version = {version}")
 
 
-def check_ours(connection: sqlite3.Connection, location: str) -> None:
+def check_application_id(connection: sqlite3.Connection, location: str) -> None:
     """Refuse another program's database before it is changed."""
     # In this order: a process that is creating the store commits tables and application id together.
     tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
@@ -68,9 +68,9 @@ def check_ours(connection: sqlite3.Connection, location: str) -> None:
         )
 
 
-def checked_version(connection: sqlite3.Connection, location: str, newest: int) -> int:
+def check_version(connection: sqlite3.Connection, location: str, newest: int) -> int:
     """Return the schema's version, 0 for a new file."""
-    check_ours(connection, location)
+    check_application_id(connection, location)
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version > newest:
         raise SchemaTooNew(

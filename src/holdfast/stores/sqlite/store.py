@@ -22,13 +22,13 @@ from holdfast.errors import StoreClosed
 from holdfast.loops import run_in_thread
 from holdfast.pool import ThreadPool
 from holdfast.ports import Reader, Transaction
-from holdfast.stores.pending import Pending
+from holdfast.stores.pending_result import PendingResult
 from holdfast.stores.sqlite.connection import MEMORY, connect, open_store
 from holdfast.stores.sqlite.errors import translating
-from holdfast.stores.sqlite.nearest import Built, Shelf
+from holdfast.stores.sqlite.nearest import GraphBuild, GraphFolder
 from holdfast.stores.sqlite.reader import SqliteReader
 from holdfast.stores.sqlite.transaction import SqliteTransaction
-from holdfast.stores.sqlite.writer import Writer
+from holdfast.stores.sqlite.writer import SqliteWriter
 
 T = TypeVar("T")
 BUSY_SECONDS = 15.0
@@ -45,9 +45,9 @@ class SqliteStore:
     def __init__(self, location: str, *, busy_seconds: float = BUSY_SECONDS) -> None:
         self._location = location
         self._busy_seconds = busy_seconds
-        self._writer = Writer(open_store(location, busy_seconds), location, busy_seconds)
+        self._writer = SqliteWriter(open_store(location, busy_seconds), location, busy_seconds)
         self._readers = _ReaderPool(location, busy_seconds) if location != MEMORY else None
-        self._shelf = Shelf(location) if location != MEMORY else None
+        self._shelf = GraphFolder(location) if location != MEMORY else None
 
     @property
     def location(self) -> str:
@@ -72,7 +72,7 @@ class SqliteStore:
     async def scrub(self) -> bool:
         """Blank indexes, then checkpoint and truncate the WAL: deleted bytes are overwritten in all of them."""
         if (shelf := self._shelf) is not None:
-            blank = functools.partial(_blank, shelf, self._busy_seconds)
+            blank = functools.partial(_scrub_indexes, shelf, self._busy_seconds)
             await asyncio.wrap_future(self._writer.call(blank))
         # In short attempts, so that a reader in the way does not block the writer.
         deadline = time.monotonic() + SCRUB_SECONDS
@@ -84,16 +84,16 @@ class SqliteStore:
 
     @property
     def exact_because(self) -> str | None:
-        return "it is kept in memory" if self._shelf is None else self._shelf.missing
+        return "it is kept in memory" if self._shelf is None else self._shelf.unavailable_reason
 
     async def build_nearest(
         self, partition: Partition, embedder: str, at: datetime, go_on: Callable[[int, int], bool]
     ) -> Callable[[Transaction], None] | None:
         shelf = self._shelf
-        if shelf is None or shelf.missing:
+        if shelf is None or shelf.unavailable_reason:
             return None
 
-        def build() -> Built | None:
+        def build() -> GraphBuild | None:
             with translating(self._location):
                 return shelf.build(self._connect, partition, embedder, go_on)
 
@@ -127,22 +127,22 @@ class _ReaderPool:
         self._threads = ThreadPool(READERS, "holdfast-reader")
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        pending = Pending()
+        pending = PendingResult()
         with self._lock:
             if self._closed:
                 raise StoreClosed("this memory was closed; open it again")
-            self._threads.submit(self._answer, pending, work)
+            self._threads.submit(self._run_task, pending, work)
         return cast(T, await pending)
 
-    def _answer(self, pending: Pending, work: Callable[[sqlite3.Connection], Any]) -> None:
-        if pending.unwanted:
+    def _run_task(self, pending: PendingResult, work: Callable[[sqlite3.Connection], Any]) -> None:
+        if pending.is_abandoned:
             return
         try:
             with translating(self._location):
                 pending.outcome = work(self._connection())
         except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
             pending.error = error
-        Pending.tell((pending,))
+        PendingResult.wake_callers((pending,))
 
     def _connection(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._own, "connection", None)
@@ -162,7 +162,9 @@ class _ReaderPool:
             connection.close()
 
 
-def _read(grant: Grant, work: Callable[[Reader], Any], shelf: Shelf | None, connection: sqlite3.Connection) -> Any:
+def _read(
+    grant: Grant, work: Callable[[Reader], Any], shelf: GraphFolder | None, connection: sqlite3.Connection
+) -> Any:
     connection.execute("BEGIN")
     try:
         return work(SqliteReader(connection, grant, shelf))
@@ -171,7 +173,7 @@ def _read(grant: Grant, work: Callable[[Reader], Any], shelf: Shelf | None, conn
             connection.execute("ROLLBACK")
 
 
-def _blank(shelf: Shelf, busy_seconds: float, connection: sqlite3.Connection) -> None:
+def _scrub_indexes(shelf: GraphFolder, busy_seconds: float, connection: sqlite3.Connection) -> None:
     shelf.scrub(connection, busy_seconds)
 
 

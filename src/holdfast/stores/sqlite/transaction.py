@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlite3
 
 from holdfast.domain.access import Grant
-from holdfast.stores.sql.audit import record_operation
-from holdfast.stores.sql.known import Known
+from holdfast.stores.sql.id_cache import RowIdCache
+from holdfast.stores.sql.operation_log import record_operation
 from holdfast.stores.sql.transaction import SqlTransaction
 from holdfast.stores.sqlite.dialect import SQLITE
 
@@ -18,6 +18,6 @@ class SqliteTransaction(SqlTransaction):
 
     dialect = SQLITE
 
-    def __init__(self, connection: sqlite3.Connection, grant: Grant, known: Known | None = None) -> None:
+    def __init__(self, connection: sqlite3.Connection, grant: Grant, known: RowIdCache | None = None) -> None:
         super().__init__(connection, grant, known)
         self.connection = connection

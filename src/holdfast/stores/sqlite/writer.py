@@ -18,13 +18,13 @@ from holdfast.domain.access import Grant
 from holdfast.domain.operations import Operation
 from holdfast.errors import StoreClosed
 from holdfast.failpoints import reach
-from holdfast.stores.audits import AuditBuffer
-from holdfast.stores.inbox import Errand, Inbox
-from holdfast.stores.pending import Pending
-from holdfast.stores.sql.known import Known
-from holdfast.stores.sqlite.errors import is_busy, translated
+from holdfast.stores.audit_buffer import AuditBuffer
+from holdfast.stores.pending_result import PendingResult
+from holdfast.stores.sql.id_cache import RowIdCache
+from holdfast.stores.sqlite.busy_retry import begin_immediate
+from holdfast.stores.sqlite.errors import is_busy, translate_error
 from holdfast.stores.sqlite.transaction import SqliteTransaction, record_operation
-from holdfast.stores.sqlite.waiting import begin_immediate
+from holdfast.stores.writer_queue import WriterQueue, WriterTask
 
 MAX_BATCH = 1_000
 log = logging.getLogger("holdfast.store")
@@ -33,7 +33,7 @@ log = logging.getLogger("holdfast.store")
 _UNWRITABLE = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.InterfaceError, sqlite3.DataError, ValueError)
 
 
-class _Request(Pending):
+class _WriterRequest(PendingResult):
     __slots__ = ("grant", "work")
 
     def __init__(self, grant: Grant, work: Callable[[SqliteTransaction], Any]) -> None:
@@ -42,16 +42,16 @@ class _Request(Pending):
         self.work = work
 
 
-class Writer:
+class SqliteWriter:
     """Owns the writing connection. Only the holder of `_turn` may use it: its thread, or a lone caller."""
 
     def __init__(self, connection: sqlite3.Connection, location: str, busy_seconds: float) -> None:
         self._db = connection
-        self._known = Known()
+        self._known = RowIdCache()
         self._location = location
         self._busy_seconds = busy_seconds
         self._audits = AuditBuffer(location, busy_seconds)
-        self._inbox: Inbox[_Request] = Inbox(self._audits, MAX_BATCH)
+        self._inbox: WriterQueue[_WriterRequest] = WriterQueue(self._audits, MAX_BATCH)
         self._lock = threading.Lock()
         self._turn = threading.Lock()
         self._shared = False  # whether the last commit was of several requests
@@ -61,18 +61,18 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="holdfast-writer", daemon=True)
         self._thread.start()
 
-    def submit(self, grant: Grant, work: Callable[[SqliteTransaction], Any]) -> Pending:
-        request = _Request(grant, work)
-        if request.blocking and self._free():
-            self._commit_here(request)
+    def submit(self, grant: Grant, work: Callable[[SqliteTransaction], Any]) -> PendingResult:
+        request = _WriterRequest(grant, work)
+        if request.is_blocking and self._is_free():
+            self._commit_inline(request)
         else:
             self._put(request)
         return request
 
-    def _free(self) -> bool:
+    def _is_free(self) -> bool:
         return not self._shared and not self._turn.locked() and self._inbox.empty
 
-    def _commit_here(self, request: _Request) -> None:
+    def _commit_inline(self, request: _WriterRequest) -> None:
         """Commit in the calling thread, which would only wait: a switch to the writer thread costs a tenth of an add.
 
         When several callers write at once, the thread groups them into one commit, which saves more.
@@ -85,7 +85,7 @@ class Writer:
     def call(self, work: Callable[[sqlite3.Connection], Any]) -> Future[Any]:
         """Run a task on the connection between two commits."""
         future: Future[Any] = Future()
-        self._put(_Errand(work, future))
+        self._put(_ConnectionTask(work, future))
         return future
 
     def audit(self, operation: Operation) -> bool:
@@ -118,7 +118,7 @@ class Writer:
         """Wait for the thread, which has nothing left to do once `close` is done."""
         self._thread.join()
 
-    def _put(self, item: _Request | _Errand) -> None:
+    def _put(self, item: _WriterRequest | _ConnectionTask) -> None:
         with self._lock:
             self._check_open()
             self._inbox.put(item)
@@ -135,18 +135,18 @@ class Writer:
             batch, errands, stopping = self._inbox.gather()
             with self._turn:
                 # Callers may have given up while others had the turn.
-                active = [request for request in batch if not request.unwanted]
+                active = [request for request in batch if not request.is_abandoned]
                 if active or self._inbox.audits_due(stopping):
                     self._commit(active)
                 for errand in errands:
-                    cast(_Errand, errand).run(self._db, self._location)
+                    cast(_ConnectionTask, errand).run(self._db, self._location)
         with self._turn:
             if self._audits:
                 log.error("%d audit rows could not be written before closing", len(self._audits))
             self._db.close()
         self._ended.set_result(None)
 
-    def _commit(self, batch: Sequence[_Request]) -> None:
+    def _commit(self, batch: Sequence[_WriterRequest]) -> None:
         try:
             complete = self._attempt(batch)
         except BaseException as error:  # noqa: BLE001 - handed to the callers, whatever it is
@@ -160,13 +160,13 @@ class Writer:
             for request in batch:
                 self._commit([request])
             return
-        Pending.tell(batch)
+        PendingResult.wake_callers(batch)
 
-    def _attempt(self, batch: Sequence[_Request]) -> bool:
+    def _attempt(self, batch: Sequence[_WriterRequest]) -> bool:
         """Run one transaction. Return False if SQLite aborted all of it because of one request among several."""
         audits = self._audits.waiting() if self._audits else []
         self._shared = len(batch) > 1
-        self._end_what_was_interrupted()
+        self._roll_back_interrupted()
         try:
             begin_immediate(self._db, self._busy_seconds)
             if len(batch) == 1:
@@ -182,21 +182,21 @@ class Writer:
             self._db.execute("COMMIT")
             reach("commit.after")
         except BaseException:
-            self._inbox.settle()
-            self._known.drop()
+            self._inbox.reset_audit_deadline()
+            self._known.rollback()
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise
-        self._known.keep()
+        self._known.commit()
         if audits:
-            self._audits.written(len(audits))
-        self._inbox.settle()
+            self._audits.drop_committed(len(audits))
+        self._inbox.reset_audit_deadline()
         return True
 
-    def _end_what_was_interrupted(self) -> None:
+    def _roll_back_interrupted(self) -> None:
         """Roll back a transaction that Ctrl-C left open while a caller was rolling it back."""
         if self._db.in_transaction:
-            self._known.drop()
+            self._known.rollback()
             self._db.execute("ROLLBACK")
 
     def _record(self, audits: Sequence[Operation]) -> None:
@@ -212,18 +212,18 @@ class Writer:
                 log.exception("the audit row %s cannot be written", operation.id)
         reach("audit.after")
 
-    def _serve_alone(self, request: _Request) -> None:
+    def _serve_alone(self, request: _WriterRequest) -> None:
         """Run a request without a savepoint: if it fails, the transaction ends, since it holds nothing else."""
         request.error = None
         try:
             request.outcome = request.work(SqliteTransaction(self._db, request.grant, self._known))
         except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
-            request.error = _in_our_words(error, self._location)
-            self._known.drop()
+            request.error = _translate(error, self._location)
+            self._known.rollback()
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
 
-    def _serve_together(self, batch: Sequence[_Request]) -> bool:
+    def _serve_together(self, batch: Sequence[_WriterRequest]) -> bool:
         """Return False if SQLite aborted the whole transaction; then `_serve` has dropped its cached row numbers."""
         # After one failure, others are likely: several compare-and-set the same row.
         if not self._spoiled and self._serve_at_once(batch):
@@ -237,51 +237,51 @@ class Writer:
         self._spoiled = any(request.error is not None for request in batch)
         return True
 
-    def _serve_at_once(self, batch: Sequence[_Request]) -> bool:
+    def _serve_at_once(self, batch: Sequence[_WriterRequest]) -> bool:
         """Run all of them or none: failures are rare, and savepoints cost a twentieth of an add."""
         try:
             for request in batch:
                 request.error = None
                 request.outcome = request.work(SqliteTransaction(self._db, request.grant, self._known))
         except BaseException:  # noqa: BLE001 - all are run again, and the error is reported then
-            self._known.drop()
+            self._known.rollback()
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             return False
         return True
 
-    def _serve(self, request: _Request) -> None:
+    def _serve(self, request: _WriterRequest) -> None:
         request.error = None
         self._db.execute("SAVEPOINT request")
         try:
             request.outcome = request.work(SqliteTransaction(self._db, request.grant, self._known))
         except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
-            request.error = _in_our_words(error, self._location)
-            self._known.drop()
+            request.error = _translate(error, self._location)
+            self._known.rollback()
             # A full disk or an I/O error aborts the whole transaction.
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK TO request")
         if self._db.in_transaction:
             self._db.execute("RELEASE request")
 
-    def _fail(self, batch: Sequence[_Request], error: BaseException) -> None:
+    def _fail(self, batch: Sequence[_WriterRequest], error: BaseException) -> None:
         for request in batch:
             # The error of a lone request says more than a later error of other calls' audit rows. Among several, it may
             # have failed because of changes that are now undone.
             if request.error is None or len(batch) > 1:
-                request.error = _in_our_words(error, self._location)
-        Pending.tell(batch)
+                request.error = _translate(error, self._location)
+        PendingResult.wake_callers(batch)
 
 
-def _in_our_words(error: BaseException, location: str) -> BaseException:
+def _translate(error: BaseException, location: str) -> BaseException:
     if not isinstance(error, sqlite3.Error):
         return error
-    ours = translated(error, location)
+    ours = translate_error(error, location)
     ours.__cause__ = error
     return ours
 
 
-class _Errand(Errand):
+class _ConnectionTask(WriterTask):
     """A task for the connection, outside any transaction."""
 
     def __init__(self, work: Callable[[sqlite3.Connection], Any], future: Future[Any]) -> None:
@@ -294,4 +294,4 @@ class _Errand(Errand):
         try:
             self._future.set_result(self._work(connection))
         except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
-            self._future.set_exception(_in_our_words(error, location))
+            self._future.set_exception(_translate(error, location))

@@ -16,7 +16,7 @@ _FIRST_SECONDS = 0.0005
 _SLOWEST_SECONDS = 0.02
 
 
-def patiently(work: Callable[[], object], busy_seconds: float) -> None:
+def retry_while_busy(work: Callable[[], object], busy_seconds: float) -> None:
     """Retry until the lock is free; raise the last busy error after `busy_seconds`."""
     deadline = time.monotonic() + busy_seconds
     wait = _FIRST_SECONDS
@@ -34,4 +34,4 @@ def patiently(work: Callable[[], object], busy_seconds: float) -> None:
 
 def begin_immediate(connection: sqlite3.Connection, busy_seconds: float) -> None:
     """Take the write lock."""
-    patiently(lambda: connection.execute("BEGIN IMMEDIATE"), busy_seconds)
+    retry_while_busy(lambda: connection.execute("BEGIN IMMEDIATE"), busy_seconds)

@@ -42,7 +42,7 @@ class AuditBuffer:
         with self._lock:
             return list(self._waiting)
 
-    def written(self, count: int) -> None:
+    def drop_committed(self, count: int) -> None:
         """Drop the first `count` rows, which are now committed."""
         with self._lock:
             for _ in range(count):

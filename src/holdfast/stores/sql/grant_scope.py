@@ -15,11 +15,11 @@ _ONE = f"{_PARTITIONS} WHERE space = ? AND kind = ? AND owner = ?"
 
 
 @cache
-def _these(count: int) -> str:
+def _select_partitions(count: int) -> str:
     return " UNION ALL ".join([_ONE] * count)
 
 
-class Reach:
+class GrantScope:
     """A connection inside one transaction, and its grant."""
 
     dialect: ClassVar[Dialect]
@@ -49,7 +49,7 @@ class Reach:
         if not partitions:
             return ()
         values = [value for each in partitions for value in (each.space, each.kind, each.owner)]
-        return self._db.execute(_these(len(partitions)), values)
+        return self._db.execute(_select_partitions(len(partitions)), values)
 
     def _note(self, found: Iterable[Sequence[Any]]) -> None:
         for number, space, kind, owner, change in found:

@@ -16,12 +16,12 @@ from enum import Enum, auto
 import psycopg
 
 from holdfast.errors import OutcomeUnknown, StoreError
-from holdfast.stores.postgres.connection import Connector, Patience
-from holdfast.stores.postgres.session import Session
+from holdfast.stores.postgres.connection import Connector, RetryDeadline
+from holdfast.stores.postgres.session import PostgresSession
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class CommitProof:
     """An audit row that proves a commit: that it exists or, if `settled`, that it is no longer `unknown`."""
 
     operation_id: str
@@ -29,65 +29,73 @@ class Proof:
 
 
 @dataclass(frozen=True, slots=True)
-class Unsettled:
+class InDoubtTransaction:
     """A transaction in doubt: its number in one run of the server, and its audit rows."""
 
     transaction_id: str | None
     life: str | None
-    recorded: Sequence[Proof]
+    recorded: Sequence[CommitProof]
 
 
-class _Answer(Enum):
+class _CommitStatus(Enum):
     COMMITTED = auto()
     ROLLED_BACK = auto()
     NOT_YET = auto()
     NEVER = auto()
 
 
-def was_committed(connector: Connector, unsettled: Unsettled) -> bool:
+def was_committed(connector: Connector, unsettled: InDoubtTransaction) -> bool:
     """Ask the server until the outcome is known, for a bounded time; else raise `OutcomeUnknown`."""
-    patience = Patience(connector.busy_seconds)
+    patience = RetryDeadline(connector.busy_seconds)
     while True:
         try:
             session = connector.session(patience)
             try:
-                answer = _asked(session, unsettled)
+                answer = _query_outcome(session, unsettled)
             finally:
                 session.close()
         except (psycopg.Error, StoreError):
-            answer = _Answer.NOT_YET
-        if answer is _Answer.NEVER or (answer is _Answer.NOT_YET and not patience.more()):
+            answer = _CommitStatus.NOT_YET
+        if answer is _CommitStatus.NEVER or (answer is _CommitStatus.NOT_YET and not patience.wait()):
             raise OutcomeUnknown(
                 f"the connection to {connector.place.shown} was lost during a commit, whose outcome is unknown;"
                 " check before you write it again, or give an idempotency_key: with the same key, trying again is safe"
             )
-        if answer is not _Answer.NOT_YET:
-            return answer is _Answer.COMMITTED
+        if answer is not _CommitStatus.NOT_YET:
+            return answer is _CommitStatus.COMMITTED
 
 
-def _asked(session: Session, unsettled: Unsettled) -> _Answer:
+def _query_outcome(session: PostgresSession, unsettled: InDoubtTransaction) -> _CommitStatus:
     same = session.life is not None and session.life == unsettled.life
     # After a restart, nothing of it is still running.
-    status = _status(session, unsettled.transaction_id) if same or session.life is None else _Answer.ROLLED_BACK
-    if status is _Answer.NOT_YET:
+    status = (
+        _transaction_status(session, unsettled.transaction_id)
+        if same or session.life is None
+        else _CommitStatus.ROLLED_BACK
+    )
+    if status is _CommitStatus.NOT_YET:
         return status
     if not unsettled.recorded:
-        return status if same else _Answer.NEVER
+        return status if same else _CommitStatus.NEVER
     proof = unsettled.recorded[0]
     known = " AND outcome <> 'unknown'" if proof.settled else ""
     if session.execute(f"SELECT 1 FROM operations WHERE id = ?{known}", (proof.operation_id,)).fetchone() is not None:
-        return _Answer.COMMITTED
+        return _CommitStatus.COMMITTED
     # The transaction has ended, and its row does not exist.
-    return _Answer.NEVER if status is _Answer.NEVER else _Answer.ROLLED_BACK
+    return _CommitStatus.NEVER if status is _CommitStatus.NEVER else _CommitStatus.ROLLED_BACK
 
 
-def _status(session: Session, transaction_id: str | None) -> _Answer:
+def _transaction_status(session: PostgresSession, transaction_id: str | None) -> _CommitStatus:
     try:
         row = session.execute("SELECT pg_xact_status(?::xid8)", (transaction_id,)).fetchone()
     except psycopg.errors.InvalidParameterValue:
         # A number not assigned yet: the server crashed before it wrote it down.
-        return _Answer.ROLLED_BACK
-    return _STATUS.get(str(row[0]), _Answer.NEVER)
+        return _CommitStatus.ROLLED_BACK
+    return _STATUS.get(str(row[0]), _CommitStatus.NEVER)
 
 
-_STATUS = {"committed": _Answer.COMMITTED, "aborted": _Answer.ROLLED_BACK, "in progress": _Answer.NOT_YET}
+_STATUS = {
+    "committed": _CommitStatus.COMMITTED,
+    "aborted": _CommitStatus.ROLLED_BACK,
+    "in progress": _CommitStatus.NOT_YET,
+}

@@ -36,7 +36,7 @@ _HOLDING = (
 )
 
 
-class DoomReader(ResourceReader, DeliveryReader):
+class ForgetPlanReader(ResourceReader, DeliveryReader):
     """The part of `ports.Reader` that plans a forget."""
 
     def holding(self) -> Sequence[Partition]:

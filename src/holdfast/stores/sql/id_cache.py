@@ -11,7 +11,7 @@ from collections.abc import Hashable
 _MOST = 50_000
 
 
-class Known:
+class RowIdCache:
     def __init__(self, most: int = _MOST) -> None:
         self._most = most
         self._committed: dict[Hashable, int] = {}
@@ -21,10 +21,10 @@ class Known:
         found = self._committed.get(key)
         return self._fresh.get(key) if found is None else found
 
-    def learn(self, key: Hashable, number: int) -> None:
+    def add(self, key: Hashable, number: int) -> None:
         self._fresh[key] = number
 
-    def keep(self) -> None:
+    def commit(self) -> None:
         """Keep the new entries: the transaction is committed."""
         if self._fresh:
             if len(self._committed) + len(self._fresh) > self._most:
@@ -32,6 +32,6 @@ class Known:
             self._committed.update(self._fresh)
             self._fresh.clear()
 
-    def drop(self) -> None:
+    def rollback(self) -> None:
         """Drop the new entries: some or all of the transaction was rolled back."""
         self._fresh.clear()

@@ -14,7 +14,7 @@ class HalfVector(bytes):
     """A vector in pgvector's binary form."""
 
 
-def encoded(values: Sequence[Any]) -> tuple[list[bytes | None], list[int]]:
+def encode_parameters(values: Sequence[Any]) -> tuple[list[bytes | None], list[int]]:
     """Return the encoded values, and their formats."""
     parameters: list[bytes | None] = []
     formats: list[int] = []
@@ -23,12 +23,12 @@ def encoded(values: Sequence[Any]) -> tuple[list[bytes | None], list[int]]:
             parameters.append(value)
             formats.append(_BINARY)
         else:
-            parameters.append(None if value is None else _text(value))
+            parameters.append(None if value is None else _encode_text(value))
             formats.append(_TEXT)
     return parameters, formats
 
 
-def _text(value: Any) -> bytes:
+def _encode_text(value: Any) -> bytes:
     if isinstance(value, str):
         raw = value.encode()
         if b"\0" in raw:
@@ -37,14 +37,14 @@ def _text(value: Any) -> bytes:
     if isinstance(value, int):
         return b"%d" % value
     if isinstance(value, list):
-        return b"{%b}" % b",".join([_element(each) for each in value])
+        return b"{%b}" % b",".join([_encode_element(each) for each in value])
     raise TypeError(f"a {type(value).__name__} cannot be bound")
 
 
-def _element(value: Any) -> bytes:
+def _encode_element(value: Any) -> bytes:
     """Encode an element of an array."""
     if isinstance(value, int):
         return b"%d" % value
     if isinstance(value, bytes):
         return b'"\\\\x%b"' % value.hex().encode()
-    return b'"%b"' % _text(value).replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+    return b'"%b"' % _encode_text(value).replace(b"\\", b"\\\\").replace(b'"', b'\\"')

@@ -18,7 +18,7 @@ from holdfast.domain.transcript import Message
 from holdfast.errors import AccessDenied
 from holdfast.ports.transcripts import Alias, StoredAlias
 from holdfast.stores.sql import rows
-from holdfast.stores.sql.mending import MendingReader, MendingWriter
+from holdfast.stores.sql.repair import RepairReader, RepairWriter
 
 _EVENT_COLUMNS = "id, kind, scope, at, plane, record_key, content_hash, details"
 _ALIAS = (
@@ -56,7 +56,7 @@ def _event(row: Sequence[Any]) -> Event:
     )
 
 
-class PapersReader(MendingReader):
+class AliasEventReader(RepairReader):
     """The part of `ports.Reader` that is about aliases and events."""
 
     def alias(self, thread: Scope, chat_id: str) -> Alias | None:
@@ -171,7 +171,7 @@ class PapersReader(MendingReader):
         return [_event(row) for row in found]
 
 
-class PapersWriter(PapersReader, MendingWriter):
+class AliasEventWriter(AliasEventReader, RepairWriter):
     """The part of `ports.Transaction` that is about aliases and events. The subclass provides row numbers."""
 
     def _partition_id(self, partition: Partition) -> int:

@@ -58,8 +58,8 @@ def record_operation(
         (
             operation.id, scope.space, rows.scope_json(scope), *partition_values, operation.actor.kind,
             operation.actor.id, operation.action, operation.outcome, operation.error_code, operation.touched,
-            to_micros(operation.started_at), operation.duration_micros, *_looked_up_by(operation),
-            *(() if attribution is None else _attributed(attribution)),
+            to_micros(operation.started_at), operation.duration_micros, *_filter_columns(operation),
+            *(() if attribution is None else _attribution_columns(attribution)),
         ),
     )  # fmt: skip
 
@@ -71,13 +71,13 @@ def settle_operation(database: Database, operation: Operation) -> int:
         _SETTLE,
         (
             operation.outcome, operation.error_code, operation.touched, operation.duration_micros,
-            *((None,) * 4 if attribution is None else _attributed(attribution)), *_looked_up_by(operation),
+            *((None,) * 4 if attribution is None else _attribution_columns(attribution)), *_filter_columns(operation),
             operation.scope.space, operation.action, operation.id,
         ),
     ).rowcount  # fmt: skip
 
 
-def _looked_up_by(operation: Operation) -> LookupKeys:
+def _filter_columns(operation: Operation) -> LookupKeys:
     """Return the columns that the explorer filters by. The scope as given has a column of its own."""
     scope, attribution = operation.scope, operation.attribution
     if attribution is None:
@@ -85,7 +85,7 @@ def _looked_up_by(operation: Operation) -> LookupKeys:
     return lookup_keys(scope, attribution.source, attribution.hook)
 
 
-def _attributed(attribution: Attribution) -> tuple[Any, ...]:
+def _attribution_columns(attribution: Attribution) -> tuple[Any, ...]:
     source = None if attribution.source is None else attribution.source.kind
     hook = None if attribution.hook is None else attribution.hook.kind
     return attribution.binding, source, hook, attribution_json(attribution)

@@ -10,28 +10,28 @@ import psycopg
 from holdfast.errors import StoreBusy, StoreUnusable
 from holdfast.stores.postgres.connection import CONNECT_SECONDS, Connector
 from holdfast.stores.postgres.dialect import POSTGRES
-from holdfast.stores.postgres.errors import translated
+from holdfast.stores.postgres.errors import translate_error
 from holdfast.stores.postgres.examine import examine
-from holdfast.stores.postgres.location import place_of
+from holdfast.stores.postgres.location import parse_location
 from holdfast.stores.postgres.locks import store_key
-from holdfast.stores.sql.archive import SqlArchive
+from holdfast.stores.sql.copy_endpoint import SqlCopyEndpoint
 
 # Tables with an id sequence of their own.
 _NUMBERING = ("partitions", "scopes", "conversations", "embedders")
 _SEQUENCE = "SELECT setval(pg_get_serial_sequence('{0}', '{1}'), greatest(?, 1), ? > 0)"
 
 
-class PostgresArchive(SqlArchive):
+class PostgresCopyEndpoint(SqlCopyEndpoint):
     backends = ("postgres",)
 
     def __init__(self, location: str, busy_seconds: float, *, create: bool) -> None:
-        self._place = place_of(location, min(CONNECT_SECONDS, busy_seconds))
+        self._place = parse_location(location, min(CONNECT_SECONDS, busy_seconds))
         if not create and examine(location, busy_seconds) is None:
             raise StoreUnusable(f"there is no store at {self._place.shown}; give the address of one")
         self._session = Connector(self._place, busy_seconds).prepare(whole=False)
         super().__init__(self._session, POSTGRES, self._place.shown)
 
-    def take(self) -> None:
+    def lock_exclusively(self) -> None:
         try:
             with self._translating():
                 self._session.execute("SELECT pg_advisory_lock(?::bigint)", (store_key(self._place.schema),)).fetchall()
@@ -59,7 +59,7 @@ class PostgresArchive(SqlArchive):
         try:
             yield
         except psycopg.Error as error:
-            raise translated(error, self._place) from error
+            raise translate_error(error, self._place) from error
 
     @contextmanager
     def _committing(self) -> Iterator[None]:
@@ -73,7 +73,7 @@ class PostgresArchive(SqlArchive):
     def _wipe(self) -> None:
         """Do nothing: TRUNCATE returns the files to the system."""
 
-    def _go_on_from(self, highest: int) -> None:
+    def _restart_numbering(self, highest: int) -> None:
         self._session.execute(_SEQUENCE.format("records", "number"), (highest, highest))
         for table in _NUMBERING:
             [(last,)] = self._session.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchall()

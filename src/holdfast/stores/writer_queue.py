@@ -6,16 +6,16 @@ import queue
 import time
 from typing import Generic, TypeVar
 
-from holdfast.stores.audits import AUDIT_SECONDS, AuditBuffer
-from holdfast.stores.pending import Pending
+from holdfast.stores.audit_buffer import AUDIT_SECONDS, AuditBuffer
+from holdfast.stores.pending_result import PendingResult
 
-Request = TypeVar("Request", bound=Pending)
+Request = TypeVar("Request", bound=PendingResult)
 
 # Number of times to yield to other threads before a batch is closed.
 _WAITS = 2
 
 
-class Errand:
+class WriterTask:
     """A task to run between two commits."""
 
 
@@ -27,7 +27,7 @@ class _Stop:
     """Makes the thread finish the queue, and end."""
 
 
-class Inbox(Generic[Request]):
+class WriterQueue(Generic[Request]):
     """A queue that many threads fill and one drains, at most `most` requests at a time.
 
     Callers of one batch usually submit again, one after the other. A batch that is smaller than the last waits briefly
@@ -39,13 +39,13 @@ class Inbox(Generic[Request]):
         self._audits = audits
         self._most = most
         self._due: float | None = None
-        self._queue: queue.SimpleQueue[Request | Errand | _Wake | _Stop] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Request | WriterTask | _Wake | _Stop] = queue.SimpleQueue()
 
     @property
     def empty(self) -> bool:
         return self._queue.empty()
 
-    def put(self, item: Request | Errand) -> None:
+    def put(self, item: Request | WriterTask) -> None:
         self._queue.put(item)
 
     def wake(self) -> None:
@@ -54,25 +54,25 @@ class Inbox(Generic[Request]):
     def stop(self) -> None:
         self._queue.put(_Stop())
 
-    def gather(self) -> tuple[list[Request], list[Errand], bool]:
+    def gather(self) -> tuple[list[Request], list[WriterTask], bool]:
         """Wait for the first item; return the queued requests and errands, and whether to stop after them."""
         batch: list[Request] = []
-        errands: list[Errand] = []
+        errands: list[WriterTask] = []
         item = self._next()
         while item is not None:
             if isinstance(item, _Stop):
                 return batch, errands, True
-            if isinstance(item, Errand):
+            if isinstance(item, WriterTask):
                 errands.append(item)
-            elif isinstance(item, Pending) and not item.unwanted:
+            elif isinstance(item, PendingResult) and not item.is_abandoned:
                 batch.append(item)
             if len(batch) >= self._most or errands:
                 break
-            item = self._another(len(batch))
+            item = self._next_nowait(len(batch))
         self._last = len(batch) or self._last
         return batch, errands, False
 
-    def _next(self) -> Request | Errand | _Wake | _Stop | None:
+    def _next(self) -> Request | WriterTask | _Wake | _Stop | None:
         due = self._due
         if self._audits and due is None:
             due = self._due = time.monotonic() + AUDIT_SECONDS
@@ -82,7 +82,7 @@ class Inbox(Generic[Request]):
         except queue.Empty:
             return None
 
-    def _another(self, batched: int) -> Request | Errand | _Wake | _Stop | None:
+    def _next_nowait(self, batched: int) -> Request | WriterTask | _Wake | _Stop | None:
         for _ in range(_WAITS):
             if batched >= self._last or not self._queue.empty():
                 break
@@ -100,6 +100,6 @@ class Inbox(Generic[Request]):
         due = self._due
         return stopping or self._audits.full or (due is not None and time.monotonic() >= due)
 
-    def settle(self) -> None:
+    def reset_audit_deadline(self) -> None:
         """Reset the deadline of audit rows, after an attempt to write them."""
         self._due = None

@@ -62,7 +62,7 @@ def _note(database: Database) -> str | None:
     return row[0] if row else None
 
 
-class SqlArchive(ABC):
+class SqlCopyEndpoint(ABC):
     """Implements both ends of `stores.copying` on a connection of its own.
 
     `backends` are the names that a manifest may use for this engine.
@@ -87,7 +87,7 @@ class SqlArchive(ABC):
     def close(self) -> None: ...
 
     @abstractmethod
-    def take(self) -> None:
+    def lock_exclusively(self) -> None:
         """Lock the store exclusively: what others cache of its rows would become wrong. `StoreBusy` if it is in use."""
 
     @abstractmethod
@@ -111,7 +111,7 @@ class SqlArchive(ABC):
         """Outside any transaction: leave no byte of the deleted rows."""
 
     @abstractmethod
-    def _go_on_from(self, highest: int) -> None:
+    def _restart_numbering(self, highest: int) -> None:
         """Within a transaction: number new records above `highest`, and give other new rows unused ids."""
 
     # --- reading ---
@@ -125,20 +125,20 @@ class SqlArchive(ABC):
         return hashlib.blake2b(repr(found).encode(), digest_size=16).hexdigest()
 
     def count(self, table: Table) -> int:
-        return int(self._select(f"SELECT count(*) FROM {table.name} AS t WHERE {_copied(table)}")[0][0])
+        return int(self._select(f"SELECT count(*) FROM {table.name} AS t WHERE {_copy_condition(table)}")[0][0])
 
     def rows(self, table: Table, after: Key | None, limit: int) -> list[Row]:
         key = ", ".join(table.columns[: table.keys])
-        condition, values = _copied(table), [*(after or ())]
+        condition, values = _copy_condition(table), [*(after or ())]
         if after is not None:
             condition += f" AND ({key}) > ({', '.join('?' * table.keys)})"
         columns = ", ".join(table.columns)
         found = self._select(
             f"SELECT {columns} FROM {table.name} AS t WHERE {condition} ORDER BY {key} LIMIT {limit:d}", values
         )
-        return self._as_in_the_port(found) if table.name == _VECTORS else found
+        return self._convert_vectors(found) if table.name == _VECTORS else found
 
-    def occupied(self) -> bool:
+    def is_occupied(self) -> bool:
         return any(
             self._select(f"SELECT count(*) FROM {table}")[0][0]
             for table in ("partitions", "credentials", "bindings", "prices", "finance_events")
@@ -155,7 +155,7 @@ class SqlArchive(ABC):
             self._check_note(
                 self._db.execute("UPDATE meta SET value = ? WHERE key = ? AND value = ?", (note, NOTE, before))
             )
-            self._dialect.insert(self._db, table.name, table.columns, [self._bound(table, row) for row in rows])
+            self._dialect.insert(self._db, table.name, table.columns, [self._bind_row(table, row) for row in rows])
             reach("copy.chunk.before")
         reach("copy.chunk.after")
 
@@ -165,10 +165,10 @@ class SqlArchive(ABC):
 
     # The vector is the last column of its table, after the record's number, piece and embedder.
 
-    def _bound(self, table: Table, row: Row) -> Sequence[Any]:
+    def _bind_row(self, table: Table, row: Row) -> Sequence[Any]:
         return (*row[:-1], self._dialect.vector(row[-1])) if table.name == _VECTORS else row
 
-    def _as_in_the_port(self, found: Sequence[Row]) -> list[Row]:
+    def _convert_vectors(self, found: Sequence[Row]) -> list[Row]:
         vectors = self._dialect.vectors([(number, piece, vector) for _, number, piece, _, vector in found])
         return [(*row[:-1], turned[-1]) for row, turned in zip(found, vectors, strict=True)]
 
@@ -185,17 +185,17 @@ class SqlArchive(ABC):
                 int(self._db.execute(f"SELECT coalesce(max({column}), 0) FROM {table}").fetchone()[0])
                 for table, column in _NUMBERED
             )
-            self._go_on_from(highest)
-            self._rehouse()
+            self._restart_numbering(highest)
+            self._rename_backend()
 
-    def _rehouse(self) -> None:
+    def _rename_backend(self) -> None:
         """Name this store's backend in the manifest, which still names the source's."""
         for (text,) in self._db.execute("SELECT value FROM meta WHERE key = ?", (MANIFEST,)).fetchall():
             moved = retarget_manifest(text, self.backends)
             self._db.execute("UPDATE meta SET value = ? WHERE key = ?", (moved, MANIFEST))
 
 
-def _copied(table: Table) -> str:
+def _copy_condition(table: Table) -> str:
     if table.name == "texts":
         # The texts of forgotten records and of deleted content are blank: not copied.
         return (

@@ -9,19 +9,19 @@ from holdfast.domain.access import Grant
 from holdfast.domain.scope import SCOPE_PARTS, Partition, Scope
 from holdfast.errors import AccessDenied
 from holdfast.stores.sql import rows
-from holdfast.stores.sql.dialect import Database, Rows, insertion
-from holdfast.stores.sql.jobs import JobTable
-from holdfast.stores.sql.known import Known
-from holdfast.stores.sql.threads import CONVERSATION_COLUMNS, conversation_key
+from holdfast.stores.sql.conversations import CONVERSATION_COLUMNS, conversation_key
+from holdfast.stores.sql.dialect import Database, Rows, insert_statement
+from holdfast.stores.sql.id_cache import RowIdCache
+from holdfast.stores.sql.jobs import JobWriter
 
 _SCOPE_COLUMNS = ("partition_id", *SCOPE_PARTS)
 _CONVERSATION_COLUMNS = ("partition_id", *CONVERSATION_COLUMNS)
 
 
-class Places(JobTable):
-    def __init__(self, database: Database, grant: Grant, known: Known | None = None) -> None:
+class RowIdWriter(JobWriter):
+    def __init__(self, database: Database, grant: Grant, known: RowIdCache | None = None) -> None:
         super().__init__(database, grant)
-        self._known = Known() if known is None else known
+        self._known = RowIdCache() if known is None else known
         self._changes: dict[int, int | Rows] = {}
 
     def enter(self, partition: Partition) -> bool:
@@ -45,7 +45,7 @@ class Places(JobTable):
     def _note(self, found: Iterable[Sequence[Any]]) -> None:
         super()._note(found)
         for partition, number in self._found.items():
-            self._known.learn(partition, number)
+            self._known.add(partition, number)
 
     def change_of(self, partition: Partition) -> int:
         number = self._number_of(partition)
@@ -63,7 +63,7 @@ class Places(JobTable):
             columns = ("space", "kind", "owner")
             known = self._made("partitions", columns, (partition.space, partition.kind, partition.owner))
             self._found[partition] = known
-            self._known.learn(partition, known)
+            self._known.add(partition, known)
         return known
 
     def _scope_id(self, partition: int, scope: Scope) -> int:
@@ -81,7 +81,7 @@ class Places(JobTable):
         number = self._known.get(key)
         if number is None:
             number = self._lookup(table, columns, values) or self._made(table, columns, values)
-            self._known.learn(key, number)
+            self._known.add(key, number)
         return number
 
     def _lookup(self, table: str, columns: tuple[str, ...], values: Sequence[Any]) -> int | None:
@@ -90,7 +90,7 @@ class Places(JobTable):
         return int(row[0]) if row else None
 
     def _made(self, table: str, columns: tuple[str, ...], values: Sequence[Any]) -> int:
-        statement = f"{insertion(table, columns)} ON CONFLICT DO NOTHING RETURNING id"
+        statement = f"{insert_statement(table, columns)} ON CONFLICT DO NOTHING RETURNING id"
         row = self._db.execute(statement, values).fetchone()
         # Another process may have created it concurrently.
         number = int(row[0]) if row else self._lookup(table, columns, values)

@@ -11,29 +11,29 @@ from holdfast.domain.ids import JOB
 from holdfast.domain.jobs import Job, JobFilter, JobState
 from holdfast.domain.times import to_micros
 from holdfast.stores.sql import rows
-from holdfast.stores.sql.pages import Asked, Lead, Pages
+from holdfast.stores.sql.pagination import LeadingIndex, PageQuery, PageReader
 
 _ENDED = " AND x.status IN ('failed', 'cancelled')"
 _OPEN = " AND x.status IN ('queued', 'running')"
 _LEADS = (
-    Lead("jobs_run", ("run",)),
-    Lead("jobs_issue", ("issue",)),
-    Lead("jobs_agent", ("agent",)),
-    Lead("jobs_hook", ("hook",)),
-    Lead("jobs_project", ("project",)),
-    Lead("jobs_binding", ("binding",)),
+    LeadingIndex("jobs_run", ("run",)),
+    LeadingIndex("jobs_issue", ("issue",)),
+    LeadingIndex("jobs_agent", ("agent",)),
+    LeadingIndex("jobs_hook", ("hook",)),
+    LeadingIndex("jobs_project", ("project",)),
+    LeadingIndex("jobs_binding", ("binding",)),
 )
 # The index for each status. Succeeded jobs need none: nearly all jobs succeed.
 _BY_STATUS = {
-    JobState.FAILED: Lead("jobs_ended", ("status",), _ENDED),
-    JobState.CANCELLED: Lead("jobs_ended", ("status",), _ENDED),
-    JobState.QUEUED: Lead("jobs_due", ("status",), _OPEN),
-    JobState.RUNNING: Lead("jobs_due", ("status",), _OPEN),
-    JobState.STUCK: Lead("jobs_due", ("status",), _OPEN),
+    JobState.FAILED: LeadingIndex("jobs_ended", ("status",), _ENDED),
+    JobState.CANCELLED: LeadingIndex("jobs_ended", ("status",), _ENDED),
+    JobState.QUEUED: LeadingIndex("jobs_due", ("status",), _OPEN),
+    JobState.RUNNING: LeadingIndex("jobs_due", ("status",), _OPEN),
+    JobState.STUCK: LeadingIndex("jobs_due", ("status",), _OPEN),
 }
 
 
-class WorkloadReader(Pages):
+class JobReader(PageReader):
     """The part of `ports.Reader` that is about jobs, except the queries of workers."""
 
     def _of_jobs(self) -> tuple[str, list[Any]]:
@@ -72,16 +72,16 @@ class WorkloadReader(Pages):
     def jobs_page(self, wanted: JobFilter, now: datetime, before: str | None, limit: int) -> Sequence[Job]:
         if self._grant.partitions is not None and not self._partitions():
             return []  # nothing was ever stored there
-        query = Asked(self._of_jobs())
+        query = PageQuery(self._of_jobs())
         for part in ("agent", "project", "issue", "run", "binding", "hook"):
-            query.one(**{part: getattr(wanted, part)})
+            query.require(**{part: getattr(wanted, part)})
         if wanted.kinds is not None:
             query.equal["kind"] = sorted(wanted.kinds)
         if wanted.state is JobState.STUCK:
-            query.one(status="running")
+            query.require(status="running")
             query.where("x.lease_until <= ?", to_micros(now))
         elif wanted.state is not None:
-            query.one(status=wanted.state)
+            query.require(status=wanted.state)
         self._since_and_until("jobs", JOB, query, "created_at", wanted.since, wanted.until)
         leads = [*_LEADS, *([_BY_STATUS[wanted.state]] if wanted.state in _BY_STATUS else [])]
         found = self._newest("jobs", rows.JOB_COLUMNS, query, leads, before, limit)

@@ -13,7 +13,7 @@ from typing import Any
 from holdfast.loops import running_loop
 
 
-class Pending:
+class PendingResult:
     """A future result. Created and awaited in the caller's thread, completed in another."""
 
     __slots__ = ("_answered", "_future", "_given_up", "_loop", "error", "outcome")
@@ -53,17 +53,17 @@ class Pending:
             raise
 
     @property
-    def blocking(self) -> bool:
+    def is_blocking(self) -> bool:
         """True if a thread waits, which could do the work itself."""
         return self._loop is None
 
     @property
-    def unwanted(self) -> bool:
+    def is_abandoned(self) -> bool:
         """True if the caller has given up: then the work need not begin."""
         return self._given_up or (self._future is not None and self._future.cancelled())
 
     @staticmethod
-    def tell(answered: Iterable[Pending]) -> None:
+    def wake_callers(answered: Iterable[PendingResult]) -> None:
         """Wake the callers of these requests, whose outcome or error is set."""
         loops: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
         for pending in answered:

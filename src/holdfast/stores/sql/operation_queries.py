@@ -23,25 +23,25 @@ from holdfast.domain.operations import (
 from holdfast.domain.times import to_micros
 from holdfast.errors import AccessDenied, RevisionConflict
 from holdfast.stores.sql import rows
-from holdfast.stores.sql.audit import settle_operation
 from holdfast.stores.sql.control_rows import UNASKED
-from holdfast.stores.sql.pages import Asked, Lead, Pages, narrowest
+from holdfast.stores.sql.operation_log import settle_operation
+from holdfast.stores.sql.pagination import LeadingIndex, PageQuery, PageReader, usable_indexes
 
 _UNWELL = " AND x.outcome <> 'succeeded'"
-_BY_ACTION = Lead(None, ("action",))
+_BY_ACTION = LeadingIndex(None, ("action",))
 _ACTIONS = tuple(sorted(Action))
 # The first wins a tie.
 _LEADS = (
-    Lead("operations_agent_action", ("agent", "action")),
-    Lead("operations_agent_outcome", ("agent", "outcome"), _UNWELL),
-    Lead("operations_run", ("run",)),
-    Lead("operations_issue", ("issue",)),
-    Lead("operations_agent", ("agent",)),
-    Lead("operations_project", ("project",)),
-    Lead("operations_source", ("source_kind",)),
-    Lead("operations_outcome", ("outcome",), _UNWELL),
+    LeadingIndex("operations_agent_action", ("agent", "action")),
+    LeadingIndex("operations_agent_outcome", ("agent", "outcome"), _UNWELL),
+    LeadingIndex("operations_run", ("run",)),
+    LeadingIndex("operations_issue", ("issue",)),
+    LeadingIndex("operations_agent", ("agent",)),
+    LeadingIndex("operations_project", ("project",)),
+    LeadingIndex("operations_source", ("source_kind",)),
+    LeadingIndex("operations_outcome", ("outcome",), _UNWELL),
     _BY_ACTION,
-    Lead("operations_binding", ("binding",)),
+    LeadingIndex("operations_binding", ("binding",)),
 )
 _OF_TYPE: Mapping[OperationType, frozenset[Action]] = {
     each: frozenset(action for action, of in TYPE_OF.items() if of is each) for each in OperationType
@@ -54,7 +54,7 @@ _METRICS = (
 _ASKED = f"coalesce(substr(x.details, 1, {len(UNASKED)}), '') <> ?"
 
 
-class TrailReader(Pages):
+class OperationReader(PageReader):
     """The part of `ports.Reader` that is about operations."""
 
     def _of_trail(self) -> tuple[str, list[Any]]:
@@ -76,27 +76,27 @@ class TrailReader(Pages):
 
     def _of_actions(self) -> tuple[str, list[Any]]:
         """Match all actions; by name where rows are ordered by action, so that each is looked up in order."""
-        return self.dialect.among("x.action", _ACTIONS) if self.dialect.trail_by_action else ("TRUE", [])
+        return self.dialect.among("x.action", _ACTIONS) if self.dialect.operations_by_action else ("TRUE", [])
 
     def operations(self, limit: int = 100) -> Sequence[Operation]:
         return self.operations_page(OperationFilter(), None, limit)
 
     def operations_page(self, wanted: OperationFilter, before: str | None, limit: int) -> Sequence[Operation]:
-        query = Asked(self._of_trail())
+        query = PageQuery(self._of_trail())
         for part in ("agent", "project", "issue", "run", "binding", "source_kind", "outcome"):
-            query.one(**{part: getattr(wanted, part)})
+            query.require(**{part: getattr(wanted, part)})
         if wanted.type is not None or wanted.action is not None or wanted.of_memory:
-            query.equal["action"] = sorted(_actions(wanted))
+            query.equal["action"] = sorted(_matching_actions(wanted))
         self._since_and_until("operations", OPERATION, query, "started_at", wanted.since, wanted.until)
         well = wanted.outcome is Outcome.SUCCEEDED
         leads = [lead for lead in _LEADS if not (well and lead.also)]
-        if self.dialect.trail_by_action and not narrowest(query, leads):
+        if self.dialect.operations_by_action and not usable_indexes(query, leads):
             query.equal["action"] = _ACTIONS
         found = self._newest("operations", rows.OPERATION_COLUMNS, query, leads, before, limit)
         return [rows.operation(row) for row in found]
 
     def metrics(self, since: datetime | None, until: datetime | None) -> MemoryMetrics:
-        query = Asked(self._in_own_space())
+        query = PageQuery(self._in_own_space())
         self._since_and_until("operations", OPERATION, query, "started_at", since, until)
         of_memory, actions = self.dialect.among("x.action", sorted(TYPE_OF))
         for bound, limit in (("x.id >= ?", query.from_id), ("x.id < ?", query.below_id)):
@@ -106,7 +106,7 @@ class TrailReader(Pages):
         conditions = " AND ".join([query.reach[0], of_memory, *query.conditions])
         found = self._db.execute(_METRICS.format(conditions), [*query.reach[1], *actions, *query.values])
         failures = self._extraction_failures(since, until)
-        tally = _Tally()
+        tally = _MetricsTally()
         for binding, outcome, action, hit, to_model, count in found:
             tally.add(binding, Outcome(outcome), Action(action), bool(hit), bool(to_model), int(count))
         return tally.metrics(int(failures))
@@ -127,14 +127,14 @@ class TrailReader(Pages):
         return int(row[0])
 
 
-def _actions(wanted: OperationFilter) -> frozenset[Action]:
+def _matching_actions(wanted: OperationFilter) -> frozenset[Action]:
     actions = frozenset(Action) if wanted.type is None else _OF_TYPE[wanted.type]
     if wanted.action is not None:
         actions &= {wanted.action}
     return actions & TYPE_OF.keys() if wanted.of_memory else actions
 
 
-class TrailWriter(TrailReader):
+class OperationWriter(OperationReader):
     """The part of `ports.Transaction` that is about operations, besides `record`."""
 
     def settle(self, operation: Operation) -> None:
@@ -144,7 +144,7 @@ class TrailWriter(TrailReader):
             raise RevisionConflict(f"{operation.id} has no open outcome: it was already settled, or never recorded")
 
 
-class _Tally:
+class _MetricsTally:
     def __init__(self) -> None:
         self.recalls = self.hits = self.queries = self.empty = self.corrections = 0
         self.bindings: dict[str | None, dict[Outcome, int]] = {}

@@ -9,8 +9,8 @@ from holdfast.domain.events import ADMINISTRATIVE
 from holdfast.domain.manifest import RepairAction
 from holdfast.domain.times import to_micros
 from holdfast.errors import AccessDenied
-from holdfast.stores.sql.integrity import BAD_TERMS, bad_vectors
-from holdfast.stores.sql.reach import Reach
+from holdfast.stores.sql.grant_scope import GrantScope
+from holdfast.stores.sql.integrity import BAD_TERMS, bad_vectors_statement
 
 _WITHOUT_VECTORS = (
     "embedder_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.partition_id = records.partition_id"
@@ -37,7 +37,7 @@ _MENDS = {
 }
 
 
-class MendingReader(Reach):
+class RepairReader(GrantScope):
     """The part of `ports.Reader` that finds what a repair could fix."""
 
     def mendable(self, now: datetime, keep_events: int) -> Mapping[RepairAction, int]:
@@ -51,7 +51,7 @@ class MendingReader(Reach):
     @property
     def _badly_indexed(self) -> str:
         """The condition for records whose terms or vectors must be rebuilt."""
-        return f"({_WITHOUT_VECTORS}) OR ({BAD_TERMS}) OR number IN ({bad_vectors(self.dialect, 'v.number')})"
+        return f"({_WITHOUT_VECTORS}) OR ({BAD_TERMS}) OR number IN ({bad_vectors_statement(self.dialect, 'v.number')})"
 
     def _long_logs(self, keep: int) -> list[tuple[str, int]]:
         """Return the spaces with more than `keep` events, and their counts."""
@@ -65,7 +65,7 @@ class MendingReader(Reach):
             raise AccessDenied("a repair needs a grant over the whole store")
 
 
-class MendingWriter(MendingReader):
+class RepairWriter(RepairReader):
     """The part of `ports.Transaction` that repairs."""
 
     def mend(self, now: datetime, keep_events: int) -> Mapping[RepairAction, int]:

@@ -14,7 +14,7 @@ from holdfast.errors import AccessDenied
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.bindings import BindingReader, BindingWriter
 from holdfast.stores.sql.control_rows import as_json, usage_entry, usage_of
-from holdfast.stores.sql.pages import Asked
+from holdfast.stores.sql.pagination import PageQuery
 
 _COST_COLUMNS = (
     "id", "space", "operation_id", "binding", "scope", "agent", "project", "issue", "run", "provider", "model", "day",
@@ -33,13 +33,13 @@ _PRICE_COLUMNS = (
 _SUMMED = ("input_tokens", "cached_input_tokens", "output_tokens", "embedding_tokens")
 
 
-def _sum(column: str) -> str:
+def _sum_expression(column: str) -> str:
     return f"CAST(coalesce(sum({column}), 0) AS BIGINT)"
 
 
-_ESTIMATED = _sum("CASE WHEN x.estimated = 1 THEN x.amount_micros ELSE 0 END")
+_ESTIMATED = _sum_expression("CASE WHEN x.estimated = 1 THEN x.amount_micros ELSE 0 END")
 _SUMMARY = (
-    f"SELECT {{}}, x.currency, {_sum('x.amount_micros')}, count(*), {{}}, {_ESTIMATED} FROM {{}} x"
+    f"SELECT {{}}, x.currency, {_sum_expression('x.amount_micros')}, count(*), {{}}, {_ESTIMATED} FROM {{}} x"
     " WHERE {} GROUP BY 1, 2"
 )
 
@@ -74,7 +74,7 @@ def _finance(row: Sequence[Any]) -> FinanceEvent:
     )
 
 
-class LedgerReader(BindingReader):
+class CostReader(BindingReader):
     """The part of `ports.Reader` that is about costs. Any grant in a space may read its prices."""
 
     def prices(self) -> Sequence[Price]:
@@ -85,21 +85,21 @@ class LedgerReader(BindingReader):
         return [Price(*row) for row in found]
 
     def cost_events_page(self, before: str | None, limit: int) -> Sequence[CostEvent]:
-        query = Asked(self._in_own_space())
+        query = PageQuery(self._in_own_space())
         return [_cost(row) for row in self._newest("cost_events", _COST_READ, query, (), before, limit)]
 
     def finance_events_page(self, before: str | None, limit: int) -> Sequence[FinanceEvent]:
-        query = Asked(self._in_own_space())
+        query = PageQuery(self._in_own_space())
         columns = ", ".join(_FINANCE_COLUMNS)
         return [_finance(row) for row in self._newest("finance_events", columns, query, (), before, limit)]
 
     def cost_summary(self, group: CostGroup, since: datetime | None, until: datetime | None) -> Sequence[CostLine]:
-        tokens = ", ".join(_sum(f"x.{column}") for column in _SUMMED)
+        tokens = ", ".join(_sum_expression(f"x.{column}") for column in _SUMMED)
         lines = self._summed(f"x.{group.value}", tokens, "cost_events", since, until)
-        return sorted(lines, key=_by_day) if group is CostGroup.DAY else sorted(lines, key=_dearest)
+        return sorted(lines, key=_by_day) if group is CostGroup.DAY else sorted(lines, key=_by_amount)
 
     def finance_summary(self, since: datetime | None, until: datetime | None) -> Sequence[CostLine]:
-        return sorted(self._summed("x.provider", "0, 0, 0, 0", "finance_events", since, until), key=_dearest)
+        return sorted(self._summed("x.provider", "0, 0, 0, 0", "finance_events", since, until), key=_by_amount)
 
     def _summed(
         self, name: str, tokens: str, table: str, since: datetime | None, until: datetime | None
@@ -116,11 +116,11 @@ def _by_day(line: CostLine) -> tuple[str, str]:
     return line.name or "", line.currency
 
 
-def _dearest(line: CostLine) -> tuple[int, bool, str, str]:
+def _by_amount(line: CostLine) -> tuple[int, bool, str, str]:
     return -line.amount_micros, line.name is None, line.name or "", line.currency
 
 
-class LedgerWriter(LedgerReader, BindingWriter):
+class CostWriter(CostReader, BindingWriter):
     """The part of `ports.Transaction` that is about costs."""
 
     def add_cost(self, event: CostEvent) -> None:

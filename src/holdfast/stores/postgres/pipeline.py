@@ -20,34 +20,34 @@ from psycopg.adapt import Transformer
 from psycopg.pq import ConnStatus, ExecStatus, Format
 from psycopg.pq.abc import PGresult
 
-from holdfast.stores.postgres.values import encoded
+from holdfast.stores.postgres.parameters import encode_parameters
 
 _MOST_PREPARED = 1_000
 _FINE = frozenset({ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK})
 
 
 @lru_cache(maxsize=2_000)
-def numbered(statement: str) -> bytes:
+def number_placeholders(statement: str) -> bytes:
     """Replace each `?` with PostgreSQL's placeholders: $1, $2, …"""
     first, *rest = statement.split("?")
     return (first + "".join(f"${number}{part}" for number, part in enumerate(rest, 1))).encode()
 
 
-class Answer:
+class StatementResult:
     """The result of a statement. Reading it waits for it, and raises its error."""
 
     __slots__ = ("_next", "_result", "_wire", "prepares")
 
-    def __init__(self, wire: Wire, prepares: str | None = None) -> None:
+    def __init__(self, wire: StatementPipeline, prepares: str | None = None) -> None:
         self.prepares = prepares
         self._wire = wire
         self._result: PGresult | None = None
         self._next = 0
 
-    def arrived(self, result: PGresult) -> None:
+    def set_result(self, result: PGresult) -> None:
         self._result = result
 
-    def _received(self) -> PGresult:
+    def _wait_for_result(self) -> PGresult:
         if self._result is None:
             self._wire.receive(self)
         assert self._result is not None
@@ -55,12 +55,12 @@ class Answer:
 
     @property
     def rowcount(self) -> int:
-        return int(self._received().command_tuples or 0)
+        return int(self._wait_for_result().command_tuples or 0)
 
     @property
     def tag(self) -> bytes:
         """The server's command tag, such as COMMIT."""
-        return self._received().command_status or b""
+        return self._wait_for_result().command_status or b""
 
     def fetchone(self) -> Any:
         found = self._rows(self._next, self._next + 1)
@@ -74,16 +74,16 @@ class Answer:
         return iter(self.fetchall())
 
     def _rows(self, start: int, end: int | None) -> list[Any]:
-        result = self._received()
+        result = self._wait_for_result()
         last = result.ntuples if end is None else min(end, result.ntuples)
-        return self._wire.loaded(result, start, last) if start < last else []
+        return self._wire.load_rows(result, start, last) if start < last else []
 
 
 # A live server sends something by then, whatever it is working on.
 SILENCE_SECONDS = 300.0
 
 
-class Wire:
+class StatementPipeline:
     """One connection in pipeline mode, between `enter` and `leave`. Used by one thread at a time."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
@@ -91,7 +91,7 @@ class Wire:
         self._libpq = connection.pgconn
         self._loader = Transformer(connection)
         self._prepared: dict[str, bytes] = {}
-        self._expected: deque[Answer] = deque()
+        self._expected: deque[StatementResult] = deque()
         self._error: psycopg.Error | None = None
         self.open = False
         self._reading, self._both = select.poll(), select.poll()
@@ -106,21 +106,21 @@ class Wire:
         self._libpq.enter_pipeline_mode()
         self.open = True
 
-    def send(self, statement: str, values: Sequence[Any] = ()) -> Answer:
+    def send(self, statement: str, values: Sequence[Any] = ()) -> StatementResult:
         """Send a statement; its result is read later, or never."""
         name = self._prepared.get(statement)
         if name is None and len(self._prepared) < _MOST_PREPARED:
             name = self._prepared[statement] = b"h%d" % len(self._prepared)
-            self._libpq.send_prepare(name, numbered(statement))
-            self._expected.append(Answer(self, prepares=statement))
-        parameters, formats = encoded(values)
+            self._libpq.send_prepare(name, number_placeholders(statement))
+            self._expected.append(StatementResult(self, prepares=statement))
+        parameters, formats = encode_parameters(values)
         if name is None:
             self._libpq.send_query_params(
-                numbered(statement), parameters, param_formats=formats, result_format=Format.BINARY
+                number_placeholders(statement), parameters, param_formats=formats, result_format=Format.BINARY
             )
         else:
             self._libpq.send_query_prepared(name, parameters, formats, result_format=Format.BINARY)
-        answer = Answer(self)
+        answer = StatementResult(self)
         self._expected.append(answer)
         return answer
 
@@ -131,14 +131,14 @@ class Wire:
 
     # --- receiving ---
 
-    def receive(self, last: Answer) -> None:
+    def receive(self, last: StatementResult) -> None:
         """Receive results up to this one; raise the first error among them."""
         if self._error is not None:
             raise self._error
         self.push()
         while self._expected:
             answer = self._expected.popleft()
-            self._take(answer)
+            self._receive_one(answer)
             if self._error is not None:
                 raise self._error
             if answer is last:
@@ -151,20 +151,20 @@ class Wire:
         self._libpq.pipeline_sync()
         self._flush()
         while self._expected:
-            self._take(self._expected.popleft())
+            self._receive_one(self._expected.popleft())
         while (result := self._result()) is None or result.status != ExecStatus.PIPELINE_SYNC:
             pass
         self._libpq.exit_pipeline_mode()
         if self._error is not None and raised is None:
             raise self._error
 
-    def _take(self, answer: Answer) -> None:
+    def _receive_one(self, answer: StatementResult) -> None:
         """Receive one statement's result, and its end marker."""
         result = self._result()
         if result is None:
             raise psycopg.OperationalError("the server's results are out of step")
         if result.status in _FINE:
-            answer.arrived(result)
+            answer.set_result(result)
         else:
             if answer.prepares is not None:
                 del self._prepared[answer.prepares]
@@ -196,7 +196,7 @@ class Wire:
             self._expected.clear()
             raise psycopg.OperationalError(f"the connection was lost: {self._libpq.get_error_message()}")
 
-    def loaded(self, result: PGresult, start: int, end: int) -> list[Any]:
+    def load_rows(self, result: PGresult, start: int, end: int) -> list[Any]:
         self._loader.set_pgresult(result)
         return self._loader.load_rows(start, end, tuple)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from holdfast.domain.ids import OPERATION
 from holdfast.domain.times import to_micros
-from holdfast.stores.sql.reach import Reach
+from holdfast.stores.sql.grant_scope import GrantScope
 
 _GLANCE = 1_000  # rows counted per index before one is chosen
 _HEX_OF_MILLIS = 12
@@ -25,7 +25,7 @@ _SLACK = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
-class Lead:
+class LeadingIndex:
     """An index over the space, these columns and the id. `also` is its condition, if the columns do not imply it.
 
     Without a name it is the primary key.
@@ -37,7 +37,7 @@ class Lead:
 
 
 @dataclass(slots=True)
-class Asked:
+class PageQuery:
     """Conditions on rows `x` of a table: grant scope, allowed values per column, and further conditions."""
 
     reach: tuple[str, list[Any]]
@@ -51,15 +51,15 @@ class Asked:
         self.conditions.append(condition)
         self.values.extend(values)
 
-    def end(self, below: str) -> None:
+    def limit_ids(self, below: str) -> None:
         self.below_id = below if self.below_id is None else min(self.below_id, below)
 
-    def one(self, **columns: Any) -> None:
+    def require(self, **columns: Any) -> None:
         """Require these values; columns with None are not restricted."""
         self.equal.update({column: (value,) for column, value in columns.items() if value is not None})
 
 
-class Pages(Reach):
+class PageReader(GrantScope):
     def _in_own_space(self, alias: str = "x") -> tuple[str, list[Any]]:
         """Match rows of the grant's space if the grant reaches the whole of it, else none."""
         if self._grant.partitions is not None:
@@ -71,19 +71,19 @@ class Pages(Reach):
         return ("TRUE", []) if self._grant.everywhere else (f"{alias}.space = ?", [self._grant.scope.space])
 
     def _newest(
-        self, table: str, columns: str, query: Asked, leads: Sequence[Lead], before: str | None, limit: int
+        self, table: str, columns: str, query: PageQuery, leads: Sequence[LeadingIndex], before: str | None, limit: int
     ) -> list[Any]:
         """Read the rows of a page; the first column is the id."""
         if not all(query.equal.values()):
             return []
         if before is not None:
-            query.end(before)
-        usable = [] if self._grant.everywhere else narrowest(query, leads)
+            query.limit_ids(before)
+        usable = [] if self._grant.everywhere else usable_indexes(query, leads)
         lead = self._lead(table, query, usable)
         named = () if lead is None else lead.columns
         rest, values = self._unled({column: each for column, each in query.equal.items() if column not in named})
         conditions = " AND ".join([query.reach[0], *query.conditions, *rest])
-        also, by = ("", "") if lead is None else (lead.also, self.dialect.by(lead.index))
+        also, by = ("", "") if lead is None else (lead.also, self.dialect.use_index(lead.index))
         leading = "".join(f" AND x.{column} = ?" for column in named)
         found: list[Any] = []
         for each in product(*(query.equal[column] for column in named)):
@@ -100,7 +100,7 @@ class Pages(Reach):
             found.sort(key=_id_of, reverse=True)
         return found[:limit]
 
-    def _lead(self, table: str, query: Asked, leads: Sequence[Lead]) -> Lead | None:
+    def _lead(self, table: str, query: PageQuery, leads: Sequence[LeadingIndex]) -> LeadingIndex | None:
         if len(leads) < 2:
             return leads[0] if leads else None
         glance = f"SELECT count(*) FROM (SELECT 1 FROM {table} x{{}} WHERE x.space = ?{{}} LIMIT {_GLANCE}) AS found"
@@ -109,7 +109,7 @@ class Pages(Reach):
             [
                 self._db.execute(
                     glance.format(
-                        self.dialect.by(lead.index),
+                        self.dialect.use_index(lead.index),
                         "".join(f" AND x.{column} = ?" for column in lead.columns) + lead.also,
                     ),
                     [self._grant.scope.space, *each],
@@ -131,7 +131,7 @@ class Pages(Reach):
         return conditions, values
 
     def _since_and_until(
-        self, table: str, prefix: str, query: Asked, column: str, since: datetime | None, until: datetime | None
+        self, table: str, prefix: str, query: PageQuery, column: str, since: datetime | None, until: datetime | None
     ) -> None:
         """Bound a column of times, and with it the ids, which were created then or before.
 
@@ -147,11 +147,11 @@ class Pages(Reach):
         if since is not None and prefix == OPERATION:
             query.from_id = _first_id(prefix, since - _SLACK)
         if until is not None:
-            query.end(_first_id(prefix, until + _SLACK))
+            query.limit_ids(_first_id(prefix, until + _SLACK))
 
-    def _ids_tell_time(self, table: str, prefix: str, query: Asked, column: str) -> bool:
+    def _ids_tell_time(self, table: str, prefix: str, query: PageQuery, column: str) -> bool:
         space, values = query.reach
-        by_action = table == "operations" and self.dialect.trail_by_action
+        by_action = table == "operations" and self.dialect.operations_by_action
         ends = [
             self._db.execute(
                 f"SELECT x.id, x.{column} FROM {table} x WHERE {space}"
@@ -160,14 +160,14 @@ class Pages(Reach):
             )
             for order in ("", "DESC")
         ]
-        return all(_agree(prefix, *row) for end in ends for row in end.fetchall())
+        return all(_id_matches_time(prefix, *row) for end in ends for row in end.fetchall())
 
 
 def _id_of(row: Sequence[Any]) -> str:
     return str(row[0])
 
 
-def narrowest(query: Asked, leads: Sequence[Lead]) -> list[Lead]:
+def usable_indexes(query: PageQuery, leads: Sequence[LeadingIndex]) -> list[LeadingIndex]:
     """Return the indexes that serve the query, without those whose columns are a subset of another's."""
     usable = [lead for lead in leads if query.equal.keys() >= set(lead.columns)]
     return [lead for lead in usable if not any(set(lead.columns) < set(other.columns) for other in usable)]
@@ -177,7 +177,7 @@ def _first_id(prefix: str, at: datetime) -> str:
     return f"{prefix}_{max(to_micros(at), 0) // 1_000:0{_HEX_OF_MILLIS}x}"
 
 
-def _agree(prefix: str, made: str, at: int) -> bool:
+def _id_matches_time(prefix: str, made: str, at: int) -> bool:
     try:
         millis = int(made.removeprefix(f"{prefix}_")[:_HEX_OF_MILLIS], 16)
     except ValueError:

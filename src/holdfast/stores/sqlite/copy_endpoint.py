@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from holdfast.errors import StoreBusy, StoreUnusable
-from holdfast.stores.sql.archive import SqlArchive
+from holdfast.stores.sql.copy_endpoint import SqlCopyEndpoint
+from holdfast.stores.sqlite.busy_retry import begin_immediate
 from holdfast.stores.sqlite.connection import MEMORY, open_store
 from holdfast.stores.sqlite.dialect import SQLITE
 from holdfast.stores.sqlite.errors import translating
-from holdfast.stores.sqlite.nearest import Shelf
-from holdfast.stores.sqlite.waiting import begin_immediate
+from holdfast.stores.sqlite.nearest import GraphFolder
 
 
-class SqliteArchive(SqlArchive):
+class SqliteCopyEndpoint(SqlCopyEndpoint):
     backends = ("sqlite", "file", "embedded")
 
     def __init__(self, location: str, busy_seconds: float, *, create: bool) -> None:
@@ -27,7 +27,7 @@ class SqliteArchive(SqlArchive):
         self._busy_seconds = busy_seconds
         super().__init__(self._connection, SQLITE, location)
 
-    def take(self) -> None:
+    def lock_exclusively(self) -> None:
         self._connection.close()
         try:
             self._db = self._connection = open_store(self.location, self._busy_seconds, whole=False, alone=True)
@@ -69,11 +69,11 @@ class SqliteArchive(SqlArchive):
 
     def _wipe(self) -> None:
         with self._translating():
-            Shelf(self.location).remove_all()
+            GraphFolder(self.location).remove_all()
             self._connection.execute("VACUUM")
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def _go_on_from(self, highest: int) -> None:
+    def _restart_numbering(self, highest: int) -> None:
         # New numbers follow the last text. Blank texts are not copied, and the last may have been blank.
         if highest:
             self._connection.execute(

@@ -17,7 +17,7 @@ _LAST = "(SELECT max(r.position) FROM records r WHERE r.conversation_id = conver
 _KEEP_POSITIONS = f"UPDATE conversations SET least_position = {_LAST} + 1 WHERE least_position <= {_LAST}"
 
 
-class Burial(TurnWriter, ResourceWriter, DeliveryWriter):
+class ForgetWriter(TurnWriter, ResourceWriter, DeliveryWriter):
     """The part of `ports.Transaction` that forgets."""
 
     def forget(self, doomed: ForgetPlan, at: datetime) -> tuple[int, int]:
