@@ -21,10 +21,10 @@ import uvicorn
 import holdfast
 from holdfast.app import Engine, open_engine
 from holdfast.domain.access import Action, Actor, ActorKind
-from holdfast.gateway.app import routed
+from holdfast.gateway.app import create_route_app
 from holdfast.gateway.config import GatewayConfig
-from holdfast.gateway.edge import around
-from holdfast.gateway.edge.metrics import Metrics
+from holdfast.gateway.edge import wrap_app
+from holdfast.gateway.edge.http_metrics import Metrics
 from holdfast.ports import Embedder, Verb
 from holdfast.settings import Settings
 
@@ -51,7 +51,7 @@ class _Routes:
         self.config = GatewayConfig(operator_token=OPERATOR_KEY, rate_per_minute=0, request_logs=False)
         self.metrics = Metrics()
         self.engine: Engine | None = None
-        self.app = routed(self, self, self.config, self.metrics)
+        self.app = create_route_app(self, self, self.config, self.metrics)
 
     @property
     def sync_safe(self) -> bool:
@@ -81,7 +81,7 @@ def gateway(engine: Engine) -> Iterator[Any]:
     routes = _idle.pop() if _idle else _Routes()
     routes.engine = engine
     try:
-        yield around(routes.app, routes.config, routes.metrics)
+        yield wrap_app(routes.app, routes.config, routes.metrics)
     finally:
         routes.engine = None
         _idle.append(routes)

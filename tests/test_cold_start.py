@@ -83,7 +83,7 @@ def test_a_memory_in_a_file_is_used_without_anything_that_it_has_no_use_for(tmp_
 
 def test_what_learns_from_words_is_loaded_with_the_first_of_them(tmp_path: Path) -> None:
     flushed = USED + "    memory.flush(subject='ana')\n    memory.drain()\n"
-    assert "holdfast.extract.rules" in loaded_by(flushed, str(tmp_path / "memory.db"), embedder="fake")
+    assert "holdfast.extract.rule_extractor" in loaded_by(flushed, str(tmp_path / "memory.db"), embedder="fake")
 
 
 def test_whoever_opens_a_memory_behind_a_server_loads_no_engine() -> None:

@@ -37,8 +37,8 @@ TO_BE_REPLACED = (
     "ports/store.py",
     "ports/transcripts.py",
     "stores/",
-    "gateway/models.py",
-    "gateway/everos/models.py",
+    "gateway/schemas.py",
+    "gateway/everos/schemas.py",
     "gateway/control/schemas.py",
     "control/schemas.py",
 )

@@ -43,9 +43,9 @@ from holdfast.runtime.perform import Core, Request, perform
 from holdfast.runtime.worker import INDEXED_BY, Effect, Failure, Handler, index_identity
 from holdfast.runtime.worker_pool import WorkerPool
 from holdfast.search.analyzer import TextAnalyzer
-from holdfast.search.cache import ViewCache
 from holdfast.search.embedders.unnamed import UnnamedEmbedder
-from holdfast.search.ranker import PartitionSearcher
+from holdfast.search.searcher import PartitionSearcher
+from holdfast.search.view_cache import ViewCache
 from holdfast.settings import Settings, read_variable
 from holdfast.stores.sqlite import SqliteStore
 from holdfast.stores.sqlite.schema import migrations
@@ -81,7 +81,7 @@ class LazyRuleExtractor:
     name = "rules"
 
     async def extract(self, messages: Sequence[Record], subject: str | None) -> Sequence[Candidate]:
-        from holdfast.extract.rules import RuleExtractor
+        from holdfast.extract.rule_extractor import RuleExtractor
 
         return await RuleExtractor().extract(messages, subject)
 
@@ -352,7 +352,7 @@ def examine_store(location: str, settings: Settings) -> StoreExamination | None:
 
 def open_sessions(path: Path, settings: Settings) -> SqliteSessions:
     """Open an agent's session file, creating it if needed."""
-    from holdfast.search.words import STOP_WORDS
+    from holdfast.search.word_lists import STOP_WORDS
     from holdfast.stores.sessions import SqliteSessions
 
     return SqliteSessions(str(path), busy_seconds=settings.busy_seconds, stop_words=tuple(STOP_WORDS.values()))
@@ -406,7 +406,7 @@ def make_curator(
     if not name:
         return None
     # Imported here because it loads the HTTP client.
-    from holdfast.extract.model import DEFAULT_MAX_CHARS, ModelCurator
+    from holdfast.extract.model_curator import DEFAULT_MAX_CHARS, ModelCurator
 
     # The key in the settings must only be sent to the URL in the settings.
     if key is None and url is None and settings.model_key is not None:

@@ -64,7 +64,7 @@ class Opening:
         patience = settings.timeout_seconds if seconds is None else seconds
         service = RemoteService(self._location, key, patience, self._options.get("sending"))
         try:
-            caller = (await service.greeted()).actor
+            caller = (await service.fetch_greeting()).actor
         except BaseException:
             await service.close()
             raise

@@ -12,8 +12,8 @@ from typing import Any
 
 from holdfast.agent.loader import EngineLoader, EngineLoadResult
 from holdfast.agent.loop import AgentLoop
-from holdfast.agent.ports import ModelMessage, Reply, Role, SessionEvent, ToolCall
-from holdfast.agent.providers.scripted import Asked, ScriptedModel
+from holdfast.agent.ports import ModelMessage, ModelReply, ModelToolCall, Role, SessionEvent
+from holdfast.agent.providers.scripted import ScriptedCall, ScriptedModel
 from holdfast.app import open_engine
 from holdfast.client import ChatMessage, GatewayClient
 from holdfast.settings import Settings
@@ -138,18 +138,20 @@ async def agent(workspace: Path, *replies: Any, tools: Any = ()) -> AsyncIterato
         yield Agent(loaded, AgentLoop(loaded), model)
 
 
-def calls(*named: tuple[str, dict[str, Any]], text: str = "") -> Reply:
+def calls(*named: tuple[str, dict[str, Any]], text: str = "") -> ModelReply:
     """A reply that asks for tools."""
-    return Reply(text, tuple(ToolCall(f"call_{at}", name, json.dumps(given)) for at, (name, given) in enumerate(named)))
+    return ModelReply(
+        text, tuple(ModelToolCall(f"call_{at}", name, json.dumps(given)) for at, (name, given) in enumerate(named))
+    )
 
 
-def system_of(asked: Asked) -> str:
+def system_of(asked: ScriptedCall) -> str:
     first, *others = asked.messages
     assert first.role is Role.SYSTEM
     assert not [message for message in others if message.role is Role.SYSTEM]
     return first.content
 
 
-def outside_of(asked: Asked) -> list[ModelMessage]:
+def outside_of(asked: ScriptedCall) -> list[ModelMessage]:
     """Everything but the system prompt."""
     return list(asked.messages[1:])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast.agent.context import ANSWERED, MAX_HISTORY_CHARS, PROMPTED, ContextBuilder, history_of
 from holdfast.agent.ports import ModelMessage, Role, SessionEvent, ToolSpec
-from holdfast.agent.result import Layer, Source, content_words, explain
+from holdfast.agent.result import Layer, MemorySource, content_words, explain
 from holdfast.agent.skills import Skill, Skills
 
 LETTERS = Skill("letters", "Writing\nletters.", "Begin with the date.")
@@ -92,25 +92,25 @@ def test_a_history_too_long_to_be_shown_begins_later() -> None:
 
 # --- what an answer could come from ---------------------------------------------------------------------------------
 
-DOG = Source(Layer.CURATED, "The dog is called Rex.")
-PARK = Source(Layer.GATEWAY, "The dog park closes at nine.")
-TEA = Source(Layer.SESSIONS, "Green tea, please.")
+DOG = MemorySource(Layer.CURATED, "The dog is called Rex.")
+PARK = MemorySource(Layer.GATEWAY, "The dog park closes at nine.")
+TEA = MemorySource(Layer.SESSIONS, "Green tea, please.")
 
 
 def test_what_shares_words_with_the_answer_is_marked() -> None:
     told = explain("What is my dog called?", "Your dog is called Rex.", [DOG, PARK, TEA])
-    assert [(source.text, source.shared) for source in told.used] == [(DOG.text, ("rex",))]
+    assert [(source.text, source.shared) for source in told.used_sources] == [(DOG.text, ("rex",))]
     assert [source.text for source in told.of(Layer.GATEWAY)] == [PARK.text]
 
 
 def test_words_of_the_prompt_count_if_there_are_no_others() -> None:
     told = explain("Is my dog called Rex?", "Yes, Rex.", [DOG, PARK])
-    assert [source.text for source in told.used] == [DOG.text]
+    assert [source.text for source in told.used_sources] == [DOG.text]
 
 
 def test_nothing_is_marked_if_nothing_is_shared() -> None:
     told = explain("How are you?", "Well, thanks.", [DOG, TEA])
-    assert told.used == ()
+    assert told.used_sources == ()
     assert len(told.sources) == 2
 
 

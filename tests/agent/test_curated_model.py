@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from holdfast.agent.curated.entries import joined, parsed
+from holdfast.agent.curated.entries import join_entries, parse_entries
 from holdfast.agent.curated.threats import threat_in
 
 LIMITS = {"memory": 60, "user": 40}
@@ -31,20 +31,20 @@ targets = st.sampled_from(["memory", "user"])
 @settings(deadline=None)
 @given(st.lists(entries))
 def test_entries_are_read_as_they_were_written(given: list[str]) -> None:
-    assert parsed(joined(given)) == tuple(given)
-    assert parsed(joined(given) + "\n") == tuple(given)
+    assert parse_entries(join_entries(given)) == tuple(given)
+    assert parse_entries(join_entries(given) + "\n") == tuple(given)
 
 
 @settings(deadline=None)
 @given(st.text() | st.text(alphabet="§\n\r\t\x0b\x85\u2028a "))
 def test_whatever_is_in_a_file_is_the_same_once_it_was_written_again(text: str) -> None:
-    assert parsed(joined(parsed(text))) == parsed(text)
+    assert parse_entries(join_entries(parse_entries(text))) == parse_entries(text)
 
 
 @settings(deadline=None)
 @given(st.text() | st.text(alphabet="§\n\r\t a"))
 def test_reading_loses_nothing_but_blanks_and_marks(text: str) -> None:
-    assert "".join("".join(parsed(text)).split()).replace("§", "") == "".join(text.split()).replace("§", "")
+    assert "".join("".join(parse_entries(text)).split()).replace("§", "") == "".join(text.split()).replace("§", "")
 
 
 class Model(RuleBasedStateMachine):
@@ -73,7 +73,9 @@ class Model(RuleBasedStateMachine):
                 return None
             at = held.index(found[0])
             held[at : at + 1] = [change["content"]] if change["action"] == "replace" else []
-        over = [name for name, held in after.items() if held != self.lists[name] and len(joined(held)) > LIMITS[name]]
+        over = [
+            name for name, held in after.items() if held != self.lists[name] and len(join_entries(held)) > LIMITS[name]
+        ]
         return None if over else after
 
     def check(self, changes: list[dict[str, Any]], answer: dict[str, Any]) -> None:
@@ -117,7 +119,7 @@ class Model(RuleBasedStateMachine):
         seen = self.curated.snapshot()
         for name, shown in (("memory", seen.memory), ("user", seen.user)):
             held = self.lists[name]
-            fitting = [count for count in range(len(held) + 1) if len(joined(held[:count])) <= LIMITS[name]]
+            fitting = [count for count in range(len(held) + 1) if len(join_entries(held[:count])) <= LIMITS[name]]
             assert shown == tuple(held[: max(fitting)])
 
     @invariant()

@@ -14,7 +14,7 @@ from curation import Curated
 from faults.disk import FAULTS, Shim
 from faults.sampling import spread
 from faults.zygote import Zygote
-from holdfast.agent.curated.entries import joined, parsed
+from holdfast.agent.curated.entries import join_entries, parse_entries
 
 # Every call fails in the long run; else so many of a change, the first and the last among them.
 EVERYTHING = os.environ.get("HOLDFAST_FAULTS") == "all"
@@ -64,8 +64,8 @@ def test_two_hundred_writes_of_eight_processes_lose_nothing_and_stay_within_the_
     ):
         kept = [line["kept"] for line in told if "kept" in line and target in line["targets"]]
         assert sorted(kept) == sorted(entries)
-        assert parsed(text) == entries
-        assert len(joined(entries)) <= limit
+        assert parse_entries(text) == entries
+        assert len(join_entries(entries)) <= limit
     everything = sum("kept" in line for line in told) == WRITES
     assert everything is (limit == 100_000), "either all of it fits, or some of it was refused"
 
@@ -89,7 +89,7 @@ def test_a_process_killed_at_any_step_leaves_the_old_or_the_new_and_never_half(
         child = zygote.start("curation:die_at_step", folder=str(curated.folder), step=step, operations=CHANGES[change])
         told = child.wait()
         seen = curated.snapshot()
-        texts = (joined(seen.memory) + "\n", joined(seen.user) + "\n")
+        texts = (join_entries(seen.memory) + "\n", join_entries(seen.user) + "\n")
         assert texts in (BEFORE, AFTER[change])
         assert curated.texts() == texts
         outcomes.add(texts)
@@ -134,7 +134,7 @@ def test_a_disk_that_fails_at_any_call_is_told_of_and_breaks_nothing(
         else:
             assert told["failed"]
             seen = curated.snapshot()
-            texts = (joined(seen.memory) + "\n", joined(seen.user) + "\n")
+            texts = (join_entries(seen.memory) + "\n", join_entries(seen.user) + "\n")
             uncertain = "not known" in told["answer"]["error"]
             assert texts in ((BEFORE, AFTER[change]) if uncertain else (BEFORE,)), told
         assert curated("add", "memory", "Life goes on.")["success"]

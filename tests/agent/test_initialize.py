@@ -14,7 +14,7 @@ import pytest
 from gateway.served import TOKEN, Gateway
 from gateway.served import serving as gateway_at
 from holdfast.agent.config import MemoryMode, read_config
-from holdfast.agent.initialize import GatewayChoice, Initialized, ModelChoice, initialize, written
+from holdfast.agent.initialize import AgentModelChoice, GatewayChoice, InitResult, initialize, render_config
 from holdfast.errors import (
     ConfigurationError,
     Conflict,
@@ -29,7 +29,7 @@ from holdfast.errors import (
 from holdfast.settings import Settings
 from serving import HANG_UP, answering, http, whole_chain
 
-OPENAI = ModelChoice("openai", "qwen3", "http://127.0.0.1:11434/v1")
+OPENAI = AgentModelChoice("openai", "qwen3", "http://127.0.0.1:11434/v1")
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def folder(tmp_path: Path) -> Path:
 
 def init(
     folder: Path, gateway: str | None = None, user: str = "ana", key_file: Path | None = None, **settings: Any
-) -> Initialized:
+) -> InitResult:
     choice = None if gateway is None else GatewayChoice(gateway, user, key_file)
     return initialize(folder, Settings(**settings), None, choice)
 
@@ -81,11 +81,13 @@ def test_the_config_that_is_written_is_read_without_a_warning(folder: Path) -> N
     assert files(folder) == [".holdfast", ".holdfast/.gitignore", ".holdfast/config.json"]
 
 
-@pytest.mark.parametrize("model", [ModelChoice(), OPENAI, ModelChoice("anthropic")])
+@pytest.mark.parametrize("model", [AgentModelChoice(), OPENAI, AgentModelChoice("anthropic")])
 @pytest.mark.parametrize("gateway", [None, GatewayChoice("http://127.0.0.1:8010", 'an"a')])
-def test_whatever_is_chosen_the_config_says_so(folder: Path, model: ModelChoice, gateway: GatewayChoice | None) -> None:
+def test_whatever_is_chosen_the_config_says_so(
+    folder: Path, model: AgentModelChoice, gateway: GatewayChoice | None
+) -> None:
     (folder / ".holdfast").mkdir()
-    (folder / ".holdfast" / "config.json").write_text(written(model, gateway))
+    (folder / ".holdfast" / "config.json").write_text(render_config(model, gateway))
     (folder / ".holdfast" / "gateway.key").write_text("uk_key")
     found = read_config(folder, Settings())
     assert (found.provider, found.model, found.base_url) == (model.provider, model.model, model.base_url)
@@ -93,7 +95,7 @@ def test_whatever_is_chosen_the_config_says_so(folder: Path, model: ModelChoice,
 
 
 def test_each_setting_that_is_commented_out_works_once_it_is_not(folder: Path) -> None:
-    lines = written(ModelChoice("openai")).splitlines()
+    lines = render_config(AgentModelChoice("openai")).splitlines()
     settings = [line.replace("// ", "", 1) if line.lstrip().startswith('// "') else line for line in lines]
     assert settings != lines
     shown = "\n".join(settings).replace("the name of a folder in skills/, beside this file", "birds")
@@ -137,9 +139,9 @@ def test_a_config_that_nobody_changed_is_connected_afterwards(open_gateway: Gate
     assert read_config(folder, Settings()).memory.mode is MemoryMode.HYBRID
 
 
-@pytest.mark.parametrize("model", [OPENAI, ModelChoice("anthropic")])
+@pytest.mark.parametrize("model", [OPENAI, AgentModelChoice("anthropic")])
 def test_a_config_with_a_chosen_model_keeps_it_when_it_is_connected_afterwards(
-    open_gateway: Gateway, folder: Path, model: ModelChoice
+    open_gateway: Gateway, folder: Path, model: AgentModelChoice
 ) -> None:
     initialize(folder, Settings(), model)
     assert init(folder, open_gateway.url).replaced

@@ -13,9 +13,9 @@ import pytest
 from spoken import Answer, failing, speaking
 
 from holdfast.agent.config import AgentConfig
-from holdfast.agent.ports import ChatModel, ModelMessage, Reply, Role
+from holdfast.agent.ports import ChatModel, ModelMessage, ModelReply, Role
 from holdfast.agent.providers import open_model
-from holdfast.agent.providers.rules import RuleModel
+from holdfast.agent.providers.rule_model import RuleModel
 from holdfast.errors import HoldfastError, ModelMisconfigured
 from holdfast.settings import Settings
 from serving import whole_chain
@@ -47,7 +47,7 @@ def said(model: ChatModel) -> str:
     async def talk() -> str:
         events = [event async for event in model.stream([ModelMessage(Role.USER, "Hello")], ())]
         await model.close()
-        assert isinstance(events[-1], Reply)
+        assert isinstance(events[-1], ModelReply)
         return events[-1].text
 
     return asyncio.run(talk())

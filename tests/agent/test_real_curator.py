@@ -20,7 +20,7 @@ from holdfast.domain.profiles import DEFAULT_PROFILE, profile_of
 from holdfast.domain.scope import Scope
 from holdfast.domain.surface.transcripts import MemoryTranscriptCommitRequest, TranscriptTurnInput, TurnMessage
 from holdfast.domain.transcript import Message, Role
-from holdfast.extract.model import ModelCurator
+from holdfast.extract.model_curator import ModelCurator
 from holdfast.sdk.transcripts import TranscriptOperations
 from holdfast.sdk.writing import WritingOperations
 from holdfast.settings import Settings

@@ -17,10 +17,10 @@ from small_model import MAX_TOKENS, NAME
 
 from gateway.served import serving
 from holdfast.agent.config import AgentConfig, MemoryConfig, MemoryMode, read_config
-from holdfast.agent.initialize import GatewayChoice, ModelChoice, initialize
+from holdfast.agent.initialize import AgentModelChoice, GatewayChoice, initialize
 from holdfast.agent.loader import EngineLoader
 from holdfast.agent.loop import AgentLoop
-from holdfast.agent.ports import ModelMessage, Reply, Role, TextPiece, ToolSpec
+from holdfast.agent.ports import ModelMessage, ModelReply, Role, TextPiece, ToolSpec
 from holdfast.agent.providers import open_model
 from holdfast.agent.providers.openai import OpenAIModel
 from holdfast.agent.result import AgentRunResult, Layer, RunStatus
@@ -54,7 +54,7 @@ def test_an_answer_of_a_real_model_comes_in_pieces(small_model_url: str) -> None
         model = OpenAIModel(NAME, base_url=small_model_url)
         *pieces, reply = [event async for event in model.stream([SYSTEM, STORY], ())]
         await model.close()
-        assert isinstance(reply, Reply)
+        assert isinstance(reply, ModelReply)
         assert len(pieces) > 10
         assert "".join(piece.text for piece in pieces if isinstance(piece, TextPiece)) == reply.text
         assert "lighthouse" in reply.text.lower()
@@ -68,9 +68,9 @@ def test_a_real_model_calls_a_tool_and_answers_with_its_result(small_model_url: 
     async def talk() -> None:
         model = OpenAIModel(NAME, base_url=small_model_url)
 
-        async def replied(*messages: ModelMessage) -> Reply:
+        async def replied(*messages: ModelMessage) -> ModelReply:
             last = [event async for event in model.stream([SYSTEM, *messages], specs())][-1]
-            assert isinstance(last, Reply)
+            assert isinstance(last, ModelReply)
             return last
 
         asking = await replied(ASKED)
@@ -113,7 +113,7 @@ def test_a_real_model_is_given_in_another_session_what_it_was_told_in_one(
     small_model_url: str, tmp_path: Path, mode: MemoryMode
 ) -> None:
     """The newcomer's walk, with a gateway. What so small a model makes of it differs from machine to machine."""
-    initialize(tmp_path, Settings(), ModelChoice("openai", NAME, small_model_url))
+    initialize(tmp_path, Settings(), AgentModelChoice("openai", NAME, small_model_url))
 
     async def said(prompt: str, session: str, config: AgentConfig) -> AgentRunResult:
         async with await EngineLoader(config=config, settings=Settings()).load() as loaded:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from recorded import ADD, FLUSH, LEGS, SEARCH, Recorded, agent, calls, configured, recorded
 
 from holdfast.agent.loop import TOOL_LIMIT_ANSWER
-from holdfast.agent.ports import Reply, Role, SessionEvent, TextPiece
+from holdfast.agent.ports import ModelReply, Role, SessionEvent, TextPiece
 from holdfast.agent.result import AgentRunResult, RunStatus
 from holdfast.errors import ModelUnavailable
 from serving import USER_KEY
@@ -32,7 +32,10 @@ CALLS = st.sampled_from(
 TEXTS = st.sampled_from(["An answer.", "Ünïcödé 🍵", "", " \n"])
 TOOLS = st.builds(lambda text, named: calls(*named, text=text), TEXTS, st.lists(CALLS, min_size=1, max_size=3))
 ENDS = st.one_of(
-    TEXTS.map(Reply), st.just(ModelUnavailable("away")), st.just([TextPiece("half an ans")]), st.just(Reply("Fine."))
+    TEXTS.map(ModelReply),
+    st.just(ModelUnavailable("away")),
+    st.just([TextPiece("half an ans")]),
+    st.just(ModelReply("Fine.")),
 )
 
 
@@ -49,7 +52,7 @@ def expected(script: list[Any], limit: int) -> Expected:
     called = 0
     for number, line in enumerate(script, 1):
         last = number > limit
-        if not isinstance(line, Reply):
+        if not isinstance(line, ModelReply):
             return Expected(RunStatus.FAILED, "", number, called)
         if line.tool_calls and not last:
             called += len(line.tool_calls)
@@ -82,7 +85,7 @@ def fail() -> None:
 def test_every_run_keeps_its_promises(
     gateway: Recorded,
     tmp_path_factory: pytest.TempPathFactory,
-    rounds: list[Reply],
+    rounds: list[ModelReply],
     end: Any,
     limit: int,
     failing: set[str],

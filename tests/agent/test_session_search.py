@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from holdfast.agent.ports import NewSessionEvent, Role, SessionHit
-from holdfast.agent.search import LABEL, MAX_FOUND, session_search_tool
+from holdfast.agent.session_search import LABEL, MAX_FOUND, session_search_tool
 from holdfast.app import open_sessions
 from holdfast.settings import Settings
 

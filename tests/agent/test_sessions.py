@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from holdfast.agent.ports import NewSessionEvent, Role, SessionEvent, SessionHit, Sessions
+from holdfast.agent.ports import NewSessionEvent, Role, SessionEvent, SessionHit, SessionStore
 from holdfast.app import open_sessions
 from holdfast.errors import InvalidInput, SchemaTooNew, StoreBusy, StoreClosed, StoreUnusable
 from holdfast.settings import Settings
@@ -45,7 +45,7 @@ def hidden(kind: str, content: str = "", role: Role | None = None, **data: objec
 
 
 @asynccontextmanager
-async def opened(folder: Path) -> AsyncIterator[Sessions]:
+async def opened(folder: Path) -> AsyncIterator[SessionStore]:
     sessions = open_sessions(folder / "state.db", Settings())
     try:
         yield sessions

@@ -39,7 +39,7 @@ def test_a_skill_is_its_name_its_description_and_its_instructions(tmp_path: Path
         'license: "Apache-2.0" # as all\r\nmetadata:\r\n  author: ana\r\n  version: "1.0"\r\n'
         "allowed-tools: Read Write\r\n---\r\n\r\n# Letters\r\n\r\n---\r\n\r\nBegin with the date.\r\n",
     )
-    skill = read_skills(tmp_path).named("letters")
+    skill = read_skills(tmp_path).get_skill("letters")
     assert skill.description == "Writing letters: when it's formal."
     assert skill.body == "# Letters\n\n---\n\nBegin with the date."
     assert skill.details == {
@@ -68,8 +68,8 @@ def test_a_description_can_be_written_as_yaml_allows(tmp_path: Path, written: st
     write(tmp_path, "letters", f"---\nname: letters\ndescription: {written}\nlicense: MIT\n---\nDo.\n")
     found = read_skills(tmp_path)
     assert found.problems == ()
-    assert found.named("letters").description == read
-    assert found.named("letters").details == {"license": "MIT"}
+    assert found.get_skill("letters").description == read
+    assert found.get_skill("letters").details == {"license": "MIT"}
 
 
 @pytest.mark.parametrize(
@@ -117,9 +117,9 @@ def test_one_that_is_broken_does_not_keep_the_others_from_working(tmp_path: Path
     assert list(found.found) == ["a1", "b-2"]
     assert [problem.folder for problem in found.problems] == ["broken", "empty"]
     with pytest.raises(InvalidInput, match="cannot be used"):
-        found.named("broken")
+        found.get_skill("broken")
     with pytest.raises(InvalidInput, match="there is a1, b-2"):
-        found.named("c")
+        found.get_skill("c")
 
 
 def test_instructions_of_exactly_the_limit_are_read(tmp_path: Path) -> None:

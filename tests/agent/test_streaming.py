@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from recorded import ADD, FLUSH, SEARCH, agent, calls, configured, recorded
 
-from holdfast.agent.ports import ReasoningPiece, Reply, TextPiece
-from holdfast.agent.result import AgentRunResult, Answered, RunEvent, RunStatus, ToolEnded, ToolStarted
+from holdfast.agent.ports import ModelReply, ReasoningPiece, TextPiece
+from holdfast.agent.result import AgentRunResult, AnswerCompleted, RunEvent, RunStatus, ToolEnded, ToolStarted
 from holdfast.errors import ModelUnavailable
 
 
@@ -27,7 +27,7 @@ def test_pieces_thoughts_and_tools_come_in_order_and_the_result_is_last(tmp_path
     async def run() -> list[Any]:
         called = calls(("add", {"left": 2, "right": 3}), text="Let me see.")
         first = [ReasoningPiece("Hm."), TextPiece("Let me see."), called]
-        async with agent(curated(tmp_path), first, Reply("It is five."), tools=[add]) as running:
+        async with agent(curated(tmp_path), first, ModelReply("It is five."), tools=[add]) as running:
             return [event async for event in running.loop.stream("2 + 3?", "sums")]
 
     *events, result = asyncio.run(run())
@@ -40,7 +40,7 @@ def test_pieces_thoughts_and_tools_come_in_order_and_the_result_is_last(tmp_path
         TextPiece("It "),
         TextPiece("is "),
         TextPiece("five."),
-        Answered("It is five."),
+        AnswerCompleted("It is five."),
     ]
     assert isinstance(result, AgentRunResult)
     assert (result.session_id, result.text, result.status) == ("sums", "It is five.", RunStatus.COMPLETED)
@@ -59,7 +59,7 @@ def test_a_piece_arrives_before_the_model_has_written_the_next(tmp_path: Path) -
             yield TextPiece("one ")
             await asyncio.wait_for(self.read.wait(), 30)
             yield TextPiece("two")
-            yield Reply("one two")
+            yield ModelReply("one two")
 
         async def close(self) -> None: ...
 
@@ -74,7 +74,7 @@ def test_a_piece_arrives_before_the_model_has_written_the_next(tmp_path: Path) -
             return seen
 
     first, second, answered, result = asyncio.run(run())
-    assert (first, second, answered) == (TextPiece("one "), TextPiece("two"), Answered("one two"))
+    assert (first, second, answered) == (TextPiece("one "), TextPiece("two"), AnswerCompleted("one two"))
     assert result.text == "one two"
 
 
@@ -88,13 +88,13 @@ def test_whoever_watches_a_run_is_told_the_same(kind: str, tmp_path: Path) -> No
             seen.append(event)
 
         async with agent(
-            curated(tmp_path), calls(("add", {"left": 1, "right": 1})), Reply("Two."), tools=[add]
+            curated(tmp_path), calls(("add", {"left": 1, "right": 1})), ModelReply("Two."), tools=[add]
         ) as running:
             result = await running.loop.run("1 + 1?", watch=seen.append if kind == "plain" else later)
         return seen, result
 
     seen, result = asyncio.run(run())
-    assert [type(event) for event in seen] == [ToolStarted, ToolEnded, TextPiece, Answered]
+    assert [type(event) for event in seen] == [ToolStarted, ToolEnded, TextPiece, AnswerCompleted]
     assert result.text == "Two."
 
 
@@ -112,7 +112,7 @@ def test_the_result_comes_when_the_turn_was_kept(tmp_path: Path) -> None:
 
         async def run() -> list[list[str]]:
             folder = configured(tmp_path / "work", {"mode": "hybrid", "gateway": gateway.config()})
-            async with agent(folder, Reply("Yes.")) as running:
+            async with agent(folder, ModelReply("Yes.")) as running:
                 return [list(gateway.journal) async for _ in running.loop.stream("Are you there?")]
 
         piece, answered, result = asyncio.run(run())

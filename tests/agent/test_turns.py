@@ -14,7 +14,7 @@ import pytest
 from faulty import KEY, Faulty, faulty
 
 import holdfast.agent
-from holdfast.agent.curated import Action, Change, MemoryService, MemoryStore, Target
+from holdfast.agent.curated import Change, CuratedAction, CuratedTarget, MemoryService, MemoryStore
 from holdfast.agent.gateway import REFERENCE_RULE, AuditEvent, MemoryGatewayService
 from holdfast.agent.memory import AgentMemory, Turn
 from holdfast.errors import InvalidInput
@@ -33,7 +33,7 @@ def quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def curated(folder: Path, *entries: str) -> MemoryService:
     store = MemoryStore(folder)
     if entries:
-        store.change([Change(Action.ADD, Target.USER, content=entry) for entry in entries])
+        store.change([Change(CuratedAction.ADD, CuratedTarget.USER, content=entry) for entry in entries])
     return MemoryService(store)
 
 
@@ -105,7 +105,7 @@ def test_curated_mode_gives_a_frozen_snapshot_and_performs_no_http_requests(tmp_
             async with AgentMemory.load(tmp_path) as memory, memory.turn("Hello", "s", record=record) as turn:
                 assert memory.curated is not None
                 assert memory.gateway is None
-                await memory.curated.apply([Change(Action.ADD, Target.USER, content="Likes coffee.")])
+                await memory.curated.apply([Change(CuratedAction.ADD, CuratedTarget.USER, content="Likes coffee.")])
                 turn.answer("Hello.")
             assert record.events == []
             return turn
@@ -246,7 +246,9 @@ def test_persistence_changes_no_curated_file_and_the_curated_tool_calls_no_gatew
                 assert files(tmp_path / "memories") == before
                 asked = len(gateway.asked)
                 assert memory.curated is not None
-                done = await memory.curated.apply([Change(Action.ADD, Target.MEMORY, content="Lives in Lisbon.")])
+                done = await memory.curated.apply(
+                    [Change(CuratedAction.ADD, CuratedTarget.MEMORY, content="Lives in Lisbon.")]
+                )
                 assert done["success"]
                 assert len(gateway.asked) == asked
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.client import BlockingGatewayClient, Category, ChatMessage, Found, GatewayClient, GatewayError
+from holdfast.client import BlockingGatewayClient, Category, ChatMessage, GatewayClient, GatewayError, GatewayHit
 from holdfast.errors import ConfigurationError, InvalidInput, StoreClosed
 from serving import HANG, HANG_UP, USER_KEY, answering, http, served, whole_chain
 
@@ -66,7 +66,7 @@ OPERATIONS = pytest.mark.parametrize("operation", ["search", "add", "flush"])
 
 
 def test_a_turn_is_added_flushed_and_found_at_a_real_gateway(tmp_path: Path) -> None:
-    async def turn(url: str) -> tuple[Found, ...]:
+    async def turn(url: str) -> tuple[GatewayHit, ...]:
         async with GatewayClient(url, "ana", USER_KEY) as gateway:
             assert (await gateway.add("42", TURN)).message_count == 2
             assert (await gateway.flush("42")).status == "extracted"
@@ -129,9 +129,9 @@ def test_results_have_six_fields_and_the_raw_one_apart() -> None:
     with answering(answered({"results": [whole, odd, {"score": 1}]})) as (url, _):
         with BlockingGatewayClient(client(url)) as gateway:
             first, second, third = gateway.search("c1", "q")
-    assert first == Found("msg_1", "chat:c1", "Lisbon.", 0.5, "current_chat", None, {"hunter2": 1})
+    assert first == GatewayHit("msg_1", "chat:c1", "Lisbon.", 0.5, "current_chat", None, {"hunter2": 1})
     assert "hunter2" not in repr(first)
-    assert second == Found(None, None, None, None, None, None)
+    assert second == GatewayHit(None, None, None, None, None, None)
     assert (third.score, type(third.score)) == (1.0, float)
 
 
@@ -292,7 +292,7 @@ def test_no_more_results_are_taken_than_were_asked_for() -> None:
 def test_a_score_that_is_no_number_is_none(score: Any) -> None:
     with answering(answered({"results": [{"id": "x", "score": score}]})) as (url, _):
         with BlockingGatewayClient(client(url)) as gateway:
-            assert gateway.search("c1", "q") == (Found("x", None, None, None, None, None),)
+            assert gateway.search("c1", "q") == (GatewayHit("x", None, None, None, None, None),)
 
 
 @pytest.mark.parametrize("host", ["a..b", "x" * 70, "xn--", ".", "\u2024invalid", "gateway.invalid"])

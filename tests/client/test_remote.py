@@ -20,8 +20,8 @@ import pytest
 
 import holdfast
 from holdfast import errors, open_async
-from holdfast.client.line import Reply
-from holdfast.client.remote import refused
+from holdfast.client.remote import to_error
+from holdfast.client.transport import HttpReply
 from holdfast.domain.secret import Secret
 from holdfast.errors import (
     AccessDenied,
@@ -352,7 +352,7 @@ def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(
 def test_every_status_is_an_error_of_ours(status: int, writes: bool) -> None:
     for body in (b"", HTML, b"{}", b'{"code":5}', b"\xff"):
         for media_type in ("text/html", "application/problem+json"):
-            found = refused("http://x", Reply(status, media_type, body), writes=writes, hint="hint")
+            found = to_error("http://x", HttpReply(status, media_type, body), writes=writes, hint="hint")
             assert isinstance(found, HoldfastError)
             assert "hunter2" not in str(found)
             assert not (writes and status >= 500) or isinstance(found, OutcomeUnknown)

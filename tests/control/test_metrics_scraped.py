@@ -33,8 +33,8 @@ from holdfast.errors import HoldfastError, StoreBusy, StoreFull
 from holdfast.failpoints import arm
 from holdfast.gateway.app import create_app
 from holdfast.gateway.config import GatewayConfig
-from holdfast.gateway.edge.metrics import Metrics
-from holdfast.gateway.edge.watching import MOST_LABEL_SETS
+from holdfast.gateway.edge.http_metrics import Metrics
+from holdfast.gateway.edge.memory_metrics import MOST_LABEL_SETS
 from holdfast.runtime.worker import Handler, Worker
 from probes import SteppingClock
 from serving import serving
@@ -349,13 +349,13 @@ def test_label_sets_are_bounded_and_the_rest_is_other() -> None:
         )
         metrics.memory.on_costs([cost])
     metrics.memory.on_operation(_operation("company-0"))  # known ones are counted as ever
-    found = samples(metrics.rendered().decode())
+    found = samples(metrics.render().decode())
     for name in ("operations_total", "queries_total", "recalls_total", "cost_micros_total"):
         own = {labels: value for (metric, labels), value in found.items() if metric == f"holdfast_memory_{name}"}
         assert len(own) == MOST_LABEL_SETS + 1
         other = next(value for labels, value in own.items() if all(each == "other" for _, each in labels))
         assert other == 2 * MOST_LABEL_SETS * (7 if name == "cost_micros_total" else 1)
-    assert len(metrics.rendered()) < 2_000_000
+    assert len(metrics.render()) < 2_000_000
 
 
 def test_another_companys_door_is_knocked_at_in_ones_own_trail(scraped: Scraped, runner: asyncio.Runner) -> None:

@@ -14,10 +14,10 @@ import pytest
 
 import holdfast
 from holdfast.errors import HoldfastError
-from holdfast.gateway.access import RULE
-from holdfast.gateway.app import routed
+from holdfast.gateway.app import create_route_app
+from holdfast.gateway.authentication import RULE
 from holdfast.gateway.config import GatewayConfig
-from holdfast.gateway.edge.metrics import Metrics
+from holdfast.gateway.edge.http_metrics import Metrics
 from holdfast.library import AsyncMemory
 from holdfast.settings import GatewayClientSettings, ModelSettings, Settings
 from serving import USER_KEY, served
@@ -118,7 +118,7 @@ def test_every_public_name_and_method_is_in_the_reference() -> None:
 
 def test_every_route_is_in_the_reference_with_who_may_call_it() -> None:
     text = (ROOT / "docs/reference/http.md").read_text("utf-8")
-    app = routed(None, None, GatewayConfig(), Metrics())  # type: ignore[arg-type]
+    app = create_route_app(None, None, GatewayConfig(), Metrics())  # type: ignore[arg-type]
     for route in app.state.table:
         path = re.sub(r"^/verbs/.+", "/verbs/{action}", route.path.replace(":path", "")).replace("/api/v1/", "/api/v2/")
         for method in route.methods:

@@ -18,7 +18,7 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.secret import Secret
 from holdfast.domain.transcript import Message, Role
 from holdfast.errors import ModelMisconfigured, ModelUnavailable
-from holdfast.extract.model import (
+from holdfast.extract.model_curator import (
     INSTRUCTIONS,
     MAX_ANSWER_BYTES,
     MAX_MEMORY_CHARS,

@@ -14,7 +14,7 @@ from holdfast.domain.memory import ALWAYS, Trust
 from holdfast.domain.scope import Scope
 from holdfast.domain.text import checked_text
 from holdfast.domain.transcript import Message, Role
-from holdfast.extract.rules import MAX_FACT_CHARS, RuleExtractor
+from holdfast.extract.rule_extractor import MAX_FACT_CHARS, RuleExtractor
 from holdfast.ports import Candidate, Extractor
 
 MONDAY = datetime(2023, 5, 8, 14, 0, tzinfo=UTC)

@@ -9,33 +9,33 @@ from dataclasses import dataclass, field
 
 from faults.zygote import Tell
 from holdfast.app import open_engine
-from holdfast.gateway import serving
-from holdfast.gateway.app import create_app, routed
+from holdfast.gateway import server
+from holdfast.gateway.app import create_app, create_route_app
 from holdfast.gateway.config import GatewayConfig
-from holdfast.gateway.edge.metrics import Metrics
+from holdfast.gateway.edge.http_metrics import Metrics
 from holdfast.settings import Settings
 
 
 def before_forks() -> None:
     """The schemas of all routes are kept once they are made, which takes longer than all else that starts a service."""
-    routed(None, None, GatewayConfig(), Metrics())  # type: ignore[arg-type]
+    create_route_app(None, None, GatewayConfig(), Metrics())  # type: ignore[arg-type]
 
 
 def serve(tell: Tell, location: str, embedder: str = "fake") -> None:
     """The whole service on a port of the system's choice, which it tells."""
     config = GatewayConfig(port=0, request_logs=False, rate_per_minute=0)
-    sockets, metrics = serving.listen(config), Metrics()
+    sockets, metrics = server.listen(config), Metrics()
 
     async def main() -> None:
         engine = await open_engine(location, Settings(), embedder=embedder)
         engine.start_worker()
         try:
             app = create_app(engine, engine, config, metrics)
-            await serving.serve(app, config, metrics, sockets, lambda at: tell(port=at.port))
+            await server.serve(app, config, metrics, sockets, lambda at: tell(port=at.port))
         finally:
             await engine.close()
 
-    serving.run(main())
+    server.run(main())
 
 
 @dataclass

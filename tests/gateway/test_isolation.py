@@ -21,11 +21,11 @@ import pytest
 from fastapi.routing import APIRoute
 from served import MOMENT, TOKEN, Gateway, Visitor, serving
 
-from holdfast.gateway.access import RULE, Rule
-from holdfast.gateway.app import routed
+from holdfast.gateway.app import create_route_app
+from holdfast.gateway.authentication import RULE, AccessRule
 from holdfast.gateway.config import GatewayConfig
-from holdfast.gateway.edge.logs import JsonLines
-from holdfast.gateway.edge.metrics import Metrics
+from holdfast.gateway.edge.http_metrics import Metrics
+from holdfast.gateway.edge.request_log import JsonFormatter
 
 USERS = [f"user-{number}" for number in range(6)]
 APPS = ["default", "second", "third"]
@@ -33,7 +33,7 @@ SCOPES = [["current_chat"], ["resources"], ["current_chat", "resources", "all_us
 
 
 def table() -> list[APIRoute]:
-    app = routed(None, None, GatewayConfig(), Metrics())  # type: ignore[arg-type]
+    app = create_route_app(None, None, GatewayConfig(), Metrics())  # type: ignore[arg-type]
     found: list[APIRoute] = app.state.table
     return found
 
@@ -65,7 +65,7 @@ def village(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Village]:
     place: Path = tmp_path_factory.mktemp("village") / "memory.db"
     log = io.StringIO()
     handler = logging.StreamHandler(log)
-    handler.setFormatter(JsonLines())
+    handler.setFormatter(JsonFormatter())
     logger = logging.getLogger("holdfast")
     logger.addHandler(handler)
     level = logger.level
@@ -407,7 +407,7 @@ PROBES: dict[tuple[str, str], Probe] = {
 
 
 def test_every_route_says_who_may_call_it_and_has_a_probe() -> None:
-    rules = {rule.value for rule in Rule}
+    rules = {rule.value for rule in AccessRule}
     assert not [route.path for route in table() if (route.openapi_extra or {}).get(RULE) not in rules]
     assert not [route for route in ROUTES if route not in PROBES]
 

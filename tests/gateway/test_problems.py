@@ -8,7 +8,7 @@ import pytest
 from served import Gateway, Visitor
 
 from holdfast import errors
-from holdfast.gateway.problems import STATUS, status_of
+from holdfast.gateway.problem_responses import STATUS, status_of
 
 LEAVES = [found for _, found in inspect.getmembers(errors, inspect.isclass) if issubclass(found, errors.HoldfastError)]
 

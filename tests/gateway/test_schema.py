@@ -22,9 +22,9 @@ from schemathesis.specs.openapi.checks import (
 )
 from served import TOKEN, Gateway, serving
 
-from holdfast.gateway.app import routed
+from holdfast.gateway.app import create_route_app
 from holdfast.gateway.config import GatewayConfig
-from holdfast.gateway.edge.metrics import Metrics
+from holdfast.gateway.edge.http_metrics import Metrics
 
 GOLDEN = Path(__file__).parent / "golden" / "openapi.json"
 EXAMPLES = int(os.environ.get("HOLDFAST_SCHEMA_EXAMPLES", "16"))
@@ -38,7 +38,7 @@ CHECKS = [
 
 
 def document() -> dict[str, Any]:
-    return routed(None, None, GatewayConfig(), Metrics()).openapi()  # type: ignore[arg-type]
+    return create_route_app(None, None, GatewayConfig(), Metrics()).openapi()  # type: ignore[arg-type]
 
 
 def test_the_document_is_the_golden_file() -> None:

@@ -11,18 +11,18 @@ import pytest
 from pydantic import SecretStr
 
 from holdfast.errors import ConfigurationError
-from holdfast.gateway.scraping import MOST_AT_ONCE, Scraping, scraped_at
+from holdfast.gateway.metrics_server import MOST_AT_ONCE, MetricsServer, metrics_config
 from holdfast.settings import Settings
 
 TOKEN = "operator-token-of-the-tests"
 
 
 @contextmanager
-def scraping(host: str = "127.0.0.1", token: str | None = None) -> Iterator[Scraping]:
+def scraping(host: str = "127.0.0.1", token: str | None = None) -> Iterator[MetricsServer]:
     with socket.create_server(("127.0.0.1", 0)) as opened:
         port = opened.getsockname()[1]
     settings = Settings(operator_token=None if token is None else SecretStr(token))
-    with closing(Scraping(scraped_at(host, port, settings))) as made:
+    with closing(MetricsServer(metrics_config(host, port, settings))) as made:
         made.begin()
         yield made
 
@@ -91,6 +91,6 @@ def test_those_who_hold_connections_open_do_not_take_more_than_their_places() ->
 def test_beyond_this_machine_a_token_is_needed() -> None:
     for host in ("0.0.0.0", "::", "10.0.0.1", "some-name"):
         with pytest.raises(ConfigurationError, match="HOLDFAST_OPERATOR_TOKEN"):
-            scraped_at(host, 9_100, Settings())
+            metrics_config(host, 9_100, Settings())
     with pytest.raises(ConfigurationError, match="16 characters"):
-        scraped_at("0.0.0.0", 9_100, Settings(operator_token=SecretStr("short")))
+        metrics_config("0.0.0.0", 9_100, Settings(operator_token=SecretStr("short")))

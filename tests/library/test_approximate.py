@@ -15,7 +15,7 @@ import pytest
 import holdfast
 from holdfast import Compare, Memory, Not
 from holdfast.domain.results import Explanation
-from holdfast.search import approximate
+from holdfast.search import approximate_search
 from holdfast.search.embedders.static import StaticEmbedder
 from holdfast.settings import Settings
 from postgres import ON_POSTGRES
@@ -79,7 +79,7 @@ def memory(opener: Opener) -> Iterator[Memory]:
 @pytest.fixture(autouse=True)
 def _also_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     """Partitions of hundreds are searched as those of hundreds of thousands are."""
-    monkeypatch.setattr(approximate, "_FEW", 50)
+    monkeypatch.setattr(approximate_search, "_FEW", 50)
 
 
 def queries(count: int) -> list[str]:

@@ -18,7 +18,7 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.surface.transcripts import MemoryTranscriptCommitRequest, TranscriptTurnInput, TurnMessage
 from holdfast.domain.transcript import Message
 from holdfast.errors import ModelUnavailable
-from holdfast.extract.model import ModelCurator
+from holdfast.extract.model_curator import ModelCurator
 from holdfast.ports import CurationResult, ModelCallUsage, Purpose
 from holdfast.ports.models import EmbeddingResult
 from holdfast.search.embedders.fake import FakeEmbedder

@@ -42,7 +42,7 @@ from holdfast.domain.surface.writing import (
 )
 from holdfast.domain.transcript import Message
 from holdfast.errors import AccessDenied, InvalidInput, StoreClosed
-from holdfast.extract.model import ModelCurator
+from holdfast.extract.model_curator import ModelCurator
 from holdfast.ports import CurationResult
 from holdfast.sdk import MemoryRuntime
 from probes import SteppingClock

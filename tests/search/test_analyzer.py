@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from holdfast.domain.text import MAX_TEXT_CHARS
 from holdfast.ports import TextFlag
-from holdfast.search.analyzer import PIECE_CHARS, TextAnalyzer, cut, is_spaceless, term_hash
+from holdfast.search.analyzer import PIECE_CHARS, TextAnalyzer, is_spaceless, split_pieces, term_hash
 from holdfast.search.postings import MAX_COUNT, pack_terms, unpack_terms
 
 ANALYZER = TextAnalyzer()
@@ -69,7 +69,7 @@ def test_forms_of_one_word_are_one_term(one: str, other: str) -> None:
     ],
 )
 def test_a_part_is_found_by_itself(text: str, part: str) -> None:
-    sought = {term for word in part.split() for term in ANALYZER.sought_terms_of(word)}
+    sought = {term for word in part.split() for term in ANALYZER.query_terms_of(word)}
     assert sought
     assert sought & terms(text)
 
@@ -123,7 +123,7 @@ def test_a_short_text_is_one_piece_and_a_long_one_is_marked() -> None:
 
 @given(st.text("ab .\n。", max_size=6000))
 def test_pieces_hold_the_whole_text_and_none_is_too_long(text: str) -> None:
-    pieces = list(cut(text))
+    pieces = list(split_pieces(text))
     assert all(0 < len(piece) <= PIECE_CHARS for piece in pieces)
     assert "".join("".join(pieces).split()) == "".join(text.split())
 

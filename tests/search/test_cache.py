@@ -9,8 +9,8 @@ from memory_reader import Entry, MemoryReader
 
 from holdfast.domain.scope import Partition, Scope
 from holdfast.ports import PartitionDelta
-from holdfast.search.cache import ViewCache
 from holdfast.search.embedders.fake import FakeEmbedder
+from holdfast.search.view_cache import ViewCache
 
 FAKE = FakeEmbedder(16)
 MUCH = 100_000_000

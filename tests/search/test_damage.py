@@ -12,10 +12,10 @@ from memory_reader import Entry, MemoryReader
 
 import holdfast
 from holdfast.ports import VectorRow
-from holdfast.search.cache import ViewCache
 from holdfast.search.embedders.fake import FakeEmbedder
 from holdfast.search.postings import pack_terms
 from holdfast.search.vectors import read_vectors
+from holdfast.search.view_cache import ViewCache
 
 NUMBERS = np.arange(3)
 

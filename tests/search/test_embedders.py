@@ -30,7 +30,7 @@ from holdfast.search.embedders import static
 from holdfast.search.embedders.fake import FakeEmbedder
 from holdfast.search.embedders.onnx import OnnxEmbedder
 from holdfast.search.embedders.openai import OpenAIEmbedder
-from holdfast.search.embedders.static import StaticEmbedder, Tokens, tokenizes_by_word
+from holdfast.search.embedders.static import StaticEmbedder, WordTokenizer, tokenizes_by_word
 
 EVAL = Path(os.environ.get("HOLDFAST_EVAL", Path(__file__).parents[3] / "shared" / "eval"))
 TEXTS = [
@@ -116,7 +116,7 @@ def test_the_static_embedder_puts_the_tokens_of_words_together_as_the_tokenizer_
 def test_a_tokenizer_whose_words_are_not_on_their_own_is_given_whole_texts(static_embedder: StaticEmbedder) -> None:
     whole = Tokenizer.from_str(static_embedder.tokens.tokenizer.to_str())
     whole.add_tokens(["over the"])
-    tokens = Tokens(whole)
+    tokens = WordTokenizer(whole)
     assert tokens.of(["all over the place"]) == [whole.encode("all over the place", add_special_tokens=False).ids]
     assert tokens.of(["all over the place"]) != static_embedder.tokens.of(["all over the place"])
 
@@ -139,7 +139,7 @@ def test_static_vectors_made_in_parts_are_those_of_one_sum_to_the_last_bit(stati
     texts += [" ".join(chance.choices(["the", "cat", "sleeps", "Lisbon", "漢字"], k=30)) for _ in range(500)]
     chance.shuffle(texts)
     texts.insert(100, "".join(chance.choices(ideographs + faces, k=60_000)))
-    table = static._read_table(static._installed() / static._WEIGHTS)
+    table = static._read_table(static._package_directory() / static._WEIGHTS)
     expected = np.concatenate([in_one_sum(table, static_embedder.tokens.tokenizer, text) for text in texts])
     assert np.array_equal(static_embedder.vectors(texts).view(np.uint32), expected.view(np.uint32))
     for text, row in zip(texts[90:110], expected[90:110], strict=True):
@@ -181,7 +181,7 @@ def test_the_words_whose_tokens_are_kept_are_bounded(
     static_embedder: StaticEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(static, "CACHED_WORDS", 100)
-    tokens = Tokens(static_embedder.tokens.tokenizer)
+    tokens = WordTokenizer(static_embedder.tokens.tokenizer)
     for start in range(0, 1_000, 30):
         texts = [f"word{number} word{number + 1}" for number in range(start, start + 30)] + ["x" * 1_000]
         assert tokens.of(texts) == static_embedder.tokens.of(texts)

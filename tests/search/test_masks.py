@@ -22,9 +22,9 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.times import EPOCH, from_micros
 from holdfast.errors import InvalidInput
 from holdfast.ports import SearchOptions
-from holdfast.search.cache import ViewCache
-from holdfast.search.conditions import met
-from holdfast.search.ranker import PartitionSearcher
+from holdfast.search.condition_masks import condition_mask
+from holdfast.search.searcher import PartitionSearcher
+from holdfast.search.view_cache import ViewCache
 
 COMPARED: dict[Op, Callable[[Any, Any], bool]] = {
     Op.EQ: operator.eq,
@@ -103,7 +103,7 @@ conditions: st.SearchStrategy[Any] = st.recursive(
 
 def mask(reader: MemoryReader, condition: Condition) -> BoolArray:
     view = ViewCache(10_000_000).view(reader, HERE.partition, FAKE.fingerprint)
-    return met(view, condition)
+    return condition_mask(view, condition)
 
 
 def read(entries: list[Entry]) -> MemoryReader:

@@ -14,8 +14,8 @@ from test_ranker import FAKE, HERE, found, reader_of, search
 from holdfast.domain.ranking import FloatArray, Weights
 from holdfast.domain.search import Method
 from holdfast.ports import ScoredCandidate, SearchOptions
-from holdfast.search.cache import ViewCache
-from holdfast.search.ranker import PartitionSearcher
+from holdfast.search.searcher import PartitionSearcher
+from holdfast.search.view_cache import ViewCache
 
 KEYWORD, VECTOR = SearchOptions(method=Method.KEYWORD, top_k=50), SearchOptions(method=Method.VECTOR, top_k=50)
 WORDS = ["cat", "dog", "tea", "garden", "Ann", "yesterday", "sleeps"]

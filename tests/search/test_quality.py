@@ -18,10 +18,10 @@ from holdfast.domain.ranking import FloatArray, Weights
 from holdfast.domain.scope import Scope
 from holdfast.domain.times import checked_time, to_micros
 from holdfast.ports import SearchOptions
-from holdfast.search.cache import ViewCache
 from holdfast.search.embedders.onnx import OnnxEmbedder
 from holdfast.search.embedders.static import StaticEmbedder
-from holdfast.search.ranker import PartitionSearcher
+from holdfast.search.searcher import PartitionSearcher
+from holdfast.search.view_cache import ViewCache
 
 EVAL = Path(os.environ.get("HOLDFAST_EVAL", Path(__file__).parents[3] / "shared" / "eval"))
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

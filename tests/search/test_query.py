@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from holdfast.domain.times import to_micros
 from holdfast.search.analyzer import TextAnalyzer, split_words
-from holdfast.search.query import Period, named, periods_in, understand, without_names
+from holdfast.search.query_parser import Period, find_names, parse_query, periods_in, without_names
 
 ANALYZER = TextAnalyzer()
 PEOPLE = ["Matilda", "Anna Maria Lopez", "José", "Will"]
 
 
 def senders(query: str, people: list[str] = PEOPLE) -> set[str]:
-    return set(named(split_words(query), people)[0])
+    return set(find_names(split_words(query), people)[0])
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_roles_are_not_names_and_a_single_participant_is_not_told_apart() -> Non
 
 
 def test_names_are_left_out_of_the_terms_and_of_the_text_to_embed() -> None:
-    assert understand("Matilda paints", ANALYZER, PEOPLE).terms == understand("paints", ANALYZER, PEOPLE).terms
+    assert parse_query("Matilda paints", ANALYZER, PEOPLE).terms == parse_query("paints", ANALYZER, PEOPLE).terms
     assert without_names("What is Matilda's plan for José?", PEOPLE) == "What is plan for ?"
     assert without_names("Matilda", PEOPLE) == "Matilda"
     assert without_names("what is the plan", PEOPLE) == "what is the plan"
@@ -71,7 +71,7 @@ def test_names_are_left_out_of_the_terms_and_of_the_text_to_embed() -> None:
     ],
 )
 def test_queries_that_ask_for_a_time(query: str, expected: bool) -> None:
-    assert understand(query, ANALYZER, []).wants_time is expected
+    assert parse_query(query, ANALYZER, []).wants_time is expected
 
 
 @pytest.mark.parametrize(
@@ -111,20 +111,20 @@ def test_a_period_spans_its_days_in_the_years_it_leaves_open() -> None:
     "query", ["what did I buy", "mi coche", "wo ist mein Auto", "我的车", "где моя машина", "I'm lost"]
 )
 def test_the_first_person_is_heard(query: str) -> None:
-    assert understand(query, ANALYZER, []).first_person
+    assert parse_query(query, ANALYZER, []).first_person
 
 
 def test_stop_words_go_but_not_if_nothing_else_is_there() -> None:
-    assert understand("what is the plan", ANALYZER, []).terms == understand("plan", ANALYZER, []).terms
-    assert understand("to be or not to be", ANALYZER, []).terms
+    assert parse_query("what is the plan", ANALYZER, []).terms == parse_query("plan", ANALYZER, []).terms
+    assert parse_query("to be or not to be", ANALYZER, []).terms
 
 
 def test_an_explanation_says_how_a_query_was_read() -> None:
-    described = understand("When did Matilda leave in May 2023?", ANALYZER, PEOPLE).described()
+    described = parse_query("When did Matilda leave in May 2023?", ANALYZER, PEOPLE).describe()
     assert described == {"terms": "3", "names": "Matilda", "dates": "2023-05", "asks_for": "a time"}
 
 
 @given(st.text(max_size=200), st.lists(st.text(max_size=20), max_size=5))
 def test_any_query_can_be_read(query: str, people: list[str]) -> None:
-    understand(query, ANALYZER, people)
+    parse_query(query, ANALYZER, people)
     without_names(query, people)

@@ -20,9 +20,9 @@ from holdfast.domain.scope import Partition, Scope
 from holdfast.domain.times import EPOCH
 from holdfast.domain.transcript import Role
 from holdfast.ports import PartitionDelta, RankedCandidates, SearchOptions
-from holdfast.search.cache import ViewCache
 from holdfast.search.embedders.fake import FakeEmbedder
-from holdfast.search.ranker import PartitionSearcher
+from holdfast.search.searcher import PartitionSearcher
+from holdfast.search.view_cache import ViewCache
 
 FAKE = FakeEmbedder(64)
 HERE = Scope(subject="anna")

@@ -17,8 +17,8 @@ from holdfast.ports import LazyRows, PartitionDelta, VectorRow, columns_of
 from holdfast.search.analyzer import term_hash
 from holdfast.search.columns import COLUMN_NAMES
 from holdfast.search.embedders.fake import FakeEmbedder
+from holdfast.search.partition_view import PAUSE_MICROS, PartitionView
 from holdfast.search.postings import Postings, Segment
-from holdfast.search.view import PAUSE_MICROS, PartitionView
 
 FAKE = FakeEmbedder(16)
 LONG = "A long story is told here, sentence by sentence, about cats. " * 40
@@ -26,7 +26,7 @@ LONG = "A long story is told here, sentence by sentence, about cats. " * 40
 
 def view_of(reader: MemoryReader, since: PartitionView | None = None) -> PartitionView:
     view = since or PartitionView.empty()
-    return view.extended(reader.delta(reader.partitions()[0], view.change, "fake"))
+    return view.extend(reader.delta(reader.partitions()[0], view.change, "fake"))
 
 
 def neighbours(view: PartitionView) -> dict[int, tuple[int | None, int | None]]:
@@ -55,7 +55,7 @@ def test_a_view_is_made_of_columns_without_a_look_at_single_rows() -> None:
     reader = MemoryReader(FAKE.vectors)
     reader.add(Entry("one", sender="ana"), Entry(LONG), Entry("three", valid_to=7))
     delta = reader.delta(reader.partitions()[0], 0, "fake")
-    view, same = PartitionView.empty().extended(unnamed(delta)), PartitionView.empty().extended(delta)
+    view, same = PartitionView.empty().extend(unnamed(delta)), PartitionView.empty().extend(delta)
     assert np.array_equal(view.vectors.rows, same.vectors.rows)
     assert all(np.array_equal(getattr(view.columns, name), getattr(same.columns, name)) for name in COLUMN_NAMES)
     assert view.postings.lookup(term_hash("three"))[0].tolist() == [2]
@@ -78,7 +78,7 @@ def test_a_first_load_holds_its_vectors_once() -> None:
     delta = reader.delta(reader.partitions()[0], 0, "fake")
     tracemalloc.start()
     try:
-        view = PartitionView.empty().extended(delta)
+        view = PartitionView.empty().extend(delta)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -175,7 +175,7 @@ def test_two_views_may_grow_from_one() -> None:
     start = view_of(reader)
     reader.add(Entry("left"))
     left = view_of(reader, start)
-    right = start.extended(reader.delta(reader.partitions()[0], start.change, "fake"))
+    right = start.extend(reader.delta(reader.partitions()[0], start.change, "fake"))
     reader.add(Entry("more"))
     view_of(reader, left)
     view_of(reader, right)
@@ -211,7 +211,7 @@ def test_segments_that_were_merged_hold_what_was_added(batches: list[list[tuple[
         base += 41
         expected.update(entries)
         keys = list(entries)
-        postings = postings.added(
+        postings = postings.with_segment(
             Segment.of(
                 np.array([term for term, _ in keys], np.uint64),
                 np.array([record for _, record in keys], np.int32),

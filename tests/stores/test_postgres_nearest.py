@@ -13,7 +13,7 @@ import pytest
 import holdfast
 from holdfast import Memory
 from holdfast.domain.scope import Scope
-from holdfast.search import approximate
+from holdfast.search import approximate_search
 from holdfast.search.embedders.fake import FakeEmbedder
 from holdfast.settings import Settings
 from holdfast.stores.postgres import nearest
@@ -52,7 +52,7 @@ def session(postgres_url: str, memory: Memory) -> Iterator[PostgresSession]:
 
 @pytest.fixture(autouse=True)
 def _also_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(approximate, "_FEW", 20)
+    monkeypatch.setattr(approximate_search, "_FEW", 20)
 
 
 def is_approximate(memory: Memory, subject: str = "ana") -> bool:

@@ -23,7 +23,7 @@ from holdfast.domain.ranking import FloatArray
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript_turns import TranscriptState
 from holdfast.ports import Purpose, VectorBlock
-from holdfast.search import approximate
+from holdfast.search import approximate_search
 from holdfast.settings import Settings
 from holdfast.stores.sqlite import SqliteStore, graphs
 from holdfast.stores.sqlite.graphs import BadGraph, OpenGraph
@@ -82,7 +82,7 @@ def memory(path: Path) -> Iterator[Memory]:
 
 @pytest.fixture(autouse=True)
 def _also_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(approximate, "_FEW", 20)
+    monkeypatch.setattr(approximate_search, "_FEW", 20)
 
 
 def files(path: Path) -> list[Path]:

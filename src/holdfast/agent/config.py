@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from holdfast.agent.config_file import ConfigSection, read_sections
 from holdfast.agent.keyfiles import key_text
-from holdfast.agent.sections import Section, read_sections
 from holdfast.client.gateway import DEFAULT_SCOPE, DEFAULT_TOP_K, MAX_TOP_K, SCOPES
 from holdfast.domain.location import checked_url
 from holdfast.domain.numbers import checked_seconds, checked_whole
@@ -138,13 +138,13 @@ def _config(workspace: Path | str | None, settings: Settings) -> AgentConfig:
     if not folder.is_dir():
         raise ConfigurationError(f"{folder}: no such folder; create it, or name another workspace")
     home = settings.home.absolute() if settings.home else folder / FOLDER
-    source, chosen = _source(folder, settings)
-    root = read_sections(source, confined=not chosen) if source else Section(None, "", {})
-    root.only(("agent", "memory"))
+    source, chosen = _find_file(folder, settings)
+    root = read_sections(source, confined=not chosen) if source else ConfigSection(None, "", {})
+    root.allow_only(("agent", "memory"))
     warnings: list[str] = []
     memory = _memory(root.section("memory"), warnings)
     agent = root.section("agent")
-    agent.only(_AGENT)
+    agent.allow_only(_AGENT)
     return AgentConfig(
         workspace=folder,
         home=home,
@@ -155,15 +155,15 @@ def _config(workspace: Path | str | None, settings: Settings) -> AgentConfig:
         base_url=_url(agent, "baseUrl") if agent.text("baseUrl").strip() else None,
         api_key_file=agent.path("apiKeyFile"),
         instructions=agent.text("instructions") or None,
-        max_tool_rounds=agent.whole("maxToolRounds", 8, 0, 100),
-        history_messages=agent.whole("historyMessages", 40, 0, 1_000),
+        max_tool_rounds=agent.integer("maxToolRounds", 8, 0, 100),
+        history_messages=agent.integer("historyMessages", 40, 0, 1_000),
         skills=agent.texts("skills"),
         memory=memory,
         warnings=tuple(warnings),
     )
 
 
-def _source(workspace: Path, settings: Settings) -> tuple[Path | None, bool]:
+def _find_file(workspace: Path, settings: Settings) -> tuple[Path | None, bool]:
     """Return the file, and whether the user chose it; any other lies in a folder that may be anybody's."""
     if settings.config_path is not None:
         named = settings.config_path.absolute()
@@ -176,12 +176,12 @@ def _source(workspace: Path, settings: Settings) -> tuple[Path | None, bool]:
     return next((place for place in places if os.path.exists(place)), None), False
 
 
-def _memory(section: Section, warnings: list[str]) -> MemoryConfig:
-    section.only(("mode", "gateway", "curated"))
+def _memory(section: ConfigSection, warnings: list[str]) -> MemoryConfig:
+    section.allow_only(("mode", "gateway", "curated"))
     explicit = "mode" in section
     mode = MemoryMode(section.choice("mode", [mode.value for mode in MemoryMode], MemoryMode.HYBRID))
     curated = section.section("curated")
-    curated.only(("memoryChars", "userChars"))
+    curated.allow_only(("memoryChars", "userChars"))
     gateway = None
     # Curated mode does not read the gateway section at all.
     if mode is not MemoryMode.CURATED and not explicit and "gateway" not in section:
@@ -192,18 +192,20 @@ def _memory(section: Section, warnings: list[str]) -> MemoryConfig:
         mode=mode,
         explicit=explicit,
         gateway=gateway,
-        memory_chars=curated.whole("memoryChars", DEFAULT_MEMORY_CHARS, 1, _MAX_CURATED_CHARS),
-        user_chars=curated.whole("userChars", DEFAULT_USER_CHARS, 1, _MAX_CURATED_CHARS),
+        memory_chars=curated.integer("memoryChars", DEFAULT_MEMORY_CHARS, 1, _MAX_CURATED_CHARS),
+        user_chars=curated.integer("userChars", DEFAULT_USER_CHARS, 1, _MAX_CURATED_CHARS),
     )
 
 
-def _gateway(section: Section, *, explicit: bool, mode: MemoryMode, warnings: list[str]) -> MemoryGatewayConfig | None:
+def _gateway(
+    section: ConfigSection, *, explicit: bool, mode: MemoryMode, warnings: list[str]
+) -> MemoryGatewayConfig | None:
     """Read the gateway section. Invalid values are always an error; missing ones only if the mode is `explicit`."""
-    section.only(_GATEWAY)
+    section.allow_only(_GATEWAY)
     if not section.texts("scope", DEFAULT_SCOPE) or not set(section.texts("scope", DEFAULT_SCOPE)) <= set(SCOPES):
-        raise section.wrong("scope", f"must be one or more of {', '.join(SCOPES)}")
+        raise section.setting_error("scope", f"must be one or more of {', '.join(SCOPES)}")
     app_id, project_id = _part(section, "appId", "default"), _part(section, "projectId", "default")
-    top_k = section.whole("topK", DEFAULT_TOP_K, 1, MAX_TOP_K)
+    top_k = section.integer("topK", DEFAULT_TOP_K, 1, MAX_TOP_K)
     timeout_seconds = section.seconds("timeoutSeconds", DEFAULT_TIMEOUT_SECONDS)
     base_url = _url(section, "baseUrl") if section.text("baseUrl").strip() else ""
     user_id = _part(section, "userId", "") if section.text("userId").strip() else ""
@@ -211,9 +213,9 @@ def _gateway(section: Section, *, explicit: bool, mode: MemoryMode, warnings: li
     missing = [name for name, value in (("baseUrl", base_url), ("userId", user_id), (absent, user_key)) if not value]
     if user_key is None or missing:
         if explicit:
-            raise section.wrong("", f"mode {mode} needs {_listed(missing)}")
+            raise section.setting_error("", f"mode {mode} needs {_join_names(missing)}")
         warnings.append(
-            f"no Memory Gateway is used: memory.gateway lacks {_listed(missing)}; only the curated files are used."
+            f"no Memory Gateway is used: memory.gateway lacks {_join_names(missing)}; only the curated files are used."
             ' Set what is missing, or set memory.mode to "curated" if that is what you want'
         )
         return None
@@ -229,14 +231,14 @@ def _gateway(section: Section, *, explicit: bool, mode: MemoryMode, warnings: li
     )
 
 
-def _key(section: Section) -> tuple[Secret | None, str]:
+def _key(section: ConfigSection) -> tuple[Secret | None, str]:
     """Return the key, or None and the name of what is missing. A key file is safer than a key in the config."""
     path = section.path("userKeyFile")
     inline = section.text("userKey")
     if path is None:
         return (_secret(section, "userKey", inline) if inline.strip() else None), "userKey or userKeyFile"
     if inline.strip():
-        raise section.wrong("userKeyFile", "is given together with userKey; keep one of them")
+        raise section.setting_error("userKeyFile", "is given together with userKey; keep one of them")
     try:
         text = key_text(path)
     except FileNotFoundError:
@@ -246,27 +248,27 @@ def _key(section: Section) -> tuple[Secret | None, str]:
         problem = f"names a file that cannot be read ({error.strerror})"
     else:
         return (_secret(section, "userKeyFile", text) if text else None), "a key in the file that userKeyFile names"
-    raise section.wrong("userKeyFile", problem)
+    raise section.setting_error("userKeyFile", problem)
 
 
-def _secret(section: Section, name: str, value: str) -> Secret:
-    return section.checked(name, lambda: Secret(value.strip(), name))
+def _secret(section: ConfigSection, name: str, value: str) -> Secret:
+    return section.validate(name, lambda: Secret(value.strip(), name))
 
 
-def _part(section: Section, name: str, default: str) -> str:
+def _part(section: ConfigSection, name: str, default: str) -> str:
     value = section.text(name, default)
-    section.checked(name, lambda: check_part(name, value))
+    section.validate(name, lambda: check_part(name, value))
     return value
 
 
-def _url(section: Section, name: str) -> str:
+def _url(section: ConfigSection, name: str) -> str:
     value = section.text(name)
-    return section.checked(
+    return section.validate(
         name,
         lambda: checked_url(value, name),
         "must be a server's address alone, like http://127.0.0.1:8010; put a key in its own setting",
     )
 
 
-def _listed(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else "".join(names)

@@ -69,10 +69,10 @@ class ContextBuilder:
         names = {tool.name for tool in tools}
         lines = [advice for name, advice in _ADVICE.items() if name in names]
         if ACTIVATE in names:
-            lines += [f"- {each.name}: {one_line(each.description)}" for each in self._listed()]
+            lines += [f"- {each.name}: {one_line(each.description)}" for each in self._first_skills()]
         return "\n".join(lines)
 
-    def _listed(self) -> list[Skill]:
+    def _first_skills(self) -> list[Skill]:
         return list(self.skills.found.values())[:MAX_LISTED_SKILLS]
 
 

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from holdfast.agent.config import MemoryGatewayConfig
-from holdfast.client.gateway import Category, ChatMessage, Found, GatewayClient, GatewayError
+from holdfast.client.gateway import Category, ChatMessage, GatewayClient, GatewayError, GatewayHit
 from holdfast.domain.reference_message import one_line
 from holdfast.domain.scope import check_part
 from holdfast.domain.text import MAX_QUERY_CHARS
@@ -180,7 +180,7 @@ class MemoryGatewayService:
             ChatMessage(self._assistant_id, "assistant", answer_ms, answer),
         )
 
-    def _item(self, hit: Found) -> RecalledItem:
+    def _item(self, hit: GatewayHit) -> RecalledItem:
         return RecalledItem(
             id=self._clean(hit.id, _MAX_NAME_CHARS),
             session_id=self._clean(hit.session_id, _MAX_NAME_CHARS),
@@ -203,7 +203,7 @@ def reference_message(items: Sequence[RecalledItem]) -> str:
     lines = [_LABEL]
     room = MAX_REFERENCE_CHARS - len(_LABEL) - _LEFT_OUT_CHARS
     for number, item in enumerate(items, 1):
-        line = f"{number}. {_origin(item)} {_shown(item.text or '')}"
+        line = f"{number}. {_origin(item)} {_to_line(item.text or '')}"
         if len(line) + 1 > room:
             lines.append(f"({len(items) - number + 1} more left out, to keep this short)")
             break
@@ -214,11 +214,11 @@ def reference_message(items: Sequence[RecalledItem]) -> str:
 
 def _origin(item: RecalledItem) -> str:
     fields = [item.source_scope, item.resource_uri or item.session_id]
-    parts = [_cut(_shown(part).replace("[", "(").replace("]", ")"), _MAX_ORIGIN_CHARS) for part in fields if part]
+    parts = [_cut(_to_line(part).replace("[", "(").replace("]", ")"), _MAX_ORIGIN_CHARS) for part in fields if part]
     return f"[{', '.join(part for part in parts if part) or 'memory'}]"
 
 
-def _shown(text: str) -> str:
+def _to_line(text: str) -> str:
     return _SELECTORS.sub("", one_line(text))
 
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.agent.config import FILE, FOLDER
+from holdfast.agent.config_file import read_sections
 from holdfast.agent.keyfiles import MAX_KEY_BYTES, key_text
-from holdfast.agent.sections import read_sections
-from holdfast.agent.signup import signed_up
+from holdfast.agent.signup import sign_up
 from holdfast.domain.location import checked_url
 from holdfast.domain.scope import check_part
 from holdfast.domain.secret import Secret
@@ -30,7 +30,7 @@ _IGNORED = "# What was said, and the key to it: nothing for a repository.\ngatew
 
 
 @dataclass(frozen=True, slots=True)
-class ModelChoice:
+class AgentModelChoice:
     """The model to write into the config."""
 
     provider: str = "scripted"
@@ -52,7 +52,7 @@ class GatewayChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class Initialized:
+class InitResult:
     """The files of the set-up agent. `created` is true if the user is new."""
 
     config: Path
@@ -62,8 +62,11 @@ class Initialized:
 
 
 def initialize(
-    workspace: Path | str | None, settings: Settings, model: ModelChoice | None, gateway: GatewayChoice | None = None
-) -> Initialized:
+    workspace: Path | str | None,
+    settings: Settings,
+    model: AgentModelChoice | None,
+    gateway: GatewayChoice | None = None,
+) -> InitResult:
     """Write the config of the agent that works in `workspace`, after signing up at the gateway, if there is one.
 
     Without a `model`, the one of a replaced config is used, if there is one.
@@ -73,17 +76,17 @@ def initialize(
         raise ConfigurationError(f"{folder}: no such folder; create it, or name another workspace")
     home = settings.home.absolute() if settings.home else folder / FOLDER
     config = settings.config_path.absolute() if settings.config_path else home / FILE
-    known = _unchanged(config)
-    with _made((home, config.parent)):
-        key_file, created = (None, False) if gateway is None else _connected(home, gateway, settings)
+    known = _read_unchanged_model(config)
+    with _create_folders((home, config.parent)):
+        key_file, created = (None, False) if gateway is None else _connect_gateway(home, gateway, settings)
         named = key_file.name if key_file and key_file.parent == config.parent else str(key_file)
-        _write(config, written(model or known or ModelChoice(), gateway, named), known is not None)
+        _write(config, render_config(model or known or AgentModelChoice(), gateway, named), known is not None)
         _ignore(home)
-    return Initialized(config, key_file, created, known is not None)
+    return InitResult(config, key_file, created, known is not None)
 
 
 @contextlib.contextmanager
-def _made(folders: Iterable[Path]) -> Iterator[None]:
+def _create_folders(folders: Iterable[Path]) -> Iterator[None]:
     """Create the folders, private to this user. New ones are removed again if the block fails."""
     new = [folder for folder in folders if not folder.exists()]
     for folder in new:
@@ -97,7 +100,7 @@ def _made(folders: Iterable[Path]) -> Iterator[None]:
         raise
 
 
-def _unchanged(config: Path) -> ModelChoice | None:
+def _read_unchanged_model(config: Path) -> AgentModelChoice | None:
     """Return the model of an unchanged config that was written here without a gateway; None if there is no config.
 
     Any other config is a `Conflict`.
@@ -106,29 +109,29 @@ def _unchanged(config: Path) -> ModelChoice | None:
         return None
     with contextlib.suppress(OSError, UnicodeDecodeError, ConfigurationError):
         agent = read_sections(config, confined=False).section("agent")
-        known = ModelChoice(agent.text("provider"), agent.text("model") or None, agent.text("baseUrl") or None)
-        if not config.is_symlink() and config.read_text("utf-8") == written(known):
+        known = AgentModelChoice(agent.text("provider"), agent.text("model") or None, agent.text("baseUrl") or None)
+        if not config.is_symlink() and config.read_text("utf-8") == render_config(known):
             return known
     raise Conflict(f"{config} exists and is not overwritten; change it with an editor, or move it away and try again")
 
 
-def _connected(home: Path, gateway: GatewayChoice, settings: Settings) -> tuple[Path, bool]:
+def _connect_gateway(home: Path, gateway: GatewayChoice, settings: Settings) -> tuple[Path, bool]:
     """Return the file that holds the user's key, and whether the user is new."""
     place = home / KEY_FILE
     known = None if gateway.key_file is None else _read_key(gateway.key_file)
     if gateway.key_file is not None and gateway.key_file.absolute() == place:
-        asyncio.run(signed_up(gateway.url, gateway.user_id, known, settings))
+        asyncio.run(sign_up(gateway.url, gateway.user_id, known, settings))
         place.chmod(_PRIVATE_FILE)
         return place, False
-    with _reserved(place) as handle:
-        key = asyncio.run(signed_up(gateway.url, gateway.user_id, known, settings))
+    with _reserve_key_file(place) as handle:
+        key = asyncio.run(sign_up(gateway.url, gateway.user_id, known, settings))
         os.ftruncate(handle, os.pwrite(handle, f"{key.revealed()}\n".encode(), 0))
         os.fsync(handle)
     return place, known is None
 
 
 @contextlib.contextmanager
-def _reserved(place: Path) -> Iterator[int]:
+def _reserve_key_file(place: Path) -> Iterator[int]:
     """Create a file that only this user may read, from its first moment on. It is removed if the block fails."""
     try:
         handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, _PRIVATE_FILE)
@@ -188,7 +191,7 @@ def _ignore(home: Path) -> None:
 # --- the file -------------------------------------------------------------------------------------------------------
 
 
-def written(model: ModelChoice, gateway: GatewayChoice | None = None, key_file: str = KEY_FILE) -> str:
+def render_config(model: AgentModelChoice, gateway: GatewayChoice | None = None, key_file: str = KEY_FILE) -> str:
     """Return the first text of the config: the chosen settings, with the other ones as comments."""
     return f"""\
 // The agent's configuration. It is JSON in which comments like this one are allowed.
@@ -216,7 +219,7 @@ def written(model: ModelChoice, gateway: GatewayChoice | None = None, key_file: 
 """
 
 
-def _model_lines(model: ModelChoice) -> str:
+def _model_lines(model: AgentModelChoice) -> str:
     """Settings in comments come first, with their commas: to use one, only the slashes need to go."""
     lines = [
         '    // "instructions": "You are a helpful assistant.",',

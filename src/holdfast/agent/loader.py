@@ -19,11 +19,11 @@ from holdfast.agent.config import AgentConfig, read_config
 from holdfast.agent.curated import MemoryService, memory_tool
 from holdfast.agent.gateway import MemoryGatewayService
 from holdfast.agent.memory import AgentMemory
-from holdfast.agent.ports import ChatModel, Sessions
+from holdfast.agent.ports import ChatModel, SessionStore
 from holdfast.agent.providers import open_model
-from holdfast.agent.search import session_search_tool
+from holdfast.agent.session_search import session_search_tool
 from holdfast.agent.skills import Skills, activate_skill_tool, read_skills
-from holdfast.agent.tools import Tool, ToolBox
+from holdfast.agent.tools import AgentTool, ToolBox
 from holdfast.app import open_sessions
 from holdfast.errors import ConfigurationError, InvalidInput
 from holdfast.loops import run_in_thread
@@ -38,7 +38,7 @@ class EngineLoadResult:
 
     config: AgentConfig
     model: ChatModel
-    sessions: Sessions
+    sessions: SessionStore
     memory_service: MemoryService | None
     memory_gateway_service: MemoryGatewayService | None
     memory: AgentMemory
@@ -74,7 +74,7 @@ class EngineLoader:
         settings: Settings | None = None,
         config: AgentConfig | None = None,
         model: ChatModel | None = None,
-        tools: Iterable[Callable[..., Any] | Tool] = (),
+        tools: Iterable[Callable[..., Any] | AgentTool] = (),
     ) -> None:
         self._workspace = workspace
         self._settings = settings
@@ -96,7 +96,7 @@ class EngineLoader:
                 opened.push_async_callback(model.close)
             sessions = await run_in_thread(lambda: open_sessions(path, settings))
             opened.push_async_callback(sessions.close)
-            memory = AgentMemory.configured(config)
+            memory = AgentMemory.from_config(config)
             opened.push_async_callback(memory.close)
             loaded = EngineLoadResult(
                 config=config,
@@ -114,7 +114,7 @@ class EngineLoader:
             _logger.warning("%s", warning)
         return loaded
 
-    def _toolbox(self, curated: MemoryService | None, sessions: Sessions, skills: Skills) -> ToolBox:
+    def _toolbox(self, curated: MemoryService | None, sessions: SessionStore, skills: Skills) -> ToolBox:
         """Register the agent's own tools first. The loop rebinds those that belong to one run."""
         tools = ToolBox()
         if curated is not None:
@@ -123,7 +123,7 @@ class EngineLoader:
         if skills.found:
             tools.register(activate_skill_tool(lambda name: f"{name} can be activated within a run only."))
         for each in self._tools:
-            if isinstance(each, Tool):
+            if isinstance(each, AgentTool):
                 tools.add(each)
             else:
                 tools.register(each)
@@ -133,6 +133,6 @@ class EngineLoader:
 def _check_chosen(config: AgentConfig, skills: Skills) -> None:
     for name in config.skills:
         try:
-            skills.named(name)
+            skills.get_skill(name)
         except InvalidInput as error:
             raise ConfigurationError(f"agent.skills: {error.problem}; skills are in {config.skills_folder}") from None

@@ -24,20 +24,20 @@ from holdfast.agent.memory import Turn
 from holdfast.agent.ports import (
     ModelEvent,
     ModelMessage,
+    ModelReply,
+    ModelToolCall,
     NewSessionEvent,
-    Reply,
     Role,
     SessionHit,
-    ToolCall,
+    TokenUsage,
     ToolSpec,
-    Usage,
 )
 from holdfast.agent.result import (
     AgentRunResult,
-    Answered,
-    Explained,
+    AnswerCompleted,
     RunError,
     RunEvent,
+    RunExplanation,
     RunStatus,
     ToolEnded,
     ToolStarted,
@@ -47,7 +47,7 @@ from holdfast.agent.result import (
     gateway_sources,
     session_sources,
 )
-from holdfast.agent.search import session_search_tool
+from holdfast.agent.session_search import session_search_tool
 from holdfast.agent.skills import Skill, activate_skill_tool
 from holdfast.agent.tools import ToolOutcome, storable
 from holdfast.domain.scope import check_part
@@ -99,7 +99,7 @@ class AgentLoop:
         if session_id is not None:
             check_part("session_id", session_id)
         named = [*self._loaded.config.skills, *([skills] if isinstance(skills, str) else skills)]
-        activated = [self._loaded.skills.named(name) for name in dict.fromkeys(named)]
+        activated = [self._loaded.skills.get_skill(name) for name in dict.fromkeys(named)]
         return _Run(self._loaded, self._context, prompt, session_id, activated).events()
 
 
@@ -123,9 +123,9 @@ class _Run:
         self._activated = list(activated)
         # Events for the next commit: a commit each would cost a sync each.
         self._unwritten = [_activation(skill, "owner") for skill in activated]
-        self._tools = loaded.tools.rebound(
+        self._tools = loaded.tools.with_functions(
             {
-                "session_search": session_search_tool(loaded.sessions, self._session_id, seen=self._found),
+                "session_search": session_search_tool(loaded.sessions, self._session_id, seen=self._collect_hits),
                 ACTIVATE: activate_skill_tool(self._activate),
             }
         )
@@ -134,8 +134,8 @@ class _Run:
         self._said: list[ModelMessage] = []
         self._hits: list[SessionHit] = []
         self._used: list[ToolUse] = []
-        self._usage = Usage()
-        self._reply = Reply("")
+        self._usage = TokenUsage()
+        self._reply = ModelReply("")
         self._text = ""
         self._status = RunStatus.COMPLETED
         self._error: RunError | None = None
@@ -145,15 +145,15 @@ class _Run:
             await self._write(NewSessionEvent(PROMPTED, self._prompt, Role.USER, context_visible=True))
             async with self._loaded.memory.turn(self._prompt, self._session_id, record=self._record) as turn:
                 self._turn = turn
-                self._history = await self._before()
+                self._history = await self._load_history()
                 async with aclosing(self._rounds()) as rounds:
                     async for event in rounds:
                         yield event
                 await self._write(
-                    self._completed(), NewSessionEvent(ANSWERED, self._text, Role.ASSISTANT, context_visible=True)
+                    self._completed_event(), NewSessionEvent(ANSWERED, self._text, Role.ASSISTANT, context_visible=True)
                 )
                 turn.answer(self._text)
-                yield Answered(self._text)
+                yield AnswerCompleted(self._text)
             await self._write()
         except ModelError as error:
             self._text, self._status, self._error = "", RunStatus.FAILED, RunError(error.code, str(error))
@@ -172,23 +172,23 @@ class _Run:
         """Call the model, run its tool calls, and repeat; the last call has no tools, so there is always an answer."""
         limit = self._loaded.config.max_tool_rounds
         for _ in range(limit):
-            async with aclosing(self._asked(self._tools.specs)) as pieces:
+            async with aclosing(self._ask_model(self._tools.specs)) as pieces:
                 async for piece in pieces:
                     yield piece
             if not self._reply.tool_calls:
                 self._text = _answer(self._reply)
                 return
-            async with aclosing(self._called(self._reply)) as steps:
+            async with aclosing(self._call_tools(self._reply)) as steps:
                 async for step in steps:
                     yield step
         if limit:
             self._status = RunStatus.TOOL_LIMIT
-        async with aclosing(self._asked(())) as pieces:
+        async with aclosing(self._ask_model(())) as pieces:
             async for piece in pieces:
                 yield piece
         self._text = _answer(self._reply, TOOL_LIMIT_ANSWER if limit else "")
 
-    async def _asked(self, tools: Sequence[ToolSpec]) -> AsyncGenerator[RunEvent, None]:
+    async def _ask_model(self, tools: Sequence[ToolSpec]) -> AsyncGenerator[RunEvent, None]:
         assert self._turn is not None
         messages = self._context.build_messages(
             self._prompt,
@@ -199,10 +199,10 @@ class _Run:
             reference=[ModelMessage(Role(each["role"]), each["content"]) for each in self._turn.messages],
             history=self._history,
         )
-        reply: Reply | None = None
+        reply: ModelReply | None = None
         async with _closing(self._loaded.model.stream((*messages, *self._said), tools)) as events:
             async for event in events:
-                if isinstance(event, Reply):
+                if isinstance(event, ModelReply):
                     reply = event
                 else:
                     yield event
@@ -211,7 +211,7 @@ class _Run:
         self._reply = reply
         self._usage += reply.usage
 
-    async def _called(self, reply: Reply) -> AsyncGenerator[RunEvent, None]:
+    async def _call_tools(self, reply: ModelReply) -> AsyncGenerator[RunEvent, None]:
         """Run a reply's tool calls one after another: the order may matter."""
         self._said.append(ModelMessage(Role.ASSISTANT, reply.text, tool_calls=reply.tool_calls))
         # Written before the calls: if a tool ends this process, the attempt is on record.
@@ -226,19 +226,19 @@ class _Run:
 
     def _activate(self, name: str) -> str:
         """Activate a skill for the rest of the run; the next call has it before the history."""
-        skill = self._loaded.skills.named(name)
+        skill = self._loaded.skills.get_skill(name)
         if skill in self._activated:
             return f"{skill.name} is active already; its instructions are at the beginning."
         self._activated.append(skill)
         self._unwritten.append(_activation(skill, "model"))
         return f"{skill.name} is active; its instructions are now at the beginning."
 
-    def _found(self, hits: Sequence[SessionHit]) -> None:
+    def _collect_hits(self, hits: Sequence[SessionHit]) -> None:
         self._hits += hits
 
     # --- the session ------------------------------------------------------------------------------------------------
 
-    async def _before(self) -> tuple[ModelMessage, ...]:
+    async def _load_history(self) -> tuple[ModelMessage, ...]:
         last = self._loaded.config.history_messages
         if self._new or not last:
             return ()
@@ -265,7 +265,7 @@ class _Run:
 
     # --- the result -------------------------------------------------------------------------------------------------
 
-    def _completed(self) -> NewSessionEvent:
+    def _completed_event(self) -> NewSessionEvent:
         return NewSessionEvent(
             RUN_COMPLETED,
             data={
@@ -286,10 +286,10 @@ class _Run:
             usage=self._usage,
             tool_calls=tuple(self._used),
             error=self._error,
-            explained=self._explained(),
+            explained=self._explanation(),
         )
 
-    def _explained(self) -> Explained:
+    def _explanation(self) -> RunExplanation:
         sources = session_sources(self._hits)
         failed = None
         if self._turn is not None:
@@ -315,7 +315,7 @@ async def _closing(events: AsyncIterator[ModelEvent]) -> AsyncIterator[AsyncIter
             await close()
 
 
-def _answer(reply: Reply, otherwise: str = "") -> str:
+def _answer(reply: ModelReply, otherwise: str = "") -> str:
     if text := storable(reply.text).strip():
         return text
     if otherwise:
@@ -327,19 +327,21 @@ def _activation(skill: Skill, by: str) -> NewSessionEvent:
     return NewSessionEvent(SKILL_ACTIVATED, data={"skill": skill.name, "by": by})
 
 
-def _traced_call(call: ToolCall) -> NewSessionEvent:
-    return NewSessionEvent(TOOL_CALL, _traced(call.arguments), data=_which(call))
+def _traced_call(call: ModelToolCall) -> NewSessionEvent:
+    return NewSessionEvent(TOOL_CALL, _truncate_trace(call.arguments), data=_call_identity(call))
 
 
-def _traced_result(call: ToolCall, outcome: ToolOutcome) -> NewSessionEvent:
-    return NewSessionEvent(TOOL_RESULT, _traced(outcome.content), data={**_which(call), "ok": outcome.ok})
+def _traced_result(call: ModelToolCall, outcome: ToolOutcome) -> NewSessionEvent:
+    return NewSessionEvent(
+        TOOL_RESULT, _truncate_trace(outcome.content), data={**_call_identity(call), "ok": outcome.ok}
+    )
 
 
-def _which(call: ToolCall) -> dict[str, Any]:
+def _call_identity(call: ModelToolCall) -> dict[str, Any]:
     return {"id": storable(call.id)[:200], "name": storable(call.name)[:200]}
 
 
-def _traced(text: str) -> str:
+def _truncate_trace(text: str) -> str:
     return storable(text)[:_MAX_TRACED_CHARS]
 
 

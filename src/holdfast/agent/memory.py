@@ -62,7 +62,7 @@ class Turn:
         self._answer = (text, datetime.now(UTC)) if text.strip() else None
 
     @property
-    def answered(self) -> tuple[str, datetime] | None:
+    def final_answer(self) -> tuple[str, datetime] | None:
         """The answer and its time, if there is one."""
         return self._answer
 
@@ -80,10 +80,10 @@ class AgentMemory:
         config = read_config(workspace)
         for warning in config.warnings:
             _log.warning("%s", warning)
-        return cls.configured(config)
+        return cls.from_config(config)
 
     @classmethod
-    def configured(cls, config: AgentConfig) -> Self:
+    def from_config(cls, config: AgentConfig) -> Self:
         """Build the layers of the configured mode. Creates no file and makes no call yet."""
         memory = config.memory
         curated = gateway = None
@@ -100,19 +100,21 @@ class AgentMemory:
         prompted_at = datetime.now(UTC)
         checked_text(prompt, "prompt")
         check_part("session", session)
-        turn = Turn(*await self._before(session, prompt))
+        turn = Turn(*await self._read_layers(session, prompt))
         if turn.recall is not None and record is not None:
             await record(turn.recall.event)
         yield turn
         # An error in the turn is raised at the `yield`, so only a successful turn comes this far.
-        if self.gateway is None or turn.answered is None:
+        if self.gateway is None or turn.final_answer is None:
             return
-        text, answered_at = turn.answered
+        text, answered_at = turn.final_answer
         await self.gateway.persist_after_run(
             session, prompt, text, prompted_at=prompted_at, answered_at=answered_at, record=record
         )
 
-    async def _before(self, session: str, prompt: str) -> tuple[MemorySnapshot | None, GatewayRecallOutcome | None]:
+    async def _read_layers(
+        self, session: str, prompt: str
+    ) -> tuple[MemorySnapshot | None, GatewayRecallOutcome | None]:
         """Read both layers concurrently."""
         if self.gateway is None:
             return await self._snapshot(), None

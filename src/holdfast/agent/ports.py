@@ -15,18 +15,18 @@ __all__ = [
     "Json",
     "ModelEvent",
     "ModelMessage",
+    "ModelReply",
+    "ModelToolCall",
     "NewSessionEvent",
     "ReasoningPiece",
-    "Reply",
     "Role",
     "SessionEvent",
     "SessionHit",
+    "SessionStore",
     "SessionSummary",
-    "Sessions",
     "TextPiece",
-    "ToolCall",
+    "TokenUsage",
     "ToolSpec",
-    "Usage",
 ]  # fmt: skip
 
 
@@ -34,7 +34,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
+class ModelToolCall:
     """A model's call of a tool. `arguments` is the JSON that it wrote, which may be invalid."""
 
     id: str
@@ -48,7 +48,7 @@ class ModelMessage:
 
     role: Role
     content: str
-    tool_calls: tuple[ToolCall, ...] = ()
+    tool_calls: tuple[ModelToolCall, ...] = ()
     tool_call_id: str | None = None
 
 
@@ -62,14 +62,14 @@ class ToolSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class TokenUsage:
     """Token counts, where the model reports them."""
 
     input_tokens: int = 0
     output_tokens: int = 0
 
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens)
+    def __add__(self, other: TokenUsage) -> TokenUsage:
+        return TokenUsage(self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +87,15 @@ class ReasoningPiece:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ModelReply:
     """The complete answer: its text, and the tools to call before the next one."""
 
     text: str
-    tool_calls: tuple[ToolCall, ...] = ()
-    usage: Usage = field(default_factory=Usage)
+    tool_calls: tuple[ModelToolCall, ...] = ()
+    usage: TokenUsage = field(default_factory=TokenUsage)
 
 
-ModelEvent = TextPiece | ReasoningPiece | Reply
+ModelEvent = TextPiece | ReasoningPiece | ModelReply
 
 
 class ChatModel(Protocol):
@@ -114,7 +114,7 @@ class ChatModel(Protocol):
 # --- sessions --------------------------------------------------------------------------------------------------------
 
 
-class Sessions(Protocol):
+class SessionStore(Protocol):
     """The agent's sessions: messages and hidden events. A write is durable when it returns."""
 
     async def append(self, session_id: str, run_id: str, events: Sequence[NewSessionEvent]) -> tuple[SessionEvent, ...]:

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from holdfast.agent.curated import MemorySnapshot
 from holdfast.agent.gateway import RecalledItem
-from holdfast.agent.ports import ReasoningPiece, SessionHit, TextPiece, ToolCall, Usage
+from holdfast.agent.ports import ModelToolCall, ReasoningPiece, SessionHit, TextPiece, TokenUsage
 
 _WORD = re.compile(r"[^\W_]+")
 # Stop words. Only for marking evidence, so a short list is enough.
@@ -57,7 +57,7 @@ class Layer(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class MemorySource:
     """One memory that the model was given; `shared` are the words that it has in common with the answer."""
 
     layer: Layer
@@ -66,25 +66,25 @@ class Source:
     shared: tuple[str, ...] = ()
 
     @property
-    def used(self) -> bool:
+    def is_used(self) -> bool:
         """True if the answer could come from it. Shared words are a hint, not proof."""
         return bool(self.shared)
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class RunExplanation:
     """The memory that the model was given, by layer."""
 
-    sources: tuple[Source, ...] = ()
+    sources: tuple[MemorySource, ...] = ()
     recall_failed: str | None = None
     """The category of the gateway's failure; None if it answered, or there is no gateway."""
 
-    def of(self, layer: Layer) -> tuple[Source, ...]:
+    def of(self, layer: Layer) -> tuple[MemorySource, ...]:
         return tuple(source for source in self.sources if source.layer is layer)
 
     @property
-    def used(self) -> tuple[Source, ...]:
-        return tuple(source for source in self.sources if source.used)
+    def used_sources(self) -> tuple[MemorySource, ...]:
+        return tuple(source for source in self.sources if source.is_used)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,56 +95,56 @@ class AgentRunResult:
     run_id: str
     text: str
     status: RunStatus
-    usage: Usage = field(default_factory=Usage)
+    usage: TokenUsage = field(default_factory=TokenUsage)
     tool_calls: tuple[ToolUse, ...] = ()
     error: RunError | None = None
-    explained: Explained = field(default_factory=Explained, compare=False, repr=False)
+    explained: RunExplanation = field(default_factory=RunExplanation, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolStarted:
     """A tool is being called."""
 
-    call: ToolCall
+    call: ModelToolCall
 
 
 @dataclass(frozen=True, slots=True)
 class ToolEnded:
     """A tool was called; `content` is the model's view of the result."""
 
-    call: ToolCall
+    call: ModelToolCall
     ok: bool
     content: str
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnswerCompleted:
     """The answer is complete and in its session. Storing it at the gateway comes next, and may take a while."""
 
     text: str
 
 
-RunEvent = TextPiece | ReasoningPiece | ToolStarted | ToolEnded | Answered
+RunEvent = TextPiece | ReasoningPiece | ToolStarted | ToolEnded | AnswerCompleted
 
 
-def curated_sources(snapshot: MemorySnapshot) -> list[Source]:
+def curated_sources(snapshot: MemorySnapshot) -> list[MemorySource]:
     targets = {"user": snapshot.user, "memory": snapshot.memory}
     return [
-        Source(Layer.CURATED, entry, {"target": target, "entry": number})
+        MemorySource(Layer.CURATED, entry, {"target": target, "entry": number})
         for target, entries in targets.items()
         for number, entry in enumerate(entries, 1)
     ]
 
 
-def gateway_sources(items: Iterable[RecalledItem]) -> list[Source]:
-    return [Source(Layer.GATEWAY, item.text or "", _told(item)) for item in items]
+def gateway_sources(items: Iterable[RecalledItem]) -> list[MemorySource]:
+    return [MemorySource(Layer.GATEWAY, item.text or "", _origin_of(item)) for item in items]
 
 
-def session_sources(hits: Iterable[SessionHit]) -> list[Source]:
+def session_sources(hits: Iterable[SessionHit]) -> list[MemorySource]:
     """List each message once, even if it was found several times."""
     found = {(hit.session_id, hit.number): hit for hit in hits}
     return [
-        Source(
+        MemorySource(
             Layer.SESSIONS,
             hit.text,
             {"session_id": hit.session_id, "number": hit.number, "at": hit.at.isoformat(), "role": str(hit.role)},
@@ -153,7 +153,7 @@ def session_sources(hits: Iterable[SessionHit]) -> list[Source]:
     ]
 
 
-def _told(item: RecalledItem) -> dict[str, Origin]:
+def _origin_of(item: RecalledItem) -> dict[str, Origin]:
     fields = {
         "id": item.id,
         "session_id": item.session_id,
@@ -164,7 +164,9 @@ def _told(item: RecalledItem) -> dict[str, Origin]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def explain(prompt: str, answer: str, sources: Iterable[Source], recall_failed: str | None = None) -> Explained:
+def explain(
+    prompt: str, answer: str, sources: Iterable[MemorySource], recall_failed: str | None = None
+) -> RunExplanation:
     """Mark the sources that share words with the answer.
 
     Words from the prompt do not show where an answer comes from, so they count only if no source shares any other.
@@ -172,10 +174,10 @@ def explain(prompt: str, answer: str, sources: Iterable[Source], recall_failed: 
     unmarked = tuple(sources)
     answer_words = content_words(answer)
     for words in (answer_words - content_words(prompt), answer_words):
-        marked = tuple(replace(each, shared=_shared(each.text, words)) for each in unmarked)
+        marked = tuple(replace(each, shared=_shared_words(each.text, words)) for each in unmarked)
         if any(each.shared for each in marked):
-            return Explained(marked, recall_failed)
-    return Explained(unmarked, recall_failed)
+            return RunExplanation(marked, recall_failed)
+    return RunExplanation(unmarked, recall_failed)
 
 
 def content_words(text: str) -> frozenset[str]:
@@ -194,5 +196,5 @@ def _pieces(word: str) -> Sequence[str]:
     return tuple(word) if word[0] > "\u2fff" else (word,)
 
 
-def _shared(text: str, words: frozenset[str]) -> tuple[str, ...]:
+def _shared_words(text: str, words: frozenset[str]) -> tuple[str, ...]:
     return tuple(sorted(content_words(text) & words))

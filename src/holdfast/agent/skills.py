@@ -61,7 +61,7 @@ class Skills:
     found: Mapping[str, Skill] = field(default_factory=dict)
     problems: tuple[SkillProblem, ...] = ()
 
-    def named(self, name: str) -> Skill:
+    def get_skill(self, name: str) -> Skill:
         """Return the skill. The error of an unknown name lists the known ones."""
         if name in self.found:
             return self.found[name]
@@ -147,7 +147,7 @@ def _text(folder: Path) -> str:
 
 
 def _skill(folder: str, text: str) -> Skill:
-    head, body = _parted(text)
+    head, body = _split_front_matter(text)
     details = _details(head)
     name, description = details.pop("name", None), details.pop("description", None)
     if not isinstance(name, str) or len(name) > _MAX_NAME_CHARS or not _NAME.fullmatch(name):
@@ -165,7 +165,7 @@ def _skill(folder: str, text: str) -> Skill:
     return Skill(name, description.strip(), body.strip("\n"), details)
 
 
-def _parted(text: str) -> tuple[list[str], str]:
+def _split_front_matter(text: str) -> tuple[list[str], str]:
     lines = text.split("\n")
     if lines[0].rstrip() != _FENCE:
         raise _Unusable(f"{FILE} must begin with a line of ---, the front matter, and another line of ---")

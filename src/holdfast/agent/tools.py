@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from pydantic_core import PydanticSerializationError, to_json
 
-from holdfast.agent.ports import Json, ToolCall, ToolSpec
+from holdfast.agent.ports import Json, ModelToolCall, ToolSpec
 from holdfast.domain.reference_message import one_line
 from holdfast.errors import HoldfastError, InvalidInput
 
@@ -50,7 +50,7 @@ class ToolOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class AgentTool:
     """A function, its description for a model, and the validation of its arguments."""
 
     spec: ToolSpec
@@ -60,7 +60,7 @@ class Tool:
     max_result_chars: int = MAX_RESULT_CHARS
 
     @classmethod
-    def of(cls, function: ToolFunction, name: str | None = None, description: str | None = None) -> Tool:
+    def of(cls, function: ToolFunction, name: str | None = None, description: str | None = None) -> AgentTool:
         """Inspect the function. Each parameter needs a type; `Annotated[…, Field(description=…)]` describes it."""
         named = name or str(getattr(function, "__name__", ""))
         if not _NAME.fullmatch(named):
@@ -73,56 +73,56 @@ class Tool:
         arguments = _arguments(function, named)
         return cls(ToolSpec(named, text, _schema(arguments, named)), function, arguments)
 
-    def bound(self, function: ToolFunction) -> Tool:
+    def with_function(self, function: ToolFunction) -> AgentTool:
         """Return the same tool with another function of the same signature."""
         return replace(self, function=function)
 
-    async def called(self, arguments: str) -> ToolOutcome:
+    async def invoke(self, arguments: str) -> ToolOutcome:
         """Validate the arguments, call the function, and format its result for the model."""
         if len(arguments) > MAX_ARGUMENT_CHARS:
-            return _failed(f"the arguments are longer than {MAX_ARGUMENT_CHARS:,} characters")
+            return _failure_outcome(f"the arguments are longer than {MAX_ARGUMENT_CHARS:,} characters")
         try:
             validated = self.arguments.model_validate_json(arguments.strip() or "{}")
         except ValidationError as error:
-            return _failed("the arguments cannot be used", _problems(error))
+            return _failure_outcome("the arguments cannot be used", _problems(error))
         try:
-            value = await self._done(_keywords(validated))
+            value = await self._run_function(_keywords(validated))
         except _TooLong:
-            return _failed(f"{self.spec.name} did not finish within {self.timeout_seconds:g} seconds")
+            return _failure_outcome(f"{self.spec.name} did not finish within {self.timeout_seconds:g} seconds")
         except asyncio.CancelledError:
-            if _cancelled():
+            if _is_run_cancelled():
                 raise
-            return _failed(f"{self.spec.name} was cancelled from within")
+            return _failure_outcome(f"{self.spec.name} was cancelled from within")
         except HoldfastError as error:
-            return _failed(_short(str(error)))
+            return _failure_outcome(_short(str(error)))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - reported to the model, whatever it is
-            return _failed(_short(f"{type(error).__name__}: {error}"))
-        return self._told(value)
+            return _failure_outcome(_short(f"{type(error).__name__}: {error}"))
+        return self._to_outcome(value)
 
-    async def _done(self, keywords: Mapping[str, Any]) -> object:
+    async def _run_function(self, keywords: Mapping[str, Any]) -> object:
         limit = asyncio.timeout(self.timeout_seconds)
         try:
             async with limit:
                 if inspect.iscoroutinefunction(self.function):
                     return await self.function(**keywords)
-                result = await _beside(lambda: self.function(**keywords))
+                result = await _run_in_thread(lambda: self.function(**keywords))
                 return await result if inspect.isawaitable(result) else result
         except TimeoutError:
             if limit.expired():
                 raise _TooLong from None
             raise  # the function's own timeout
 
-    def _told(self, value: object) -> ToolOutcome:
+    def _to_outcome(self, value: object) -> ToolOutcome:
         try:
             text = value if isinstance(value, str) else to_json(value, fallback=str).decode()
         except (PydanticSerializationError, ValueError, RecursionError):
-            return _failed(f"{self.spec.name} gave something that cannot be written as JSON")
+            return _failure_outcome(f"{self.spec.name} gave something that cannot be written as JSON")
         text = storable(text)
         refused = isinstance(value, Mapping) and value.get("success") is False
-        return ToolOutcome(_bounded(text, self.max_result_chars), ok=not refused, value=value)
+        return ToolOutcome(_truncate(text, self.max_result_chars), ok=not refused, value=value)
 
 
-async def _beside(work: Callable[[], object]) -> object:
+async def _run_in_thread(work: Callable[[], object]) -> object:
     """Run blocking work in a thread of its own.
 
     A thread cannot be stopped: after its timeout the function goes on, and its result is dropped. So it is not one of
@@ -157,7 +157,7 @@ class _TooLong(Exception):
     """A tool exceeded its time limit."""
 
 
-def _cancelled() -> bool:
+def _is_run_cancelled() -> bool:
     """True if the run was cancelled, and not something that a tool was waiting for."""
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
@@ -166,8 +166,8 @@ def _cancelled() -> bool:
 class ToolBox:
     """The tools of an agent, by name."""
 
-    def __init__(self, tools: Iterable[Tool] = ()) -> None:
-        self._tools: dict[str, Tool] = {}
+    def __init__(self, tools: Iterable[AgentTool] = ()) -> None:
+        self._tools: dict[str, AgentTool] = {}
         for tool in tools:
             self.add(tool)
 
@@ -178,21 +178,21 @@ class ToolBox:
         description: str | None = None,
         *,
         timeout_seconds: float = TIMEOUT_SECONDS,
-    ) -> Tool:
+    ) -> AgentTool:
         """Register a function that models may call."""
-        tool = replace(Tool.of(function, name, description), timeout_seconds=timeout_seconds)
+        tool = replace(AgentTool.of(function, name, description), timeout_seconds=timeout_seconds)
         self.add(tool)
         return tool
 
-    def add(self, tool: Tool) -> None:
+    def add(self, tool: AgentTool) -> None:
         if tool.spec.name in self._tools:
             raise InvalidInput(tool.spec.name, "there is a tool of this name already; register it under another name")
         self._tools[tool.spec.name] = tool
 
-    def rebound(self, functions: Mapping[str, ToolFunction]) -> ToolBox:
+    def with_functions(self, functions: Mapping[str, ToolFunction]) -> ToolBox:
         """Return the same tools, some with other functions: for tools that belong to one run."""
         known = self._tools.items()
-        return ToolBox(tool.bound(functions[name]) if name in functions else tool for name, tool in known)
+        return ToolBox(tool.with_function(functions[name]) if name in functions else tool for name, tool in known)
 
     def __contains__(self, name: object) -> bool:
         return name in self._tools
@@ -208,14 +208,14 @@ class ToolBox:
     def specs(self) -> tuple[ToolSpec, ...]:
         return tuple(tool.spec for tool in self._tools.values())
 
-    async def call(self, call: ToolCall) -> ToolOutcome:
+    async def call(self, call: ModelToolCall) -> ToolOutcome:
         """Run a model's tool call."""
         tool = self._tools.get(call.name)
         if tool is None:
-            return _failed(
+            return _failure_outcome(
                 f"there is no tool named {_short(repr(call.name))}", [f"there is {name}" for name in self._tools]
             )
-        return await tool.called(call.arguments)
+        return await tool.invoke(call.arguments)
 
 
 def _arguments(function: ToolFunction, name: str) -> type[BaseModel]:
@@ -250,20 +250,20 @@ def _schema(arguments: type[BaseModel], name: str) -> Json:
     except PydanticUserError:
         problem = "has a parameter of a type that no JSON schema describes"
     else:
-        return {"type": "object", "properties": {}, **_untitled(schema)}
+        return {"type": "object", "properties": {}, **_drop_titles(schema)}
     raise InvalidInput(name, problem)
 
 
-def _untitled(schema: dict[str, Any]) -> dict[str, Any]:
+def _drop_titles(schema: dict[str, Any]) -> dict[str, Any]:
     """Drop titles that only repeat names: every schema is sent with every call. A property named `title` stays."""
     cleaned: dict[str, Any] = {}
     for key, value in schema.items():
         if key in ("properties", "$defs"):
-            cleaned[key] = {name: _untitled(inner) for name, inner in value.items()}
+            cleaned[key] = {name: _drop_titles(inner) for name, inner in value.items()}
         elif isinstance(value, dict):
-            cleaned[key] = _untitled(value)
+            cleaned[key] = _drop_titles(value)
         elif isinstance(value, list):
-            cleaned[key] = [_untitled(item) if isinstance(item, dict) else item for item in value]
+            cleaned[key] = [_drop_titles(item) if isinstance(item, dict) else item for item in value]
         elif key != "title":
             cleaned[key] = value
     return cleaned
@@ -282,7 +282,7 @@ def _problems(error: ValidationError) -> list[str]:
     return [*lines[:_MAX_PROBLEMS], *([f"and {len(lines) - _MAX_PROBLEMS} more"] if len(lines) > _MAX_PROBLEMS else [])]
 
 
-def _failed(problem: str, more: Iterable[str] = ()) -> ToolOutcome:
+def _failure_outcome(problem: str, more: Iterable[str] = ()) -> ToolOutcome:
     details = list(more)
     content = {"error": problem, **({"problems": details} if details else {})}
     return ToolOutcome(to_json(content).decode(), ok=False, value=content)
@@ -294,10 +294,10 @@ def storable(text: str) -> str:
 
 
 def _short(text: str) -> str:
-    return _bounded(one_line(storable(text)), _MAX_PROBLEM_CHARS)
+    return _truncate(one_line(storable(text)), _MAX_PROBLEM_CHARS)
 
 
-def _bounded(text: str, max_chars: int) -> str:
+def _truncate(text: str, max_chars: int) -> str:
     if len(text) <= max_chars:
         return text
     return f"{text[:max_chars]}… [{len(text) - max_chars:,} more characters were left out]"

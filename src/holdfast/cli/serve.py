@@ -79,7 +79,7 @@ def serve(
     The store is created if there is none. Without an operator token it listens on this machine only.
     """
     check_installed("serving")
-    from holdfast.gateway import serving
+    from holdfast.gateway import server
     from holdfast.gateway.config import GatewayConfig
 
     settings = read_settings()
@@ -94,11 +94,11 @@ def serve(
         tls_cert=tls_cert,
         tls_key=tls_key,
     )
-    serving.check_certificate(config)
-    serving.allow_many_files()
-    sockets = serving.listen(config)
+    server.check_certificate(config)
+    server.allow_many_files()
+    sockets = server.listen(config)
     try:
-        serving.run(_serving(chosen, place, settings, config, sockets, as_json, work=not no_worker))
+        server.run(_serving(chosen, place, settings, config, sockets, as_json, work=not no_worker))
     finally:
         for opened in sockets:
             opened.close()
@@ -120,10 +120,10 @@ async def _serving(
     *,
     work: bool,
 ) -> None:
-    from holdfast.gateway import serving
+    from holdfast.gateway import server
     from holdfast.gateway.app import create_app
-    from holdfast.gateway.edge.metrics import Metrics
-    from holdfast.gateway.edge.spans import TracedService
+    from holdfast.gateway.edge.http_metrics import Metrics
+    from holdfast.gateway.edge.tracing import TracedService
 
     metrics = Metrics()
     engine = await open_engine(
@@ -137,8 +137,8 @@ async def _serving(
     )
     try:
         app = create_app(TracedService(engine), engine, config, metrics)
-        with serving.logging_as_json():
-            await serving.serve(app, config, metrics, sockets, lambda at: _tell(at, place, as_json))
+        with server.logging_as_json():
+            await server.serve(app, config, metrics, sockets, lambda at: _tell(at, place, as_json))
     finally:
         await engine.close()
 

@@ -33,7 +33,7 @@ from holdfast.domain.scope import EVERYWHERE
 from holdfast.settings import Settings, read_settings
 
 if TYPE_CHECKING:
-    from holdfast.gateway.scraping import Scraping
+    from holdfast.gateway.metrics_server import MetricsServer
 
 _STOPS = (signal.SIGINT, signal.SIGTERM)
 
@@ -90,7 +90,7 @@ def worker(
 
 
 @contextlib.contextmanager
-def _scraped(settings: Settings, host: str | None, port: int, *, once: bool) -> Iterator[Scraping | None]:
+def _scraped(settings: Settings, host: str | None, port: int, *, once: bool) -> Iterator[MetricsServer | None]:
     """Serve metrics while the context is open, if there is a port."""
     if not port:
         if host is not None:
@@ -100,9 +100,9 @@ def _scraped(settings: Settings, host: str | None, port: int, *, once: bool) -> 
     if once:
         raise Usage("--metrics-port: --once exits before metrics can be read; leave one of them out")
     check_installed("showing metrics")
-    from holdfast.gateway.scraping import Scraping, scraped_at
+    from holdfast.gateway.metrics_server import MetricsServer, metrics_config
 
-    scraping = Scraping(scraped_at(host or "127.0.0.1", port, settings))
+    scraping = MetricsServer(metrics_config(host or "127.0.0.1", port, settings))
     try:
         scraping.begin()
         yield scraping
@@ -125,7 +125,7 @@ async def _worked(
     settings: Settings,
     jobs: int,
     kinds: frozenset[JobKind] | None,
-    metrics: Scraping | None,
+    metrics: MetricsServer | None,
     *,
     once: bool,
     as_json: bool,
@@ -205,7 +205,9 @@ def _heard(stop: Callable[[], None]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _tell(path: str, engine: Engine, settings: Settings, jobs: int, metrics: Scraping | None, as_json: bool) -> None:
+def _tell(
+    path: str, engine: Engine, settings: Settings, jobs: int, metrics: MetricsServer | None, as_json: bool
+) -> None:
     store, kinds = on_one_line(redact_location(path)), sorted(engine.crew.kinds)
     if as_json:
         facts = {"store": store, "kinds": kinds, "jobs": jobs, "lease_seconds": settings.job_lease_seconds}

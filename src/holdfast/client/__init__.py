@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from holdfast.client.gateway import (
-    Accepted,
     BlockingGatewayClient,
     Category,
     ChatMessage,
-    Found,
     GatewayClient,
     GatewayError,
+    GatewayHit,
+    GatewayReceipt,
 )
 
-__all__ = ["Accepted", "BlockingGatewayClient", "Category", "ChatMessage", "Found", "GatewayClient", "GatewayError"]
+__all__ = [
+    "BlockingGatewayClient",
+    "Category",
+    "ChatMessage",
+    "GatewayClient",
+    "GatewayError",
+    "GatewayHit",
+    "GatewayReceipt",
+]

@@ -18,7 +18,7 @@ from enum import StrEnum
 from types import TracebackType
 from typing import Any, ClassVar, Concatenate, NoReturn, ParamSpec, Self, TypeVar
 
-from holdfast.client.line import Body, Line, Lost, Reply
+from holdfast.client.transport import Body, HttpReply, HttpTransport, NoResponse
 from holdfast.domain.location import checked_url
 from holdfast.domain.numbers import checked_real, checked_seconds, checked_whole
 from holdfast.domain.scope import check_part
@@ -91,7 +91,7 @@ class ChatMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class GatewayHit:
     """A search result. `raw` is the gateway's other data about it; it is not for a model."""
 
     id: str | None
@@ -104,7 +104,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class GatewayReceipt:
     """The answer to `add` or `flush`."""
 
     session_id: str
@@ -136,7 +136,7 @@ class GatewayClient:
         self._where = {"app_id": app_id, "project_id": project_id}
         seconds = checked_seconds(timeout_seconds, "timeout_seconds")
         # The contract puts the key into the body, so the transport gets none.
-        self._line = Line(checked_url(base_url, "base_url"), None, seconds, max_answer_bytes=_MAX_ANSWER_BYTES)
+        self._line = HttpTransport(checked_url(base_url, "base_url"), None, seconds, max_answer_bytes=_MAX_ANSWER_BYTES)
 
     @classmethod
     def from_env(cls, *, app_id: str = "default", project_id: str = "default", retries: int = 0) -> Self:
@@ -176,7 +176,7 @@ class GatewayClient:
         method: str | None = None,
         radius: float | None = None,
         filters: Mapping[str, Any] | None = None,
-    ) -> tuple[Found, ...]:
+    ) -> tuple[GatewayHit, ...]:
         """Search the conversation, resources, or all of the user's memory."""
         check_part("conversation_id", conversation_id)
         payload = {
@@ -188,55 +188,55 @@ class GatewayClient:
         }
         further = {"method": method, "radius": radius, "filters": filters}
         payload |= {name: value for name, value in further.items() if value is not None}
-        answer = await self._repeated("search", "/memories/search", payload)
+        answer = await self._call_with_retries("search", "/memories/search", payload)
         results = answer.get("results")
         # A gateway may send more than `top_k`.
         hits = results[:top_k] if isinstance(results, list) else None
         if hits is None or not all(isinstance(result, dict) for result in hits):
             raise GatewayError("search", "/memories/search", 200, Category.MALFORMED)
-        return tuple(_found(result) for result in hits)
+        return tuple(_to_hit(result) for result in hits)
 
-    async def add(self, conversation_id: str, messages: Iterable[ChatMessage]) -> Accepted:
+    async def add(self, conversation_id: str, messages: Iterable[ChatMessage]) -> GatewayReceipt:
         """Add one turn. Sent exactly once, never retried."""
-        return await self._written("add", conversation_id, {"messages": _written(messages)})
+        return await self._send_write("add", conversation_id, {"messages": _encode_messages(messages)})
 
-    async def flush(self, conversation_id: str) -> Accepted:
+    async def flush(self, conversation_id: str) -> GatewayReceipt:
         """Have the gateway process what was added. Sent exactly once, never retried."""
-        return await self._written("flush", conversation_id, {})
+        return await self._send_write("flush", conversation_id, {})
 
     async def close(self) -> None:
         """Wait for calls in progress, and close the connections."""
         await self._line.close()
 
-    async def _written(self, operation: str, conversation_id: str, more: dict[str, Any]) -> Accepted:
+    async def _send_write(self, operation: str, conversation_id: str, more: dict[str, Any]) -> GatewayReceipt:
         check_part("conversation_id", conversation_id)
         payload = {"session_id": f"{_CHAT}{conversation_id}", **self._where, **more}
-        answer = await self._called(operation, f"/memories/{operation}", payload, self._line.timeout_seconds)
+        answer = await self._call(operation, f"/memories/{operation}", payload, self._line.timeout_seconds)
         status, count = answer.get("status"), answer.get("message_count")
-        return Accepted(
+        return GatewayReceipt(
             session_id=payload["session_id"],
             status=status if isinstance(status, str) else None,
             message_count=count if isinstance(count, int) and not isinstance(count, bool) else None,
             raw=answer,
         )
 
-    async def _repeated(self, operation: str, path: str, payload: dict[str, Any]) -> dict[str, Any]:
+    async def _call_with_retries(self, operation: str, path: str, payload: dict[str, Any]) -> dict[str, Any]:
         """Call with retries; only for calls that change nothing. All attempts share one deadline."""
         until = time.monotonic() + self._line.timeout_seconds
         for attempt in range(self._retries):
             try:
-                return await self._called(operation, path, payload, until - time.monotonic())
+                return await self._call(operation, path, payload, until - time.monotonic())
             except GatewayError as error:
                 wait = _FIRST_WAIT_SECONDS * 2**attempt
                 if error.category not in _PASSING or time.monotonic() + wait >= until:
                     raise
             await asyncio.sleep(wait)
-        return await self._called(operation, path, payload, max(until - time.monotonic(), 0.001))
+        return await self._call(operation, path, payload, max(until - time.monotonic(), 0.001))
 
-    async def _called(self, operation: str, path: str, payload: dict[str, Any], seconds: float) -> dict[str, Any]:
+    async def _call(self, operation: str, path: str, payload: dict[str, Any], seconds: float) -> dict[str, Any]:
         try:
             reply = await self._line.call("POST", path, self._body(payload), timeout_seconds=seconds)
-        except Lost as lost:
+        except NoResponse as lost:
             failure = GatewayError(operation, path, None, Category.LOST if lost.sent else Category.UNREACHABLE)
         else:
             answer = _answer(reply)
@@ -256,7 +256,7 @@ class GatewayClient:
         raise InvalidInput("request", problem)
 
 
-def _answer(reply: Reply) -> dict[str, Any] | None:
+def _answer(reply: HttpReply) -> dict[str, Any] | None:
     if not 200 <= reply.status < 300 or sum(map(reply.body.count, (b"[", b"{", b","))) > _MAX_ANSWER_PARTS:
         return None
     try:
@@ -280,7 +280,7 @@ def _scopes(scope: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _written(messages: Iterable[ChatMessage]) -> list[dict[str, Any]]:
+def _encode_messages(messages: Iterable[ChatMessage]) -> list[dict[str, Any]]:
     turn = list(messages)
     if not turn or not all(isinstance(message, ChatMessage) for message in turn):
         raise InvalidInput("messages", "expected at least one ChatMessage")
@@ -293,10 +293,10 @@ def _written(messages: Iterable[ChatMessage]) -> list[dict[str, Any]]:
     ]
 
 
-def _found(result: dict[str, Any]) -> Found:
+def _to_hit(result: dict[str, Any]) -> GatewayHit:
     texts = {name: result.get(name) for name in ("id", "session_id", "text", "source_scope", "resource_uri")}
     raw = result.get("raw")
-    return Found(
+    return GatewayHit(
         **{name: value if isinstance(value, str) else None for name, value in texts.items()},
         score=_score(result.get("score")),
         raw=raw if isinstance(raw, dict) else {},

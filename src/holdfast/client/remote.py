@@ -12,7 +12,7 @@ from typing import TypeVar, cast
 
 from pydantic_core import from_json
 
-from holdfast.client.line import Line, Lost, Reply, Sending
+from holdfast.client.transport import HttpReply, HttpTransport, NoResponse, Sending
 from holdfast.domain.access import Action, Actor
 from holdfast.domain.secret import Secret
 from holdfast.errors import (
@@ -45,13 +45,13 @@ class RemoteService:
     sync_safe = False
 
     def __init__(self, url: str, key: Secret | None, timeout_seconds: float, sending: Sending | None = None) -> None:
-        self._line = Line(url, key, timeout_seconds, sending)
+        self._line = HttpTransport(url, key, timeout_seconds, sending)
         self._spoken: frozenset[str] | None = None
 
     def __repr__(self) -> str:
         return f"RemoteService({self._line.url!r})"
 
-    async def greeted(self) -> Greeting:
+    async def fetch_greeting(self) -> Greeting:
         """Ask the server who we are, and which verbs it has."""
         try:
             reply = await self._reply("GET", "/verbs", None, writes=False, hint="")
@@ -77,21 +77,21 @@ class RemoteService:
 
     async def _reply(
         self, method: str, path: str, body: bytes | None, *, writes: bool, hint: str, action: Action | None = None
-    ) -> Reply:
+    ) -> HttpReply:
         seconds = self._line.timeout_seconds
         if action in _UPKEEP:
             seconds = max(seconds, _UPKEEP_SECONDS)
         try:
             reply = await self._line.call(method, path, body, timeout_seconds=seconds)
-        except Lost as lost:
-            failure = _lost(self._line.url, lost, writes=writes, hint=hint)
+        except NoResponse as lost:
+            failure = _no_response_error(self._line.url, lost, writes=writes, hint=hint)
         else:
             if reply.status == 200:
                 return reply
-            failure = refused(self._line.url, reply, writes=writes, hint=hint)
+            failure = to_error(self._line.url, reply, writes=writes, hint=hint)
         raise failure
 
-    def _read(self, reply: Reply, decode: Callable[[bytes], object], *, writes: bool, hint: str = "") -> object:
+    def _read(self, reply: HttpReply, decode: Callable[[bytes], object], *, writes: bool, hint: str = "") -> object:
         try:
             return decode(reply.body)
         except HoldfastError as error:
@@ -108,13 +108,13 @@ def _hint(idempotency_key: object) -> str:
     return "it is not known whether it was done: call again with the same idempotency_key, which does nothing twice"
 
 
-def _lost(url: str, lost: Lost, *, writes: bool, hint: str) -> HoldfastError:
+def _no_response_error(url: str, lost: NoResponse, *, writes: bool, hint: str) -> HoldfastError:
     if writes and lost.sent:
         return OutcomeUnknown(f"{url} {lost.reason}; {hint}")
     return StoreUnavailable(f"{url} {lost.reason}; nothing was done, trying again is safe")
 
 
-def refused(url: str, reply: Reply, *, writes: bool, hint: str) -> HoldfastError:
+def to_error(url: str, reply: HttpReply, *, writes: bool, hint: str) -> HoldfastError:
     """Translate an error response: Holdfast's as it was raised there, any other by its status."""
     known = decode_error(reply.body)
     if isinstance(known, StoreClosed):
@@ -122,9 +122,9 @@ def refused(url: str, reply: Reply, *, writes: bool, hint: str) -> HoldfastError
         return StoreUnavailable(f"{url} is shutting down; nothing was done, try again soon")
     if known is not None:
         return known
-    from_server, detail = _said(reply)
+    from_server, detail = _server_detail(reply)
     if reply.status >= 500:
-        return _broken(url, reply, detail, from_server=from_server, writes=writes, hint=hint)
+        return _server_error(url, reply, detail, from_server=from_server, writes=writes, hint=hint)
     when = f"in {reply.retry_after} s" if (reply.retry_after or "").isdigit() else "later"
     match reply.status:
         case 401:
@@ -142,7 +142,9 @@ def refused(url: str, reply: Reply, *, writes: bool, hint: str) -> HoldfastError
     return StoreUnusable(f"{url} answered {reply.status}{detail}; check that it is the address of a Holdfast server")
 
 
-def _broken(url: str, reply: Reply, detail: str, *, from_server: bool, writes: bool, hint: str) -> HoldfastError:
+def _server_error(
+    url: str, reply: HttpReply, detail: str, *, from_server: bool, writes: bool, hint: str
+) -> HoldfastError:
     if from_server and reply.status == 503:
         return StoreUnavailable(f"{url} is overloaded{detail}; nothing was done, try again soon")
     if writes:
@@ -152,7 +154,7 @@ def _broken(url: str, reply: Reply, detail: str, *, from_server: bool, writes: b
     return StoreError(f"{url} answered {reply.status}{detail}; see the server's log")
 
 
-def _said(reply: Reply) -> tuple[bool, str]:
+def _server_detail(reply: HttpReply) -> tuple[bool, str]:
     """Return whether the server itself wrote the answer, and its detail. A proxy's text is not repeated."""
     if reply.media_type != "application/problem+json":
         return False, ""

@@ -64,7 +64,7 @@ def resolve(phrase: str, said_at: datetime, *, ahead: bool = False) -> When | No
         return None
     midnight = said_at.replace(hour=0, minute=0, second=0, microsecond=0)
     try:
-        when = _resolved({name: text.lower() for name, text in found.groupdict().items() if text}, midnight, ahead)
+        when = _resolve_parts({name: text.lower() for name, text in found.groupdict().items() if text}, midnight, ahead)
     except (ValueError, OverflowError):
         return None
     if when is None or when.since is None or ahead or when.since <= midnight:
@@ -92,7 +92,7 @@ def long_date(moment: datetime) -> str:
     return f"{moment.day} {MONTHS[moment.month - 1].title()} {moment.year}"
 
 
-def _resolved(parts: dict[str, str], midnight: datetime, ahead: bool) -> When | None:
+def _resolve_parts(parts: dict[str, str], midnight: datetime, ahead: bool) -> When | None:
     if "named" in parts:
         shift = {"yesterday": -1, "last night": -1, "tomorrow": 1}.get(parts["named"], 0)
         return _on(midnight + shift * _ONE_DAY)

@@ -31,7 +31,7 @@ class Needs(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ExtractionRule:
     """One phrasing of a fact.
 
     `key` names the slot: a later fact with the same key replaces it. `{when}` in a template is a resolved time phrase
@@ -56,10 +56,10 @@ class Language:
     nobody: str
     opening: re.Pattern[str]
     doubt: re.Pattern[str]
-    rules: tuple[Rule, ...]
+    rules: tuple[ExtractionRule, ...]
 
 
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
@@ -136,107 +136,107 @@ _OCCASIONS = (
 
 
 _NAMES = (
-    Rule(
-        "name", _compiled(r"my (?:first |full |real )?name(?: is|'s) (?P<name>.+)"), "{whose} name is {name}.", "name"
+    ExtractionRule(
+        "name", _compile(r"my (?:first |full |real )?name(?: is|'s) (?P<name>.+)"), "{whose} name is {name}.", "name"
     ),
-    Rule(
+    ExtractionRule(
         "call_me",
-        _compiled(
+        _compile(
             r"(?:please |just |you can |everyone |everybody |my friends |people )*"
             r"calls? me (?P<capital_name>.+)"
         ),
         "{who} is called {capital_name}.",
         "called",
     ),
-    Rule(
-        "greeted", _compiled(r"i'm (?P<introduced>.+)"), "{whose} name is {introduced}.", "name", needs=Needs.GREETING
+    ExtractionRule(
+        "greeted", _compile(r"i'm (?P<introduced>.+)"), "{whose} name is {introduced}.", "name", needs=Needs.GREETING
     ),
 )
 
 
 _PLACES = (
-    Rule(
+    ExtractionRule(
         "lives_in",
-        _compiled(r"(?:i|we)(?: live|'ve lived|'ve been living|'m living|'re living) in (?P<place>.+)"),
+        _compile(r"(?:i|we)(?: live|'ve lived|'ve been living|'m living|'re living) in (?P<place>.+)"),
         "{who} lives in {place}.",
         "lives_in",
         Since.SAID,
         needs=Needs.WHOLE,
     ),
-    Rule(
+    ExtractionRule(
         "based_in",
-        _compiled(r"(?:i'm|we're) (?:based|living) in (?P<place>.+)"),
+        _compile(r"(?:i'm|we're) (?:based|living) in (?P<place>.+)"),
         "{who} lives in {place}.",
         "lives_in",
         Since.SAID,
         needs=Needs.WHOLE,
     ),
-    Rule(
+    ExtractionRule(
         "moved_from",
-        _compiled(r"(?:i|we)(?:'ve)? moved from (?P<former>.{1,60}?) to (?P<place>.+)"),
+        _compile(r"(?:i|we)(?:'ve)? moved from (?P<former>.{1,60}?) to (?P<place>.+)"),
         "{who} moved from {former} to {place}{when}.",
         "lives_in",
         Since.SAID,
         replaces=True,
         needs=Needs.WHOLE,
     ),
-    Rule(
+    ExtractionRule(
         "moved_to",
-        _compiled(r"(?:i|we)(?:'ve)? moved (?:back )?to (?P<place>.+)"),
+        _compile(r"(?:i|we)(?:'ve)? moved (?:back )?to (?P<place>.+)"),
         "{who} moved to {place}{when}.",
         "lives_in",
         Since.SAID,
         replaces=True,
         needs=Needs.WHOLE,
     ),
-    Rule(
+    ExtractionRule(
         "left",
-        _compiled(r"(?:i|we) no longer live in (?P<former>.+)"),
+        _compile(r"(?:i|we) no longer live in (?P<former>.+)"),
         "{who} no longer lives in {former}.",
         "lives_in",
         Since.SAID,
         replaces=True,
     ),
-    Rule(
+    ExtractionRule(
         "left_any_more",
-        _compiled(r"(?:i|we) don't live in (?P<former>.+) any ?more"),
+        _compile(r"(?:i|we) don't live in (?P<former>.+) any ?more"),
         "{who} no longer lives in {former}.",
         "lives_in",
         Since.SAID,
         replaces=True,
     ),
-    Rule(
+    ExtractionRule(
         "not_based",
-        _compiled(r"(?:i'm|we're) no longer (?:living|based) in (?P<former>.+)"),
+        _compile(r"(?:i'm|we're) no longer (?:living|based) in (?P<former>.+)"),
         "{who} no longer lives in {former}.",
         "lives_in",
         Since.SAID,
         replaces=True,
     ),
-    Rule(
+    ExtractionRule(
         "is_from",
-        _compiled(r"(?:i'm|i come) from (?P<place>.+)"),
+        _compile(r"(?:i'm|i come) from (?P<place>.+)"),
         "{who} is from {place}.",
         "is_from",
         needs=Needs.WHOLE,
     ),
-    Rule(
+    ExtractionRule(
         "born_in",
-        _compiled(r"i was born (?:and raised )?in (?P<place>.+)"),
+        _compile(r"i was born (?:and raised )?in (?P<place>.+)"),
         "{who} was born in {place}.",
         "born_in",
         needs=Needs.WHOLE,
     ),
-    Rule(
+    ExtractionRule(
         "grew_up_in",
-        _compiled(r"i grew up in (?P<place>.+)"),
+        _compile(r"i grew up in (?P<place>.+)"),
         "{who} grew up in {place}.",
         "grew_up_in",
         needs=Needs.WHOLE,
     ),
-    Rule(
+    ExtractionRule(
         "home_town",
-        _compiled(r"my (?:home ?town|home country)(?: is|'s) (?P<place>.+)"),
+        _compile(r"my (?:home ?town|home country)(?: is|'s) (?P<place>.+)"),
         "{who} is from {place}.",
         "is_from",
     ),
@@ -244,16 +244,16 @@ _PLACES = (
 
 
 _WORK = (
-    Rule(
+    ExtractionRule(
         "works_as",
-        _compiled(r"(?:i work|i'm working|i'm employed) as (?P<work>an? .+)"),
+        _compile(r"(?:i work|i'm working|i'm employed) as (?P<work>an? .+)"),
         "{who} works as {work}.",
         "occupation",
         Since.SAID,
     ),
-    Rule(
+    ExtractionRule(
         "is_a",
-        _compiled(
+        _compile(
             rf"i'm (?P<word>an? (?:{_PROFESSION_OF} )?(?:{_PROFESSIONS}))"
             r"(?:$| (?:at(?! heart)|for|in|and|from|by|who|with|now|working|based)\b.*)"
         ),
@@ -262,48 +262,48 @@ _WORK = (
         Since.SAID,
         Needs.WHOLE,
     ),
-    Rule(
+    ExtractionRule(
         "works_at",
-        _compiled(r"(?:i work|i'm working) (?:at|for) (?P<work>.+)"),
+        _compile(r"(?:i work|i'm working) (?:at|for) (?P<work>.+)"),
         "{who} works at {work}.",
         "works_at",
         Since.SAID,
     ),
-    Rule(
+    ExtractionRule(
         "works_in_place",
-        _compiled(r"(?:i work|i'm working) in (?P<place>.+)"),
+        _compile(r"(?:i work|i'm working) in (?P<place>.+)"),
         "{who} works in {place}.",
         "works_in",
         Since.SAID,
         needs=Needs.WHOLE,
     ),
-    Rule(
+    ExtractionRule(
         "left_work",
-        _compiled(r"i no longer work (?:at|for) (?P<work>.+)"),
+        _compile(r"i no longer work (?:at|for) (?P<work>.+)"),
         "{who} no longer works at {work}.",
         "works_at",
         Since.SAID,
         replaces=True,
     ),
-    Rule(
+    ExtractionRule(
         "left_work_any_more",
-        _compiled(r"i don't work (?:at|for) (?P<work>.+) any ?more"),
+        _compile(r"i don't work (?:at|for) (?P<work>.+) any ?more"),
         "{who} no longer works at {work}.",
         "works_at",
         Since.SAID,
         replaces=True,
     ),
-    Rule(
+    ExtractionRule(
         "job",
-        _compiled(r"i (?:got|landed|accepted|started) (?:a )?(?:new )?job (?:at|with) (?P<work>.+)"),
+        _compile(r"i (?:got|landed|accepted|started) (?:a )?(?:new )?job (?:at|with) (?P<work>.+)"),
         "{who} got a job at {work}{when}.",
         "works_at",
         Since.SAID,
         replaces=True,
     ),
-    Rule(
+    ExtractionRule(
         "studies",
-        _compiled(r"i(?: study|'m studying|'m majoring in|'m doing a degree in) (?P<work>.+)"),
+        _compile(r"i(?: study|'m studying|'m majoring in|'m doing a degree in) (?P<work>.+)"),
         "{who} studies {work}.",
         "studies",
         Since.SAID,
@@ -311,72 +311,72 @@ _WORK = (
 )
 
 
-def _relations() -> Iterator[Rule]:
+def _relations() -> Iterator[ExtractionRule]:
     for kinds, key in ((_MANY, "{word}:{someone}"), (_ONE, "{word}")):
         named = f"(?:my|our) {_WHICH}(?P<word>{kinds})"
         text = "{whose} {word} is called {someone}."
-        yield Rule(
+        yield ExtractionRule(
             "relation",
-            _compiled(rf"\b{named},? (?P<someone>[^\W\d_][^\s,]+(?: [^\W\d_][^\s,]+)?)"),
+            _compile(rf"\b{named},? (?P<someone>[^\W\d_][^\s,]+(?: [^\W\d_][^\s,]+)?)"),
             text,
             key,
             anywhere=True,
         )
-        yield Rule(
+        yield ExtractionRule(
             "relation_name",
-            _compiled(
+            _compile(
                 rf"{named}(?:'s name is| is called| is named|'s called|'s named) "
                 r"(?P<someone>[^\s,]+(?: [^\s,]+)?)"
             ),
             text,
             key,
         )
-        yield Rule(
+        yield ExtractionRule(
             "relation_is",
-            _compiled(rf"{named}(?: is|'s) (?P<introduced>.+)"),
+            _compile(rf"{named}(?: is|'s) (?P<introduced>.+)"),
             text.replace("someone", "introduced"),
             key.replace("someone", "introduced"),
             needs=Needs.WHOLE,
         )
-        yield Rule(
+        yield ExtractionRule(
             "relation_have",
-            _compiled(
+            _compile(
                 rf"(?:i|we)(?:'ve| have|'ve got| have got| got| adopted) (?:a|an|another) {_WHICH}(?P<word>{kinds}) "
                 r"(?:called|named|whose name is) (?P<someone>[^\s,]+(?: [^\s,]+)?)"
             ),
             text,
             key,
         )
-    yield Rule(
+    yield ExtractionRule(
         "married_to",
-        _compiled(r"i'm (?:happily )?married to (?P<capital_name>.+)"),
+        _compile(r"i'm (?:happily )?married to (?P<capital_name>.+)"),
         "{who} is married to {capital_name}.",
         "married_to",
         Since.SAID,
     )
 
 
-def _likings() -> Iterator[Rule]:
+def _likings() -> Iterator[ExtractionRule]:
     for said, reads in (("love", "loves"), ("like", "likes"), ("enjoy", "enjoys")):
-        yield Rule(
+        yield ExtractionRule(
             "no_longer_likes",
-            _compiled(rf"i (?:no longer|don't) {said} (?P<thing>.+?) any ?more"),
+            _compile(rf"i (?:no longer|don't) {said} (?P<thing>.+?) any ?more"),
             f"{{who}} no longer {reads} {{thing}}.",
             "likes:{thing}",
             Since.SAID,
             replaces=True,
         )
     for said, reads in _LIKINGS:
-        yield Rule(
+        yield ExtractionRule(
             "likes",
-            _compiled(rf"i (?:{said}) (?P<thing>.+)"),
+            _compile(rf"i (?:{said}) (?P<thing>.+)"),
             f"{{who}} {reads} {{thing}}.",
             "likes:{thing}",
             needs=Needs.WHOLE,
         )
-        yield Rule(
+        yield ExtractionRule(
             "likes_to",
-            _compiled(rf"i (?:{said}) to (?P<doing>.+)"),
+            _compile(rf"i (?:{said}) to (?P<doing>.+)"),
             f"{{who}} {reads} to {{doing}}.",
             "likes:{doing}",
             needs=Needs.WHOLE,
@@ -385,82 +385,82 @@ def _likings() -> Iterator[Rule]:
 
 _FAVOURITE = r"(?:all[- ]time )?favou?rite"
 _FAVOURITES = (
-    Rule(
+    ExtractionRule(
         "fan_of",
-        _compiled(r"i'm (?:a (?:big |huge |massive |total |real )?fan of|into|fond of) (?P<thing>.+)"),
+        _compile(r"i'm (?:a (?:big |huge |massive |total |real )?fan of|into|fond of) (?P<thing>.+)"),
         "{who} likes {thing}.",
         "likes:{thing}",
         needs=Needs.WHOLE,
     ),
-    Rule(
+    ExtractionRule(
         "not_fan_of",
-        _compiled(r"i'm not (?:a (?:big |huge )?fan of|into|fond of|keen on) (?P<thing>.+)"),
+        _compile(r"i'm not (?:a (?:big |huge )?fan of|into|fond of|keen on) (?P<thing>.+)"),
         "{who} does not like {thing}.",
         "likes:{thing}",
         needs=Needs.WHOLE,
     ),
-    Rule(
+    ExtractionRule(
         "favourite",
-        _compiled(rf"my {_FAVOURITE} (?P<kind>.{{1,40}}?) (?:is|are) (?P<item>.+)"),
+        _compile(rf"my {_FAVOURITE} (?P<kind>.{{1,40}}?) (?:is|are) (?P<item>.+)"),
         "{whose} favourite {kind} is {item}.",
         "favourite:{kind}",
         needs=Needs.WHOLE,
     ),
-    Rule(
+    ExtractionRule(
         "is_favourite",
-        _compiled(rf"(?P<item>.{{1,60}}?) (?:is|are) my {_FAVOURITE} (?P<kind>.{{1,40}})"),
+        _compile(rf"(?P<item>.{{1,60}}?) (?:is|are) my {_FAVOURITE} (?P<kind>.{{1,40}})"),
         "{whose} favourite {kind} is {item}.",
         "favourite:{kind}",
         needs=Needs.WHOLE,
     ),
 )
 _HEALTH = (
-    Rule(
+    ExtractionRule(
         "allergic",
-        _compiled(r"i'm (?:severely |deathly |very )?allergic to (?P<thing>.+)"),
+        _compile(r"i'm (?:severely |deathly |very )?allergic to (?P<thing>.+)"),
         "{who} is allergic to {thing}.",
         "allergic:{thing}",
     ),
-    Rule(
+    ExtractionRule(
         "not_allergic",
-        _compiled(r"i'm (?:not|no longer) allergic to (?P<thing>.+?)(?: any ?more)?"),
+        _compile(r"i'm (?:not|no longer) allergic to (?P<thing>.+?)(?: any ?more)?"),
         "{who} is not allergic to {thing}.",
         "allergic:{thing}",
         replaces=True,
     ),
-    Rule(
+    ExtractionRule(
         "allergy",
-        _compiled(r"i(?:'ve| have)(?: got)? an? (?:severe |bad )?(?P<thing>[\w-]{3,20}) allergy"),
+        _compile(r"i(?:'ve| have)(?: got)? an? (?:severe |bad )?(?P<thing>[\w-]{3,20}) allergy"),
         "{who} is allergic to {thing}.",
         "allergic:{thing}",
     ),
-    Rule(
+    ExtractionRule(
         "eats_no",
-        _compiled(r"i (?:don't|never|no longer) (?P<word>eat|drink) (?P<thing>.+?)(?: any ?more)?"),
+        _compile(r"i (?:don't|never|no longer) (?P<word>eat|drink) (?P<thing>.+?)(?: any ?more)?"),
         "{who} does not {word} {thing}.",
         "eats:{thing}",
         Since.SAID,
         replaces=True,
     ),
-    Rule(
+    ExtractionRule(
         "stopped",
-        _compiled(r"i(?:'ve)? (?:stopped|quit|gave up|given up) (?P<word>eating|drinking) (?P<thing>.+)"),
+        _compile(r"i(?:'ve)? (?:stopped|quit|gave up|given up) (?P<word>eating|drinking) (?P<thing>.+)"),
         "{who} stopped {word} {thing}{when}.",
         "eats:{thing}",
         Since.SAID,
         replaces=True,
     ),
-    Rule(
+    ExtractionRule(
         "quit",
-        _compiled(r"i(?:'ve)? (?:stopped|quit|gave up|given up) (?P<word>smoking|drinking|gambling)"),
+        _compile(r"i(?:'ve)? (?:stopped|quit|gave up|given up) (?P<word>smoking|drinking|gambling)"),
         "{who} stopped {word}{when}.",
         "habit:{word}",
         Since.SAID,
         replaces=True,
     ),
-    Rule(
+    ExtractionRule(
         "diet",
-        _compiled(
+        _compile(
             r"i'm (?:a )?(?P<word>vegetarian|vegan|pescatarian|lactose intolerant|gluten intolerant"
             r"|coeliac|celiac|diabetic|left-handed|colou?r-?blind)(?:$| (?:and|now|so|since|for|myself)\b.*)"
         ),
@@ -472,42 +472,44 @@ _HEALTH = (
 
 
 _DATES = (
-    Rule("birthday", _compiled(r"my birthday(?: is|'s)(?: on)? (?P<day>.+)"), "{whose} birthday is {day}.", "birthday"),
-    Rule("born_on", _compiled(r"i was born (?P<day>on .+)"), "{who} was born {day}.", "born_on"),
-    Rule(
+    ExtractionRule(
+        "birthday", _compile(r"my birthday(?: is|'s)(?: on)? (?P<day>.+)"), "{whose} birthday is {day}.", "birthday"
+    ),
+    ExtractionRule("born_on", _compile(r"i was born (?P<day>on .+)"), "{who} was born {day}.", "born_on"),
+    ExtractionRule(
         "age",
-        _compiled(r"i'm (?P<number>\d{1,3}) (?:years old|years of age|yo|y/o)\b.*"),
+        _compile(r"i'm (?P<number>\d{1,3}) (?:years old|years of age|yo|y/o)\b.*"),
         "{who} was {number} years old on {said_on}.",
         "age",
         Since.SAID,
     ),
-    Rule(
+    ExtractionRule(
         "event",
-        _compiled(rf"(?:i|we|my \w{{3,12}} and i|i've) (?P<word>{_EVENTS}) (?P<event>.+)"),
+        _compile(rf"(?:i|we|my \w{{3,12}} and i|i've) (?P<word>{_EVENTS}) (?P<event>.+)"),
         "{who} {word} {event}{when}.",
         "event:{word} {event}",
         Since.SAID,
         Needs.PAST_DATE,
     ),
-    Rule(
+    ExtractionRule(
         "milestone",
-        _compiled(rf"i(?:'ve)? (?P<word>{_MILESTONES})"),
+        _compile(rf"i(?:'ve)? (?P<word>{_MILESTONES})"),
         "{who} {word}{when}.",
         "event:{word}",
         Since.SAID,
         Needs.PAST_DATE,
     ),
-    Rule(
+    ExtractionRule(
         "occasion",
-        _compiled(rf"my (?P<word>{_OCCASIONS}) is"),
+        _compile(rf"my (?P<word>{_OCCASIONS}) is"),
         "{whose} {word} is{when}.",
         "occasion:{word}",
         Since.ALWAYS,
         Needs.COMING_DATE,
     ),
-    Rule(
+    ExtractionRule(
         "moving",
-        _compiled(r"(?:i'm|we're) moving to (?P<place>.+)"),
+        _compile(r"(?:i'm|we're) moving to (?P<place>.+)"),
         "{who} is moving to {place}{when}.",
         "moving_to",
         Since.ALWAYS,
@@ -519,8 +521,8 @@ _DATES = (
 ENGLISH = Language(
     "en",
     "The user",
-    _compiled(r"\b(?:i|i'm|i've|we|we're|we've|my|our|me|it's)\b"),
-    _compiled(
+    _compile(r"\b(?:i|i'm|i've|we|we're|we've|my|our|me|it's)\b"),
+    _compile(
         r"\b(?:if|unless|wish|wishes|imagine|pretend|suppose|supposing|assume|assuming|would|could|might"
         r"|maybe|perhaps"
         r"|probably|possibly|almost|nearly|dream|dreams|dreamed|dreamt|fantasy world|once upon|said|says"
@@ -541,21 +543,25 @@ ENGLISH = Language(
 # --- other languages: name, home and tastes ---------------------------------------------------------------------------
 
 
-def _basic(names: str, homes: str, likes: str, hates: str, texts: tuple[str, str, str, str]) -> tuple[Rule, ...]:
+def _basic(
+    names: str, homes: str, likes: str, hates: str, texts: tuple[str, str, str, str]
+) -> tuple[ExtractionRule, ...]:
     """Build the same four rules for another language; `texts` are their templates."""
     return (
-        Rule("name", _compiled(rf"(?:{names}) (?P<capital_name>.+)"), texts[0], "name"),
-        Rule("lives_in", _compiled(rf"(?:{homes}) (?P<home>.+)"), texts[1], "lives_in", Since.SAID),
-        Rule("likes", _compiled(rf"(?:{likes}) (?P<taste>.+)"), texts[2], "likes:{taste}", needs=Needs.WHOLE),
-        Rule("dislikes", _compiled(rf"(?:{hates}) (?P<taste>.+)"), texts[3], "likes:{taste}", needs=Needs.WHOLE),
+        ExtractionRule("name", _compile(rf"(?:{names}) (?P<capital_name>.+)"), texts[0], "name"),
+        ExtractionRule("lives_in", _compile(rf"(?:{homes}) (?P<home>.+)"), texts[1], "lives_in", Since.SAID),
+        ExtractionRule("likes", _compile(rf"(?:{likes}) (?P<taste>.+)"), texts[2], "likes:{taste}", needs=Needs.WHOLE),
+        ExtractionRule(
+            "dislikes", _compile(rf"(?:{hates}) (?P<taste>.+)"), texts[3], "likes:{taste}", needs=Needs.WHOLE
+        ),
     )
 
 
 SPANISH = Language(
     "es",
     "El usuario",
-    _compiled(r"\b(?:me|mi|vivo|odio)\b"),
-    _compiled(r"\b(?:si|ojalá|quizás?|tal vez|dijo|dice|dicen|cree|imagina|como si|gustaría|antes|no sé)\b"),
+    _compile(r"\b(?:me|mi|vivo|odio)\b"),
+    _compile(r"\b(?:si|ojalá|quizás?|tal vez|dijo|dice|dicen|cree|imagina|como si|gustaría|antes|no sé)\b"),
     _basic(
         "me llamo|mi nombre es",
         "(?:yo )?vivo en",
@@ -572,8 +578,8 @@ SPANISH = Language(
 GERMAN = Language(
     "de",
     "Der Nutzer",
-    _compiled(r"\b(?:ich|mein)\b"),
-    _compiled(
+    _compile(r"\b(?:ich|mein)\b"),
+    _compile(
         r"\b(?:wenn|falls|würde|hätte|wäre|vielleicht|sagt|sagte|meint|glaubt|denkt|ob"
         r"|früher|angenommen|nicht mehr)\b"
     ),
@@ -588,8 +594,8 @@ GERMAN = Language(
 FRENCH = Language(
     "fr",
     "L'utilisateur",
-    _compiled(r"\b(?:je|j'\w+|mon)\b"),
-    _compiled(r"\b(?:si|peut-être|dit|disait|pense|croit|imagine|aimerais|comme si|avant|jamais|plus)\b"),
+    _compile(r"\b(?:je|j'\w+|mon)\b"),
+    _compile(r"\b(?:si|peut-être|dit|disait|pense|croit|imagine|aimerais|comme si|avant|jamais|plus)\b"),
     _basic(
         "je m'appelle|mon nom est|mon prénom est",
         "(?:je vis|j'habite) (?:à|en|au)",
@@ -606,8 +612,8 @@ FRENCH = Language(
 PORTUGUESE = Language(
     "pt",
     "O utilizador",
-    _compiled(r"\b(?:eu|meu|moro|vivo|gosto|adoro|odeio|chamo-me|me)\b"),
-    _compiled(r"\b(?:se|talvez|disse|diz|dizem|acha|imagina|quem dera|gostaria|antes|como se)\b"),
+    _compile(r"\b(?:eu|meu|moro|vivo|gosto|adoro|odeio|chamo-me|me)\b"),
+    _compile(r"\b(?:se|talvez|disse|diz|dizem|acha|imagina|quem dera|gostaria|antes|como se)\b"),
     _basic(
         "(?:o )?meu nome é|(?:eu )?me chamo|(?:eu )?chamo-me",
         "(?:eu )?(?:moro|vivo) (?:em|no|na)",
@@ -631,50 +637,50 @@ _HANZI = r"[\u4e00-\u9fff]"
 CHINESE = Language(
     "zh",
     "用户",
-    _compiled("我"),
-    _compiled(
+    _compile("我"),
+    _compile(
         "如果|要是|假如|希望|可能|也许|听说|他说|她说|以前|曾经|要不是|好像|据说|说我|觉得我|以为|妈说|爸说|说：|想"
     ),
     (
-        Rule(
+        ExtractionRule(
             "name",
-            _compiled(rf"(?:我叫|我的名字叫|我的名字是|我名叫)(?P<hanzi>[{_SURNAMES}]{_HANZI}{{1,2}})$"),
+            _compile(rf"(?:我叫|我的名字叫|我的名字是|我名叫)(?P<hanzi>[{_SURNAMES}]{_HANZI}{{1,2}})$"),
             "{who}叫{hanzi}。",
             "name",
         ),
-        Rule(
+        ExtractionRule(
             "lives_in",
-            _compiled(rf"我(?:现在)?(?:家)?住在(?P<hanzi>{_HANZI}{{2,8}})$"),
+            _compile(rf"我(?:现在)?(?:家)?住在(?P<hanzi>{_HANZI}{{2,8}})$"),
             "{who}住在{hanzi}。",
             "lives_in",
             Since.SAID,
         ),
-        Rule(
+        ExtractionRule(
             "likes",
-            _compiled(rf"我(?:很|最|特别|非常|超|超级)?(?:喜欢|爱吃|爱喝)(?P<hanzi>{_HANZI}{{1,8}})$"),
+            _compile(rf"我(?:很|最|特别|非常|超|超级)?(?:喜欢|爱吃|爱喝)(?P<hanzi>{_HANZI}{{1,8}})$"),
             "{who}喜欢{hanzi}。",
             "likes:{hanzi}",
             needs=Needs.WHOLE,
         ),
-        Rule(
+        ExtractionRule(
             "dislikes",
-            _compiled(rf"我(?:很|最|特别|非常)?(?:不喜欢|讨厌)(?P<hanzi>{_HANZI}{{1,8}})$"),
+            _compile(rf"我(?:很|最|特别|非常)?(?:不喜欢|讨厌)(?P<hanzi>{_HANZI}{{1,8}})$"),
             "{who}不喜欢{hanzi}。",
             "likes:{hanzi}",
             needs=Needs.WHOLE,
         ),
-        Rule(
+        ExtractionRule(
             "relation",
-            _compiled(
+            _compile(
                 r"我(?:的)?(?P<word>妈妈|爸爸|母亲|父亲|妻子|老婆|丈夫|老公|上司|老板)"
                 rf"(?:叫|名叫|的名字是|的名字叫)(?P<hanzi>[{_SURNAMES}]{_HANZI}{{1,2}})$"
             ),
             "{who}的{word}叫{hanzi}。",
             "{word}",
         ),
-        Rule(
+        ExtractionRule(
             "relation",
-            _compiled(
+            _compile(
                 r"我(?:的)?(?P<word>姐姐|妹妹|哥哥|弟弟|儿子|女儿|同事|朋友|表弟|表妹|表哥|表姐|叔叔|姑姑|舅舅|阿姨)"
                 rf"(?:叫|名叫|的名字是|的名字叫)(?P<hanzi>[{_SURNAMES}]{_HANZI}{{1,2}})$"
             ),

@@ -296,7 +296,7 @@ def read_same(raw: str) -> str | None:
 
 
 def _phrase(raw: str, not_first: frozenset[str], limit: int = MAX_VALUE_WORDS) -> str | None:
-    tokens = _trimmed(raw.split())
+    tokens = _trim_tokens(raw.split())
     folded = [token.casefold() for token in tokens]
     if not 0 < len(tokens) <= limit or not _POINTING.isdisjoint(folded):
         return None
@@ -310,7 +310,7 @@ def _is_general(word: str) -> bool:
     return word in _GENERAL or _is_proper(word)
 
 
-def _trimmed(tokens: list[str]) -> list[str]:
+def _trim_tokens(tokens: list[str]) -> list[str]:
     for index, token in enumerate(tokens):
         if token.casefold() in _CUTS:
             tokens = tokens[:index]

@@ -11,14 +11,14 @@ from starlette.types import ASGIApp
 
 import holdfast
 from holdfast.domain.access import Action, Actor
-from holdfast.gateway import companies, conversations, memories, problems, resources, users, verbs
-from holdfast.gateway.access import Door, Rule, ruled, unruled
+from holdfast.gateway import companies, memories, memories_add_search, problem_responses, resources, users, verbs
+from holdfast.gateway.authentication import AccessRule, Authenticator, allow, routes_without_rule
 from holdfast.gateway.config import GatewayConfig
-from holdfast.gateway.document import describe
-from holdfast.gateway.edge import around
-from holdfast.gateway.edge.metrics import Metrics
+from holdfast.gateway.edge import wrap_app
+from holdfast.gateway.edge.http_metrics import Metrics
 from holdfast.gateway.everos import routes as everos
-from holdfast.gateway.models import Health
+from holdfast.gateway.openapi import complete_openapi
+from holdfast.gateway.schemas import Health
 from holdfast.ports import KeyDirectory, Service, Verb
 
 DESCRIPTION = "One memory for AI agents: conversations, memories and resources of users, each behind its own key."
@@ -29,10 +29,10 @@ def create_app(
 ) -> ASGIApp:
     """Create the ASGI app. The caller opens and closes the service."""
     registry = metrics or Metrics()
-    return around(routed(service, directory, config, registry), config, registry)
+    return wrap_app(create_route_app(service, directory, config, registry), config, registry)
 
 
-def routed(service: Service, directory: KeyDirectory, config: GatewayConfig, metrics: Metrics) -> FastAPI:
+def create_route_app(service: Service, directory: KeyDirectory, config: GatewayConfig, metrics: Metrics) -> FastAPI:
     """Create the FastAPI app with all routes, without the edge."""
     app = FastAPI(
         title="Holdfast",
@@ -42,56 +42,61 @@ def routed(service: Service, directory: KeyDirectory, config: GatewayConfig, met
         redoc_url=None,
         redirect_slashes=False,
     )
-    auth = Door(service, directory, config)
+    auth = Authenticator(service, directory, config)
     routers = (
-        _own(directory, auth, metrics),
+        _service_routes(directory, auth, metrics),
         users.router(auth),
-        conversations.router(auth),
+        memories_add_search.router(auth),
         memories.router(auth),
         resources.router(auth, config),
-        _verbs(auth),
+        _verb_routes(auth),
         everos.router(auth),
         *companies.routers(auth),
     )
     for router in routers:
         app.include_router(router)
     app.state.table = [route for router in routers for route in router.routes]
-    if unprotected := unruled(app.state.table):
+    if unprotected := routes_without_rule(app.state.table):
         raise RuntimeError(f"these routes have no access rule: {', '.join(unprotected)}")
-    problems.install(app)
-    describe(app)
+    problem_responses.install(app)
+    complete_openapi(app)
     return app
 
 
-def _verbs(auth: Door) -> APIRouter:
+def _verb_routes(auth: Authenticator) -> APIRouter:
     async def perform(request: Request, action: Action, make: Callable[[], Verb[Any]]) -> Any:
-        return await (await auth.known(request)).perform(action, make)
+        return await (await auth.any_key(request)).perform(action, make)
 
     async def caller(request: Request) -> Actor:
-        return (await auth.known(request)).actor
+        return (await auth.any_key(request)).actor
 
-    return verbs.router(perform, caller, ruled(Rule.KNOWN)["openapi_extra"])
+    return verbs.router(perform, caller, allow(AccessRule.KNOWN)["openapi_extra"])
 
 
-def _own(directory: KeyDirectory, auth: Door, metrics: Metrics) -> APIRouter:
+def _service_routes(directory: KeyDirectory, auth: Authenticator, metrics: Metrics) -> APIRouter:
     routes = APIRouter(tags=["service"])
 
-    @routes.get("/healthz", **ruled(Rule.PUBLIC))
+    @routes.get("/healthz", **allow(AccessRule.PUBLIC))
     async def healthz() -> Health:
         """Check that the process responds."""
         return Health(status="ok")
 
-    @routes.get("/readyz", **ruled(Rule.PUBLIC), responses=problems.refusals(503))
+    @routes.get("/readyz", **allow(AccessRule.PUBLIC), responses=problem_responses.refusals(503))
     async def readyz() -> Health:
         """Check that the process and the store respond."""
         await directory.actor_of("")
         return Health(status="ok")
 
-    @routes.get("/metrics", **ruled(Rule.METRICS), response_class=Response, responses=_TEXT | problems.refusals(401))
+    @routes.get(
+        "/metrics",
+        **allow(AccessRule.METRICS),
+        response_class=Response,
+        responses=_TEXT | problem_responses.refusals(401),
+    )
     async def get_metrics(request: Request) -> Response:
         """Metrics in Prometheus's text format. They contain no user ids."""
         auth.metrics(request)
-        return Response(metrics.rendered(), media_type=metrics.media_type)
+        return Response(metrics.render(), media_type=metrics.media_type)
 
     return routes
 

@@ -78,7 +78,7 @@ class GatewayConfig:
     @property
     def hosts(self) -> tuple[str, ...]:
         """The allow-list for the Host header. A web page cannot make a browser send any of these (DNS rebinding)."""
-        own = () if self.host in ("0.0.0.0", "::", "") else (_bracketed(self.host),)  # noqa: S104
+        own = () if self.host in ("0.0.0.0", "::", "") else (_bracket_ipv6(self.host),)  # noqa: S104
         public = (_public_host(self.public_url),) if self.public_url is not None else ()
         return tuple(dict.fromkeys((*_LOOPBACK_NAMES, *own, *public, *self.allowed_hosts)))
 
@@ -87,7 +87,7 @@ class GatewayConfig:
         """The gateway's URL for a caller on this machine."""
         scheme = "https" if self.tls_cert is not None else "http"
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104
-        return f"{scheme}://{_bracketed(host)}:{self.port}"
+        return f"{scheme}://{_bracket_ipv6(host)}:{self.port}"
 
     @classmethod
     def from_settings(
@@ -153,7 +153,7 @@ def _public_host(url: str) -> str:
         parts.port  # noqa: B018 - raises for an invalid port
     except ValueError:
         return ""
-    return _bracketed(parts.hostname or "") if parts.scheme in ("http", "https") else ""
+    return _bracket_ipv6(parts.hostname or "") if parts.scheme in ("http", "https") else ""
 
 
 def _check_proxy(proxy: str) -> None:
@@ -175,5 +175,5 @@ def _check_token(token: str) -> None:
         raise ConfigurationError("the operator token may contain only printable ASCII characters, and no spaces")
 
 
-def _bracketed(host: str) -> str:
+def _bracket_ipv6(host: str) -> str:
     return f"[{host}]" if ":" in host and not host.startswith("[") else host.lower()

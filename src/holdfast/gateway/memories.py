@@ -8,10 +8,11 @@ from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
 from holdfast.errors import InvalidInput
-from holdfast.gateway import present
-from holdfast.gateway.access import Door, Rule, ruled
+from holdfast.gateway import presenters
+from holdfast.gateway.authentication import AccessRule, Authenticator, allow
 from holdfast.gateway.headers import IdempotencyKey, IfMatch, expected_revision, set_etag
-from holdfast.gateway.models import (
+from holdfast.gateway.problem_responses import refusals
+from holdfast.gateway.schemas import (
     CHAT,
     MAX_PAGE,
     RESOURCE,
@@ -25,8 +26,7 @@ from holdfast.gateway.models import (
     Override,
     Session,
 )
-from holdfast.gateway.parameters import StrictRoute
-from holdfast.gateway.problems import refusals
+from holdfast.gateway.strict_route import StrictRoute
 
 RecordId = Annotated[str, Path(min_length=1, max_length=80)]
 InApp = Annotated[Name, Query()]
@@ -34,16 +34,16 @@ Cursor = Annotated[str | None, Query(max_length=1_000, description="The `next_cu
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
 
 
-def router(auth: Door) -> APIRouter:
+def router(auth: Authenticator) -> APIRouter:
     routes = APIRouter(prefix="/memories", tags=["memories"], route_class=StrictRoute)
-    _reading(routes, auth)
-    _changing(routes, auth)
-    _forgetting(routes, auth)
+    _add_read_routes(routes, auth)
+    _add_change_routes(routes, auth)
+    _add_forget_routes(routes, auth)
     return routes
 
 
-def _reading(routes: APIRouter, auth: Door) -> None:
-    @routes.get("", **ruled(Rule.USER), responses=refusals(401, 422))
+def _add_read_routes(routes: APIRouter, auth: Authenticator) -> None:
+    @routes.get("", **allow(AccessRule.USER), responses=refusals(401, 422))
     async def list_memories(
         request: Request,
         app_id: InApp = "default",
@@ -56,11 +56,11 @@ def _reading(routes: APIRouter, auth: Door) -> None:
         """List memories and messages, newest first, in pages."""
         caller = await auth.user(request)
         page = await caller.memory.list(
-            limit=limit, cursor=cursor, kind=kind, **_listed(session_id), **caller.where(app_id, project_id)
+            limit=limit, cursor=cursor, kind=kind, **_session_filter(session_id), **caller.where(app_id, project_id)
         )
-        return MemoryList(memories=[present.memory(each) for each in page.items], next_cursor=page.next_cursor)
+        return MemoryList(memories=[presenters.memory(each) for each in page.items], next_cursor=page.next_cursor)
 
-    @routes.get("/{record_id}", **ruled(Rule.USER), responses=refusals(401, 404, 422))
+    @routes.get("/{record_id}", **allow(AccessRule.USER), responses=refusals(401, 404, 422))
     async def get_memory(
         request: Request,
         response: Response,
@@ -70,22 +70,22 @@ def _reading(routes: APIRouter, auth: Door) -> None:
     ) -> MemoryTold:
         """Get a memory or message by its id."""
         caller = await auth.user(request)
-        found = present.memory(await caller.memory.get(record_id, **caller.where(app_id, project_id)))
+        found = presenters.memory(await caller.memory.get(record_id, **caller.where(app_id, project_id)))
         set_etag(response, found.id, found.revision)
         return found
 
-    @routes.get("/{record_id}/history", **ruled(Rule.USER), responses=refusals(401, 404, 422))
+    @routes.get("/{record_id}/history", **allow(AccessRule.USER), responses=refusals(401, 404, 422))
     async def get_history(
         request: Request, record_id: RecordId, app_id: InApp = "default", project_id: InApp = "default"
     ) -> History:
         """List all revisions of a memory, oldest first, preceded by the message that it replaces, if any."""
         caller = await auth.user(request)
         found = await caller.memory.history(record_id, **caller.where(app_id, project_id))
-        return History(revisions=[present.memory(each) for each in found])
+        return History(revisions=[presenters.memory(each) for each in found])
 
 
-def _changing(routes: APIRouter, auth: Door) -> None:
-    @routes.patch("/{record_id}", **ruled(Rule.USER), responses=refusals(401, 404, 409, 412, 422))
+def _add_change_routes(routes: APIRouter, auth: Authenticator) -> None:
+    @routes.patch("/{record_id}", **allow(AccessRule.USER), responses=refusals(401, 404, 409, 412, 422))
     async def override(
         request: Request,
         response: Response,
@@ -109,13 +109,13 @@ def _changing(routes: APIRouter, auth: Door) -> None:
             idempotency_key=idempotency_key,
             **caller.where(app_id, project_id),
         )
-        found = present.memory(corrected)
+        found = presenters.memory(corrected)
         set_etag(response, found.id, found.revision)
         return found
 
 
-def _forgetting(routes: APIRouter, auth: Door) -> None:
-    @routes.delete("/{record_id}", **ruled(Rule.USER), responses=refusals(401, 404, 412, 422))
+def _add_forget_routes(routes: APIRouter, auth: Authenticator) -> None:
+    @routes.delete("/{record_id}", **allow(AccessRule.USER), responses=refusals(401, 404, 412, 422))
     async def delete(
         request: Request,
         record_id: RecordId,
@@ -126,7 +126,7 @@ def _forgetting(routes: APIRouter, auth: Door) -> None:
     ) -> Forgotten:
         """Permanently forget a memory or message, memories derived only from it, and what it replaced."""
         caller = await auth.user(request)
-        return present.forgotten(
+        return presenters.forget_response(
             await caller.memory.forget(
                 record_id,
                 expected_revision=expected_revision(if_match, record_id),
@@ -135,19 +135,19 @@ def _forgetting(routes: APIRouter, auth: Door) -> None:
             )
         )
 
-    @routes.post("/forget", **ruled(Rule.USER), responses=refusals(401, 404, 409, 422))
+    @routes.post("/forget", **allow(AccessRule.USER), responses=refusals(401, 404, 409, 422))
     async def forget(request: Request, body: ForgetGiven, idempotency_key: IdempotencyKey = None) -> ForgetTold:
         """Without `token`, preview what would be forgotten and return a token. With it, forget exactly that."""
         caller = await auth.user(request, body.user_id, body.user_key)
         target = {**_target(body), **caller.where(body.app_id, body.project_id)}
         if body.token is None:
-            return present.preview(await caller.memory.forget_preview(**target))
+            return presenters.preview(await caller.memory.forget_preview(**target))
         done = await caller.memory.forget(token=body.token, idempotency_key=idempotency_key, **target)
-        receipt = present.forgotten(done)
+        receipt = presenters.forget_response(done)
         return ForgetTold(messages=done.messages, memories=done.memories, resources=done.resources, receipt=receipt)
 
 
-def _listed(session_id: str | None) -> dict[str, Any]:
+def _session_filter(session_id: str | None) -> dict[str, Any]:
     if session_id is None:
         return {}
     if session_id.startswith(RESOURCE):
@@ -161,4 +161,4 @@ def _target(body: ForgetGiven) -> dict[str, Any]:
         raise InvalidInput("ids", "send exactly one of ids, session_id and everything")
     if body.ids is not None:
         return {"record_id": body.ids}
-    return _listed(body.session_id)
+    return _session_filter(body.session_id)

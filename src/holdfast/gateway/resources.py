@@ -10,12 +10,13 @@ from fastapi import APIRouter, Form, Path, Query, Request
 from starlette.responses import Response
 
 from holdfast.errors import InvalidDocument
-from holdfast.gateway import present
-from holdfast.gateway.access import Door, Rule, ruled
+from holdfast.gateway import presenters
+from holdfast.gateway.authentication import AccessRule, Authenticator, allow
 from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.headers import IdempotencyKey
 from holdfast.gateway.memories import Cursor, InApp
-from holdfast.gateway.models import (
+from holdfast.gateway.problem_responses import refusals
+from holdfast.gateway.schemas import (
     MAX_PAGE,
     ExternalResource,
     Forgotten,
@@ -23,18 +24,17 @@ from holdfast.gateway.models import (
     ResourceTold,
     Upload,
 )
-from holdfast.gateway.parameters import StrictRoute
-from holdfast.gateway.problems import refusals
+from holdfast.gateway.strict_route import StrictRoute
 
 ResourceId = Annotated[str, Path(min_length=1, max_length=80)]
 _REUSED: dict[int | str, dict[str, Any]] = {200: {"model": ResourceTold, "description": "The resource already exists."}}
 
 
-def router(auth: Door, config: GatewayConfig) -> APIRouter:
+def router(auth: Authenticator, config: GatewayConfig) -> APIRouter:
     routes = APIRouter(prefix="/resources", tags=["resources"], route_class=StrictRoute)
-    _adding(routes, auth, config)
+    _add_upload_routes(routes, auth, config)
 
-    @routes.get("", **ruled(Rule.USER), responses=refusals(401, 422))
+    @routes.get("", **allow(AccessRule.USER), responses=refusals(401, 422))
     async def list_resources(
         request: Request,
         app_id: InApp = "default",
@@ -45,17 +45,17 @@ def router(auth: Door, config: GatewayConfig) -> APIRouter:
         """List this user's resources, newest first."""
         caller = await auth.user(request)
         page = await caller.memory.resources(limit=limit, cursor=cursor, **caller.where(app_id, project_id))
-        return ResourceList(resources=[present.resource(each) for each in page.items], next_cursor=page.next_cursor)
+        return ResourceList(resources=[presenters.resource(each) for each in page.items], next_cursor=page.next_cursor)
 
-    @routes.get("/{resource_id}", **ruled(Rule.USER), responses=refusals(401, 404, 422))
+    @routes.get("/{resource_id}", **allow(AccessRule.USER), responses=refusals(401, 404, 422))
     async def get_resource(
         request: Request, resource_id: ResourceId, app_id: InApp = "default", project_id: InApp = "default"
     ) -> ResourceTold:
         """Describe a resource. The file itself is not stored: its text is in its chunks."""
         caller = await auth.user(request)
-        return present.resource(await caller.memory.resource(resource_id, **caller.where(app_id, project_id)))
+        return presenters.resource(await caller.memory.resource(resource_id, **caller.where(app_id, project_id)))
 
-    @routes.delete("/{resource_id}", **ruled(Rule.USER), responses=refusals(401, 404, 422))
+    @routes.delete("/{resource_id}", **allow(AccessRule.USER), responses=refusals(401, 404, 422))
     async def delete_resource(
         request: Request,
         resource_id: ResourceId,
@@ -66,15 +66,15 @@ def router(auth: Door, config: GatewayConfig) -> APIRouter:
         """Forget a resource and all its chunks."""
         caller = await auth.user(request)
         where = caller.where(app_id, project_id)
-        return present.forgotten(
+        return presenters.forget_response(
             await caller.memory.delete_resource(resource_id, idempotency_key=idempotency_key, **where)
         )
 
     return routes
 
 
-def _adding(routes: APIRouter, auth: Door, config: GatewayConfig) -> None:
-    @routes.post("", status_code=201, **ruled(Rule.USER), responses={**_REUSED, **refusals(400, 401, 413, 422)})
+def _add_upload_routes(routes: APIRouter, auth: Authenticator, config: GatewayConfig) -> None:
+    @routes.post("", status_code=201, **allow(AccessRule.USER), responses={**_REUSED, **refusals(400, 401, 413, 422)})
     async def add_resource(
         request: Request,
         response: Response,
@@ -90,7 +90,7 @@ def _adding(routes: APIRouter, auth: Door, config: GatewayConfig) -> None:
         content = await body.file.read(config.max_upload_bytes + 1)
         if len(content) > config.max_upload_bytes:
             raise InvalidDocument("file", f"is larger than {config.max_upload_bytes:,} bytes; split it")
-        with _called("file"):
+        with _rename_document_field("file"):
             added = await caller.memory.add_resource(
                 content,
                 name=body.file.filename or "unnamed",
@@ -99,15 +99,15 @@ def _adding(routes: APIRouter, auth: Door, config: GatewayConfig) -> None:
                 **caller.where(body.app_id, body.project_id),
             )
         response.status_code = 200 if added.reused else 201
-        return present.resource(added.resource, reused=added.reused)
+        return presenters.resource(added.resource, reused=added.reused)
 
-    @routes.post("/external", status_code=201, **ruled(Rule.USER), responses={**_REUSED, **refusals(401, 422)})
+    @routes.post("/external", status_code=201, **allow(AccessRule.USER), responses={**_REUSED, **refusals(401, 422)})
     async def add_external_resource(
         request: Request, response: Response, body: ExternalResource, idempotency_key: IdempotencyKey = None
     ) -> ResourceTold:
         """Make an external document searchable. Results contain its URI, which is never fetched."""
         caller = await auth.user(request, body.user_id, body.user_key)
-        with _called("text"):
+        with _rename_document_field("text"):
             added = await caller.memory.add_resource(
                 body.text.encode("utf-8", "surrogatepass"),
                 name=body.name or body.uri[-256:],
@@ -117,11 +117,11 @@ def _adding(routes: APIRouter, auth: Door, config: GatewayConfig) -> None:
                 **caller.where(body.app_id, body.project_id),
             )
         response.status_code = 200 if added.reused else 201
-        return present.resource(added.resource, reused=added.reused)
+        return presenters.resource(added.resource, reused=added.reused)
 
 
 @contextmanager
-def _called(field: str) -> Iterator[None]:
+def _rename_document_field(field: str) -> Iterator[None]:
     """Report errors of a document under the request's field name."""
     try:
         yield

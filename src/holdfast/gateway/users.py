@@ -10,24 +10,27 @@ from starlette.responses import Response
 from holdfast.domain.access import Action
 from holdfast.domain.scope import MAX_PART_CHARS, Scope
 from holdfast.errors import Unauthenticated
-from holdfast.gateway import present
-from holdfast.gateway.access import Door, Rule, ruled
+from holdfast.gateway import presenters
+from holdfast.gateway.authentication import AccessRule, Authenticator, allow
 from holdfast.gateway.headers import IdempotencyKey
 from holdfast.gateway.memories import Cursor
-from holdfast.gateway.models import MAX_PAGE, NewUser, UserList, UserListed, UserTold
-from holdfast.gateway.parameters import StrictRoute
-from holdfast.gateway.problems import refusals
+from holdfast.gateway.problem_responses import refusals
+from holdfast.gateway.schemas import MAX_PAGE, NewUser, UserList, UserListed, UserTold
+from holdfast.gateway.strict_route import StrictRoute
 from holdfast.runtime.users import CreateUser
 
 _WHO = "this needs the operator's token, as `Authorization: Bearer …`; or, for an existing user, its current key"
 UserId = Annotated[str, Path(min_length=1, max_length=MAX_PART_CHARS)]
 
 
-def router(auth: Door) -> APIRouter:
+def router(auth: Authenticator) -> APIRouter:
     routes = APIRouter(prefix="/users", tags=["users"], route_class=StrictRoute)
 
     @routes.post(
-        "", status_code=201, **ruled(Rule.SIGN_UP), responses={200: {"model": UserTold}, **refusals(401, 409, 422)}
+        "",
+        status_code=201,
+        **allow(AccessRule.SIGN_UP),
+        responses={200: {"model": UserTold}, **refusals(401, 409, 422)},
     )
     async def create_user(
         request: Request, response: Response, body: NewUser, idempotency_key: IdempotencyKey = None
@@ -53,19 +56,19 @@ def router(auth: Door) -> APIRouter:
         response.headers["Cache-Control"] = "no-store"
         return UserTold(user_id=issued.user.id, user_key=issued.key)
 
-    @routes.get("", **ruled(Rule.OPERATOR), responses=refusals(401, 403, 422))
+    @routes.get("", **allow(AccessRule.OPERATOR), responses=refusals(401, 403, 422))
     async def list_users(
         request: Request, limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50, cursor: Cursor = None
     ) -> UserList:
         """List all users by id, without their keys."""
         caller = await auth.operator(request)
         page = await caller.memory.users(limit=limit, cursor=cursor)
-        return UserList(users=[present.user(each) for each in page.items], next_cursor=page.next_cursor)
+        return UserList(users=[presenters.user(each) for each in page.items], next_cursor=page.next_cursor)
 
-    @routes.delete("/{user_id:path}", **ruled(Rule.OPERATOR), responses=refusals(401, 403, 404, 422))
+    @routes.delete("/{user_id:path}", **allow(AccessRule.OPERATOR), responses=refusals(401, 403, 404, 422))
     async def revoke_user(request: Request, user_id: UserId, idempotency_key: IdempotencyKey = None) -> UserListed:
         """Revoke a user's key. The user's memory stays. The operator's token can issue a new key."""
         caller = await auth.operator(request)
-        return present.user(await caller.memory.revoke_user(user_id, idempotency_key=idempotency_key))
+        return presenters.user(await caller.memory.revoke_user(user_id, idempotency_key=idempotency_key))
 
     return routes

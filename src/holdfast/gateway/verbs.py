@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 import holdfast
 from holdfast.domain.access import Action, Actor
-from holdfast.gateway.parameters import StrictRoute
+from holdfast.gateway.strict_route import StrictRoute
 from holdfast.ports import Verb
 from holdfast.wire import GREETING, VERBS, Greeting, WireVerb, openapi_definitions
 
@@ -30,7 +30,7 @@ def router(perform: Perform, caller: Named, extra: Mapping[str, Any] | None = No
     routes = APIRouter(prefix="/verbs", tags=["verbs"], route_class=StrictRoute)
     extras = dict(extra or {})
 
-    @routes.get("", response_class=Response, openapi_extra=extras, responses={200: _holding(_GREETING)})
+    @routes.get("", response_class=Response, openapi_extra=extras, responses={200: _json_content(_GREETING)})
     async def verbs(request: Request) -> Response:
         """Return the server's version, the owner of the key, and the supported verbs."""
         greeting = Greeting(holdfast.__version__, await caller(request), tuple(VERBS))
@@ -44,10 +44,10 @@ def router(perform: Perform, caller: Named, extra: Mapping[str, Any] | None = No
             methods=["POST"],
             name=f"verb_{action}",
             summary=f"Perform {action}",
-            description=(spoken.request_type.__doc__ or "").partition("\n\n")[0] if _documented(spoken) else "",
+            description=(spoken.request_type.__doc__ or "").partition("\n\n")[0] if _has_docstring(spoken) else "",
             response_class=Response,
-            responses={200: _holding(responses_by_action[action])},
-            openapi_extra={**extras, "requestBody": {"required": True, **_holding(requests[action])}},
+            responses={200: _json_content(responses_by_action[action])},
+            openapi_extra={**extras, "requestBody": {"required": True, **_json_content(requests[action])}},
         )
     return routes
 
@@ -68,12 +68,12 @@ def _endpoint(spoken: WireVerb, perform: Perform) -> Callable[[Request], Awaitab
     return endpoint
 
 
-def _documented(spoken: WireVerb) -> bool:
+def _has_docstring(spoken: WireVerb) -> bool:
     """True if the class has a docstring of its own: a dataclass without one gets its signature."""
     return not (spoken.request_type.__doc__ or "").startswith(f"{spoken.request_type.__name__}(")
 
 
-def _holding(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _json_content(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"content": {_JSON: {"schema": dict(schema)}}}
 
 

@@ -20,7 +20,7 @@ import Stemmer
 
 from holdfast.ports import Analysis, TextFlag
 from holdfast.search.postings import pack_terms
-from holdfast.search.words import CLITICS_AFTER, CLITICS_BEFORE, TIME_WORDS
+from holdfast.search.word_lists import CLITICS_AFTER, CLITICS_BEFORE, TIME_WORDS
 
 ANALYZER_VERSION = 1
 PIECE_CHARS = 900
@@ -85,7 +85,7 @@ class TextAnalyzer:
             for term in self.terms_of(word):
                 counts[term] = counts.get(term, 0) + 1
         flags = _flags(text, words)
-        pieces = (text,) if len(text) <= PIECE_CHARS else tuple(cut(text))
+        pieces = (text,) if len(text) <= PIECE_CHARS else tuple(split_pieces(text))
         return Analysis(pack_terms(counts), sum(counts.values()), flags, pieces)
 
     def terms_of(self, word: str) -> tuple[int, ...]:
@@ -99,7 +99,7 @@ class TextAnalyzer:
                 self._known[word] = terms
         return terms
 
-    def sought_terms_of(self, word: str) -> tuple[int, ...]:
+    def query_terms_of(self, word: str) -> tuple[int, ...]:
         """The terms of a query word: in scripts without spaces only bigrams, if there are any."""
         if word.isascii() or not _SPACELESS.search(word):
             return self.terms_of(word)
@@ -117,7 +117,7 @@ class TextAnalyzer:
                 else:
                     yield from self._split(run)
         elif word.isalnum() and (word.islower() or word[1:].islower() or word.isupper()):
-            yield self._stemmed(word)
+            yield self._fold_and_stem(word)
         else:
             yield from self._parts(word)
 
@@ -133,9 +133,9 @@ class TextAnalyzer:
             if len(parts) > 1:
                 yield word.casefold()
         if len(parts) == 1 or not all(part.isdigit() for part in parts):
-            yield from (self._stemmed(part) for part in parts)
+            yield from (self._fold_and_stem(part) for part in parts)
 
-    def _stemmed(self, word: str) -> str:
+    def _fold_and_stem(self, word: str) -> str:
         word = word[:MAX_WORD_CHARS].casefold()
         if _CYRILLIC.search(word):
             return self._stem(self._russian, word).replace("ё", "е")
@@ -184,12 +184,12 @@ def _flags(text: str, words: Iterable[str]) -> TextFlag:
         flags |= TextFlag.TIME_EXPRESSION
     if len(text) <= PIECE_CHARS and text.rstrip()[-1:] in _QUESTION_MARKS:
         flags |= TextFlag.ENDS_ASKING
-        if _only_asks(text):
+        if _is_only_questions(text):
             flags |= TextFlag.QUESTION_ONLY
     return flags
 
 
-def _only_asks(text: str) -> bool:
+def _is_only_questions(text: str) -> bool:
     """True if the text contains only questions, and perhaps an exclamation ("Wow, great!")."""
     start, stated = 0, 0
     for end in _SENTENCE_END.finditer(text):
@@ -203,7 +203,7 @@ def _weight_of(sentence: str) -> int:
     return len(sentence.split()) if sentence.isascii() else max(len(sentence.split()), len(sentence) // 2)
 
 
-def cut(text: str) -> Iterator[str]:
+def split_pieces(text: str) -> Iterator[str]:
     """Split into pieces of at most `PIECE_CHARS`, at the end of a line or sentence if possible, else of a word."""
     start, last = 0, 0
     for end in (*(match.end() for match in _BOUNDARY.finditer(text)), len(text)):

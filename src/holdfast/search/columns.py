@@ -26,14 +26,14 @@ ALWAYS = np.iinfo(np.int64).min
 MESSAGE = 0
 
 
-class Growing:
+class GrowingArray:
     """An append-only array. A holder of its first n rows never sees later rows."""
 
     def __init__(self, data: NDArray[np.generic], used: int) -> None:
         self._data = data
         self._used = used
 
-    def appended(self, seen: int, values: NDArray[np.generic]) -> tuple[Growing, NDArray[np.generic]]:
+    def append_after(self, seen: int, values: NDArray[np.generic]) -> tuple[GrowingArray, NDArray[np.generic]]:
         """Append `values` after the first `seen` rows; in place if nothing else was appended there."""
         size = seen + len(values)
         if seen == self._used and size <= len(self._data) and self._data.dtype == values.dtype:
@@ -41,19 +41,19 @@ class Growing:
             self._used = size
             return self, self._data[:size]
         if seen == 0:
-            return Growing(values, size), values  # a first load has the exact size and is used without a copy
+            return GrowingArray(values, size), values  # a first load has the exact size and is used without a copy
         # Reserve a quarter more, at least 64 rows.
         data = np.empty((size + max(64, size // 4), *values.shape[1:]), values.dtype)
         data[:seen] = self._data[:seen]
         data[seen:size] = values
-        return Growing(data, size), data[:size]
+        return GrowingArray(data, size), data[:size]
 
     @classmethod
-    def empty(cls) -> Growing:
+    def empty(cls) -> GrowingArray:
         return cls(np.empty(0), 0)
 
 
-class Recent(Generic[K, V]):
+class LruCache(Generic[K, V]):
     """A small thread-safe LRU cache."""
 
     def __init__(self, room: int = 2) -> None:
@@ -76,7 +76,7 @@ class Recent(Generic[K, V]):
                 del self._kept[next(iter(self._kept))]
 
 
-class Codes:
+class ValueDictionary:
     """Maps values to codes in the order of first use. Append-only; None is -1."""
 
     def __init__(self) -> None:
@@ -130,14 +130,14 @@ class Columns:
 COLUMN_NAMES = tuple(field.name for field in fields(Columns))
 
 
-class Names:
+class ColumnDictionaries:
     """The dictionaries of a partition's encoded columns. Append-only, shared by its views."""
 
     def __init__(self) -> None:
-        self.planes, self.statuses, self.senders, self.roles, self.sources = (Codes() for _ in range(5))
+        self.planes, self.statuses, self.senders, self.roles, self.sources = (ValueDictionary() for _ in range(5))
         self.scopes: list[Scope] = []
         self._scope_codes: dict[int, int] = {}
-        self._covered: Recent[Scope, BoolArray] = Recent()
+        self._covered: LruCache[Scope, BoolArray] = LruCache()
         self._conversation_codes: dict[int | None, int] = {None: -1}
 
     def scope_codes(self, ids: Sequence[int], scopes: Mapping[int, Scope]) -> SmallArray:

@@ -51,29 +51,29 @@ class Segment:
     def of(cls, hashes: HashArray, records: SmallArray, counts: NDArray[np.uint16]) -> Segment:
         # A stable sort is fast here: common terms repeat, and merged segments are already sorted.
         order = np.argsort(hashes, kind="stable")
-        return cls._sorted(hashes[order], records[order], counts[order])
+        return cls._from_sorted(hashes[order], records[order], counts[order])
 
     @classmethod
-    def _sorted(cls, hashes: HashArray, records: SmallArray, counts: NDArray[np.uint16]) -> Segment:
+    def _from_sorted(cls, hashes: HashArray, records: SmallArray, counts: NDArray[np.uint16]) -> Segment:
         first = np.ones(len(hashes), bool)
         np.not_equal(hashes[1:], hashes[:-1], out=first[1:])
         starts = np.append(np.flatnonzero(first), len(hashes))
         return cls(hashes[first], starts, records, counts)
 
-    def kept(self, moved: SmallArray) -> Segment:
+    def renumber(self, moved: SmallArray) -> Segment:
         """Renumber records by `moved`; drop those that it maps to -1."""
         records = moved[self.records]
         keep = records >= 0
-        return self._sorted(self._each()[keep], records[keep], self.counts[keep])
+        return self._from_sorted(self._hash_per_posting()[keep], records[keep], self.counts[keep])
 
-    def joined(self, other: Segment) -> Segment:
+    def merge(self, other: Segment) -> Segment:
         return Segment.of(
-            np.concatenate((self._each(), other._each())),
+            np.concatenate((self._hash_per_posting(), other._hash_per_posting())),
             np.concatenate((self.records, other.records)),
             np.concatenate((self.counts, other.counts)),
         )
 
-    def _each(self) -> HashArray:
+    def _hash_per_posting(self) -> HashArray:
         return np.repeat(self.hashes, np.diff(self.starts))
 
     @property
@@ -87,16 +87,16 @@ class Postings:
 
     segments: tuple[Segment, ...] = ()
 
-    def added(self, segment: Segment) -> Postings:
+    def with_segment(self, segment: Segment) -> Postings:
         if not len(segment.records):
             return self  # from texts without words; an empty segment would never be merged
         segments = list(self.segments)
         while segments and len(segments[-1].records) < _MERGE_RATIO * len(segment.records):
-            segment = segments.pop().joined(segment)
+            segment = segments.pop().merge(segment)
         return Postings((*segments, segment))
 
-    def kept(self, moved: SmallArray) -> Postings:
-        return Postings(tuple(segment.kept(moved) for segment in self.segments))
+    def renumber(self, moved: SmallArray) -> Postings:
+        return Postings(tuple(segment.renumber(moved) for segment in self.segments))
 
     def lookup(self, term: int) -> tuple[IntArray, IntArray]:
         """The records that contain a term, and their counts."""

@@ -22,9 +22,9 @@ from holdfast.domain.ranking import (
 )
 from holdfast.domain.transcript import Role
 from holdfast.ports import TextFlag
-from holdfast.search.query import Period, Understood
-from holdfast.search.seen import Seen
+from holdfast.search.query_parser import ParsedQuery, Period
 from holdfast.search.vectors import cosines_of
+from holdfast.search.visibility import VisibleView
 
 # Terms times candidate rows that are processed at once.
 _CELLS = 4_000_000
@@ -32,22 +32,22 @@ _YEARS = 100
 _MICROS_PER_YEAR = 31_556_952_000_000
 
 
-def signals(seen: Seen, query: Understood, vector: FloatArray | None) -> FloatArray:
+def signals(seen: VisibleView, query: ParsedQuery, vector: FloatArray | None) -> FloatArray:
     """Raw values: a row per part in the order of `PARTS`, a column per row of the view."""
     found = np.zeros((len(PARTS), seen.view.size), np.float32)
     parts: dict[Part, NDArray[np.float32]] = {part: found[at] for at, part in enumerate(PARTS)}
     if vector is not None and seen.view.vectors.rows.shape[1:] == vector.shape:
         _fill_meaning(parts, seen, vector)
     if query.terms:
-        _Words(seen, query.terms).fill(parts)
+        _WordScores(seen, query.terms).fill(parts)
     columns = seen.view.columns
     if query.senders:
-        parts[Part.SPEAKER][:] = _speaker(seen, query)
+        parts[Part.SPEAKER][:] = _speaker_mask(seen, query)
     if query.wants_time:
         parts[Part.TIME][:] = (columns.flags & TextFlag.TIME_EXPRESSION) > 0
-    parts[Part.STATEMENT][:] = _stating(columns.flags)
+    parts[Part.STATEMENT][:] = _statement_scores(columns.flags)
     if query.periods:
-        parts[Part.DATE][:] = _dated(seen, query.periods)
+        parts[Part.DATE][:] = _date_mask(seen, query.periods)
     if query.first_person:
         parts[Part.OWN_WORDS][:] = columns.role == seen.view.names.roles.find(Role.USER)
     return found
@@ -56,7 +56,7 @@ def signals(seen: Seen, query: Understood, vector: FloatArray | None) -> FloatAr
 # --- meaning --------------------------------------------------------------------------------------------------------
 
 
-def _fill_meaning(parts: dict[Part, FloatArray], seen: Seen, query: FloatArray) -> None:
+def _fill_meaning(parts: dict[Part, FloatArray], seen: VisibleView, query: FloatArray) -> None:
     """Fill in the cosines of each row's text, of its window, and of the nearest row in its conversation."""
     vectors, size = seen.view.vectors, seen.view.size
     there = seen.visible & (vectors.whole >= 0)
@@ -67,14 +67,14 @@ def _fill_meaning(parts: dict[Part, FloatArray], seen: Seen, query: FloatArray) 
     parts[Part.SESSION_VECTOR][:] = _nearest_in_session(seen, there, own)
 
 
-def _nearest_in_session(seen: Seen, there: BoolArray, own: FloatArray) -> FloatArray:
+def _nearest_in_session(seen: VisibleView, there: BoolArray, own: FloatArray) -> FloatArray:
     session = seen.view.columns.conversation
     best = np.full(seen.view.names.conversations + 1, -1, np.float32)
     np.maximum.at(best, session[there], own[there])
     return np.where(there & (session >= 0), best[session], own)
 
 
-def _window(seen: Seen, there: BoolArray, whole: FloatArray) -> FloatArray:
+def _window(seen: VisibleView, there: BoolArray, whole: FloatArray) -> FloatArray:
     links, size = seen.links, seen.view.size
     present = np.zeros(size + 1, np.float32)
     present[:size] = there
@@ -94,10 +94,10 @@ def _window(seen: Seen, there: BoolArray, whole: FloatArray) -> FloatArray:
 # --- words ----------------------------------------------------------------------------------------------------------
 
 
-class _Words:
+class _WordScores:
     """BM25 of rows, of their windows, and of their sessions, each with its own statistics."""
 
-    def __init__(self, seen: Seen, terms: tuple[int, ...]) -> None:
+    def __init__(self, seen: VisibleView, terms: tuple[int, ...]) -> None:
         self._seen = seen
         view = seen.view
         which, rows, counts = view.postings.lookup_all(np.array(terms, np.uint64))
@@ -167,7 +167,7 @@ class _Words:
 # --- hints ----------------------------------------------------------------------------------------------------------
 
 
-def _speaker(seen: Seen, query: Understood) -> BoolArray:
+def _speaker_mask(seen: VisibleView, query: ParsedQuery) -> BoolArray:
     """Rows said by a sender that the query names; for rows without a sender, rows that contain the name."""
     view = seen.view
     named = np.zeros(len(view.names.senders.values) + 1, bool)
@@ -178,14 +178,14 @@ def _speaker(seen: Seen, query: Understood) -> BoolArray:
     return mask
 
 
-def _stating(flags: NDArray[np.int32]) -> FloatArray:
+def _statement_scores(flags: NDArray[np.int32]) -> FloatArray:
     """1 for a statement, 0.5 for one that ends in a question, 0 for a mere question."""
     asking = (flags & TextFlag.ENDS_ASKING) > 0
     only = (flags & TextFlag.QUESTION_ONLY) > 0
     return (1 - 0.5 * asking - 0.5 * only).astype(np.float32)
 
 
-def _dated(seen: Seen, periods: tuple[Period, ...]) -> BoolArray:
+def _date_mask(seen: VisibleView, periods: tuple[Period, ...]) -> BoolArray:
     said_at = seen.view.columns.said_at
     first, last = (int(1970 + edge // _MICROS_PER_YEAR) for edge in seen.sight.span)
     years = range(max(first, last - _YEARS), last + 2)

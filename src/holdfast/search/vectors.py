@@ -62,7 +62,7 @@ def read_vectors(given: Sequence[VectorRow], numbers: IntArray) -> Vectors:
     if np.any((np.diff(owner) < 0) | ((np.diff(owner) == 0) & (np.diff(pieces) < 0))):
         sequence = np.lexsort((pieces, owner))
         rows, owner = rows[sequence], owner[sequence]
-    return _arranged(rows, owner, len(numbers))
+    return _arrange_rows(rows, owner, len(numbers))
 
 
 def _usual_length(vectors: Sequence[bytes]) -> int | None:
@@ -70,7 +70,7 @@ def _usual_length(vectors: Sequence[bytes]) -> int | None:
     return max((length for length in lengths if length and length % 2 == 0), key=lengths.__getitem__, default=None)
 
 
-def outgrown(vectors: Vectors, given: Sequence[VectorRow]) -> bool:
+def has_other_length(vectors: Vectors, given: Sequence[VectorRow]) -> bool:
     """True if some new vectors have another length: then the view must be rebuilt to choose the most common one."""
     return len(vectors.rows) > 0 and any(len(row.vector) != 2 * vectors.rows.shape[1] for row in given)
 
@@ -82,7 +82,7 @@ def block_vectors(block: VectorBlock, numbers: IntArray) -> Vectors:
     if np.any(np.diff(owner) < 0):
         sequence = np.argsort(owner, kind="stable")
         rows, owner = rows[sequence], owner[sequence]
-    return _arranged(rows, owner, len(numbers))
+    return _arrange_rows(rows, owner, len(numbers))
 
 
 def _places(wanted: IntArray, numbers: IntArray) -> IntArray:
@@ -91,7 +91,7 @@ def _places(wanted: IntArray, numbers: IntArray) -> IntArray:
     return places
 
 
-def _arranged(rows: HalfArray, owner: IntArray, size: int) -> Vectors:
+def _arrange_rows(rows: HalfArray, owner: IntArray, size: int) -> Vectors:
     """Build the vectors of `size` records from rows sorted by owner."""
     whole = np.full(size, -1, np.int64)
     unit = _unit(rows.astype(np.float32))
@@ -108,7 +108,7 @@ def _arranged(rows: HalfArray, owner: IntArray, size: int) -> Vectors:
     )
 
 
-def selected(vectors: Vectors, records: IntArray) -> Vectors:
+def select_vectors(vectors: Vectors, records: IntArray) -> Vectors:
     """Select the vectors of these records, in this order. All must have vectors."""
     at = np.searchsorted(vectors.many, records) if len(vectors.many) else np.zeros(len(records), np.int64)
     several = np.zeros(len(records), bool)

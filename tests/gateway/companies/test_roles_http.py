@@ -11,9 +11,9 @@ from company import Company, Somebody
 from holdfast import wire
 from holdfast.domain.access import Action, ActorKind, ActorRole
 from holdfast.domain.users import ROLES
-from holdfast.gateway.app import routed
+from holdfast.gateway.app import create_route_app
 from holdfast.gateway.config import GatewayConfig
-from holdfast.gateway.edge.metrics import Metrics
+from holdfast.gateway.edge.http_metrics import Metrics
 
 EVERY = [(kind, role) for kind in ROLES for role in ROLES[kind]]
 READS = {
@@ -114,7 +114,7 @@ TOOLS = {"list_tools", "use_tool"}
 
 
 def _served() -> dict[str, Any]:
-    app = routed(None, None, GatewayConfig(), Metrics())  # type: ignore[arg-type]
+    app = create_route_app(None, None, GatewayConfig(), Metrics())  # type: ignore[arg-type]
     return {route.name: route for route in app.state.table if route.path.startswith("/companies/")}
 
 

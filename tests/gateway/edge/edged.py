@@ -15,9 +15,9 @@ from typing import Any
 import uvloop
 
 from holdfast.gateway.config import GatewayConfig
-from holdfast.gateway.edge import around
-from holdfast.gateway.edge.metrics import Metrics
-from holdfast.gateway.serving import Server, listen, logging_as_json
+from holdfast.gateway.edge import wrap_app
+from holdfast.gateway.edge.http_metrics import Metrics
+from holdfast.gateway.server import Server, listen, logging_as_json
 from serving import Prompt
 
 PATIENCE = 20.0  # for what must happen; nothing waits so long unless it fails
@@ -204,7 +204,7 @@ def running(app: Any = None, *, tracing: Any = None, **given: Any) -> Iterator[R
     metrics, log, up = Metrics(), io.StringIO(), threading.Event()
     sockets = listen(config)
     config = config.at(sockets[0].getsockname()[1])
-    edge = around(app, config, metrics, tracing=tracing)
+    edge = wrap_app(app, config, metrics, tracing=tracing)
     server = PromptServer(edge, config, metrics, sockets, lambda _: up.set())
     with logging_as_json(log):
         thread = threading.Thread(target=lambda: uvloop.run(server.serve(sockets)))

@@ -17,8 +17,8 @@ from opentelemetry.trace import SpanKind
 from holdfast.app import open_engine
 from holdfast.domain.access import OF_THE_CONTROL_PLANE, OF_THE_RUNTIME, Action
 from holdfast.errors import HoldfastError
-from holdfast.gateway.edge.logs import JsonLines
-from holdfast.gateway.edge.spans import OPERATIONS, TracedService
+from holdfast.gateway.edge.request_log import JsonFormatter
+from holdfast.gateway.edge.tracing import OPERATIONS, TracedService
 from holdfast.library import AsyncMemory
 from holdfast.settings import Settings
 
@@ -73,7 +73,7 @@ def test_no_secret_and_no_body_is_in_logs_metrics_or_spans(
         spans = exporter.get_finished_spans()
         told = {
             "logs": started.log.getvalue(),
-            "metrics": started.metrics.rendered().decode(),
+            "metrics": started.metrics.render().decode(),
             "spans": "".join(span.to_json() for span in spans),
         }
     assert len(spans) == 10
@@ -99,7 +99,7 @@ def test_requests_are_counted_by_template() -> None:
         started.ask("GET", "/", host="elsewhere")
         assert started.eventually(lambda: started.count("holdfast_http_rejected_total", reason="unknown_host") == 1)
         assert started.metrics.media_type.startswith("text/plain")
-        assert b"process_resident_memory_bytes" in started.metrics.rendered()
+        assert b"process_resident_memory_bytes" in started.metrics.render()
 
 
 def test_a_request_is_one_line(plain: Running) -> None:
@@ -130,7 +130,7 @@ def test_an_exception_in_a_log_record_is_written_by_name_alone() -> None:
         raise ValueError("canary-error")
     except ValueError as error:
         record = logging.LogRecord("somebody", logging.ERROR, "", 0, "it\nfailed", None, (ValueError, error, None))
-    line = JsonLines().format(record)
+    line = JsonFormatter().format(record)
     assert '"error":"ValueError"' in line
     assert '"logger":"somebody"' in line
     assert "canary" not in line

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.gateway.edge.refusals import is_everos, problem_response
+from holdfast.gateway.edge.problem_json import is_everos, problem_response
 
 
 def answered(path: str, method: str = "POST") -> tuple[dict[str, Any], bytes]:

@@ -15,7 +15,7 @@ from edged import PATIENCE, Line, request, running
 
 from holdfast.errors import ConfigurationError
 from holdfast.gateway.config import GatewayConfig
-from holdfast.gateway.serving import check_certificate, listen
+from holdfast.gateway.server import check_certificate, listen
 
 # `/wait` answers once a byte comes on standard input.
 PROGRAM = """
@@ -23,7 +23,7 @@ import asyncio, sys
 from holdfast.gateway import serving
 from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.edge import around
-from holdfast.gateway.edge.metrics import Metrics
+from holdfast.gateway.edge.http_metrics import Metrics
 
 async def app(scope, receive, send):
     if scope["type"] == "lifespan":

@@ -14,10 +14,10 @@ from holdfast.domain.results import Hit, HitKind
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Draft, Message
 from holdfast.errors import AccessDenied, InvalidInput
-from holdfast.gateway.everos import present
-from holdfast.gateway.everos.messages import drafts_of, unprocessed
-from holdfast.gateway.everos.models import MessageItem
-from holdfast.gateway.everos.present import Sessions, shortened
+from holdfast.gateway.everos import presenters
+from holdfast.gateway.everos.messages import drafts_of, to_unprocessed_message
+from holdfast.gateway.everos.presenters import SessionNames, shorten
+from holdfast.gateway.everos.schemas import MessageItem
 
 NOW = datetime(2026, 5, 28, 11, 30, 36, tzinfo=UTC)
 
@@ -66,7 +66,7 @@ def test_tool_calls_are_in_the_text_and_come_back_apart_from_it() -> None:
     calls = [call("weather", '{"at": "Porto"}'), call("news")]
     (draft,) = drafts_of([item(role="assistant", sender_id="bot", content="I look.", tool_calls=calls)], "ana")
     assert draft.text == 'I look.\nweather({"at": "Porto"})\nnews({})'
-    told = unprocessed(kept(draft), "s")
+    told = to_unprocessed_message(kept(draft), "s")
     assert (told.content, told.tool_calls) == ("I look.", calls)
 
 
@@ -74,7 +74,7 @@ def test_calls_too_long_for_metadata_stay_in_the_text() -> None:
     long = json.dumps({"body": "word " * 2_000})
     (draft,) = drafts_of([item(role="assistant", content="", tool_calls=[call("write", long)])], "ana")
     assert draft.text == f"write({long})"
-    told = unprocessed(kept(draft), "s")
+    told = to_unprocessed_message(kept(draft), "s")
     assert (told.content, told.tool_calls) == ("", None)
 
 
@@ -107,7 +107,7 @@ def test_refusals_name_the_message() -> None:
 @pytest.mark.parametrize("odd", ["{", "5", '["x"]', "[" * 100_000])
 def test_metadata_of_another_callers_is_no_tool_call(odd: str) -> None:
     message = kept(Draft("text", metadata={"tool_calls": odd[:4_000], "content_chars": "many"}))
-    told = unprocessed(message, "s")
+    told = to_unprocessed_message(message, "s")
     assert (told.tool_calls, told.content) == (None, "text")
 
 
@@ -117,7 +117,7 @@ def test_metadata_of_another_callers_is_no_tool_call(odd: str) -> None:
 def test_a_long_text_has_a_short_summary_and_a_shorter_subject() -> None:
     text = "  A first line of some length.\n" + "and more words " * 100
     hit = Hit("msg_1", HitKind.MESSAGE, text, 0.5, Scope(subject="ana"), (), NOW, NOW, "ana")
-    told = present.found(hit, Sessions(None))
+    told = presenters.found_episode(hit, SessionNames(None))
     assert (told.episode, told.subject) == (text, "A first line of some length.")
     assert told.summary.startswith("A first line of some length. and more")
     assert len(told.summary) <= 200
@@ -126,7 +126,7 @@ def test_a_long_text_has_a_short_summary_and_a_shorter_subject() -> None:
 
 @pytest.mark.parametrize("text", ["x" * 5_000, "word " * 2_000, "a\n" * 3_000, "x" * 199 + " y", "short", "é" * 200])
 def test_a_text_is_cut_to_one_line(text: str) -> None:
-    cut = shortened(text, 200)
+    cut = shorten(text, 200)
     assert 0 < len(cut) <= 200
     assert cut == " ".join(cut.split())
     assert cut.removesuffix("…") in " ".join(text.split())
@@ -135,7 +135,7 @@ def test_a_text_is_cut_to_one_line(text: str) -> None:
 def test_a_memory_is_told_with_the_session_and_senders_of_its_evidence() -> None:
     evidence = tuple(Evidence(f"msg_{name}", "t", name, NOW, f"talk {name}") for name in ("ana", "bob", "ana"))  # type: ignore[arg-type]
     hit = Hit("mem_1", HitKind.MEMORY, "A fact.", 0.5, Scope(subject="ana"), evidence, NOW)
-    told = present.found(hit, Sessions({"OR": [{"session_id": {"in": ["chat:talk ana"]}}]}))
+    told = presenters.found_episode(hit, SessionNames({"OR": [{"session_id": {"in": ["chat:talk ana"]}}]}))
     assert (told.session_id, told.sender_ids, told.timestamp) == (
         "chat:talk ana",
         ["ana", "bob"],

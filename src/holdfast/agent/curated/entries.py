@@ -26,7 +26,7 @@ _BETWEEN = re.compile(r"^[ \t]*§[ \t]*$", re.MULTILINE)
 Entries = tuple[str, ...]
 
 
-class Target(StrEnum):
+class CuratedTarget(StrEnum):
     """The file: the agent's own notes, or facts about the user."""
 
     MEMORY = "memory"
@@ -37,7 +37,7 @@ class Target(StrEnum):
         return f"{self.name}.md"
 
 
-class Action(StrEnum):
+class CuratedAction(StrEnum):
     ADD = "add"
     REPLACE = "replace"
     REMOVE = "remove"
@@ -47,13 +47,13 @@ class Action(StrEnum):
 class Change:
     """One change to one file: `add` takes `content`, `remove` takes `old_text`, `replace` takes both."""
 
-    action: Action
-    target: Target
+    action: CuratedAction
+    target: CuratedTarget
     content: str | None = None
     old_text: str | None = None
 
     def __post_init__(self) -> None:
-        adds, finds = self.action is not Action.REMOVE, self.action is not Action.ADD
+        adds, finds = self.action is not CuratedAction.REMOVE, self.action is not CuratedAction.ADD
         for name, needed in (("content", adds), ("old_text", finds)):
             if needed and not (getattr(self, name) or "").strip():
                 raise InvalidInput(name, f"is missing; {self.action} needs it")
@@ -65,13 +65,13 @@ class Change:
             object.__setattr__(self, "old_text", _unix_lines(self.old_text).strip())
 
 
-def parsed(text: str) -> Entries:
+def parse_entries(text: str) -> Entries:
     """Split a file's text into its entries, in order."""
     # Strips only these blanks: another kind may be all that keeps a `§` line from being a separator.
     return tuple(entry for piece in _BETWEEN.split(_unix_lines(text)) if (entry := piece.strip(" \t\n")))
 
 
-def joined(entries: Sequence[str]) -> str:
+def join_entries(entries: Sequence[str]) -> str:
     """Join entries as a file holds them, without its last line end. Limits count this text."""
     return DELIMITER.join(entries)
 
@@ -87,26 +87,28 @@ def checked_entry(text: str) -> str:
 
 
 def usage(entries: Sequence[str], limit: int) -> str:
-    used = len(joined(entries))
+    used = len(join_entries(entries))
     return f"{used * 100 // limit}% — {used:,} of {limit:,} characters"
 
 
-def shown(entries: Sequence[str]) -> Entries:
+def visible_entries(entries: Sequence[str]) -> Entries:
     """Return the entries as a model may see them. A blocked one shows its reason and number, nothing of its text."""
     alone = {at: f"it {why}" for at, entry in enumerate(entries) if (why := threat_in(entry))}
-    reasons = alone | {at: f"after the entries before it, it {why}" for at, why in _completing(entries).items()}
+    reasons = alone | {
+        at: f"after the entries before it, it {why}" for at, why in _find_combined_threats(entries).items()
+    }
     return tuple(
         f"[BLOCKED: {reasons[at]}; entry {at + 1}]" if at in reasons else entry for at, entry in enumerate(entries)
     )
 
 
-def made_together(before: Sequence[str], after: Sequence[str]) -> str:
+def combined_threat(before: Sequence[str], after: Sequence[str]) -> str:
     """Return why entries that are harmless alone form a threat together, if they did not before; else empty."""
-    found = _completing(after)
-    return next(iter(found.values())) if len(found) > len(_completing(before)) else ""
+    found = _find_combined_threats(after)
+    return next(iter(found.values())) if len(found) > len(_find_combined_threats(before)) else ""
 
 
-def _completing(entries: Sequence[str]) -> dict[int, str]:
+def _find_combined_threats(entries: Sequence[str]) -> dict[int, str]:
     """Find entries, harmless alone, that form an attack with the text before them: index and reason."""
     clear = {at: entry for at, entry in enumerate(entries) if not threat_in(entry)}
     text = "\n".join(clear.values())
@@ -122,23 +124,23 @@ def _completing(entries: Sequence[str]) -> dict[int, str]:
     return found
 
 
-def applied(entries: Entries, change: Change) -> tuple[Entries, str]:
+def apply_change(entries: Entries, change: Change) -> tuple[Entries, str]:
     """Apply a change; return the new entries and what it did. `InvalidInput` says why it is impossible."""
-    if change.action is Action.ADD:
+    if change.action is CuratedAction.ADD:
         content = str(change.content)
         if content in entries:
             return entries, "It was there already"
         return (*entries, content), "Added"
-    at = _found(entries, change)
-    if change.action is Action.REPLACE:
+    at = _find_entry(entries, change)
+    if change.action is CuratedAction.REPLACE:
         return (*entries[:at], str(change.content), *entries[at + 1 :]), "Replaced"
     return (*entries[:at], *entries[at + 1 :]), "Removed"
 
 
-def _found(entries: Entries, change: Change) -> int:
+def _find_entry(entries: Entries, change: Change) -> int:
     """Find the one entry that shows the old text. A blocked entry is found by the text shown in its place."""
     old = str(change.old_text)
-    views = shown(entries)
+    views = visible_entries(entries)
     matching = [at for at, view in enumerate(views) if old in view]
     if not matching:
         raise InvalidInput("old_text", f"is in no entry of {change.target.file}; copy a piece of the entry exactly")

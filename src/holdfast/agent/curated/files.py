@@ -27,7 +27,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from holdfast.agent.curated.entries import Change, Entries, Target, applied, joined, made_together, parsed, usage
+from holdfast.agent.curated.entries import (
+    Change,
+    CuratedTarget,
+    Entries,
+    apply_change,
+    combined_threat,
+    join_entries,
+    parse_entries,
+    usage,
+)
 from holdfast.errors import (
     ConfigurationError,
     InvalidInput,
@@ -53,10 +62,10 @@ _CONFLICT = re.compile(r"^(?:<{7}|={7}|>{7})(?: |$)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class CuratedFile:
     """The entries of one file, or the problem that prevents its use and any write to it."""
 
-    target: Target
+    target: CuratedTarget
     limit: int
     entries: Entries = ()
     problem: str = ""
@@ -70,7 +79,7 @@ class Held:
     @property
     def excess(self) -> int:
         """The number of characters over the limit."""
-        return max(0, len(joined(self.entries)) - self.limit)
+        return max(0, len(join_entries(self.entries)) - self.limit)
 
 
 class MemoryStore:
@@ -87,38 +96,40 @@ class MemoryStore:
         if min(memory_chars, user_chars) < 1:
             raise ConfigurationError("the limits of curated memory must be at least one character")
         self._folder = Path(folder)
-        self._limits = {Target.MEMORY: memory_chars, Target.USER: user_chars}
+        self._limits = {CuratedTarget.MEMORY: memory_chars, CuratedTarget.USER: user_chars}
         self._lock_seconds = lock_seconds
 
     @property
     def folder(self) -> Path:
         return self._folder
 
-    def read(self) -> Mapping[Target, Held]:
+    def read(self) -> Mapping[CuratedTarget, CuratedFile]:
         """Read both files in a state that one change left. If the lock cannot be taken, each file as it is."""
         if not self._folder.is_dir():
-            return {target: Held(target, limit) for target, limit in self._limits.items()}
+            return {target: CuratedFile(target, limit) for target, limit in self._limits.items()}
         with contextlib.ExitStack() as stack:
             # Missing write access, or a lock that is held too long, must not prevent reading.
             with contextlib.suppress(OSError, StoreError):
-                stack.enter_context(self._locked(min(self._lock_seconds, READ_SECONDS)))
-            return {target: self._held(target) for target in Target}
+                stack.enter_context(self._hold_lock(min(self._lock_seconds, READ_SECONDS)))
+            return {target: self._load_file(target) for target in CuratedTarget}
 
-    def change(self, changes: Sequence[Change]) -> tuple[Mapping[Target, Held], tuple[str, ...]]:
+    def change(self, changes: Sequence[Change]) -> tuple[Mapping[CuratedTarget, CuratedFile], tuple[str, ...]]:
         """Apply all changes, or none and raise why. Return the resulting files, and what each change did."""
-        with _translated():
-            _make(self._folder)
-            with self._locked(self._lock_seconds):
-                return self._changed(changes)
+        with _translate_errors():
+            _make_folder(self._folder)
+            with self._hold_lock(self._lock_seconds):
+                return self._apply_changes(changes)
 
-    def _changed(self, changes: Sequence[Change]) -> tuple[Mapping[Target, Held], tuple[str, ...]]:
-        before = {target: self._writable(target) for target in Target if any(o.target is target for o in changes)}
+    def _apply_changes(self, changes: Sequence[Change]) -> tuple[Mapping[CuratedTarget, CuratedFile], tuple[str, ...]]:
+        before = {
+            target: self._load_writable(target) for target in CuratedTarget if any(o.target is target for o in changes)
+        }
         entries = {target: held.entries for target, held in before.items()}
         done = []
         for change in changes:
-            entries[change.target], did = applied(entries[change.target], change)
+            entries[change.target], did = apply_change(entries[change.target], change)
             done.append(did)
-        after = {target: Held(target, self._limits[target], entries[target]) for target in before}
+        after = {target: CuratedFile(target, self._limits[target], entries[target]) for target in before}
         written = {target: held for target, held in after.items() if held != before[target]}
         for target, held in written.items():
             if held.excess:
@@ -127,36 +138,36 @@ class MemoryStore:
                     f"{target.file} would have {held.limit + held.excess:,} characters, and {held.limit:,} fit. "
                     "Nothing was written; shorten it, or replace or remove entries in the same call (operations)",
                 )
-            if why := made_together(before[target].entries, held.entries):
+            if why := combined_threat(before[target].entries, held.entries):
                 raise InvalidText(
                     "content", f"is refused: below the entries that are there, it {why}; keep plain facts"
                 )
             if before[target].excess:
                 self._keep_copy(target)
-        texts = {target: f"{joined(held.entries)}\n" if held.entries else "" for target, held in written.items()}
+        texts = {target: f"{join_entries(held.entries)}\n" if held.entries else "" for target, held in written.items()}
         self._write(texts, {target: before[target].digest for target in texts})
         return after, tuple(done)
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
-    def _held(self, target: Target) -> Held:
+    def _load_file(self, target: CuratedTarget) -> CuratedFile:
         limit = self._limits[target]
         try:
             raw = self._current(target.file)
             text = raw.decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            return Held(target, limit, problem=f"it is not UTF-8 at byte {error.start:,}")
+            return CuratedFile(target, limit, problem=f"it is not UTF-8 at byte {error.start:,}")
         except OSError as error:
-            return Held(target, limit, problem=_why_unreadable(error))
-        entries = parsed(text)
+            return CuratedFile(target, limit, problem=_why_unreadable(error))
+        entries = parse_entries(text)
         return (
-            Held(target, limit, entries, digest=_digest(raw))
+            CuratedFile(target, limit, entries, digest=_digest(raw))
             if not (why := _problem(text, entries, limit))
-            else Held(target, limit, (), why)
+            else CuratedFile(target, limit, (), why)
         )
 
-    def _writable(self, target: Target) -> Held:
-        held = self._held(target)
+    def _load_writable(self, target: CuratedTarget) -> CuratedFile:
+        held = self._load_file(target)
         if not held.problem:
             return held
         copy = self._keep_copy(target)
@@ -168,7 +179,7 @@ class MemoryStore:
 
     def _current(self, name: str) -> bytes:
         """Return a file's bytes, with a pending change from a crash applied."""
-        raw, change = self._raw(name), _noted(self._raw(_PENDING)).get(name)
+        raw, change = self._raw(name), _decode_pending(self._raw(_PENDING)).get(name)
         return change["text"].encode() if change and change["was"] == _digest(raw) else raw
 
     def _raw(self, name: str) -> bytes:
@@ -186,7 +197,7 @@ class MemoryStore:
             raise OSError(errno.EFBIG, "too large")
         return raw
 
-    def _keep_copy(self, target: Target) -> str:
+    def _keep_copy(self, target: CuratedTarget) -> str:
         """Copy the current file, unless a copy exists. Return the copy's name, empty if the file cannot be read."""
         try:
             raw = self._raw(target.file)
@@ -202,7 +213,7 @@ class MemoryStore:
     # --- writing, under the lock -------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def _locked(self, seconds: float) -> Iterator[None]:
+    def _hold_lock(self, seconds: float) -> Iterator[None]:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(self._folder / _LOCK, flags, 0o600)
         try:
@@ -212,7 +223,7 @@ class MemoryStore:
         finally:
             os.close(descriptor)
 
-    def _write(self, texts: Mapping[Target, str], was: Mapping[Target, str]) -> None:
+    def _write(self, texts: Mapping[CuratedTarget, str], was: Mapping[CuratedTarget, str]) -> None:
         """`was` has the digests of what was read: a hand edit takes no lock, and must not be lost."""
         if len(texts) < 2:
             for target, text in texts.items():
@@ -226,13 +237,13 @@ class MemoryStore:
             self._finish_pending()
             edited = [target.file for target, text in texts.items() if self._raw(target.file) != text.encode()]
         except OSError as error:
-            raise _unknown(error) from error
+            raise _outcome_unknown(error) from error
         if edited:
             raise OutcomeUnknown(f"{' and '.join(edited)} was edited by hand just now and keeps the edit; look again")
 
     def _finish_pending(self) -> None:
         """Complete the pending change. A file that was edited by hand since keeps the edit."""
-        for name, change in _noted(self._raw(_PENDING)).items():
+        for name, change in _decode_pending(self._raw(_PENDING)).items():
             if _digest(self._raw(name)) == change["was"]:
                 self._put(name, change["text"].encode())
         with contextlib.suppress(FileNotFoundError):
@@ -269,13 +280,13 @@ class MemoryStore:
         try:
             _sync(self._folder)
         except OSError as error:
-            raise _unknown(error) from error
+            raise _outcome_unknown(error) from error
 
 
-def _make(folder: Path) -> None:
+def _make_folder(folder: Path) -> None:
     """Create the folder and its parents, as durably as the files in it."""
     if not folder.is_dir():
-        _make(folder.parent)
+        _make_folder(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
         _sync(folder.parent)
 
@@ -294,7 +305,7 @@ def _problem(text: str, entries: Entries, limit: int) -> str:
         return f"it holds a control character in line {text.count(chr(10), 0, found.start()) + 1:,}"
     if found := _CONFLICT.search(text):
         return f"it holds an unresolved merge in line {text.count(chr(10), 0, found.start()) + 1:,}"
-    if parsed(joined(entries)) != entries:
+    if parse_entries(join_entries(entries)) != entries:
         return "its entries would not be the same once they were written again"
     for number, entry in enumerate(entries, 1):
         if len(entry) > limit:
@@ -323,12 +334,12 @@ def _wait_for(descriptor: int, seconds: float) -> None:
         time.sleep(random.uniform(0.0005, 0.005))  # noqa: S311 - jitter, not a secret
 
 
-def _noted(raw: bytes) -> dict[str, dict[str, str]]:
+def _decode_pending(raw: bytes) -> dict[str, dict[str, str]]:
     """Decode the pending change of both files: per file, the digest that it applies to, and the new text."""
     if not raw:
         return {}
     try:
-        found = {target.file: json.loads(raw)[target.file] for target in Target}
+        found = {target.file: json.loads(raw)[target.file] for target in CuratedTarget}
         return {name: {"was": str(change["was"]), "text": str(change["text"])} for name, change in found.items()}
     except (ValueError, KeyError, TypeError):
         return {}  # the log is renamed into place whole, so this one was never acknowledged
@@ -338,14 +349,14 @@ def _digest(raw: bytes) -> str:
     return hashlib.sha256(raw).hexdigest()
 
 
-def _unknown(error: OSError) -> OutcomeUnknown:
+def _outcome_unknown(error: OSError) -> OutcomeUnknown:
     return OutcomeUnknown(
         f"the disk failed ({error.strerror}), and it is not known whether the change was saved; look again"
     )
 
 
 @contextlib.contextmanager
-def _translated() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     """Translate disk errors to store errors."""
     try:
         yield

@@ -64,25 +64,25 @@ def threat_in(text: str) -> str:
     # Some characters normalize to many others.
     if len(text) > MAX_SCANNED_CHARS or len(unicodedata.normalize("NFKC", text)) > MAX_SCANNED_CHARS:
         return f"is longer than {MAX_SCANNED_CHARS:,} characters"
-    if _hides(text):
+    if _has_invisible(text):
         return "holds invisible characters"
-    return next((why for reading in _readings(text) if (why := _found(reading))), "")
+    return next((why for reading in _decoded_forms(text) if (why := _find_threat(reading))), "")
 
 
-def folded(text: str) -> str:
+def fold_text(text: str) -> str:
     """Remove differences of width, font, case and accent; letters of other scripts stay as they are."""
     plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold()))
     return unicodedata.normalize("NFC", plain)
 
 
-def _hides(text: str) -> bool:
+def _has_invisible(text: str) -> bool:
     rest = _IN_PLACE.sub("", text)
     if _RIGHT_TO_LEFT.search(rest):
         rest = _MARKS.sub("", rest)
     return _INVISIBLE.search(rest) is not None
 
 
-def _readings(text: str) -> Iterator[str]:
+def _decoded_forms(text: str) -> Iterator[str]:
     """Yield the text, and its decoded forms, one step deep."""
     yield text
     for decoded in (
@@ -98,17 +98,17 @@ def _readings(text: str) -> Iterator[str]:
         yield "\n".join(filter(None, hidden))
 
 
-def _found(text: str) -> str:
+def _find_threat(text: str) -> str:
     if _loud().search(unicodedata.normalize("NFKC", text)):
         return POSES
-    plain = folded(text)
+    plain = fold_text(text)
     latin = plain.translate(_LOOKALIKES)
     for form in dict.fromkeys((plain, latin)):
-        if why := _first(_shapes(), form) or _first(_phrases(), _words(form)):
+        if why := _first_match(_shapes(), form) or _first_match(_phrases(), _words(form)):
             return why
     for form in dict.fromkeys(map(_letters, (plain, latin, latin.translate(_DIGITS)))):
         for turned in (form, form[::-1], codecs.encode(form, "rot13")):
-            if why := _first(_run_together(), turned):
+            if why := _first_match(_run_together(), turned):
                 return why
     return ""
 
@@ -141,14 +141,14 @@ def _text_of(decode: Callable[[str], bytes], coded: str) -> str:
 Table = tuple[tuple[str, re.Pattern[str]], ...]
 
 
-def _first(table: Table, text: str) -> str:
+def _first_match(table: Table, text: str) -> str:
     return next((why for why, pattern in table if pattern.search(text)), "")
 
 
-def _compiled(*tables: Mapping[str, Sequence[str]]) -> Table:
+def _compile_tables(*tables: Mapping[str, Sequence[str]]) -> Table:
     """Compile patterns for folded text."""
     return tuple(
-        (why, re.compile(folded("|".join(patterns)), re.MULTILINE))
+        (why, re.compile(fold_text("|".join(patterns)), re.MULTILINE))
         for table in tables
         for why, patterns in table.items()
     )
@@ -156,19 +156,19 @@ def _compiled(*tables: Mapping[str, Sequence[str]]) -> Table:
 
 @cache
 def _shapes() -> Table:
-    return _compiled(SHAPES)
+    return _compile_tables(SHAPES)
 
 
 @cache
 def _phrases() -> Table:
-    return _compiled(PHRASES)
+    return _compile_tables(PHRASES)
 
 
 @cache
 def _run_together() -> Table:
     """Compile the phrases that are long enough to be recognized without blanks between words."""
     long = {why: [phrase.replace(" ", "").replace(r"\b", "") for phrase in PHRASES[why]] for why in (OVERRIDES, PROMPT)}
-    return _compiled(long, UNSPACED)
+    return _compile_tables(long, UNSPACED)
 
 
 @cache

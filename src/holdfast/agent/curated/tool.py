@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from holdfast.agent.curated.entries import Action, Change, Target
+from holdfast.agent.curated.entries import Change, CuratedAction, CuratedTarget
 from holdfast.agent.curated.service import MemoryService
 from holdfast.errors import InvalidInput
 
@@ -68,24 +68,26 @@ def memory_tool(service: MemoryService) -> Callable[..., Awaitable[dict[str, Any
         words that you see, if they agree.
         """
         try:
-            changes = _wanted(action, target, content, old_text, operations)
+            changes = _parse_changes(action, target, content, old_text, operations)
         except (InvalidInput, ValidationError) as error:
             problem = str(error) if isinstance(error, InvalidInput) else "operations: not a list of changes"
-            return await service.refused(problem, [Target(target)] if target in list(Target) else [Target.MEMORY])
+            return await service.build_refusal(
+                problem, [CuratedTarget(target)] if target in list(CuratedTarget) else [CuratedTarget.MEMORY]
+            )
         return await service.apply(changes)
 
     return memory
 
 
-def _wanted(
+def _parse_changes(
     action: str | None, target: str, content: str | None, old_text: str | None, operations: list[MemoryOperation] | None
 ) -> list[Change]:
-    if target not in list(Target):
+    if target not in list(CuratedTarget):
         raise InvalidInput("target", "is neither 'memory' nor 'user'")
     if not operations:
-        if action not in list(Action):
+        if action not in list(CuratedAction):
             raise InvalidInput("action", "is missing; give add, replace or remove, or a list of operations")
-        return [Change(Action(action), Target(target), content, old_text)]
+        return [Change(CuratedAction(action), CuratedTarget(target), content, old_text)]
     if action or content or old_text:
         raise InvalidInput("operations", "stand alone: give them, or action, content and old_text, and not both")
     if len(operations) > MAX_OPERATIONS:
@@ -94,7 +96,9 @@ def _wanted(
     for number, each in enumerate(operations, 1):
         item = MemoryOperation.model_validate(each)
         try:
-            changes.append(Change(Action(item.action), Target(item.target or target), item.content, item.old_text))
+            changes.append(
+                Change(CuratedAction(item.action), CuratedTarget(item.target or target), item.content, item.old_text)
+            )
         except InvalidInput as error:
             raise InvalidInput(f"operations, {number}", str(error)) from None
     return changes

@@ -32,7 +32,7 @@ def open_model(config: AgentConfig, settings: Settings) -> ChatModel:
             "no model is chosen; set agent.provider to openai, anthropic or scripted, or give --provider"
         )
     if provider == "scripted":
-        from holdfast.agent.providers.rules import RuleModel
+        from holdfast.agent.providers.rule_model import RuleModel
 
         return RuleModel()
     if provider not in _OWN:
@@ -41,7 +41,7 @@ def open_model(config: AgentConfig, settings: Settings) -> ChatModel:
         raise ModelMisconfigured(
             f"{provider} needs the name of a model, such as {_SUCH_AS[provider]}; set agent.model, or give --model"
         )
-    url, key = _found(provider, config, settings)
+    url, key = _resolve_endpoint(provider, config, settings)
     if provider == "openai":
         from holdfast.agent.providers.openai import OpenAIModel
 
@@ -51,16 +51,16 @@ def open_model(config: AgentConfig, settings: Settings) -> ChatModel:
     return AnthropicModel(config.model, base_url=url, api_key=key)
 
 
-def _found(provider: str, config: AgentConfig, settings: Settings) -> tuple[str, Secret | None]:
+def _resolve_endpoint(provider: str, config: AgentConfig, settings: Settings) -> tuple[str, Secret | None]:
     try:
-        return _reached(provider, config, read_model_settings(settings))
+        return _select_endpoint(provider, config, read_model_settings(settings))
     except ModelMisconfigured as error:
         message = str(error)
     # Raised outside `except`: the frames that read a key hold it, and some programs show frames.
     raise ModelMisconfigured(message)
 
 
-def _reached(provider: str, config: AgentConfig, environment: ModelSettings) -> tuple[str, Secret | None]:
+def _select_endpoint(provider: str, config: AgentConfig, environment: ModelSettings) -> tuple[str, Secret | None]:
     """Return the address to call, and the key to send, if any."""
     name = provider.upper()
     env_url = environment.openai_base_url if provider == "openai" else environment.anthropic_base_url
@@ -68,7 +68,7 @@ def _reached(provider: str, config: AgentConfig, environment: ModelSettings) -> 
     default_url = _address(env_url, f"{name}_BASE_URL") if env_url else _OWN[provider]
     url = _address(config.base_url, "agent.baseUrl") if config.base_url else default_url
     if config.api_key_file is not None:
-        return url, _key_in(config.api_key_file)
+        return url, _read_key_file(config.api_key_file)
     if env_key is not None and url in (default_url, _OWN[provider]):
         return url, _secret(env_key.get_secret_value(), f"{name}_API_KEY")
     if url == _OWN[provider]:
@@ -86,7 +86,7 @@ def _address(url: str, name: str) -> str:
         raise ModelMisconfigured(str(error)) from None
 
 
-def _key_in(path: Path) -> Secret:
+def _read_key_file(path: Path) -> Secret:
     try:
         text = key_text(path)
     except OSError as error:

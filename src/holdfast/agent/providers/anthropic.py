@@ -16,27 +16,27 @@ from typing import Any, NoReturn
 from holdfast.agent.ports import (
     ModelEvent,
     ModelMessage,
+    ModelReply,
+    ModelToolCall,
     ReasoningPiece,
-    Reply,
     Role,
     TextPiece,
-    ToolCall,
+    TokenUsage,
     ToolSpec,
-    Usage,
 )
-from holdfast.agent.providers.wire import (
+from holdfast.agent.providers.http_common import (
     MAX_REPLY_CHARS,
     MISSING,
     RETRIES,
     SILENCE_SECONDS,
-    broken_off,
-    caught,
+    catchable_errors,
+    incomplete_answer,
+    make_timeout,
     new_call_id,
-    object_of,
-    patience,
+    oversized_answer,
+    parse_arguments,
     sendable,
-    told,
-    too_much,
+    translate_error,
 )
 from holdfast.domain.secret import Secret
 from holdfast.errors import ModelError, ModelMisconfigured
@@ -73,7 +73,7 @@ class AnthropicModel:
             api_key=api_key.revealed() if api_key else "",
             base_url=base_url,
             max_retries=retries,
-            timeout=patience(silence_seconds),
+            timeout=make_timeout(silence_seconds),
         )
         self._left_out = {} if api_key else {"Authorization": anthropic.Omit()}
         self._thought: OrderedDict[str, list[_Block]] = OrderedDict()
@@ -90,7 +90,7 @@ class AnthropicModel:
 
     async def stream(self, messages: Sequence[ModelMessage], tools: Sequence[ToolSpec]) -> AsyncIterator[ModelEvent]:
         failure: ModelError | None = None
-        draft = _Draft()
+        draft = _AnthropicDraft()
         request = self._request(messages, tools)
         try:
             answer = await self._client.messages.create(**request)
@@ -100,12 +100,12 @@ class AnthropicModel:
                         yield piece
                     if draft.chars > MAX_REPLY_CHARS:
                         break
-        except caught(self._sdk) as error:
-            failure = told(error, self._sdk, where=self._url, model=self._model, name="ANTHROPIC")
+        except catchable_errors(self._sdk) as error:
+            failure = translate_error(error, self._sdk, where=self._url, model=self._model, name="ANTHROPIC")
         if failure is None and draft.chars > MAX_REPLY_CHARS:
-            failure = too_much(self._url)
+            failure = oversized_answer(self._url)
         if failure is None and not draft.finished:
-            failure = broken_off(self._url)
+            failure = incomplete_answer(self._url)
         # Raised outside `except`, so that the exception chain holds nothing of the request.
         if failure is not None:
             raise failure
@@ -139,7 +139,7 @@ class AnthropicModel:
             request["tool_choice"] = {"type": "none"}
         return request
 
-    def _remember(self, reply: Reply, draft: _Draft) -> None:
+    def _remember(self, reply: ModelReply, draft: _AnthropicDraft) -> None:
         if not reply.tool_calls or not any(block["type"] in _THOUGHTS for block in draft.blocks):
             return
         self._thought[reply.tool_calls[0].id] = draft.thoughts
@@ -173,7 +173,7 @@ def _blocks(message: ModelMessage, thought: dict[str, list[_Block]]) -> list[_Bl
         ]
     texts = [{"type": "text", "text": sendable(message.content)}] if message.content.strip() else []
     calls = [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": object_of(call.arguments)}
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": parse_arguments(call.arguments)}
         for call in message.tool_calls
     ]
     first = message.tool_calls[0].id if message.tool_calls else ""
@@ -181,12 +181,12 @@ def _blocks(message: ModelMessage, thought: dict[str, list[_Block]]) -> list[_Bl
 
 
 @dataclass(slots=True)
-class _Draft:
+class _AnthropicDraft:
     """A partial answer. The SDK does not validate what it reads, so every field is checked here."""
 
     blocks: list[_Block] = field(default_factory=list)
     places: dict[int, _Block] = field(default_factory=dict)
-    usage: Usage = field(default_factory=Usage)
+    usage: TokenUsage = field(default_factory=TokenUsage)
     chars: int = 0
     finished: bool = False
 
@@ -198,11 +198,11 @@ class _Draft:
             self._count(getattr(event, "usage", None))
             self.finished = bool(getattr(getattr(event, "delta", None), "stop_reason", None))
         elif kind == "content_block_start":
-            yield from self._begin(getattr(event, "index", 0), getattr(event, "content_block", None))
+            yield from self._begin_block(getattr(event, "index", 0), getattr(event, "content_block", None))
         elif kind == "content_block_delta":
-            yield from self._go_on(self.places.get(getattr(event, "index", 0)), getattr(event, "delta", None))
+            yield from self._continue_block(self.places.get(getattr(event, "index", 0)), getattr(event, "delta", None))
 
-    def _begin(self, index: int, block: Any) -> Iterator[ModelEvent]:
+    def _begin_block(self, index: int, block: Any) -> Iterator[ModelEvent]:
         kind = _text(block, "type")
         started: _Block = {"type": kind}
         if kind == "text":
@@ -217,9 +217,9 @@ class _Draft:
         self.places[index] = started
         self.blocks.append(started)
         # A block may begin with text.
-        yield from self._said(started, _text(block, "text") if kind == "text" else _text(block, "thinking"))
+        yield from self._append_text(started, _text(block, "text") if kind == "text" else _text(block, "thinking"))
 
-    def _go_on(self, block: _Block | None, delta: Any) -> Iterator[ModelEvent]:
+    def _continue_block(self, block: _Block | None, delta: Any) -> Iterator[ModelEvent]:
         if block is None:
             return
         kind = _text(delta, "type")
@@ -229,9 +229,9 @@ class _Draft:
         elif kind == "signature_delta" and block["type"] == "thinking":
             block["signature"] += _text(delta, "signature")
         elif kind in ("text_delta", "thinking_delta"):
-            yield from self._said(block, _text(delta, kind.removesuffix("_delta")))
+            yield from self._append_text(block, _text(delta, kind.removesuffix("_delta")))
 
-    def _said(self, block: _Block, words: str) -> Iterator[ModelEvent]:
+    def _append_text(self, block: _Block, words: str) -> Iterator[ModelEvent]:
         if not words or block["type"] not in ("text", "thinking"):
             return
         self.chars += len(words)
@@ -243,7 +243,7 @@ class _Draft:
         names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
         counts = [count for name in names if isinstance(count := getattr(usage, name, None), int)]
         output = getattr(usage, "output_tokens", None)
-        self.usage = Usage(
+        self.usage = TokenUsage(
             max(sum(counts), self.usage.input_tokens), output if isinstance(output, int) else self.usage.output_tokens
         )
 
@@ -251,14 +251,14 @@ class _Draft:
     def thoughts(self) -> list[_Block]:
         return [block for block in self.blocks if block["type"] in _THOUGHTS]
 
-    def reply(self) -> Reply:
+    def reply(self) -> ModelReply:
         text = "".join(block["text"] for block in self.blocks if block["type"] == "text")
         calls = tuple(
-            ToolCall(block["id"] or new_call_id(), block["name"], block["json"] or json.dumps(block["input"]))
+            ModelToolCall(block["id"] or new_call_id(), block["name"], block["json"] or json.dumps(block["input"]))
             for block in self.blocks
             if block["type"] == "tool_use" and block["name"]
         )
-        return Reply(text, calls, self.usage)
+        return ModelReply(text, calls, self.usage)
 
 
 def _text(owner: Any, name: str) -> str:

@@ -14,29 +14,29 @@ from typing import Any, NoReturn
 from holdfast.agent.ports import (
     ModelEvent,
     ModelMessage,
+    ModelReply,
+    ModelToolCall,
     ReasoningPiece,
-    Reply,
     Role,
     TextPiece,
-    ToolCall,
+    TokenUsage,
     ToolSpec,
-    Usage,
 )
-from holdfast.agent.providers.thoughts import Thoughts
-from holdfast.agent.providers.wire import (
+from holdfast.agent.providers.http_common import (
     MAX_REPLY_CHARS,
     MISSING,
     RETRIES,
     SILENCE_SECONDS,
-    broken_off,
-    caught,
+    catchable_errors,
+    incomplete_answer,
+    make_timeout,
     new_call_id,
-    object_of,
-    patience,
+    oversized_answer,
+    parse_arguments,
     sendable,
-    told,
-    too_much,
+    translate_error,
 )
+from holdfast.agent.providers.reasoning import ReasoningSplitter
 from holdfast.domain.secret import Secret
 from holdfast.errors import ModelError, ModelMisconfigured
 
@@ -70,7 +70,7 @@ class OpenAIModel:
             admin_api_key="",
             base_url=base_url,
             max_retries=retries,
-            timeout=patience(silence_seconds),
+            timeout=make_timeout(silence_seconds),
         )
 
         self._left_out = {} if api_key else {"Authorization": openai.Omit()}
@@ -87,7 +87,7 @@ class OpenAIModel:
 
     async def stream(self, messages: Sequence[ModelMessage], tools: Sequence[ToolSpec]) -> AsyncIterator[ModelEvent]:
         failure: ModelError | None = None
-        draft = _Draft()
+        draft = _OpenAIDraft()
         request = self._request(messages, tools)
         try:
             answer = await self._client.chat.completions.create(**request)
@@ -97,12 +97,12 @@ class OpenAIModel:
                         yield piece
                     if draft.chars > MAX_REPLY_CHARS:
                         break
-        except caught(self._sdk) as error:
-            failure = told(error, self._sdk, where=self._url, model=self._model, name="OPENAI")
+        except catchable_errors(self._sdk) as error:
+            failure = translate_error(error, self._sdk, where=self._url, model=self._model, name="OPENAI")
         if failure is None and draft.chars > MAX_REPLY_CHARS:
-            failure = too_much(self._url)
+            failure = oversized_answer(self._url)
         if failure is None and not draft.finished:
-            failure = broken_off(self._url)
+            failure = incomplete_answer(self._url)
         # Raised outside `except`, so that the exception chain holds nothing of the request.
         if failure is not None:
             raise failure
@@ -145,7 +145,7 @@ def _message(message: ModelMessage) -> dict[str, Any]:
             {
                 "id": call.id,
                 "type": "function",
-                "function": {"name": call.name, "arguments": json.dumps(object_of(call.arguments))},
+                "function": {"name": call.name, "arguments": json.dumps(parse_arguments(call.arguments))},
             }
             for call in message.tool_calls
         ]
@@ -160,7 +160,7 @@ class _Call:
     arguments: str = ""
 
     @property
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         try:
             return isinstance(json.loads(self.arguments), dict)
         except (ValueError, RecursionError):
@@ -168,21 +168,21 @@ class _Call:
 
 
 @dataclass(slots=True)
-class _Draft:
+class _OpenAIDraft:
     """A partial answer. The SDK does not validate what it reads, so every field is checked here."""
 
     texts: list[str] = field(default_factory=list)
-    thoughts: Thoughts = field(default_factory=Thoughts)
+    thoughts: ReasoningSplitter = field(default_factory=ReasoningSplitter)
     calls: list[_Call] = field(default_factory=list)
-    usage: Usage = field(default_factory=Usage)
+    usage: TokenUsage = field(default_factory=TokenUsage)
     chars: int = 0
     finished: bool = False
 
     def take(self, chunk: Any) -> Iterator[ModelEvent]:
         usage = getattr(chunk, "usage", None)
         if usage is not None:
-            self.usage = Usage(_count(usage, "prompt_tokens"), _count(usage, "completion_tokens"))
-        for choice in _listed(chunk, "choices")[:1]:
+            self.usage = TokenUsage(_count(usage, "prompt_tokens"), _count(usage, "completion_tokens"))
+        for choice in _list_attribute(chunk, "choices")[:1]:
             delta = getattr(choice, "delta", None)
             for name in _REASONING:
                 if thought := _text(delta, name):
@@ -191,16 +191,16 @@ class _Draft:
                     break
             if text := _text(delta, "content") or _text(delta, "refusal"):
                 self.chars += len(text)
-                yield from self._said(self.thoughts.take(text))
-            for part in _listed(delta, "tool_calls"):
+                yield from self._collect_text(self.thoughts.take(text))
+            for part in _list_attribute(delta, "tool_calls"):
                 self._add(part)
             self.finished = self.finished or bool(getattr(choice, "finish_reason", None))
 
     def end(self) -> Iterator[ModelEvent]:
-        yield from self._said(self.thoughts.end())
+        yield from self._collect_text(self.thoughts.end())
         yield self._reply()
 
-    def _said(self, pieces: Iterator[TextPiece | ReasoningPiece]) -> Iterator[ModelEvent]:
+    def _collect_text(self, pieces: Iterator[TextPiece | ReasoningPiece]) -> Iterator[ModelEvent]:
         for piece in pieces:
             if isinstance(piece, TextPiece):
                 self.texts.append(piece.text)
@@ -209,7 +209,7 @@ class _Draft:
     def _add(self, part: Any) -> None:
         function = getattr(part, "function", None)
         index, call_id, name = getattr(part, "index", None), _text(part, "id"), _text(function, "name")
-        call = self._of(index if isinstance(index, int) else None, call_id, name)
+        call = self._find_call(index if isinstance(index, int) else None, call_id, name)
         call.id = call.id or call_id
         call.name = call.name or name
         arguments = getattr(function, "arguments", None)
@@ -217,7 +217,7 @@ class _Draft:
         call.arguments += text
         self.chars += len(text)
 
-    def _of(self, index: int | None, call_id: str, name: str) -> _Call:
+    def _find_call(self, index: int | None, call_id: str, name: str) -> _Call:
         """Return the call that a part belongs to; a new one if it fits no open call."""
         same = [call for call in self.calls if call.index == index] if index is not None else self.calls
         found = same[-1] if same else None
@@ -225,13 +225,13 @@ class _Draft:
             another = call_id != found.id
         else:
             # Some servers give every call the same index, or none, and no id; each call then comes complete.
-            another = found is not None and bool(name and found.name) and (index is None or found.whole)
+            another = found is not None and bool(name and found.name) and (index is None or found.is_complete)
         if found is None or another:
             found = _Call(index)
             self.calls.append(found)
         return found
 
-    def _reply(self) -> Reply:
+    def _reply(self) -> ModelReply:
         used: set[str] = set()
         calls = []
         for call in self.calls:
@@ -239,8 +239,8 @@ class _Draft:
                 continue
             call_id = call.id if call.id and call.id not in used else new_call_id()
             used.add(call_id)
-            calls.append(ToolCall(call_id, call.name, call.arguments or "{}"))
-        return Reply("".join(self.texts), tuple(calls), self.usage)
+            calls.append(ModelToolCall(call_id, call.name, call.arguments or "{}"))
+        return ModelReply("".join(self.texts), tuple(calls), self.usage)
 
 
 def _text(owner: Any, name: str) -> str:
@@ -248,7 +248,7 @@ def _text(owner: Any, name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _listed(owner: Any, name: str) -> list[Any]:
+def _list_attribute(owner: Any, name: str) -> list[Any]:
     value = getattr(owner, name, None)
     return value if isinstance(value, list) else []
 

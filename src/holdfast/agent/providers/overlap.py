@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import Stemmer
 
-from holdfast.agent.providers.said import SELF_NAMED
+from holdfast.agent.providers.intent_rules import SELF_NAMED
 
 T = TypeVar("T")
 

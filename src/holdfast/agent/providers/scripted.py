@@ -7,17 +7,17 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from holdfast.agent.ports import ModelEvent, ModelMessage, Reply, TextPiece, ToolSpec
+from holdfast.agent.ports import ModelEvent, ModelMessage, ModelReply, TextPiece, ToolSpec
 from holdfast.errors import ModelMisconfigured
 
-Written = Reply | BaseException | Sequence[ModelEvent]
+Written = ModelReply | BaseException | Sequence[ModelEvent]
 """One scripted answer: a reply, an error, or the exact events, the last of them a reply."""
 Line = Written | Callable[[Sequence[ModelMessage], Sequence[ToolSpec]], Written | Awaitable[Written]]
 _PIECE = re.compile(r"\S+\s*|\s+")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ScriptedCall:
     """The arguments of one call."""
 
     messages: tuple[ModelMessage, ...]
@@ -33,7 +33,7 @@ class ScriptedModel:
     def __init__(self, replies: Iterable[Line] = (), *, name: str = "scripted:replies") -> None:
         self._name = name
         self._lines = list(replies)
-        self.asked: list[Asked] = []
+        self.asked: list[ScriptedCall] = []
         self.ended = 0
         self.closed = False
 
@@ -42,7 +42,7 @@ class ScriptedModel:
         return self._name
 
     async def stream(self, messages: Sequence[ModelMessage], tools: Sequence[ToolSpec]) -> AsyncIterator[ModelEvent]:
-        self.asked.append(Asked(tuple(messages), tuple(tools)))
+        self.asked.append(ScriptedCall(tuple(messages), tuple(tools)))
         try:
             for event in await self._events(messages, tools):
                 yield event
@@ -55,14 +55,14 @@ class ScriptedModel:
             raise ModelMisconfigured(f"the script has {len(self._lines)} replies, and this is call {number}: add one")
         line = self._lines[number - 1]
         if callable(line):
-            line = await _awaited(line(messages, tools))
+            line = await _await_if_needed(line(messages, tools))
         if isinstance(line, BaseException):
             raise line
-        return [*map(TextPiece, _PIECE.findall(line.text)), line] if isinstance(line, Reply) else line
+        return [*map(TextPiece, _PIECE.findall(line.text)), line] if isinstance(line, ModelReply) else line
 
     async def close(self) -> None:
         self.closed = True
 
 
-async def _awaited(answer: Written | Awaitable[Written]) -> Written:
+async def _await_if_needed(answer: Written | Awaitable[Written]) -> Written:
     return await answer if inspect.isawaitable(answer) else answer

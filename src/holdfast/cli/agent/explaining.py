@@ -11,7 +11,7 @@ from holdfast.cli.safety import on_one_line
 from holdfast.cli.words import moment
 
 if TYPE_CHECKING:
-    from holdfast.agent.result import AgentRunResult, Explained, Source
+    from holdfast.agent.result import AgentRunResult, MemorySource, RunExplanation
 
 _TITLES = {"curated": "curated files", "gateway": "Memory Gateway", "sessions": "earlier sessions"}
 _TEXT_CHARS = 300
@@ -25,7 +25,7 @@ def show_explained(result: AgentRunResult) -> None:
     from holdfast.cli import render
 
     screen = render.console()
-    for source in result.explained.used:
+    for source in result.explained.used_sources:
         text = on_one_line(source.text)
         cut = text if len(text) <= _TEXT_CHARS else text[: _TEXT_CHARS - 1] + "…"
         render.hanging(screen, Text("  ● ", style="bold green"), cut, indent=4)
@@ -37,18 +37,18 @@ def show_explained(result: AgentRunResult) -> None:
         render.hanging(screen, Text("  ○ ", style="dim"), rest, style="dim", indent=4)
 
 
-def about(source: Source) -> str:
+def about(source: MemorySource) -> str:
     """One line: the layer, the place in it, the time, the score, and the words it shares with the answer."""
     parts = [_TITLES[source.layer], *(_told(name, source.origin[name]) for name in _SHOWN if name in source.origin)]
     return on_one_line(" · ".join([*parts, f"in the answer: {', '.join(source.shared)}"]))
 
 
-def _rest(explained: Explained) -> str:
-    others = Counter(_TITLES[source.layer] for source in explained.sources if not source.used)
+def _rest(explained: RunExplanation) -> str:
+    others = Counter(_TITLES[source.layer] for source in explained.sources if not source.is_used)
     listed = ", ".join(f"{number} from {title}" for title, number in others.items())
     if not explained.sources:
         return "memory gave nothing: the answer is from this conversation or the model itself"
-    if not explained.used:
+    if not explained.used_sources:
         return f"the answer has no words from memory, which gave {listed}"
     return f"also given, but not in the answer: {listed}" if listed else ""
 

@@ -33,7 +33,7 @@ def init(
     With --gateway and --user it also creates that user there, and stores the key in a file that only you can read. A
     gateway with an operator token needs it in HOLDFAST_KEY. Existing files are not overwritten.
     """
-    from holdfast.agent.initialize import GatewayChoice, ModelChoice, initialize
+    from holdfast.agent.initialize import AgentModelChoice, GatewayChoice, initialize
     from holdfast.domain.location import checked_url
 
     if (gateway is None) != (user is None):
@@ -43,7 +43,9 @@ def init(
     base_url = None if chosen.base_url is None else checked_url(chosen.base_url, "--base-url")
     model = None
     if (chosen.provider, chosen.model, base_url) != (None, None, None):
-        model = ModelChoice(chosen.provider or ("scripted" if base_url is None else "openai"), chosen.model, base_url)
+        model = AgentModelChoice(
+            chosen.provider or ("scripted" if base_url is None else "openai"), chosen.model, base_url
+        )
     connected = None if gateway is None or user is None else GatewayChoice(gateway, user, key_file)
     done = initialize(chosen.workspace, read_settings(), model, connected)
     if as_json:

@@ -14,7 +14,7 @@ from holdfast.settings import read_settings
 
 if TYPE_CHECKING:
     from holdfast.agent.config import AgentConfig
-    from holdfast.agent.curated.files import Held, MemoryStore
+    from holdfast.agent.curated.files import CuratedFile, MemoryStore
 
 app = typer.Typer(help="Show the agent's curated files.", rich_markup_mode=None)
 
@@ -83,12 +83,15 @@ def show_curated(config: AgentConfig) -> None:
         screen.print(Text(on_one_line(line), style="dim"), soft_wrap=True)
 
 
-def _held(config: AgentConfig) -> list[tuple[MemoryStore, Held, tuple[str, ...]]]:
+def _held(config: AgentConfig) -> list[tuple[MemoryStore, CuratedFile, tuple[str, ...]]]:
     """The curated files, USER.md first, with each entry as a model may see it."""
-    from holdfast.agent.curated import MemoryStore, Target
-    from holdfast.agent.curated.entries import shown
+    from holdfast.agent.curated import CuratedTarget, MemoryStore
+    from holdfast.agent.curated.entries import visible_entries
 
     limits = config.memory
     store = MemoryStore(config.memories, memory_chars=limits.memory_chars, user_chars=limits.user_chars)
     found = store.read()
-    return [(store, found[target], shown(found[target].entries)) for target in (Target.USER, Target.MEMORY)]
+    return [
+        (store, found[target], visible_entries(found[target].entries))
+        for target in (CuratedTarget.USER, CuratedTarget.MEMORY)
+    ]

@@ -21,7 +21,7 @@ from holdfast.errors import InvalidInput, NotFound
 from holdfast.settings import read_settings
 
 if TYPE_CHECKING:
-    from holdfast.agent.ports import SessionEvent, SessionHit, Sessions, SessionSummary
+    from holdfast.agent.ports import SessionEvent, SessionHit, SessionStore, SessionSummary
 
 R = TypeVar("R")
 _MOST_LISTED = 10_000
@@ -56,7 +56,7 @@ def sessions(context: typer.Context, workspace: Workspace = None, limit: Most = 
 def show(session: Id, everything: All = False, workspace: Workspace = None, as_json: Json = False) -> None:
     """Show a session's messages. ID may be a prefix."""
 
-    async def read(kept: Sessions) -> tuple[SessionEvent, ...]:
+    async def read(kept: SessionStore) -> tuple[SessionEvent, ...]:
         return await kept.events(await _named(kept, session), visible=not everything)
 
     events = _opened(workspace, read)
@@ -89,11 +89,11 @@ def delete(chosen: Ids, workspace: Workspace = None, yes: Yes = False, as_json: 
     if not (yes or sys.stdin.isatty()):
         raise Usage("there is no terminal to ask on; add --yes")
 
-    async def find_all(kept: Sessions) -> list[SessionSummary | str]:
+    async def find_all(kept: SessionStore) -> list[SessionSummary | str]:
         listed = {each.id: each for each in await kept.sessions(_MOST_LISTED)}
         return [listed.get(name, name) for name in [await _named(kept, each) for each in dict.fromkeys(chosen)]]
 
-    async def delete_all(kept: Sessions) -> list[str]:
+    async def delete_all(kept: SessionStore) -> list[str]:
         return [name for name in names if await kept.delete(name)]
 
     selected = _opened(workspace, find_all)
@@ -121,7 +121,7 @@ def _check(limit: int) -> None:
         raise Usage("--limit: must be at least 1")
 
 
-def _opened(workspace: Path | None, work: Callable[[Sessions], Coroutine[Any, Any, R]]) -> R | None:
+def _opened(workspace: Path | None, work: Callable[[SessionStore], Coroutine[Any, Any, R]]) -> R | None:
     """Call `work` with the session store; None if there is none yet: reading does not create it."""
     from holdfast.agent.config import read_config
     from holdfast.app import open_sessions
@@ -141,7 +141,7 @@ def _opened(workspace: Path | None, work: Callable[[Sessions], Coroutine[Any, An
     return asyncio.run(run())
 
 
-async def _named(kept: Sessions, prefix: str) -> str:
+async def _named(kept: SessionStore, prefix: str) -> str:
     """Resolve an id, or an unambiguous prefix of one, to a session id."""
     if await kept.events(prefix, last=1):
         return prefix

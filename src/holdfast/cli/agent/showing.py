@@ -38,7 +38,7 @@ class Screen:
         self.answered = False  # the answer is complete; only the gateway is still to be updated
 
     def watch(self, event: RunEvent) -> None:
-        from holdfast.agent.result import Answered, ToolEnded, ToolStarted
+        from holdfast.agent.result import AnswerCompleted, ToolEnded, ToolStarted
 
         self.stop_waiting()
         if isinstance(event, TextPiece):
@@ -55,7 +55,7 @@ class Screen:
             self._aside(f"· {called[:_SHOWN_CHARS]}{'…' if len(called) > _SHOWN_CHARS else ''}")
         elif isinstance(event, ToolEnded) and not event.ok:
             self._aside(f"· {on_one_line(f'{event.call.name} failed: {event.content}')[:_SHOWN_CHARS]}")
-        elif isinstance(event, Answered):
+        elif isinstance(event, AnswerCompleted):
             self._end(event.text)
         self.wait()
 

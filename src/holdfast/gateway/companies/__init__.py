@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from holdfast.gateway.access import Door
-from holdfast.gateway.companies import bindings, costs, credentials, hooks, jobs, records, tools, trail
+from holdfast.gateway.authentication import Authenticator
+from holdfast.gateway.companies import bindings, costs, credentials, hooks, jobs, operations, records, tools
 
 
-def routers(auth: Door) -> tuple[APIRouter, ...]:
-    return tuple(module.router(auth) for module in (bindings, records, hooks, trail, jobs, costs, credentials, tools))
+def routers(auth: Authenticator) -> tuple[APIRouter, ...]:
+    return tuple(
+        module.router(auth) for module in (bindings, records, hooks, operations, jobs, costs, credentials, tools)
+    )

@@ -12,9 +12,18 @@ from holdfast.control.schemas import Asked, Key, Part
 from holdfast.domain.bindings import TargetKind
 from holdfast.domain.contract import HookKind
 from holdfast.errors import NotFound
-from holdfast.gateway.access import Door, Rule, ruled
-from holdfast.gateway.companies.calling import PAGE, BindingKey, CompanyId, Cursor, Limit, Where, plane_of, router_of
-from holdfast.gateway.companies.told import (
+from holdfast.gateway.authentication import AccessRule, Authenticator, allow
+from holdfast.gateway.companies.dependencies import (
+    PAGE,
+    BindingKey,
+    CompanyId,
+    Cursor,
+    Limit,
+    Where,
+    plane_of,
+    router_of,
+)
+from holdfast.gateway.companies.schemas import (
     ActivityList,
     ActivityTold,
     BindingList,
@@ -26,7 +35,7 @@ from holdfast.gateway.companies.told import (
     TargetTold,
 )
 from holdfast.gateway.headers import IdempotencyKey, IfMatch, expected_revision, set_etag
-from holdfast.gateway.problems import refusals
+from holdfast.gateway.problem_responses import refusals
 
 Config = Annotated[dict[Part, Any], Field(max_length=100)]
 Hooks = dict[Annotated[HookKind, Field(strict=False)], bool]
@@ -55,24 +64,24 @@ class TargetGiven(Asked):
     binding_key: Key
 
 
-def router(auth: Door) -> APIRouter:
+def router(auth: Authenticator) -> APIRouter:
     routes = router_of("bindings")
-    _providers(routes, auth)
-    _reading(routes, auth)
-    _changing(routes, auth)
-    _default(routes, auth)
-    _override(routes, auth)
+    _add_provider_routes(routes, auth)
+    _add_read_routes(routes, auth)
+    _add_change_routes(routes, auth)
+    _add_default_routes(routes, auth)
+    _add_override_routes(routes, auth)
     return routes
 
 
-def _providers(routes: APIRouter, auth: Door) -> None:
-    @routes.get("/providers", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
+def _add_provider_routes(routes: APIRouter, auth: Authenticator) -> None:
+    @routes.get("/providers", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 422))
     async def list_providers(request: Request, company_id: CompanyId) -> ProviderList:
         """List the providers that a binding can use."""
         plane = await plane_of(auth, request, company_id)
         return ProviderList(providers=[ProviderTold.of(each) for each in await plane.providers()])
 
-    @routes.get("/resolve", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 422))
+    @routes.get("/resolve", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 422))
     async def resolve(
         request: Request,
         company_id: CompanyId,
@@ -83,7 +92,7 @@ def _providers(routes: APIRouter, auth: Door) -> None:
         plane = await plane_of(auth, request, company_id)
         return ResolvedTold.of(await plane.resolve(binding_key, **where))
 
-    @routes.get("/activity", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
+    @routes.get("/activity", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 422))
     async def list_activity(
         request: Request, company_id: CompanyId, limit: Limit = PAGE, cursor: Cursor = None
     ) -> ActivityList:
@@ -93,28 +102,28 @@ def _providers(routes: APIRouter, auth: Door) -> None:
         return ActivityList(activity=[ActivityTold.of(each) for each in page.items], next_cursor=page.next_cursor)
 
 
-def _reading(routes: APIRouter, auth: Door) -> None:
-    @routes.get("/bindings", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
+def _add_read_routes(routes: APIRouter, auth: Authenticator) -> None:
+    @routes.get("/bindings", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 422))
     async def list_bindings(request: Request, company_id: CompanyId) -> BindingList:
         """List all bindings of the company by key."""
         plane = await plane_of(auth, request, company_id)
         return BindingList(bindings=[BindingTold.of(each) for each in await plane.bindings()])
 
-    @routes.get("/bindings/{key}", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 422))
+    @routes.get("/bindings/{key}", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 422))
     async def get_binding(request: Request, response: Response, company_id: CompanyId, key: BindingKey) -> BindingTold:
         """Get one binding, with its ETag."""
         plane = await plane_of(auth, request, company_id)
         return _with_etag(response, BindingTold.of(await plane.binding(key)))
 
-    @routes.get("/targets", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
+    @routes.get("/targets", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 422))
     async def list_targets(request: Request, company_id: CompanyId) -> TargetList:
         """List the targets: the company's default binding, and bindings of agents."""
         plane = await plane_of(auth, request, company_id)
         return TargetList(targets=[TargetTold.of(each) for each in await plane.targets()])
 
 
-def _changing(routes: APIRouter, auth: Door) -> None:
-    @routes.post("/bindings", status_code=201, **ruled(Rule.COMPANY), responses=refusals(401, 403, 409, 422))
+def _add_change_routes(routes: APIRouter, auth: Authenticator) -> None:
+    @routes.post("/bindings", status_code=201, **allow(AccessRule.COMPANY), responses=refusals(401, 403, 409, 422))
     async def create_binding(
         request: Request,
         response: Response,
@@ -134,7 +143,7 @@ def _changing(routes: APIRouter, auth: Door) -> None:
         )
         return _with_etag(response, BindingTold.of(created))
 
-    @routes.patch("/bindings/{key}", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 412, 422))
+    @routes.patch("/bindings/{key}", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 409, 412, 422))
     async def update_binding(
         request: Request,
         response: Response,
@@ -157,7 +166,7 @@ def _changing(routes: APIRouter, auth: Door) -> None:
         return _with_etag(response, BindingTold.of(changed))
 
     @routes.delete(
-        "/bindings/{key}", status_code=204, **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422)
+        "/bindings/{key}", status_code=204, **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 409, 422)
     )
     async def delete_binding(
         request: Request, company_id: CompanyId, key: BindingKey, idempotency_key: IdempotencyKey = None
@@ -167,8 +176,8 @@ def _changing(routes: APIRouter, auth: Door) -> None:
         await plane.delete_binding(key, idempotency_key=idempotency_key)
 
 
-def _default(routes: APIRouter, auth: Door) -> None:
-    @routes.get("/default-binding", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 422))
+def _add_default_routes(routes: APIRouter, auth: Authenticator) -> None:
+    @routes.get("/default-binding", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 422))
     async def get_default(request: Request, company_id: CompanyId) -> TargetTold:
         """Get the default binding, which serves callers without their own binding."""
         plane = await plane_of(auth, request, company_id)
@@ -177,7 +186,7 @@ def _default(routes: APIRouter, auth: Door) -> None:
                 return TargetTold.of(each)
         raise NotFound("this company has no default binding; set one with PUT, or name a binding in each call")
 
-    @routes.put("/default-binding", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 422))
+    @routes.put("/default-binding", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 422))
     async def set_default(
         request: Request, company_id: CompanyId, body: TargetGiven, idempotency_key: IdempotencyKey = None
     ) -> TargetTold:
@@ -185,15 +194,15 @@ def _default(routes: APIRouter, auth: Door) -> None:
         plane = await plane_of(auth, request, company_id)
         return TargetTold.of(await plane.set_default(body.binding_key, idempotency_key=idempotency_key))
 
-    @routes.delete("/default-binding", status_code=204, **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
+    @routes.delete("/default-binding", status_code=204, **allow(AccessRule.COMPANY), responses=refusals(401, 403, 422))
     async def clear_default(request: Request, company_id: CompanyId, idempotency_key: IdempotencyKey = None) -> None:
         """Remove the default binding. Callers without their own binding then have none."""
         plane = await plane_of(auth, request, company_id)
         await plane.clear_default(idempotency_key=idempotency_key)
 
 
-def _override(routes: APIRouter, auth: Door) -> None:
-    @routes.get("/agents/{agent_id}/binding", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 422))
+def _add_override_routes(routes: APIRouter, auth: Authenticator) -> None:
+    @routes.get("/agents/{agent_id}/binding", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 422))
     async def get_override(request: Request, company_id: CompanyId, agent_id: AgentId) -> TargetTold:
         """Get the agent's own binding, if any. `resolve` returns the binding that serves the agent."""
         plane = await plane_of(auth, request, company_id)
@@ -202,7 +211,7 @@ def _override(routes: APIRouter, auth: Door) -> None:
                 return TargetTold.of(each)
         raise NotFound("this agent has no binding of its own; the company's default binding serves it")
 
-    @routes.put("/agents/{agent_id}/binding", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 422))
+    @routes.put("/agents/{agent_id}/binding", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 422))
     async def set_override(
         request: Request,
         company_id: CompanyId,
@@ -215,7 +224,7 @@ def _override(routes: APIRouter, auth: Door) -> None:
         return TargetTold.of(await plane.set_override(agent_id, body.binding_key, idempotency_key=idempotency_key))
 
     @routes.delete(
-        "/agents/{agent_id}/binding", status_code=204, **ruled(Rule.COMPANY), responses=refusals(401, 403, 422)
+        "/agents/{agent_id}/binding", status_code=204, **allow(AccessRule.COMPANY), responses=refusals(401, 403, 422)
     )
     async def clear_override(
         request: Request, company_id: CompanyId, agent_id: AgentId, idempotency_key: IdempotencyKey = None

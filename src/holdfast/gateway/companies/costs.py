@@ -10,8 +10,9 @@ from pydantic import Field, StringConstraints
 from holdfast.control.costs import MAX_DESCRIPTION_CHARS
 from holdfast.control.schemas import Asked, Key, Part
 from holdfast.domain.costs import MAX_FEE_MICROS, MAX_PRICE_MICROS, CostGroup, FinanceKind
-from holdfast.gateway.access import Door, Rule, ruled
-from holdfast.gateway.companies.accounts import (
+from holdfast.gateway.authentication import AccessRule, Authenticator, allow
+from holdfast.gateway.companies.dependencies import PAGE, CompanyId, Cursor, Limit, Since, Until, plane_of, router_of
+from holdfast.gateway.companies.operation_schemas import (
     CostEventList,
     CostEventTold,
     CostLineTold,
@@ -21,9 +22,8 @@ from holdfast.gateway.companies.accounts import (
     PriceList,
     PriceTold,
 )
-from holdfast.gateway.companies.calling import PAGE, CompanyId, Cursor, Limit, Since, Until, plane_of, router_of
 from holdfast.gateway.headers import IdempotencyKey
-from holdfast.gateway.problems import refusals
+from holdfast.gateway.problem_responses import refusals
 
 Currency = Annotated[str, StringConstraints(pattern="^[A-Z]{3}$")]
 Micros = Annotated[int, Field(ge=0, le=MAX_PRICE_MICROS)]
@@ -57,16 +57,16 @@ class PriceGiven(Asked):
     embedding_micros: Micros = 0
 
 
-def router(auth: Door) -> APIRouter:
+def router(auth: Authenticator) -> APIRouter:
     routes = router_of("costs")
-    _reading(routes, auth)
-    _fees(routes, auth)
-    _prices(routes, auth)
+    _add_read_routes(routes, auth)
+    _add_fee_routes(routes, auth)
+    _add_price_routes(routes, auth)
     return routes
 
 
-def _reading(routes: APIRouter, auth: Door) -> None:
-    @routes.get("/costs/summary", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
+def _add_read_routes(routes: APIRouter, auth: Authenticator) -> None:
+    @routes.get("/costs/summary", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 422))
     async def summarize_costs(
         request: Request,
         company_id: CompanyId,
@@ -83,7 +83,7 @@ def _reading(routes: APIRouter, auth: Door) -> None:
             fees=[CostLineTold.of(each) for each in summary.fees],
         )
 
-    @routes.get("/costs/events", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
+    @routes.get("/costs/events", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 422))
     async def list_cost_events(
         request: Request, company_id: CompanyId, limit: Limit = PAGE, cursor: Cursor = None
     ) -> CostEventList:
@@ -93,8 +93,8 @@ def _reading(routes: APIRouter, auth: Door) -> None:
         return CostEventList(events=[CostEventTold.of(each) for each in page.items], next_cursor=page.next_cursor)
 
 
-def _fees(routes: APIRouter, auth: Door) -> None:
-    @routes.get("/costs/finance", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
+def _add_fee_routes(routes: APIRouter, auth: Authenticator) -> None:
+    @routes.get("/costs/finance", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 422))
     async def list_finance_events(
         request: Request, company_id: CompanyId, limit: Limit = PAGE, cursor: Cursor = None
     ) -> FinanceList:
@@ -103,7 +103,7 @@ def _fees(routes: APIRouter, auth: Door) -> None:
         page = await plane.finance_events(cursor=cursor, limit=limit)
         return FinanceList(events=[FinanceTold.of(each) for each in page.items], next_cursor=page.next_cursor)
 
-    @routes.post("/costs/finance", status_code=201, **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 422))
+    @routes.post("/costs/finance", status_code=201, **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 422))
     async def add_finance_event(
         request: Request, company_id: CompanyId, body: FinanceGiven, idempotency_key: IdempotencyKey = None
     ) -> FinanceTold:
@@ -124,14 +124,14 @@ def _fees(routes: APIRouter, auth: Door) -> None:
         return FinanceTold.of(event)
 
 
-def _prices(routes: APIRouter, auth: Door) -> None:
-    @routes.get("/costs/prices", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
+def _add_price_routes(routes: APIRouter, auth: Authenticator) -> None:
+    @routes.get("/costs/prices", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 422))
     async def list_prices(request: Request, company_id: CompanyId) -> PriceList:
         """List the prices per million tokens, by provider and model."""
         plane = await plane_of(auth, request, company_id)
         return PriceList(prices=[PriceTold.of(each) for each in await plane.prices()])
 
-    @routes.put("/costs/prices", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
+    @routes.put("/costs/prices", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 422))
     async def set_price(
         request: Request, company_id: CompanyId, body: PriceGiven, idempotency_key: IdempotencyKey = None
     ) -> PriceTold:
@@ -139,7 +139,9 @@ def _prices(routes: APIRouter, auth: Door) -> None:
         plane = await plane_of(auth, request, company_id)
         return PriceTold.of(await plane.set_price(**body.model_dump(), idempotency_key=idempotency_key))
 
-    @routes.delete("/costs/prices", status_code=204, **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 422))
+    @routes.delete(
+        "/costs/prices", status_code=204, **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 422)
+    )
     async def remove_price(
         request: Request,
         company_id: CompanyId,

@@ -11,10 +11,10 @@ from starlette.responses import Response
 from holdfast.control.schemas import Answer, Asked, Part, to_iso
 from holdfast.domain.access import ActorKind, ActorRole
 from holdfast.domain.users import MAX_SUBJECTS, Issued, User
-from holdfast.gateway.access import Door, Rule, ruled
-from holdfast.gateway.companies.calling import PAGE, CompanyId, Cursor, Limit, router_of
+from holdfast.gateway.authentication import AccessRule, Authenticator, allow
+from holdfast.gateway.companies.dependencies import PAGE, CompanyId, Cursor, Limit, router_of
 from holdfast.gateway.headers import IdempotencyKey
-from holdfast.gateway.problems import refusals
+from holdfast.gateway.problem_responses import refusals
 
 # The kinds of actors that have keys.
 Kind = Literal["user", "agent", "operator"]
@@ -79,15 +79,15 @@ class CredentialList(Answer):
     next_cursor: str | None
 
 
-def router(auth: Door) -> APIRouter:
+def router(auth: Authenticator) -> APIRouter:
     routes = router_of("credentials")
-    _issuing(routes, auth)
-    _looking(routes, auth)
+    _add_issue_routes(routes, auth)
+    _add_list_routes(routes, auth)
     return routes
 
 
-def _issuing(routes: APIRouter, auth: Door) -> None:
-    @routes.post("/credentials", status_code=201, **ruled(Rule.COMPANY), responses=refusals(401, 403, 409, 422))
+def _add_issue_routes(routes: APIRouter, auth: Authenticator) -> None:
+    @routes.post("/credentials", status_code=201, **allow(AccessRule.COMPANY), responses=refusals(401, 403, 409, 422))
     async def create_credential(
         request: Request,
         response: Response,
@@ -107,7 +107,7 @@ def _issuing(routes: APIRouter, auth: Door) -> None:
         response.headers.update(_NO_STORE)
         return CredentialIssued.of(issued)
 
-    @routes.post("/credentials/{kind}/{id}/rotate", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 422))
+    @routes.post("/credentials/{kind}/{id}/rotate", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 422))
     async def rotate_credential(
         request: Request,
         response: Response,
@@ -127,8 +127,8 @@ def _issuing(routes: APIRouter, auth: Door) -> None:
         return CredentialIssued.of(issued)
 
 
-def _looking(routes: APIRouter, auth: Door) -> None:
-    @routes.get("/credentials", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
+def _add_list_routes(routes: APIRouter, auth: Authenticator) -> None:
+    @routes.get("/credentials", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 422))
     async def list_credentials(
         request: Request,
         company_id: CompanyId,
@@ -143,7 +143,7 @@ def _looking(routes: APIRouter, auth: Door) -> None:
             credentials=[CredentialTold.of(each) for each in page.items], next_cursor=page.next_cursor
         )
 
-    @routes.delete("/credentials/{kind}/{id}", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 422))
+    @routes.delete("/credentials/{kind}/{id}", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 422))
     async def revoke_credential(
         request: Request,
         company_id: CompanyId,

@@ -21,11 +21,11 @@ from holdfast.domain.hydration import (
     MOST_CHARS,
     MOST_SNIPPETS,
 )
-from holdfast.gateway.access import Door, Rule, ruled
-from holdfast.gateway.companies.accounts import DeliveryList, DeliveryTold, EmittedTold, HydratedTold
-from holdfast.gateway.companies.calling import PAGE, CompanyId, Cursor, Id, Limit, plane_of, router_of
+from holdfast.gateway.authentication import AccessRule, Authenticator, allow
+from holdfast.gateway.companies.dependencies import PAGE, CompanyId, Cursor, Id, Limit, plane_of, router_of
+from holdfast.gateway.companies.operation_schemas import DeliveryList, DeliveryTold, EmittedTold, HydratedTold
 from holdfast.gateway.companies.records import PayloadGiven
-from holdfast.gateway.problems import refusals
+from holdfast.gateway.problem_responses import refusals
 
 
 class HookGiven(Placed):
@@ -49,16 +49,16 @@ class HydrateGiven(Placed):
     top_k: Annotated[int, Field(ge=1, le=MOST_SNIPPETS)] = DEFAULT_SNIPPETS
 
 
-def router(auth: Door) -> APIRouter:
+def router(auth: Authenticator) -> APIRouter:
     routes = router_of("hooks")
-    _emitting(routes, auth)
-    _deliveries(routes, auth)
-    _acting(routes, auth)
+    _add_emit_routes(routes, auth)
+    _add_delivery_routes(routes, auth)
+    _add_action_routes(routes, auth)
     return routes
 
 
-def _emitting(routes: APIRouter, auth: Door) -> None:
-    @routes.post("/hooks/{kind}", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422))
+def _add_emit_routes(routes: APIRouter, auth: Authenticator) -> None:
+    @routes.post("/hooks/{kind}", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 409, 422))
     async def emit_hook(
         request: Request, company_id: CompanyId, kind: Annotated[HookKind, Path()], body: HookGiven
     ) -> EmittedTold:
@@ -75,7 +75,7 @@ def _emitting(routes: APIRouter, auth: Door) -> None:
         )
         return EmittedTold.of(found)
 
-    @routes.post("/hydrate", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 422))
+    @routes.post("/hydrate", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 422))
     async def hydrate(request: Request, company_id: CompanyId, body: HydrateGiven) -> HydratedTold:
         """Return a text for a run's prompt, limited in size and time; or none, and the reason."""
         plane = await plane_of(auth, request, company_id)
@@ -91,8 +91,8 @@ def _emitting(routes: APIRouter, auth: Door) -> None:
         return HydratedTold.of(found)
 
 
-def _deliveries(routes: APIRouter, auth: Door) -> None:
-    @routes.get("/deliveries", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
+def _add_delivery_routes(routes: APIRouter, auth: Authenticator) -> None:
+    @routes.get("/deliveries", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 422))
     async def list_deliveries(
         request: Request,
         company_id: CompanyId,
@@ -113,21 +113,25 @@ def _deliveries(routes: APIRouter, auth: Door) -> None:
         )
         return DeliveryList(deliveries=[DeliveryTold.of(each) for each in page.items], next_cursor=page.next_cursor)
 
-    @routes.get("/deliveries/{delivery_id}", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 422))
+    @routes.get("/deliveries/{delivery_id}", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 422))
     async def get_delivery(request: Request, company_id: CompanyId, delivery_id: Id) -> DeliveryTold:
         """Get one delivery: target, number of attempts, and the reason of a failure."""
         plane = await plane_of(auth, request, company_id)
         return DeliveryTold.of(await plane.delivery(delivery_id))
 
 
-def _acting(routes: APIRouter, auth: Door) -> None:
-    @routes.post("/deliveries/{delivery_id}/retry", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422))
+def _add_action_routes(routes: APIRouter, auth: Authenticator) -> None:
+    @routes.post(
+        "/deliveries/{delivery_id}/retry", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 409, 422)
+    )
     async def retry_delivery(request: Request, company_id: CompanyId, delivery_id: Id) -> DeliveryTold:
         """Retry a dead delivery (dead letter)."""
         plane = await plane_of(auth, request, company_id)
         return DeliveryTold.of(await plane.retry_delivery(delivery_id))
 
-    @routes.post("/deliveries/{delivery_id}/drop", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422))
+    @routes.post(
+        "/deliveries/{delivery_id}/drop", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 409, 422)
+    )
     async def drop_delivery(request: Request, company_id: CompanyId, delivery_id: Id) -> DeliveryTold:
         """Drop a delivery and its payload."""
         plane = await plane_of(auth, request, company_id)

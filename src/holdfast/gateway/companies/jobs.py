@@ -9,9 +9,8 @@ from fastapi import APIRouter, Query, Request
 from holdfast.control.schemas import JobTold
 from holdfast.domain.contract import HookKind
 from holdfast.domain.jobs import JobKind, JobState
-from holdfast.gateway.access import Door, Rule, ruled
-from holdfast.gateway.companies.accounts import JobList
-from holdfast.gateway.companies.calling import (
+from holdfast.gateway.authentication import AccessRule, Authenticator, allow
+from holdfast.gateway.companies.dependencies import (
     PAGE,
     ByKey,
     CompanyId,
@@ -24,18 +23,19 @@ from holdfast.gateway.companies.calling import (
     plane_of,
     router_of,
 )
-from holdfast.gateway.problems import refusals
+from holdfast.gateway.companies.operation_schemas import JobList
+from holdfast.gateway.problem_responses import refusals
 
 
-def router(auth: Door) -> APIRouter:
+def router(auth: Authenticator) -> APIRouter:
     routes = router_of("jobs")
-    _jobs(routes, auth)
-    _acting(routes, auth)
+    _add_job_routes(routes, auth)
+    _add_action_routes(routes, auth)
     return routes
 
 
-def _jobs(routes: APIRouter, auth: Door) -> None:
-    @routes.get("/extraction-jobs", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
+def _add_job_routes(routes: APIRouter, auth: Authenticator) -> None:
+    @routes.get("/extraction-jobs", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 422))
     async def list_jobs(
         request: Request,
         company_id: CompanyId,
@@ -64,23 +64,23 @@ def _jobs(routes: APIRouter, auth: Door) -> None:
         )
         return JobList(jobs=[JobTold.of(each) for each in page.items], next_cursor=page.next_cursor)
 
-    @routes.get("/extraction-jobs/{job_id}", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 422))
+    @routes.get("/extraction-jobs/{job_id}", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 422))
     async def get_job(request: Request, company_id: CompanyId, job_id: Id, where: Where) -> JobTold:
         """Get one attempt, with its cause."""
         plane = await plane_of(auth, request, company_id)
         return JobTold.of(await plane.job(job_id, **where))
 
 
-def _acting(routes: APIRouter, auth: Door) -> None:
+def _add_action_routes(routes: APIRouter, auth: Authenticator) -> None:
     responses: dict[int | str, dict[str, Any]] = refusals(401, 403, 404, 409, 422)
 
-    @routes.post("/extraction-jobs/{job_id}/retry", status_code=201, **ruled(Rule.COMPANY), responses=responses)
+    @routes.post("/extraction-jobs/{job_id}/retry", status_code=201, **allow(AccessRule.COMPANY), responses=responses)
     async def retry_job(request: Request, company_id: CompanyId, job_id: Id) -> JobTold:
         """Start a new attempt of a failed or cancelled job."""
         plane = await plane_of(auth, request, company_id)
         return JobTold.of(await plane.retry_job(job_id))
 
-    @routes.post("/extraction-jobs/{job_id}/cancel", **ruled(Rule.COMPANY), responses=responses)
+    @routes.post("/extraction-jobs/{job_id}/cancel", **allow(AccessRule.COMPANY), responses=responses)
     async def cancel_job(request: Request, company_id: CompanyId, job_id: Id) -> JobTold:
         """Cancel a job. A running worker can no longer commit."""
         plane = await plane_of(auth, request, company_id)

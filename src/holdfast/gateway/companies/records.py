@@ -31,9 +31,19 @@ from holdfast.domain.contract import (
     SourcePayload,
 )
 from holdfast.errors import InvalidInput
-from holdfast.gateway.access import Door, Rule, ruled
-from holdfast.gateway.companies.calling import PAGE, ByKey, CompanyId, Cursor, Id, Limit, Where, plane_of, router_of
-from holdfast.gateway.companies.told import (
+from holdfast.gateway.authentication import AccessRule, Authenticator, allow
+from holdfast.gateway.companies.dependencies import (
+    PAGE,
+    ByKey,
+    CompanyId,
+    Cursor,
+    Id,
+    Limit,
+    Where,
+    plane_of,
+    router_of,
+)
+from holdfast.gateway.companies.schemas import (
     Bundle,
     Captured,
     Corrected,
@@ -45,10 +55,10 @@ from holdfast.gateway.companies.told import (
     RecordList,
     RecordTold,
     Upserted,
-    served,
+    served_fields,
 )
 from holdfast.gateway.headers import IdempotencyKey
-from holdfast.gateway.problems import refusals
+from holdfast.gateway.problem_responses import refusals
 from holdfast.runtime.remember import MAX_REASON_CHARS
 
 Content = Annotated[str, StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARS)]
@@ -97,7 +107,7 @@ class QueryGiven(Placed):
     metadata_filter: Filter | None = None
 
 
-class ForgetGiven(Placed):
+class ForgetRecordsRequest(Placed):
     record_ids: Annotated[list[RecordId], Field(min_length=1, max_length=MAX_HANDLES)]
 
 
@@ -116,18 +126,18 @@ def _filter(value: str) -> dict[str, Any]:
         ) from None
 
 
-def router(auth: Door) -> APIRouter:
+def router(auth: Authenticator) -> APIRouter:
     routes = router_of("records")
-    _writing(routes, auth)
-    _asking(routes, auth)
-    _reading(routes, auth)
-    _changing(routes, auth)
-    _extracting(routes, auth)
+    _add_write_routes(routes, auth)
+    _add_query_routes(routes, auth)
+    _add_read_routes(routes, auth)
+    _add_change_routes(routes, auth)
+    _add_provider_job_routes(routes, auth)
     return routes
 
 
-def _writing(routes: APIRouter, auth: Door) -> None:
-    @routes.post("/capture", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
+def _add_write_routes(routes: APIRouter, auth: Authenticator) -> None:
+    @routes.post("/capture", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
     async def capture(
         request: Request, company_id: CompanyId, body: CaptureGiven, idempotency_key: IdempotencyKey = None
     ) -> Captured:
@@ -143,12 +153,12 @@ def _writing(routes: APIRouter, auth: Door) -> None:
             **body.where(),
         )
         return Captured(
-            **served(found),
+            **served_fields(found),
             record_ids=[each.record_id for each in found.result.records],
             jobs=[ProviderJobTold.of(each) for each in found.result.jobs],
         )
 
-    @routes.post("/records", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
+    @routes.post("/records", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
     async def upsert_records(
         request: Request, company_id: CompanyId, body: UpsertGiven, idempotency_key: IdempotencyKey = None
     ) -> Upserted:
@@ -161,11 +171,11 @@ def _writing(routes: APIRouter, auth: Door) -> None:
             idempotency_key=idempotency_key,
             **body.where(),
         )
-        return Upserted(**served(found), record_ids=[each.record_id for each in found.result.records])
+        return Upserted(**served_fields(found), record_ids=[each.record_id for each in found.result.records])
 
 
-def _asking(routes: APIRouter, auth: Door) -> None:
-    @routes.post("/query", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
+def _add_query_routes(routes: APIRouter, auth: Authenticator) -> None:
+    @routes.post("/query", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
     async def query(request: Request, company_id: CompanyId, body: QueryGiven) -> Bundle:
         """Query records; best matches first."""
         plane = await plane_of(auth, request, company_id)
@@ -178,12 +188,12 @@ def _asking(routes: APIRouter, auth: Door) -> None:
             **body.where(),
         )
         return Bundle(
-            **served(found),
+            **served_fields(found),
             snippets=[SnippetTold.of(each) for each in found.result.snippets],
             profile_summary=found.result.profile_summary,
         )
 
-    @routes.post("/explain", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
+    @routes.post("/explain", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
     async def explain(request: Request, company_id: CompanyId, body: QueryGiven) -> Explained:
         """Explain the result of a query, in the provider's own format."""
         plane = await plane_of(auth, request, company_id)
@@ -195,18 +205,18 @@ def _asking(routes: APIRouter, auth: Door) -> None:
             binding_key=body.binding_key,
             **body.where(),
         )
-        return Explained(**served(found), trace=dict(found.result.trace))
+        return Explained(**served_fields(found), trace=dict(found.result.trace))
 
-    @routes.get("/profile", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
+    @routes.get("/profile", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
     async def profile(request: Request, company_id: CompanyId, where: Where, binding_key: ByKey = None) -> ProfileTold:
         """Summarize what is known about a subject."""
         plane = await plane_of(auth, request, company_id)
         found = await plane.profile(binding_key=binding_key, **where)
-        return ProfileTold(**served(found), summary=found.result.summary)
+        return ProfileTold(**served_fields(found), summary=found.result.summary)
 
 
-def _reading(routes: APIRouter, auth: Door) -> None:
-    @routes.get("/records", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
+def _add_read_routes(routes: APIRouter, auth: Authenticator) -> None:
+    @routes.get("/records", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
     async def list_records(
         request: Request,
         company_id: CompanyId,
@@ -221,13 +231,13 @@ def _reading(routes: APIRouter, auth: Door) -> None:
         values = None if metadata_filter is None else _filter(metadata_filter)
         found = await plane.list(limit=limit, cursor=cursor, metadata_filter=values, binding_key=binding_key, **where)
         return RecordList(
-            **served(found),
+            **served_fields(found),
             records=[SnippetTold.of(each) for each in found.result.items],
             next_cursor=found.result.next_cursor,
         )
 
     @routes.get(
-        "/records/{record_id:path}", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE)
+        "/records/{record_id:path}", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE)
     )
     async def get_record(
         request: Request, company_id: CompanyId, record_id: Id, where: Where, binding_key: ByKey = None
@@ -235,13 +245,13 @@ def _reading(routes: APIRouter, auth: Door) -> None:
         """Get one record by its provider's id."""
         plane = await plane_of(auth, request, company_id)
         found = await plane.get(record_id, binding_key=binding_key, **where)
-        return RecordTold(**served(found), record=SnippetTold.of(found.result))
+        return RecordTold(**served_fields(found), record=SnippetTold.of(found.result))
 
 
-def _changing(routes: APIRouter, auth: Door) -> None:
+def _add_change_routes(routes: APIRouter, auth: Authenticator) -> None:
     @routes.post(
         "/records/{record_id:path}/correct",
-        **ruled(Rule.COMPANY),
+        **allow(AccessRule.COMPANY),
         responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE),
     )
     async def correct_record(
@@ -263,14 +273,14 @@ def _changing(routes: APIRouter, auth: Door) -> None:
         )
         before = found.result.superseded
         return Corrected(
-            **served(found),
+            **served_fields(found),
             record_id=found.result.record.record_id,
             superseded_id=None if before is None else before.record_id,
         )
 
-    @routes.post("/forget", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
+    @routes.post("/forget", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
     async def forget_records(
-        request: Request, company_id: CompanyId, body: ForgetGiven, idempotency_key: IdempotencyKey = None
+        request: Request, company_id: CompanyId, body: ForgetRecordsRequest, idempotency_key: IdempotencyKey = None
     ) -> Forgotten:
         """Permanently forget records by id. The response lists those that were forgotten."""
         plane = await plane_of(auth, request, company_id)
@@ -278,14 +288,14 @@ def _changing(routes: APIRouter, auth: Door) -> None:
             body.record_ids, binding_key=body.binding_key, idempotency_key=idempotency_key, **body.where()
         )
         return Forgotten(
-            **served(found),
+            **served_fields(found),
             forgotten=[each.record_id for each in found.result.forgotten],
             missing=[each.record_id for each in found.result.missing],
         )
 
 
-def _extracting(routes: APIRouter, auth: Door) -> None:
-    @routes.get("/provider-jobs", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
+def _add_provider_job_routes(routes: APIRouter, auth: Authenticator) -> None:
+    @routes.get("/provider-jobs", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE))
     async def list_provider_jobs(
         request: Request, company_id: CompanyId, where: Where, binding_key: ByKey = None, cursor: Cursor = None
     ) -> ProviderJobList:
@@ -293,14 +303,14 @@ def _extracting(routes: APIRouter, auth: Door) -> None:
         plane = await plane_of(auth, request, company_id)
         found = await plane.provider_jobs(cursor=cursor, binding_key=binding_key, **where)
         return ProviderJobList(
-            **served(found),
+            **served_fields(found),
             jobs=[ProviderJobTold.of(each) for each in found.result.items],
             next_cursor=found.result.next_cursor,
         )
 
     @routes.post(
         "/provider-jobs/{job_id}/retry",
-        **ruled(Rule.COMPANY),
+        **allow(AccessRule.COMPANY),
         responses=refusals(401, 403, 404, 409, 422, *_OUTSIDE),
     )
     async def retry_provider_job(
@@ -310,7 +320,7 @@ def _extracting(routes: APIRouter, auth: Door) -> None:
         plane = await plane_of(auth, request, company_id)
         found = await plane.retry_provider_job(job_id, binding_key=binding_key, **where)
         return Captured(
-            **served(found),
+            **served_fields(found),
             record_ids=[each.record_id for each in found.result.records],
             jobs=[ProviderJobTold.of(each) for each in found.result.jobs],
         )

@@ -8,9 +8,9 @@ from fastapi import APIRouter, Body, Path, Request
 
 from holdfast.control.schemas import Answer
 from holdfast.control.tools import call_tool, tools
-from holdfast.gateway.access import Door, Rule, ruled
-from holdfast.gateway.companies.calling import CompanyId, plane_of, router_of
-from holdfast.gateway.problems import refusals
+from holdfast.gateway.authentication import AccessRule, Authenticator, allow
+from holdfast.gateway.companies.dependencies import CompanyId, plane_of, router_of
+from holdfast.gateway.problem_responses import refusals
 
 
 class ToolTold(Answer):
@@ -28,10 +28,10 @@ class ToolList(Answer):
     tools: list[ToolTold]
 
 
-def router(auth: Door) -> APIRouter:
+def router(auth: Authenticator) -> APIRouter:
     routes = router_of("tools")
 
-    @routes.get("/tools", **ruled(Rule.COMPANY), responses=refusals(401, 403, 422))
+    @routes.get("/tools", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 422))
     async def list_tools(request: Request, company_id: CompanyId) -> ToolList:
         """List the tools that an agent has for this memory."""
         await plane_of(auth, request, company_id)
@@ -49,7 +49,7 @@ def router(auth: Door) -> APIRouter:
             ]
         )
 
-    @routes.post("/tools/{name}", **ruled(Rule.COMPANY), responses=refusals(401, 403, 404, 409, 422, 502, 504))
+    @routes.post("/tools/{name}", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 409, 422, 502, 504))
     async def use_tool(
         request: Request,
         company_id: CompanyId,

@@ -11,26 +11,26 @@ from opentelemetry.trace import TracerProvider
 from starlette.types import ASGIApp
 
 from holdfast.gateway.config import GatewayConfig
-from holdfast.gateway.edge.answering import Answering
-from holdfast.gateway.edge.bodies import Bodies
+from holdfast.gateway.edge.body_limits import BodyLimits
 from holdfast.gateway.edge.exchange import Observer
-from holdfast.gateway.edge.hosts import Hosts
-from holdfast.gateway.edge.logs import RequestLog
-from holdfast.gateway.edge.metrics import Metrics
-from holdfast.gateway.edge.overload import Overload
-from holdfast.gateway.edge.rates import Rates
-from holdfast.gateway.edge.spans import Spans
+from holdfast.gateway.edge.host_allow_list import HostAllowList
+from holdfast.gateway.edge.http_metrics import Metrics
+from holdfast.gateway.edge.load_shedding import ConcurrencyLimit
+from holdfast.gateway.edge.rate_limit import RateLimiter
+from holdfast.gateway.edge.request_log import RequestLog
+from holdfast.gateway.edge.request_middleware import RequestMiddleware
+from holdfast.gateway.edge.tracing import RequestSpans
 
 
-def around(
+def wrap_app(
     app: ASGIApp, config: GatewayConfig, metrics: Metrics | None = None, *, tracing: TracerProvider | None = None
 ) -> ASGIApp:
     """Wrap the app in all layers. `metrics` is shown at `/metrics`; `tracing` defaults to the global provider."""
-    observers: list[Observer] = [metrics or Metrics(), Spans(tracing)]
+    observers: list[Observer] = [metrics or Metrics(), RequestSpans(tracing)]
     if config.request_logs:
         observers.append(RequestLog())
-    inner: ASGIApp = Overload(app, config.max_requests, config.wait_seconds)
-    inner = Bodies(inner, config)
+    inner: ASGIApp = ConcurrencyLimit(app, config.max_requests, config.wait_seconds)
+    inner = BodyLimits(inner, config)
     if config.rate_per_minute:
-        inner = Rates(inner, config.rate_per_minute)
-    return Answering(Hosts(inner, config.hosts, guarded=config.operator_token is not None), observers)
+        inner = RateLimiter(inner, config.rate_per_minute)
+    return RequestMiddleware(HostAllowList(inner, config.hosts, guarded=config.operator_token is not None), observers)

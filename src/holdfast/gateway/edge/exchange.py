@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from starlette.exceptions import HTTPException
 
-from holdfast.gateway.edge.refusals import REQUEST_ID, Headers
+from holdfast.gateway.edge.problem_json import REQUEST_ID, Headers
 
 EXCHANGE = "holdfast.exchange"
 # Probes must work under overload and with any Host header. They reveal nothing.
@@ -87,8 +87,8 @@ class Exchange:
     def __init__(self, scope: MutableMapping[str, Any]) -> None:
         self.started_at = time.perf_counter()
         self.scope = scope
-        self.given = _picked(scope["headers"])
-        self.id = _sane(self.given.get(b"x-request-id"))
+        self.given = _pick_headers(scope["headers"])
+        self.id = _to_request_id(self.given.get(b"x-request-id"))
         self.method: str = scope["method"]
         self.path: str = scope["path"]
         self.has_body = self.given.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in self.given
@@ -123,9 +123,9 @@ class Exchange:
 class Observer(Protocol):
     """Notified at the start and at the end of each exchange."""
 
-    def began(self, exchange: Exchange) -> None: ...
+    def on_start(self, exchange: Exchange) -> None: ...
 
-    def ended(self, exchange: Exchange) -> None: ...
+    def on_end(self, exchange: Exchange) -> None: ...
 
 
 def exchange_of(scope: MutableMapping[str, Any]) -> Exchange:
@@ -134,7 +134,7 @@ def exchange_of(scope: MutableMapping[str, Any]) -> Exchange:
     return found
 
 
-def _picked(headers: list[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+def _pick_headers(headers: list[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
     """Pick the headers that the edge reads. Repeated ones are joined with a comma, so they match no valid value."""
     picked: dict[bytes, bytes] = {}
     for name, value in headers:
@@ -143,7 +143,7 @@ def _picked(headers: list[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
     return picked
 
 
-def _sane(value: bytes | None) -> str:
+def _to_request_id(value: bytes | None) -> str:
     if value is not None and _SANE_ID.fullmatch(value):
         return value.decode("ascii")
     return os.urandom(16).hex()

@@ -17,8 +17,8 @@ from starlette.exceptions import HTTPException
 from holdfast.domain.metadata import MAX_METADATA_CHARS
 from holdfast.domain.transcript import Draft, Message, Role
 from holdfast.errors import AccessDenied, InvalidInput
-from holdfast.gateway.everos.models import MessageItem, ToolCall, UnprocessedMessage, moment_of
-from holdfast.gateway.everos.times import told
+from holdfast.gateway.everos.schemas import MessageItem, ToolCall, UnprocessedMessage, moment_of
+from holdfast.gateway.everos.timestamps import format_time
 
 _NAME, _CALLS, _ANSWERS, _SAID = "sender_name", "tool_calls", "tool_call_id", "content_chars"
 
@@ -32,16 +32,16 @@ def drafts_of(messages: Sequence[MessageItem], user_id: str) -> list[Draft]:
                 f"messages[{index}].sender_id: is not the user of this key; send that user's id, or the other"
                 " user's key"
             )
-        content, calls = _said(message, index), message.tool_calls or []
-        text = "\n".join(part for part in (content, *map(_called, calls)) if part.strip())
+        content, calls = _text_content(message, index), message.tool_calls or []
+        text = "\n".join(part for part in (content, *map(_format_call, calls)) if part.strip())
         if text:
-            drafts.append(_placed(index, message, text, _metadata(message, content, calls)))
+            drafts.append(_to_draft(index, message, text, _metadata(message, content, calls)))
     if not drafts:
         raise InvalidInput("messages", "all messages are empty; send at least one with content")
     return drafts
 
 
-def _said(message: MessageItem, index: int) -> str:
+def _text_content(message: MessageItem, index: int) -> str:
     for place, item in enumerate(message.content):
         if item.type != "text":
             raise HTTPException(
@@ -52,7 +52,7 @@ def _said(message: MessageItem, index: int) -> str:
     return "\n".join(item.text or "" for item in message.content)
 
 
-def _called(call: ToolCall) -> str:
+def _format_call(call: ToolCall) -> str:
     return f"{call.function.name}({call.function.arguments})"
 
 
@@ -70,7 +70,7 @@ def _metadata(message: MessageItem, content: str, calls: Sequence[ToolCall]) -> 
     return metadata
 
 
-def _placed(index: int, message: MessageItem, text: str, metadata: dict[str, str]) -> Draft:
+def _to_draft(index: int, message: MessageItem, text: str, metadata: dict[str, str]) -> Draft:
     try:
         return Draft(
             text=text,
@@ -96,7 +96,7 @@ def _answer_id(message: MessageItem, text: str) -> str | None:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def unprocessed(message: Message, session_id: str) -> UnprocessedMessage:
+def to_unprocessed_message(message: Message, session_id: str) -> UnprocessedMessage:
     """Convert a message that no flush has sealed yet back to its original form."""
     metadata = message.metadata
     size = metadata.get(_SAID)
@@ -109,7 +109,7 @@ def unprocessed(message: Message, session_id: str) -> UnprocessedMessage:
         sender_name=metadata.get(_NAME),
         role=message.role,
         content=message.text if size is None or not size.isdecimal() else message.text[: int(size)],
-        timestamp=told(message.said_at),
+        timestamp=format_time(message.said_at),
         tool_calls=_calls(metadata.get(_CALLS)),
         tool_call_id=metadata.get(_ANSWERS),
     )

@@ -15,11 +15,12 @@ from fastapi import APIRouter, Request
 from holdfast.domain.filters import condition_from
 from holdfast.domain.transcript import Message
 from holdfast.errors import AccessDenied
-from holdfast.gateway.access import Caller, Door, Rule, ruled
-from holdfast.gateway.edge.refusals import request_id
-from holdfast.gateway.everos import present
-from holdfast.gateway.everos.messages import drafts_of, unprocessed
-from holdfast.gateway.everos.models import (
+from holdfast.gateway.authentication import AccessRule, Authenticator, Caller, allow
+from holdfast.gateway.edge.problem_json import request_id
+from holdfast.gateway.everos import presenters
+from holdfast.gateway.everos.messages import drafts_of, to_unprocessed_message
+from holdfast.gateway.everos.presenters import SessionNames
+from holdfast.gateway.everos.schemas import (
     AS_MANY_AS_ALLOWED,
     AddData,
     AddInput,
@@ -36,10 +37,9 @@ from holdfast.gateway.everos.models import (
     conversation_of,
     problem_of,
 )
-from holdfast.gateway.everos.present import Sessions
 from holdfast.gateway.headers import IdempotencyKey
-from holdfast.gateway.models import MAX_TOP_K, RESOURCE
-from holdfast.gateway.problems import refusals
+from holdfast.gateway.problem_responses import refusals
+from holdfast.gateway.schemas import MAX_TOP_K, RESOURCE
 from holdfast.inputs import ScopeKwargs
 from holdfast.runtime.browse import MAX_OFFSET
 from holdfast.runtime.search import to_hit
@@ -52,7 +52,7 @@ MOST_UNPROCESSED = 500
 _ORDERS = {"timestamp": "said", "updated_at": "recorded"}
 
 
-def router(auth: Door) -> APIRouter:
+def router(auth: Authenticator) -> APIRouter:
     routes = APIRouter(tags=["EverOS"])
     for prefix in PREFIXES:
         version = prefix.split("/")[2]
@@ -63,12 +63,12 @@ def router(auth: Door) -> APIRouter:
                 methods=["POST"],
                 operation_id=f"everos_{version}_{name}",
                 responses=refusals(400, 401, *statuses, 422),
-                **ruled(Rule.USER),
+                **allow(AccessRule.USER),
             )
     return routes
 
 
-def _handlers(auth: Door) -> list[tuple[str, Callable[..., Awaitable[Any]], tuple[int, ...]]]:
+def _handlers(auth: Authenticator) -> list[tuple[str, Callable[..., Awaitable[Any]], tuple[int, ...]]]:
     async def add(request: Request, body: AddInput, idempotency_key: IdempotencyKey = None) -> Envelope[AddData]:
         """Add messages to a session. They are durable and searchable when this call returns."""
         caller = await auth.user(request)
@@ -80,21 +80,21 @@ def _handlers(auth: Door) -> list[tuple[str, Callable[..., Awaitable[Any]], tupl
             source=session if session.startswith(RESOURCE) else None,
             **_where(caller, body, session),
         )
-        return _told(request, AddData(message_count=len(body.messages), status="accumulated"))
+        return _to_envelope(request, AddData(message_count=len(body.messages), status="accumulated"))
 
     async def flush(request: Request, body: FlushInput, idempotency_key: IdempotencyKey = None) -> Envelope[FlushData]:
         """Seal the messages added since the last flush, and extract facts from them."""
         caller = await auth.user(request)
         found = await caller.memory.flush(idempotency_key=idempotency_key, **_where(caller, body, body.session_id))
-        return _told(request, FlushData(status="extracted" if found.messages else "no_extraction"))
+        return _to_envelope(request, FlushData(status="extracted" if found.messages else "no_extraction"))
 
     async def search(request: Request, body: SearchInput) -> Envelope[SearchData]:
         """Search messages and memories; best matches first. Each is returned as an episode."""
         caller = await _owner(auth, request, body)
         condition = condition_from(body.filters or {}, caller.user_id, everos=True)
-        waiting = await _unprocessed(caller, body, body.filters or {})
+        waiting = await _unprocessed_messages(caller, body, body.filters or {})
         if body.user_id is None:
-            return _told(request, SearchData(unprocessed_messages=waiting))
+            return _to_envelope(request, SearchData(unprocessed_messages=waiting))
         hits = await caller.memory.search(
             body.query,
             top_k=MAX_TOP_K if body.top_k == AS_MANY_AS_ALLOWED else body.top_k,
@@ -104,16 +104,16 @@ def _handlers(auth: Door) -> list[tuple[str, Callable[..., Awaitable[Any]], tupl
             condition=condition,
             **_where(caller, body),
         )
-        sessions = Sessions(body.filters)
-        episodes = [present.found(each, sessions) for each in hits]
-        return _told(request, SearchData(episodes=episodes, unprocessed_messages=waiting))
+        sessions = SessionNames(body.filters)
+        episodes = [presenters.found_episode(each, sessions) for each in hits]
+        return _to_envelope(request, SearchData(episodes=episodes, unprocessed_messages=waiting))
 
     async def get(request: Request, body: GetInput) -> Envelope[GetData]:
         """List messages and memories as episodes, in pages, with the total count."""
         caller = await _owner(auth, request, body)
         condition = condition_from(body.filters or {}, caller.user_id, everos=True)
         if body.memory_type != "episode":
-            return _told(request, GetData())
+            return _to_envelope(request, GetData())
         found = await caller.memory.browse(
             order=_ORDERS[body.sort_by],
             ascending=body.sort_order == "asc",
@@ -122,21 +122,21 @@ def _handlers(auth: Door) -> list[tuple[str, Callable[..., Awaitable[Any]], tupl
             condition=condition,
             **_where(caller, body),
         )
-        sessions = Sessions(body.filters)
-        episodes = [present.episode(to_hit(each, 0.0), sessions) for each in found.items]
-        return _told(request, GetData(episodes=episodes, total_count=found.total, count=len(episodes)))
+        sessions = SessionNames(body.filters)
+        episodes = [presenters.episode(to_hit(each, 0.0), sessions) for each in found.items]
+        return _to_envelope(request, GetData(episodes=episodes, total_count=found.total, count=len(episodes)))
 
     return [("add", add, (403, 409, 415)), ("flush", flush, ()), ("search", search, (403,)), ("get", get, (403,))]
 
 
-async def _owner(auth: Door, request: Request, body: Owned) -> Caller:
+async def _owner(auth: Authenticator, request: Request, body: Owned) -> Caller:
     caller = await auth.user(request)
     if body.user_id is not None and body.user_id != caller.user_id:
         raise AccessDenied("user_id: is not the user of this key; send that user's id, or the other user's key")
     return caller
 
 
-async def _unprocessed(caller: Caller, body: Scoped, filters: Mapping[str, Any]) -> list[UnprocessedMessage]:
+async def _unprocessed_messages(caller: Caller, body: Scoped, filters: Mapping[str, Any]) -> list[UnprocessedMessage]:
     """Messages that the next flush will seal, oldest first, if `session_id` is filtered by a single plain value."""
     session = filters.get("session_id")
     if not isinstance(session, str) or problem_of(session) is not None:
@@ -146,7 +146,7 @@ async def _unprocessed(caller: Caller, body: Scoped, filters: Mapping[str, Any])
     )
     # This user cannot flush messages that the space shares under the same name.
     own = [each for each in page.items if isinstance(each, Message) and each.scope.subject == caller.user_id]
-    return [unprocessed(each, session) for each in reversed(own)]
+    return [to_unprocessed_message(each, session) for each in reversed(own)]
 
 
 def _where(caller: Caller, body: Scoped, session_id: str | None = None) -> ScopeKwargs:
@@ -156,5 +156,5 @@ def _where(caller: Caller, body: Scoped, session_id: str | None = None) -> Scope
     return where
 
 
-def _told(request: Request, data: T) -> Envelope[T]:
+def _to_envelope(request: Request, data: T) -> Envelope[T]:
     return Envelope(request_id=request_id(request.scope) or uuid4().hex, data=data)

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Protocol
 from urllib.parse import urlencode
 
-from holdfast.client.line import Body, Line, Lost, Reply
+from holdfast.client.transport import Body, HttpReply, HttpTransport, NoResponse
 from holdfast.domain.numbers import checked_real
 from holdfast.domain.secret import Secret
 from holdfast.domain.times import checked_time, from_micros
@@ -95,18 +95,18 @@ class ServiceConnection:
     """JSON requests over one connection, with connection errors mapped to `ProviderError`s."""
 
     def __init__(self, url: str, key: Secret | None, timeout_seconds: float) -> None:
-        self._line = Line(url, key, timeout_seconds, max_answer_bytes=_MAX_ANSWER_BYTES)
+        self._line = HttpTransport(url, key, timeout_seconds, max_answer_bytes=_MAX_ANSWER_BYTES)
 
-    async def post(self, path: str, payload: Mapping[str, Any], idempotency_key: str | None = None) -> Reply:
+    async def post(self, path: str, payload: Mapping[str, Any], idempotency_key: str | None = None) -> HttpReply:
         return await self._send("POST", path, payload, idempotency_key)
 
-    async def patch(self, path: str, query: Mapping[str, str], payload: Mapping[str, Any]) -> Reply:
+    async def patch(self, path: str, query: Mapping[str, str], payload: Mapping[str, Any]) -> HttpReply:
         return await self._send("PATCH", f"{path}?{urlencode(query)}", payload)
 
-    async def get(self, path: str, query: Mapping[str, str]) -> Reply:
+    async def get(self, path: str, query: Mapping[str, str]) -> HttpReply:
         return await self._send("GET", f"{path}?{urlencode(query)}")
 
-    async def delete(self, path: str, query: Mapping[str, str]) -> Reply:
+    async def delete(self, path: str, query: Mapping[str, str]) -> HttpReply:
         return await self._send("DELETE", f"{path}?{urlencode(query)}")
 
     async def close(self) -> None:
@@ -114,12 +114,12 @@ class ServiceConnection:
 
     async def _send(
         self, method: str, path: str, payload: Mapping[str, Any] | None = None, idempotency_key: str | None = None
-    ) -> Reply:
+    ) -> HttpReply:
         body = None if payload is None else _encode_body(payload)
         headers = None if idempotency_key is None else {"Idempotency-Key": idempotency_key}
         try:
             return await self._line.call(method, path, body, headers=headers)
-        except Lost as lost:
+        except NoResponse as lost:
             if lost.reason.startswith(_WAITED):
                 failure: ProviderError = ProviderTimeout(f"the service {lost.reason}")
             else:
@@ -137,7 +137,7 @@ def _encode_body(payload: Mapping[str, Any]) -> Body:
     raise InvalidInput("request", problem)
 
 
-def parse_response(reply: Reply) -> dict[str, Any]:
+def parse_response(reply: HttpReply) -> dict[str, Any]:
     """Return the response's JSON object; raise an error that quotes nothing of any other response."""
     status = reply.status
     if not 200 <= status < 300:
@@ -152,7 +152,7 @@ def parse_response(reply: Reply) -> dict[str, Any]:
     raise ProviderMalformed("the service's response is not a JSON object, or is too large")
 
 
-def is_key_reuse(reply: Reply) -> bool:
+def is_key_reuse(reply: HttpReply) -> bool:
     """True if it was refused because its idempotency key was used before: the same request with another timestamp."""
     if reply.status not in (CONFLICT, 422):
         return False

@@ -102,7 +102,7 @@ class OpenAIEmbedder:
         body: dict[str, object] = {"model": self._model, "input": texts, "encoding_format": "float"}
         if self._asked:
             body["dimensions"] = self._asked
-        answer = await self._answer(body, attempts, timeout_seconds)
+        answer = await self._post(body, attempts, timeout_seconds)
         vectors = _vectors(answer, len(texts))
         if self._dimensions and vectors.shape[1] != self._dimensions:
             raise EmbedderMisconfigured(
@@ -113,7 +113,7 @@ class OpenAIEmbedder:
         unit: FloatArray = vectors / np.maximum(lengths, np.float32(1e-12))
         return unit, _tokens(answer)
 
-    async def _answer(self, body: dict[str, object], attempts: int, timeout_seconds: float) -> object:
+    async def _post(self, body: dict[str, object], attempts: int, timeout_seconds: float) -> object:
         problem = EmbedderUnavailable(f"{self._url} was not called")
         for attempt in range(attempts):
             if attempt:
@@ -128,8 +128,8 @@ class OpenAIEmbedder:
             except httpx2.InvalidURL as error:
                 raise EmbedderMisconfigured(f"{self._url} is not a URL: set base_url") from error
             if response.status_code == 200:
-                return _decoded(response, self._url)
-            refused = _refusal(response.status_code, self._url, self._model)
+                return _decode_json(response, self._url)
+            refused = _status_error(response.status_code, self._url, self._model)
             if not isinstance(refused, EmbedderUnavailable):
                 raise refused
             problem = refused
@@ -148,7 +148,7 @@ def _batches(texts: Sequence[str]) -> list[list[str]]:
     return batches
 
 
-def _decoded(response: httpx2.Response, url: str) -> object:
+def _decode_json(response: httpx2.Response, url: str) -> object:
     try:
         answer: object = response.json()
     except ValueError as error:
@@ -156,7 +156,7 @@ def _decoded(response: httpx2.Response, url: str) -> object:
     return answer
 
 
-def _refusal(status: int, url: str, model: str) -> EmbedderError:
+def _status_error(status: int, url: str, model: str) -> EmbedderError:
     if status == 429 or status >= 500:
         return EmbedderUnavailable(f"{url} returned status {status}; try again later")
     advice = {401: "check the key", 403: "check the key", 404: f"check the URL and the model {model!r}"}

@@ -45,9 +45,9 @@ class StaticEmbedder:
 
     def __init__(self, directory: Path | None = None) -> None:
         """Read from the installed wordllama package, or from a directory with the same layout."""
-        root = directory or _installed()
+        root = directory or _package_directory()
         self._table = _read_table(root / _WEIGHTS)
-        self.tokens = Tokens(_read_tokenizer(root / _TOKENIZER))
+        self.tokens = WordTokenizer(_read_tokenizer(root / _TOKENIZER))
         self._fingerprint = f"{STATIC_PREFIX}{MODEL}:{file_hash(root / _WEIGHTS)}:1"
 
     @property
@@ -77,7 +77,7 @@ class StaticEmbedder:
     def vectors(self, texts: Sequence[str]) -> FloatArray:
         """Embed synchronously, without an event loop."""
         if len(texts) == 1:
-            return self._one(texts[0])
+            return self._embed_one(texts[0])
         found = np.zeros((len(texts), self.dimensions), np.float32)
         for batch in _batches(texts):
             self._embed_into(found[batch], texts[batch])
@@ -93,7 +93,7 @@ class StaticEmbedder:
         starts = (np.cumsum(sizes) - sizes)[there]
         found[there] = _unit(self._sums(flat, starts))
 
-    def _one(self, text: str) -> FloatArray:
+    def _embed_one(self, text: str) -> FloatArray:
         """Embed a single text with a third of the steps; the result is identical to the last bit."""
         (ids,) = self.tokens.of((text,))
         if not ids:
@@ -103,15 +103,15 @@ class StaticEmbedder:
     def _sums(self, tokens: Sequence[int] | IntArray, starts: IntArray) -> FloatArray:
         """Sum the token vectors from each start to the next."""
         if len(tokens) <= _GATHERED_TOKENS:
-            return _summed(self._table, tokens, starts)
+            return _sum_rows(self._table, tokens, starts)
         # Partial sums would change the last bits. Splitting by columns does not: each column is summed separately.
         width = max(1, _GATHERED_TOKENS * self.dimensions // len(tokens))
         strips = [self._table[:, at : at + width] for at in range(0, self.dimensions, width)]
         tokens = np.asarray(tokens, np.int64)
-        return np.concatenate([_summed(strip, tokens, starts) for strip in strips], axis=1)
+        return np.concatenate([_sum_rows(strip, tokens, starts) for strip in strips], axis=1)
 
 
-class Tokens:
+class WordTokenizer:
     """Tokenizes texts word by word, with a cache, because words repeat.
 
     No token of the vocabulary crosses the start of a word, so splitting there changes nothing. Other tokenizers get
@@ -131,7 +131,7 @@ class Tokens:
         cut = [self._words(text) for text in texts]
         found = {word: self._known.get(word) for words in cut for word in words}
         if unknown := [word for word, ids in found.items() if ids is None]:
-            found.update(self._looked_up(unknown))
+            found.update(self._tokenize_words(unknown))
         return [[token for word in words for token in found[word] or ()] for words in cut]
 
     def _words(self, text: str) -> Sequence[str]:
@@ -140,7 +140,7 @@ class Tokens:
             return (text,)
         return text.split(" ")
 
-    def _looked_up(self, words: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    def _tokenize_words(self, words: Sequence[str]) -> dict[str, tuple[int, ...]]:
         if len(words) <= _FEW_WORDS:
             # A batch uses threads, and waking them takes longer than the work.
             encoded = [self.tokenizer.encode(word, add_special_tokens=False) for word in words]
@@ -177,7 +177,7 @@ def _batches(texts: Sequence[str]) -> Iterator[slice]:
     yield slice(start, len(texts))
 
 
-def _summed(table: FloatArray, tokens: Sequence[int] | IntArray, starts: IntArray) -> FloatArray:
+def _sum_rows(table: FloatArray, tokens: Sequence[int] | IntArray, starts: IntArray) -> FloatArray:
     sums: FloatArray = np.add.reduceat(table.take(tokens, axis=0), starts, axis=0)
     return sums
 
@@ -199,7 +199,7 @@ def file_hash(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _installed() -> Path:
+def _package_directory() -> Path:
     spec = importlib.util.find_spec("wordllama")
     if spec is None or spec.origin is None:
         raise EmbedderMisconfigured(

@@ -28,8 +28,8 @@ from holdfast.domain.text import MAX_QUERY_CHARS
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.domain.transcript import Role
 from holdfast.errors import InvalidInput, StoreClosed
+from holdfast.stores.sessions.full_text import build_queries, index_text
 from holdfast.stores.sessions.schema import open_file
-from holdfast.stores.sessions.words import asked, indexed
 from holdfast.stores.sqlite.busy_retry import begin_immediate, retry_while_busy
 from holdfast.stores.sqlite.connection import connect
 from holdfast.stores.sqlite.errors import translating
@@ -70,7 +70,7 @@ class SqliteSessions:
         self._closed = False
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="holdfast-sessions-writer")
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="holdfast-sessions-reader")
-        if self._to_be_scrubbed():
+        if self._needs_scrub():
             self._submit(self._writer, self._scrub)
 
     @property
@@ -80,7 +80,7 @@ class SqliteSessions:
     async def append(self, session_id: str, run_id: str, events: Sequence[NewSessionEvent]) -> tuple[SessionEvent, ...]:
         check_part("session_id", session_id)
         check_part("run_id", run_id)
-        written = [_written(event) for event in events]
+        written = [_serialize_event(event) for event in events]
         return await self._do(self._writer, lambda: self._append(session_id, run_id, written)) if written else ()
 
     async def events(
@@ -107,7 +107,7 @@ class SqliteSessions:
 
     async def search(self, query: str, *, without: str | None = None, limit: int = 5) -> tuple[SessionHit, ...]:
         excluded = None if without is None else _storable(without)
-        for terms in asked(_storable(query[:MAX_QUERY_CHARS]), self._stop_words) if limit > 0 else ():
+        for terms in build_queries(_storable(query[:MAX_QUERY_CHARS]), self._stop_words) if limit > 0 else ():
             if hits := await self._do(self._reader, partial(self._search, terms, excluded, limit)):
                 return hits
         return ()
@@ -142,7 +142,7 @@ class SqliteSessions:
             return threads.submit(run)
 
     def _end(self) -> None:
-        if self._to_be_scrubbed():
+        if self._needs_scrub():
             self._scrub()
         self._writing.close()
 
@@ -182,7 +182,7 @@ class SqliteSessions:
                     row,
                 ).lastrowid
                 if event.context_visible and event.role in _SAID:
-                    db.execute("INSERT INTO said (rowid, words) VALUES (?, ?)", (event_id, indexed(event.content)))
+                    db.execute("INSERT INTO said (rowid, words) VALUES (?, ?)", (event_id, index_text(event.content)))
                     messages += 1
                     if not title and event.role is Role.USER:
                         title = _title(event.content)
@@ -247,7 +247,7 @@ class SqliteSessions:
         self._scrub()
         return True
 
-    def _to_be_scrubbed(self) -> bool:
+    def _needs_scrub(self) -> bool:
         with translating(self._location):
             return self._writing.execute("SELECT 1 FROM meta WHERE key = 'scrub'").fetchone() is not None
 
@@ -269,7 +269,7 @@ class SqliteSessions:
         self._commit(lambda db: db.execute("DELETE FROM meta WHERE key = 'scrub'"))
 
 
-def _written(event: NewSessionEvent) -> tuple[NewSessionEvent, str]:
+def _serialize_event(event: NewSessionEvent) -> tuple[NewSessionEvent, str]:
     """Return the event as it is stored, and its data as JSON."""
     try:
         data = json.dumps(dict(event.data), allow_nan=False)

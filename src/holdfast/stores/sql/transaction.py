@@ -141,7 +141,8 @@ class SqlTransaction(ForgetWriter, UserWriter, AliasEventWriter, OperationWriter
             records.append(
                 (
                     *shared, *_index_values(message, embedder_id), message.id, 0, position, Status.ACCEPTED,
-                    Trust.STATED, said_at, conversation, turn.id, message.role, key if column == "external_key" else None,
+                    Trust.STATED, said_at, conversation, turn.id, message.role,
+                    key if column == "external_key" else None,
                     key if column == "content_key" else None, _plane_of(message), message.authority,
                 )
             )  # fmt: skip

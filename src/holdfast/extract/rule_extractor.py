@@ -1,0 +1,244 @@
+"""Extract facts from a conversation by plain patterns: no model, no network, in time linear in the text.
+
+It proposes little and is seldom wrong: only what people state explicitly about themselves. Questions, wishes, reported
+speech, quotations, orders and jokes yield nothing, and neither does any message of an assistant, a tool or the system.
+Every candidate is one short sentence that names its speaker and cites the messages it was read from.
+
+Days are those of the extractor's zone: in another one, "yesterday" said near midnight may be a day off.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta, tzinfo
+
+from holdfast.domain.memory import ALWAYS, Trust, Validity
+from holdfast.domain.results import Record
+from holdfast.domain.transcript import Message, Role
+from holdfast.extract.dates import When, long_date, resolve, take_trailing
+from holdfast.extract.patterns import LANGUAGES, SAME_RELATION, ExtractionRule, Language, Needs, Since
+from holdfast.extract.sentences import Clause, sentences_of
+from holdfast.extract.values import READERS, is_plain_subject, looks_like_a_name
+from holdfast.ports import Candidate
+
+MAX_FACT_CHARS = 200
+MAX_KEY_CHARS = 120
+
+# Values that a speaker can correct by naming the new one: "no, I meant Lisbon".
+_REPAIR = re.compile(r"(?P<meant>i (?:meant|mean)(?: to say)?|make that|it should be|it's) (?P<raw>.+)", re.IGNORECASE)
+_REPAIRABLE = ("place", "name", "capital_name", "introduced", "someone", "day")
+_LONG_AGO = timedelta(days=365)
+
+
+@dataclass(frozen=True, slots=True)
+class _RuleMatch:
+    """A rule that matched, and the values that it read."""
+
+    rule: ExtractionRule
+    values: dict[str, str]
+    when: When | None = None
+    replaces: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Fact:
+    """A reading with its candidate, held so that the speaker's next words can correct it."""
+
+    reading: _RuleMatch
+    language: Language
+    candidate: Candidate
+    turn: int
+
+
+class RuleExtractor:
+    """Reads candidates from messages by the patterns of `languages`."""
+
+    def __init__(self, *, zone: tzinfo = UTC, languages: Sequence[Language] = LANGUAGES) -> None:
+        self._zone = zone
+        self._languages = tuple(languages)
+
+    @property
+    def name(self) -> str:
+        return "rules"
+
+    async def extract(self, messages: Sequence[Record], subject: str | None) -> Sequence[Candidate]:
+        """Return candidates in the order of the messages; a repeated fact is one candidate with both as evidence."""
+        found: dict[tuple[str, str], Candidate] = {}
+        for fact in self._facts(messages, subject):
+            identity = (fact.key, fact.text)
+            earlier = found.get(identity)
+            found[identity] = fact if earlier is None else _merge_candidates(earlier, fact)
+        return tuple(found.values())
+
+    def _facts(self, messages: Sequence[Record], subject: str | None) -> Iterator[Candidate]:
+        latest: dict[str | None, _Fact] = {}
+        for turn, message in enumerate(messages):
+            if not isinstance(message, Message) or message.role is not Role.USER:
+                continue
+            speaker = _speaker(message, subject)
+            for fact in self._facts_of(message, speaker, turn, latest.get(speaker)):
+                latest[speaker] = fact
+                yield fact.candidate
+
+    def _facts_of(self, message: Message, speaker: str | None, turn: int, latest: _Fact | None) -> Iterator[_Fact]:
+        said_at = _in_zone(message.said_at, self._zone)
+        for sentence in sentences_of(message.text):
+            for language in self._languages:
+                if not language.opening.search(sentence.text) or language.doubt.search(sentence.text):
+                    continue
+                readings = [
+                    *_match_anywhere(language, sentence.text),
+                    *_match_clauses(language, sentence.clauses, said_at),
+                ]
+                for reading in readings:
+                    candidate = _candidate(reading, language, message, speaker, said_at)
+                    if candidate is not None:
+                        latest = _Fact(reading, language, candidate, turn)
+                        yield latest
+                if not readings and latest is not None and turn - latest.turn <= 2:
+                    repaired = _apply_correction(latest, sentence.clauses, message, speaker, said_at)
+                    if repaired is not None:
+                        latest = replace(repaired, turn=turn)
+                        yield latest
+
+
+def _in_zone(moment: datetime, zone: tzinfo) -> datetime:
+    """Convert to the zone; unchanged at the edges of the calendar, where it has no date in that zone."""
+    try:
+        return moment.astimezone(zone)
+    except OverflowError:
+        return moment
+
+
+def _speaker(message: Message, subject: str | None) -> str | None:
+    """Return the speaker's name for use in a sentence; None if it is unknown."""
+    if message.sender is not None and looks_like_a_name(message.sender):
+        return message.sender
+    return subject if subject is not None and is_plain_subject(subject) else None
+
+
+def _match_anywhere(language: Language, sentence: str) -> Iterator[_RuleMatch]:
+    for rule in language.rules:
+        if rule.anywhere:
+            for found in rule.pattern.finditer(sentence):
+                values = _values(found)
+                if values is not None:
+                    yield _RuleMatch(rule, values)
+
+
+def _match_clauses(language: Language, clauses: Sequence[Clause], said_at: datetime) -> Iterator[_RuleMatch]:
+    for clause in clauses:
+        phrase, undated = take_trailing(clause.text)
+        for rule in language.rules:
+            if rule.anywhere:
+                continue
+            # A date that is the fact itself stays in the text.
+            text = clause.text if "day" in rule.pattern.groupindex else undated
+            reading = _reading(rule, clause, text, phrase or clause.when, said_at)
+            if reading is not None:
+                yield reading
+                break
+
+
+def _reading(
+    rule: ExtractionRule, clause: Clause, text: str, phrase: str | None, said_at: datetime
+) -> _RuleMatch | None:
+    """Apply the rule to the clause; None unless it matches and the clause has what the rule needs."""
+    found = rule.pattern.fullmatch(text)
+    # A negated place ("in Sintra, not Lisbon") does not change the meaning.
+    goes_on = clause.goes_on and not (clause.instead and "place" in rule.pattern.groupindex)
+    if found is None or (rule.needs is Needs.WHOLE and goes_on):
+        return None
+    if rule.needs is Needs.GREETING and not clause.greeting:
+        return None
+    ahead = rule.needs is Needs.COMING_DATE
+    when = resolve(phrase, said_at, ahead=ahead) if phrase else None
+    if when is None and (rule.needs in (Needs.PAST_DATE, Needs.COMING_DATE) or _is_to_come(phrase)):
+        return None
+    values = _values(found)
+    return None if values is None else _RuleMatch(rule, values, when, rule.replaces or clause.correcting)
+
+
+def _is_to_come(phrase: str | None) -> bool:
+    return phrase is not None and phrase.casefold().startswith(("next", "tomorrow"))
+
+
+def _values(found: re.Match[str]) -> dict[str, str] | None:
+    """Read every group with its reader; None if one of them is refused."""
+    values: dict[str, str] = {}
+    for group, raw in found.groupdict().items():
+        value = READERS[group](raw.strip())
+        if value is None:
+            return None
+        values[group] = value
+    if "word" in values:
+        values["word"] = SAME_RELATION.get(values["word"], values["word"])
+    return values
+
+
+def _candidate(
+    reading: _RuleMatch, language: Language, message: Message, speaker: str | None, said_at: datetime
+) -> Candidate | None:
+    rule, when = reading.rule, reading.when
+    who = speaker or language.nobody
+    if speaker in reading.values.values() and rule.key == "name":
+        return None
+    text = rule.template.format(
+        who=who,
+        whose=f"{who}'s",
+        when=f" {when.text}" if when else "",
+        said_on=long_date(said_at),
+        **reading.values,
+    )
+    if len(text) > MAX_FACT_CHARS:
+        return None
+    slot = rule.key.format(**reading.values)
+    return Candidate(
+        text=text,
+        evidence=(message.id,),
+        trust=Trust.MODEST,
+        validity=_validity(rule, when, message.said_at),
+        key=f"{speaker or 'the user'}/{slot}".casefold()[:MAX_KEY_CHARS],
+        replaces=reading.replaces and not _is_old_news(when, said_at),
+        former=reading.values.get("former") if "place" not in reading.values else None,
+    )
+
+
+def _validity(rule: ExtractionRule, when: When | None, said_at: datetime) -> Validity:
+    if rule.since is Since.ALWAYS:
+        return ALWAYS
+    return Validity(since=_in_zone(when.since, UTC) if when and when.since else said_at)
+
+
+def _is_old_news(when: When | None, said_at: datetime) -> bool:
+    """True if it happened so long ago that newer facts may already be known."""
+    return when is not None and when.since is not None and said_at - when.since > _LONG_AGO
+
+
+def _apply_correction(
+    fact: _Fact, clauses: Sequence[Clause], message: Message, speaker: str | None, said_at: datetime
+) -> _Fact | None:
+    """Replace the value of the fact with the speaker's correction: "no, I meant Lisbon"."""
+    group = next((name for name in _REPAIRABLE if name in fact.reading.values), None)
+    if group is None:
+        return None
+    for clause in clauses:
+        found = _REPAIR.fullmatch(clause.text)
+        if found is None or (found["meant"].casefold() == "it's" and not clause.correcting):
+            continue
+        value = READERS[group](found["raw"])
+        if value is None or value == fact.reading.values[group]:
+            continue
+        reading = replace(fact.reading, values={**fact.reading.values, group: value}, replaces=True)
+        candidate = _candidate(reading, fact.language, message, speaker, said_at)
+        if candidate is not None:
+            evidence = tuple(dict.fromkeys((*fact.candidate.evidence, message.id)))
+            return _Fact(reading, fact.language, replace(candidate, evidence=evidence, key=fact.candidate.key), 0)
+    return None
+
+
+def _merge_candidates(earlier: Candidate, later: Candidate) -> Candidate:
+    evidence = tuple(dict.fromkeys((*earlier.evidence, *later.evidence)))
+    return replace(earlier, evidence=evidence, replaces=earlier.replaces or later.replaces)

@@ -1,0 +1,98 @@
+"""The body of an error response: `application/problem+json` (RFC 9457), or EverOS's envelope under its paths.
+
+Uses ASGI only, so that the edge can refuse a request before the framework sees it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import Any
+
+from starlette.types import Scope, Send
+
+REQUEST_ID = "holdfast.request_id"
+_EVEROS = ("/api/v1/memory", "/api/v2/memory")
+# Codes that EverOS's clients know; for other statuses, our own code in capitals.
+_EVEROS_CODES = {
+    400: "BAD_REQUEST",
+    404: "NOT_FOUND",
+    409: "CONFLICT",
+    415: "UNSUPPORTED_FORMAT",
+    422: "INVALID_INPUT",
+    500: "INTERNAL_ERROR",
+    503: "EXTERNAL_SERVICE_UNAVAILABLE",
+}
+# From RFC 9110: Python's own differ between versions.
+_PHRASES = {413: "Content Too Large", 422: "Unprocessable Content"}
+Headers = Iterable[tuple[bytes, bytes]]
+
+
+def request_id(scope: MutableMapping[str, Any]) -> str:
+    """The request's id: from `X-Request-Id` if valid, else generated."""
+    return str(scope.get(REQUEST_ID, ""))
+
+
+def phrase(status: int) -> str:
+    """The reason phrase of a status."""
+    return _PHRASES.get(status) or HTTPStatus(status).phrase
+
+
+def is_everos(path: str) -> bool:
+    """True if errors at this path have EverOS's format."""
+    return any(path == prefix or path.startswith(prefix + "/") for prefix in _EVEROS)
+
+
+def problem_body(
+    scope: MutableMapping[str, Any],
+    status: int,
+    code: str,
+    detail: str,
+    fields: Sequence[Mapping[str, str]] = (),
+    operation_id: str | None = None,
+) -> tuple[bytes, bytes]:
+    """The content type and body of an error response. `fields` are the problems by field.
+
+    `operation_id` is the request's row in the audit trail, if any.
+    """
+    path = str(scope.get("path", ""))
+    if is_everos(path):
+        return b"application/json", _to_json(
+            {
+                "request_id": request_id(scope),
+                "error": {
+                    "code": _EVEROS_CODES.get(status, code.upper()),
+                    "message": detail,
+                    "timestamp": datetime.now(UTC).isoformat(timespec="seconds"),
+                    "path": path,
+                },
+            }
+        )
+    return b"application/problem+json", _to_json(
+        {
+            "type": f"urn:holdfast:problem:{code}",
+            "title": phrase(status),
+            "status": status,
+            "detail": detail,
+            "code": code,
+            "instance": request_id(scope),
+            **({} if operation_id is None else {"operation_id": operation_id}),
+            **({"errors": list(fields)} if fields else {}),
+        }
+    )
+
+
+async def problem_response(
+    scope: Scope, send: Send, status: int, code: str, detail: str, headers: Headers = ()
+) -> None:
+    """Send the complete response. `headers` are added; HEAD gets no body."""
+    media_type, body = problem_body(scope, status, code, detail)
+    sent = [(b"content-type", media_type), (b"content-length", str(len(body)).encode("ascii")), *headers]
+    await send({"type": "http.response.start", "status": status, "headers": sent})
+    await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
+
+
+def _to_json(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")

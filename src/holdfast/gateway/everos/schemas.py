@@ -1,0 +1,300 @@
+"""Schemas of requests and responses under EverOS's prefix, with its names, limits and defaults.
+
+Unknown fields are ignored, as its clients expect. Types are not coerced.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+
+from holdfast.domain.scope import MAX_PART_CHARS, check_part
+from holdfast.domain.times import from_micros
+from holdfast.errors import InvalidScope
+from holdfast.gateway.schemas import CHAT, MAX_MESSAGES, MAX_PAGE, MAX_TOP_K
+
+T = TypeVar("T")
+
+AS_MANY_AS_ALLOWED = -1
+_MAX_SESSION_CHARS = 128
+_MAX_NAME_CHARS = 1_000
+# Numbers from here on are milliseconds; smaller ones are seconds, as EverOS reads them.
+_FIRST_MS = 10**12
+_LAST_MS = 253_402_300_799_999
+
+Method = Literal["hybrid", "keyword", "vector"]
+MemoryType = Literal["episode", "profile", "agent_case", "agent_skill"]
+SenderRole = Literal["user", "assistant", "tool"]
+_OWNED_BY_USERS = ("episode", "profile")
+
+
+def conversation_of(session_id: str) -> str:
+    """The conversation of a session: `chat:42` and `42` are the same one, as on the gateway's own routes."""
+    return session_id.removeprefix(CHAT)
+
+
+def moment_of(timestamp: int) -> datetime:
+    """Convert milliseconds or seconds since 1970."""
+    millis = timestamp if timestamp >= _FIRST_MS else timestamp * 1_000
+    if not 0 < millis <= _LAST_MS:
+        raise ValueError("must be milliseconds since 1970, such as 1780000000000")
+    return from_micros(millis * 1_000)
+
+
+def _timestamp(value: int) -> int:
+    moment_of(value)
+    return value
+
+
+def problem_of(session_id: str) -> str | None:
+    """The reason why this is not a valid conversation name, if it is not."""
+    try:
+        check_part("session_id", conversation_of(session_id))
+    except InvalidScope as error:
+        return error.problem
+    return None
+
+
+def _session(value: str) -> str:
+    if (problem := problem_of(value)) is not None:
+        raise ValueError(problem)
+    return value
+
+
+# Letters, digits, `_`, `.` and `-`, but neither `.` nor `..`.
+ScopeId = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=128, pattern=r"^(?:\.{0,2}[a-zA-Z0-9_-]|\.{3})[a-zA-Z0-9_.-]*$"),
+]
+SessionId = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=_MAX_SESSION_CHARS),
+    AfterValidator(_session),
+    Field(examples=["demo-1"]),
+]
+Owner = Annotated[str, StringConstraints(min_length=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Filters = Annotated[
+    dict[str, Any],
+    Field(
+        description="On session_id, sender_id, timestamp, parent_type and parent_id: a value, or eq, ne, gt, gte, lt,"
+        " lte, in; joined by AND and OR."
+    ),
+]
+
+
+class Given(BaseModel):
+    """A request's body."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+
+class Scoped(Given):
+    app_id: ScopeId = "default"
+    project_id: ScopeId = "default"
+
+
+class ContentItem(Given):
+    """A part of a message. Only text is stored; a `uri` is never fetched."""
+
+    type: Annotated[str, StringConstraints(min_length=1)]
+    text: str | None = None
+    uri: str | None = None
+    base64: str | None = None
+
+    @model_validator(mode="after")
+    def _one_payload(self) -> Self:
+        if self.type == "text" and (self.text is None or self.uri is not None or self.base64 is not None):
+            raise ValueError("an item of type text needs `text`, and no `uri` or `base64`")
+        return self
+
+
+def _items(value: Any) -> Any:
+    return [{"type": "text", "text": value}] if isinstance(value, str) else value
+
+
+# A string is short for one text item. Converting it first makes errors name the right location.
+# `fail_fast`: reporting a million errors would take many seconds.
+Content = Annotated[
+    list[ContentItem],
+    Field(fail_fast=True),
+    BeforeValidator(_items, json_schema_input_type=str | list[ContentItem]),
+]
+
+
+class ToolFunction(Given):
+    name: Annotated[str, StringConstraints(min_length=1)]
+    arguments: str
+
+
+class ToolCall(Given):
+    id: str
+    type: str = "function"
+    function: ToolFunction
+
+
+class MessageItem(Given):
+    sender_id: Annotated[str, StringConstraints(min_length=1, max_length=MAX_PART_CHARS)]
+    sender_name: Annotated[str, StringConstraints(max_length=_MAX_NAME_CHARS)] | None = None
+    role: SenderRole
+    timestamp: Annotated[int, Field(gt=0, le=_LAST_MS), AfterValidator(_timestamp)] = Field(
+        description="When the message was said, in milliseconds since 1970, UTC.", examples=[1780000000000]
+    )
+    content: Content
+    tool_calls: Annotated[list[ToolCall], Field(fail_fast=True)] | None = None
+    tool_call_id: Annotated[str, StringConstraints(min_length=1, max_length=_MAX_NAME_CHARS)] | None = Field(
+        default=None, description="Required if the role is tool."
+    )
+
+    @model_validator(mode="after")
+    def _answers_a_call(self) -> Self:
+        if self.role == "tool" and self.tool_call_id is None:
+            raise ValueError("a message of role tool needs tool_call_id")
+        return self
+
+
+class AddInput(Scoped):
+    session_id: SessionId
+    messages: Annotated[list[MessageItem], Field(min_length=1, max_length=MAX_MESSAGES, fail_fast=True)]
+    defer_extraction: bool = Field(default=False, description="Has no effect; extraction always waits for a flush.")
+
+
+class FlushInput(Scoped):
+    session_id: SessionId
+
+
+class Owned(Scoped):
+    """Send exactly one of `user_id`, which must be the key's user, and `agent_id`."""
+
+    user_id: Owner | None = None
+    agent_id: Owner | None = None
+
+    @model_validator(mode="after")
+    def _one_owner(self) -> Self:
+        if (self.user_id is None) == (self.agent_id is None):
+            raise ValueError("send exactly one of user_id and agent_id")
+        return self
+
+
+class SearchInput(Owned):
+    """`include_profile` and `enable_llm_rerank` are accepted for compatibility and have no effect."""
+
+    query: Annotated[str, StringConstraints(min_length=1)]
+    method: Method = "hybrid"
+    top_k: Annotated[int, Field(ge=AS_MANY_AS_ALLOWED, le=MAX_TOP_K, json_schema_extra={"not": {"const": 0}})] = (
+        AS_MANY_AS_ALLOWED
+    )
+    radius: Share | None = None
+    min_score: Share | None = None
+    include_profile: bool = False
+    enable_llm_rerank: bool = False
+    filters: Filters | None = None
+
+    @model_validator(mode="after")
+    def _some(self) -> Self:
+        if self.top_k == 0:
+            raise ValueError("top_k must be -1 or 1 to 100")
+        return self
+
+
+class GetInput(Owned):
+    memory_type: MemoryType
+    page: Annotated[int, Field(ge=1)] = 1
+    page_size: Annotated[int, Field(ge=1, le=MAX_PAGE)] = 20
+    sort_by: Literal["timestamp", "updated_at"] = "timestamp"
+    sort_order: Literal["asc", "desc"] = "desc"
+    filters: Filters | None = None
+
+    @model_validator(mode="after")
+    def _of_that_owner(self) -> Self:
+        if (self.memory_type in _OWNED_BY_USERS) != (self.user_id is not None):
+            needed = "user_id" if self.memory_type in _OWNED_BY_USERS else "agent_id"
+            raise ValueError(f"memory_type {self.memory_type} needs {needed}")
+        return self
+
+
+# --- answers ---
+
+
+class Told(BaseModel):
+    """A part of a response's body."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Envelope(Told, Generic[T]):
+    request_id: str
+    data: T
+
+
+class AddData(Told):
+    message_count: int
+    status: Literal["accumulated"]
+
+
+class FlushData(Told):
+    status: Literal["extracted", "no_extraction"]
+
+
+class Episode(Told):
+    """A message or a memory. `user_id` is null for records shared by the whole space."""
+
+    id: str
+    user_id: str | None
+    app_id: str
+    project_id: str
+    session_id: str
+    timestamp: str
+    sender_ids: list[str]
+    summary: str
+    subject: str
+    episode: str
+    type: Literal["Conversation"] = "Conversation"
+
+
+class AtomicFact(Told):
+    id: str
+    content: str
+    score: float
+
+
+class FoundEpisode(Episode):
+    score: float
+    atomic_facts: list[AtomicFact]
+
+
+class UnprocessedMessage(Told):
+    id: str
+    app_id: str
+    project_id: str
+    session_id: str
+    sender_id: str
+    sender_name: str | None
+    role: str
+    content: str
+    timestamp: str
+    tool_calls: list[dict[str, Any]] | None
+    tool_call_id: str | None
+
+
+class SearchData(Told):
+    """Profiles, agent cases and agent skills are not supported: those lists are empty."""
+
+    episodes: list[FoundEpisode] = []
+    profiles: list[dict[str, Any]] = []
+    agent_cases: list[dict[str, Any]] = []
+    agent_skills: list[dict[str, Any]] = []
+    unprocessed_messages: list[UnprocessedMessage] = []
+
+
+class GetData(Told):
+    """`total_count` counts all pages, `count` this one."""
+
+    episodes: list[Episode] = []
+    profiles: list[dict[str, Any]] = []
+    agent_cases: list[dict[str, Any]] = []
+    agent_skills: list[dict[str, Any]] = []
+    total_count: int = 0
+    count: int = 0

@@ -1,0 +1,120 @@
+"""`POST /memories/add`, `/memories/flush` and `/memories/search`: the calls of every agent turn (seed 000)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fastapi import APIRouter, Request
+
+from holdfast.domain.conditions import AllOf, AnyOf, Compare, Condition, Field, Op
+from holdfast.domain.filters import condition_from
+from holdfast.domain.memory import Plane
+from holdfast.domain.times import from_micros
+from holdfast.domain.transcript import Draft, Role
+from holdfast.errors import InvalidInput
+from holdfast.gateway import presenters
+from holdfast.gateway.authentication import AccessRule, Authenticator, allow
+from holdfast.gateway.headers import IdempotencyKey
+from holdfast.gateway.problem_responses import refusals
+from holdfast.gateway.schemas import (
+    CHAT,
+    AddGiven,
+    AddTold,
+    FlushGiven,
+    FlushTold,
+    MessageGiven,
+    ScopeName,
+    SearchGiven,
+    SearchTold,
+)
+from holdfast.gateway.strict_route import StrictRoute
+
+
+def router(auth: Authenticator) -> APIRouter:
+    routes = APIRouter(prefix="/memories", tags=["conversations"], route_class=StrictRoute)
+
+    @routes.post("/add", **allow(AccessRule.USER), responses=refusals(401, 409, 422))
+    async def add(request: Request, body: AddGiven, idempotency_key: IdempotencyKey = None) -> AddTold:
+        """Add messages to a conversation. They are durable and searchable when this call returns."""
+        caller = await auth.user(request, body.user_id, body.user_key)
+        drafts = [_draft(index, message) for index, message in enumerate(body.messages)]
+        found = await caller.memory.add(
+            drafts,
+            idempotency_key=idempotency_key,
+            subject=caller.user_id,
+            conversation=body.session_id.removeprefix(CHAT),
+            app=body.app_id,
+            project=body.project_id,
+        )
+        return presenters.add_response(body.session_id, found)
+
+    @routes.post("/flush", **allow(AccessRule.USER), responses=refusals(401, 422))
+    async def flush(request: Request, body: FlushGiven, idempotency_key: IdempotencyKey = None) -> FlushTold:
+        """Seal the messages added since the last flush, and extract facts from them."""
+        caller = await auth.user(request, body.user_id, body.user_key)
+        found = await caller.memory.flush(
+            idempotency_key=idempotency_key,
+            subject=caller.user_id,
+            conversation=body.session_id.removeprefix(CHAT),
+            app=body.app_id,
+            project=body.project_id,
+        )
+        status: Literal["extracted", "no_extraction"] = "extracted" if found.messages else "no_extraction"
+        return FlushTold(session_id=body.session_id, status=status, message_count=found.messages)
+
+    @routes.post("/search", **allow(AccessRule.USER), responses=refusals(401, 422))
+    async def search(request: Request, body: SearchGiven) -> SearchTold:
+        """Search the requested scopes; best matches first."""
+        caller = await auth.user(request, body.user_id, body.user_key)
+        hits = await caller.memory.search(
+            body.query,
+            top_k=body.top_k,
+            method=body.method,
+            radius=body.radius,
+            condition=_condition(body, caller.user_id),
+            subject=caller.user_id,
+            app=body.app_id,
+            project=body.project_id,
+        )
+        scopes, conversation = frozenset(body.scope), body.conversation_id
+        return SearchTold(results=[presenters.result(hit, scopes, conversation) for hit in hits])
+
+    return routes
+
+
+_DRAFTED = {"text": "content", "sender": "sender_id"}
+
+
+def _draft(index: int, message: MessageGiven) -> Draft:
+    try:
+        return Draft(
+            message.content,
+            message.sender_id,
+            Role(message.role),
+            from_micros(message.timestamp * 1_000),
+            metadata=message.metadata or {},
+        )
+    except InvalidInput as error:
+        field = f"messages[{index}].{_DRAFTED.get(error.field, error.field)}"
+        raise type(error)(field, error.problem) from None
+
+
+def _condition(body: SearchGiven, subject: str) -> Condition | None:
+    conditions: list[Condition] = []
+    if "current_chat" in body.scope and body.conversation_id is None:
+        raise InvalidInput(
+            "conversation_id", "is required for the scope current_chat; send it, or leave that scope out"
+        )
+    if "all_user_memory" not in body.scope:
+        conditions.append(AnyOf(tuple(_place(name, body) for name in dict.fromkeys(body.scope))))
+    if (filters := condition_from(body.filters or {}, subject)) is not None:
+        conditions.append(filters)
+    if not conditions:
+        return None
+    return conditions[0] if len(conditions) == 1 else AllOf(tuple(conditions))
+
+
+def _place(name: ScopeName, body: SearchGiven) -> Condition:
+    if name == "current_chat":
+        return Compare(Field.CONVERSATION, Op.EQ, body.conversation_id or "")
+    return Compare(Field.PLANE, Op.EQ, Plane.RESOURCE.value)

@@ -1,0 +1,230 @@
+"""Maps errors to HTTP responses: `application/problem+json`, or EverOS's envelope under its prefix.
+
+One table maps error classes to statuses; a test checks that it covers every class, itself or by its parent. A problem
+never repeats a value from the request: it may be a key.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from holdfast import errors
+from holdfast.control.schemas import KEY_PATTERN, json_name
+from holdfast.domain.contract import CURSOR_PATTERN
+from holdfast.gateway.edge.problem_json import phrase, problem_body
+
+log = logging.getLogger("holdfast.gateway")
+
+RETRY_SECONDS = 1
+
+STATUS: dict[type[errors.HoldfastError], int] = {
+    errors.InvalidInput: 422,
+    errors.Unauthenticated: 401,
+    errors.AccessDenied: 403,
+    errors.NotFound: 404,
+    errors.IdempotencyConflict: 422,
+    errors.Conflict: 409,
+    errors.LeaseLost: 409,
+    errors.StoreBusy: 503,
+    errors.StoreUnavailable: 503,
+    errors.StoreClosed: 503,
+    errors.StoreFull: 507,
+    errors.StoreError: 500,
+    errors.EmbedderUnavailable: 503,
+    errors.EmbedderError: 500,
+    errors.ModelError: 500,
+    errors.ProviderTimeout: 504,
+    errors.ProviderError: 502,
+    errors.DocumentsBusy: 503,
+    errors.SecretUnavailable: 502,
+    errors.ConfigurationError: 500,
+    errors.HoldfastError: 500,
+}
+# Statuses that get a Retry-After header.
+_PASSING = (503,)
+_COMPANIES = "/companies/"
+
+
+def status_of(error: errors.HoldfastError) -> int:
+    return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
+
+
+def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The error responses of a route for OpenAPI; their schema is added later."""
+    return {status: {"description": phrase(status)} for status in statuses}
+
+
+def refusal(
+    request: Request,
+    status: int,
+    code: str,
+    detail: str,
+    headers: Mapping[str, str] | None = None,
+    fields: Sequence[Mapping[str, str]] = (),
+    operation_id: str | None = None,
+) -> Response:
+    media_type, body = problem_body(request.scope, status, code, detail, fields, operation_id)
+    return Response(body, status, headers, media_type.decode("ascii"))
+
+
+def install(app: FastAPI) -> None:
+    """Install handlers that turn every error of a route, or of routing, into a problem response."""
+    app.add_exception_handler(errors.HoldfastError, _holdfast_error)
+    app.add_exception_handler(RequestValidationError, _invalid_request)
+    app.add_exception_handler(HTTPException, _http_exception)
+    app.add_exception_handler(Exception, _unexpected_error)
+
+
+async def _holdfast_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, errors.HoldfastError)
+    status, detail = status_of(error), str(error)
+    if isinstance(error, errors.RevisionConflict) and "if-match" in request.headers:
+        status = 412
+    if status >= 500:
+        # The message may contain the store's location: it goes to the log, for the operator only.
+        log.error("%s: %s%s", error.code, error, _log_context(request, error))
+        detail = error.public or (type(error).__doc__ or "").strip()
+    headers: dict[str, str] = {}
+    if status == 401:
+        headers["WWW-Authenticate"] = 'Bearer realm="holdfast"'
+    if status in _PASSING:
+        headers["Retry-After"] = str(RETRY_SECONDS)
+    fields: list[dict[str, str]] = []
+    if isinstance(error, errors.InvalidInput):
+        field = _route_field(request.url.path, error.field)
+        detail, fields = f"{field}: {error.problem}", [{"field": field, "problem": error.problem}]
+    elif error.field is not None and request.url.path.startswith(_COMPANIES):
+        # Only these routes know bindings.
+        fields = [{"field": error.field, "problem": detail}]
+    return refusal(request, status, error.code, detail, headers, fields, error.operation_id)
+
+
+def _log_context(request: Request, error: errors.HoldfastError) -> str:
+    """The company and operation for the log, so that the operator can find more."""
+    context = {"company": request.path_params.get("company_id"), "operation": error.operation_id}
+    shown = ", ".join(f"{name} {value!s:.80}" for name, value in context.items() if value is not None)
+    return f" ({shown})" if shown else ""
+
+
+def _route_field(path: str, field: str) -> str:
+    """The route's name for a field of the library."""
+    if path.startswith("/verbs/"):
+        return field
+    return json_name(field) if path.startswith(_COMPANIES) else _HERE.get(field, field)
+
+
+# Fields of the library that the routes call by another name.
+_HERE = {
+    "app": "app_id",
+    "project": "project_id",
+    "subject": "user_id",
+    "conversation": "session_id",
+    "sender": "sender_id",
+    "memory_id": "id",
+    "presented_key": "user_key",
+    "record_id": "id",
+    "external_uri": "uri",
+}
+
+
+async def _invalid_request(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    issues = error.errors()
+    if (expected := _expected_type(request, issues)) is not None:
+        return refusal(request, 415, "unsupported_media_type", f"the Content-Type must be {expected}")
+    if any(each["type"] == "json_invalid" for each in issues):
+        return refusal(request, 400, "malformed_json", "the body is not valid JSON; check its syntax")
+    fields = [{"field": _format_location(each["loc"]), "problem": _problem(each)} for each in issues[:20]]
+    first = fields[0]
+    detail = f"{first['field']}: {first['problem']}"
+    if len(issues) > 1:
+        detail += f" (and {len(issues) - 1} more)"
+    return refusal(request, 422, "invalid_input", detail, fields=fields)
+
+
+def _expected_type(request: Request, issues: Sequence[Mapping[str, Any]]) -> str | None:
+    """The expected Content-Type, if the request's own is the problem."""
+    sent = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if any(each["loc"] == ("body", "file") for each in issues):
+        return None if sent == "multipart/form-data" else "multipart/form-data"
+    whole_body = any(tuple(each["loc"]) == ("body",) and each["type"] != "missing" for each in issues)
+    return "application/json" if whole_body and not sent.endswith("json") else None
+
+
+def _format_location(loc: Sequence[str | int]) -> str:
+    """Format a location such as `messages[0].timestamp`, as the caller wrote it."""
+    kinds = {"body", "query", "path", "header", "cookie"}
+    parts = list(loc[1:]) if loc and loc[0] in kinds else list(loc)
+    if not parts:
+        return str(loc[0]) if loc else "body"
+    path = ""
+    for part in parts:
+        if part == _OF_A_NAME:
+            continue
+        path += f"[{part}]" if isinstance(part, int) else f".{part!s:.60}" if path else f"{part!s:.60}"
+    return path
+
+
+_OF_A_NAME = "[key]"  # pydantic appends this if a mapping's key is invalid
+_PATTERNS = {
+    KEY_PATTERN: "must be lowercase letters, digits, - and _, and begin with a letter or digit",
+    CURSOR_PATTERN: "is malformed; pass on the `next_cursor` of a page unchanged",
+}
+_PROBLEMS = {
+    "extra_forbidden": "is not a field of this request; leave it out",
+    "missing": "is missing",
+    "int_type": "expected a whole number",
+    "string_type": "expected text",
+    "list_type": "expected a list",
+    "dict_type": "expected an object",
+    "model_attributes_type": "expected an object",
+    "bool_type": "expected true or false",
+    "float_type": "expected a number",
+}
+
+
+def _problem(issue: Mapping[str, Any]) -> str:
+    if (problem := _PROBLEMS.get(issue["type"])) is not None:
+        return problem
+    if (problem := _PATTERNS.get(issue.get("ctx", {}).get("pattern"))) is not None:
+        return problem
+    message = str(issue["msg"])
+    if "UploadFile" in message:
+        return "expected a file; with curl, -F file=@notes.md"
+    return f"{message[:1].lower()}{message[1:]}".removeprefix("value error, ")
+
+
+_HTTP = {
+    # FastAPI raises this for a body that its parser cannot handle: nested too deeply, or with huge numbers.
+    400: ("malformed_json", "the body cannot be read; check its syntax, and that nothing in it is nested too deeply"),
+    404: ("not_found", "this route does not exist; GET /openapi.json lists all routes"),
+    405: ("method_not_allowed", "this route does not support that method; the Allow header lists the supported ones"),
+}
+_FORMS = ("multipart/form-data", "application/x-www-form-urlencoded")
+_FORM = "the form cannot be read; send complete multipart/form-data with its boundary and one file"
+
+
+async def _http_exception(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    code, detail = _HTTP.get(error.status_code, (_code(error.status_code), str(error.detail)))
+    if error.status_code == 400 and request.headers.get("content-type", "").lower().startswith(_FORMS):
+        code, detail = "malformed_form", _FORM
+    return refusal(request, error.status_code, code, detail, dict(error.headers or {}))
+
+
+def _code(status: int) -> str:
+    known = {413: "too_large", 415: "unsupported_media_type"}
+    return known.get(status, "http_error")
+
+
+async def _unexpected_error(request: Request, error: Exception) -> Response:
+    log.error("unexpected: %s", type(error).__name__, exc_info=error)
+    detail = "internal error; the service's log has the details under this request id"
+    return refusal(request, 500, "internal_error", detail)

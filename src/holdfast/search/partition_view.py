@@ -1,0 +1,290 @@
+"""The in-memory view of a partition for search: columns, postings and vectors, and how it is extended.
+
+A `PartitionView` is immutable for readers. A delta gives the next view; both share their large buffers, and each
+sees its own length. A changed record gets a new row, and its old row is dead; removed records are erased from the next
+view, not only hidden. A view that was extended ranks exactly like one built at once: nothing in it depends on the order
+of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.domain.ranking import BoolArray, FloatArray, IntArray
+from holdfast.ports import IndexRow, PartitionDelta, columns_of
+from holdfast.search.columns import COLUMN_NAMES, MESSAGE, ColumnDictionaries, Columns, GrowingArray, LruCache
+from holdfast.search.postings import Postings, SmallArray, segment_of
+from holdfast.search.vectors import NO_VECTORS, Vectors, products_of, read_vectors
+
+# Messages with a longer pause between them are no neighbours.
+PAUSE_MICROS = 3_600_000_000
+# Overhead of a view's Python objects: arrays, lists and dictionaries.
+_OBJECT_BYTES = 12_000
+# Bytes per row of the cached visibility data, for two scopes.
+_SIGHT_BYTES = 2 * 16
+# Dead rows are dropped when they exceed both this number and this share of the view.
+_DEAD_ROWS, _DEAD_SHARE = 256, 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Per row, its neighbours in the conversation without a long pause (-1: none), and dot products of their vectors.
+
+    A product is 0 if one of the two has no vector.
+    """
+
+    previous: SmallArray
+    following: SmallArray
+    to_following: FloatArray
+    across: FloatArray
+
+    @classmethod
+    def none(cls, size: int) -> Links:
+        return cls(
+            np.full(size, -1, np.int32),
+            np.full(size, -1, np.int32),
+            np.zeros(size, np.float32),
+            np.zeros(size, np.float32),
+        )
+
+    @property
+    def bytes(self) -> int:
+        return self.previous.nbytes * 4
+
+
+class PartitionView:
+    """One partition at one change number. Its columns are read-only."""
+
+    def __init__(
+        self,
+        change: int,
+        names: ColumnDictionaries,
+        columns: Columns,
+        alive: BoolArray,
+        vectors: Vectors,
+        links: Links,
+        postings: Postings,
+        buffers: Mapping[str, GrowingArray],
+        covered: int = 0,
+    ) -> None:
+        self.change = change
+        # Vectors up to this change are in the store's approximate index, not here.
+        self.covered = covered
+        self.names = names
+        self.columns = columns
+        self.alive = alive
+        self.vectors = vectors
+        self.links = links
+        self.postings = postings
+        # Cached visibility data for the next search of the same scope.
+        self.sights: LruCache[object, Any] = LruCache()
+        self.samples: LruCache[object, Any] = LruCache()
+        self._buffers = buffers
+
+    @classmethod
+    def empty(cls, covered: int = 0) -> PartitionView:
+        names = ColumnDictionaries()
+        nothing = np.empty(0, np.int64)
+        columns = Columns(*(nothing for _ in COLUMN_NAMES))  # type: ignore[arg-type]
+        return cls(0, names, columns, np.empty(0, bool), NO_VECTORS, Links.none(0), Postings(), {}, covered)
+
+    @property
+    def size(self) -> int:
+        """Number of rows, including dead ones."""
+        return len(self.alive)
+
+    @cached_property
+    def bytes(self) -> int:
+        parts = (self.columns.bytes, self.vectors.bytes, self.links.bytes, self.postings.bytes)
+        return sum(parts) + self.alive.nbytes + self.size * _SIGHT_BYTES + _OBJECT_BYTES
+
+    def links_among(self, visible: BoolArray) -> Links:
+        """Neighbours among the visible rows only: hidden rows between two of them are skipped."""
+        previous, following = self.links.previous, self.links.following
+        hidden = np.append(~visible, False)
+        if not np.any(visible & (hidden[previous] | hidden[following])):
+            return self.links
+        before, after = _next_visible(previous, hidden), _next_visible(following, hidden)
+        said_at = self.columns.said_at
+        before = np.where((before >= 0) & (said_at - said_at[before] <= PAUSE_MICROS), before, -1)
+        after = np.where((after >= 0) & (said_at[after] - said_at <= PAUSE_MICROS), after, -1)
+        changed = np.flatnonzero(visible & ((before != previous) | (after != following)))
+        links = Links(before, after, self.links.to_following.copy(), self.links.across.copy())
+        _multiply(links, changed, self.vectors)
+        return links
+
+    def rows_of(self, numbers: IntArray) -> IntArray:
+        """The live rows of these records, in this order; unknown numbers are skipped."""
+        known, rows = self._by_number
+        if not len(known):
+            return np.empty(0, np.int64)
+        at = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
+        found: IntArray = rows[at[known[at] == numbers]]
+        return found
+
+    @cached_property
+    def _by_number(self) -> tuple[IntArray, IntArray]:
+        rows = np.flatnonzero(self.alive)
+        numbers = self.columns.number[rows]
+        order = np.argsort(numbers, kind="stable")
+        return numbers[order], rows[order]
+
+    def extend(self, delta: PartitionDelta) -> PartitionView:
+        """Create the next view: apply the delta's new, changed and removed records."""
+        removed = self._living(np.array(delta.removed, np.int64))
+        view = self._without(removed) if len(removed) else self
+        if delta.rows:
+            view = view._with_rows(delta)
+        dead = view.size - int(np.count_nonzero(view.alive))
+        if dead > _DEAD_ROWS and dead > _DEAD_SHARE * view.size:
+            view = view._without(np.empty(0, np.int64))
+        return view._at(delta.change)
+
+    def _at(self, change: int) -> PartitionView:
+        return PartitionView(
+            change,
+            self.names,
+            self.columns,
+            self.alive,
+            self.vectors,
+            self.links,
+            self.postings,
+            self._buffers,
+            self.covered,
+        )
+
+    def without_indexed_vectors(self, covered: int) -> PartitionView:
+        """Copy without vectors, for an index that contains them up to that change. Later changes must be read again."""
+        buffers = {name: buffer for name, buffer in self._buffers.items() if name != "vectors"}
+        vectors = replace(NO_VECTORS, whole=np.full(self.size, -1, np.int64))
+        links = Links.none(self.size)
+        links = Links(self.links.previous, self.links.following, links.to_following, links.across)
+        change = min(self.change, covered)
+        return PartitionView(
+            change, self.names, self.columns, self.alive, vectors, links, self.postings, buffers, covered
+        )
+
+    def _living(self, numbers: IntArray) -> IntArray:
+        """The live rows of these records."""
+        if not len(numbers) or not self.size or numbers.min() > self.columns.number.max():
+            return np.empty(0, np.int64)
+        return np.flatnonzero(self.alive & np.isin(self.columns.number, numbers))
+
+    def _with_rows(self, delta: PartitionDelta) -> PartitionView:
+        given: Any = IndexRow(*columns_of(delta.rows))  # a whole column in place of each value
+        fresh = self.names.columns(given, delta.scopes)
+        size, seen = self.size + len(fresh.number), self.size
+        alive = np.ones(size, bool)
+        alive[:seen] = self.alive
+        died = self._living(fresh.number)
+        alive[died] = False
+        buffers = dict(self._buffers)
+        columns = Columns(*(self._append(buffers, name, getattr(fresh, name)) for name in COLUMN_NAMES))
+        vectors = self._with_vectors(buffers, read_vectors(delta.vectors, fresh.number))
+        postings = self.postings.with_segment(segment_of(given.terms, seen))
+        links = _link_neighbours(self.links, columns, alive, vectors, np.append(died, np.arange(seen, size)))
+        return PartitionView(delta.change, self.names, columns, alive, vectors, links, postings, buffers, self.covered)
+
+    def _append(self, buffers: dict[str, GrowingArray], name: str, values: Any) -> Any:
+        buffers[name], data = buffers.get(name, GrowingArray.empty()).append_after(self.size, values)
+        return data
+
+    def _with_vectors(self, buffers: dict[str, GrowingArray], fresh: Vectors) -> Vectors:
+        old, base = self.vectors, len(self.vectors.rows)
+        rows = old.rows
+        if len(fresh.rows):
+            buffers["vectors"], data = buffers.get("vectors", GrowingArray.empty()).append_after(base, fresh.rows)
+            rows = data.astype(np.float32, copy=False)
+        whole = np.where(fresh.whole < 0, -1, fresh.whole + base)
+        if not len(fresh.many):
+            return replace(old, rows=rows, whole=np.concatenate((old.whole, whole)))
+        return Vectors(
+            rows,
+            np.concatenate((old.whole, whole)),
+            np.concatenate((old.many, fresh.many + self.size)),
+            np.concatenate((old.first, fresh.first + base)),
+            np.concatenate((old.last, fresh.last + base)),
+        )
+
+    def _without(self, removed: IntArray) -> PartitionView:
+        """Copy into new buffers, without dead rows and the removed ones."""
+        keep = self.alive.copy()
+        keep[removed] = False
+        rows = np.flatnonzero(keep)
+        moved = np.full(self.size, -1, np.int32)
+        moved[rows] = np.arange(len(rows), dtype=np.int32)
+        columns, vectors = self.columns.at(rows), self._select_vectors(keep, moved)
+        alive = np.ones(len(rows), bool)
+        links = _link_neighbours(Links.none(0), columns, alive, vectors, np.arange(len(rows)))
+        buffers = {name: GrowingArray(getattr(columns, name), len(rows)) for name in COLUMN_NAMES}
+        buffers["vectors"] = GrowingArray(vectors.rows, len(vectors.rows))
+        postings = self.postings.renumber(moved)
+        return PartitionView(self.change, self.names, columns, alive, vectors, links, postings, buffers, self.covered)
+
+    def _select_vectors(self, keep: BoolArray, moved: SmallArray) -> Vectors:
+        old = self.vectors
+        needed = np.zeros(len(old.rows) + 1, np.int64)
+        needed[old.whole[keep & (old.whole >= 0)]] = 1
+        staying = keep[old.many]
+        many, first, last = old.many[staying], old.first[staying], old.last[staying]
+        for start, end in zip(first.tolist(), last.tolist(), strict=True):
+            needed[start:end] = 1
+        place = np.cumsum(needed) - needed
+        whole = old.whole[keep]
+        return Vectors(
+            old.rows[needed[:-1].astype(bool)],
+            np.where(whole < 0, -1, place[whole]),
+            moved[many].astype(np.int64),
+            place[first],
+            place[last - 1] + 1 if len(last) else last,
+        )
+
+
+def _link_neighbours(old: Links, columns: Columns, alive: BoolArray, vectors: Vectors, new: IntArray) -> Links:
+    """Update the neighbours after the rows `new` were added or died; only their conversations are visited."""
+    seen = len(old.previous)
+    links = Links.none(len(alive))
+    for name in ("previous", "following", "to_following", "across"):
+        getattr(links, name)[:seen] = getattr(old, name)
+    talk = alive & (columns.kind == MESSAGE) & (columns.conversation >= 0)
+    touched = np.zeros(int(columns.conversation.max(initial=-1)) + 2, bool)
+    touched[columns.conversation[new]] = True
+    touched[-1] = False
+    rows = np.flatnonzero(talk & touched[columns.conversation])
+    keys = (columns.number, columns.position, columns.said_at, columns.conversation)
+    rows = rows[np.lexsort(tuple(key[rows] for key in keys))]
+    before, after = np.full(len(rows), -1, np.int32), np.full(len(rows), -1, np.int32)
+    same = columns.conversation[rows[1:]] == columns.conversation[rows[:-1]]
+    same &= columns.said_at[rows[1:]] - columns.said_at[rows[:-1]] <= PAUSE_MICROS
+    before[1:][same] = rows[:-1][same]
+    after[:-1][same] = rows[1:][same]
+    changed = (links.previous[rows] != before) | (links.following[rows] != after) | (rows >= seen)
+    links.previous[rows], links.following[rows] = before, after
+    _multiply(links, rows[changed], vectors)
+    return links
+
+
+def _next_visible(towards: SmallArray, hidden: BoolArray) -> SmallArray:
+    """Per row, the first visible one in that direction. Step sizes double, so long hidden runs are skipped fast."""
+    found = towards
+    while (hops := np.flatnonzero(hidden[found])).size:
+        found = found.copy()
+        found[hops] = found[found[hops]]
+    return found
+
+
+def _multiply(links: Links, rows: IntArray, vectors: Vectors) -> None:
+    before, after = links.previous[rows], links.following[rows]
+    own, previous, following = (_whole(vectors, at) for at in (rows, before, after))
+    links.to_following[rows] = products_of(vectors.rows, own, following)
+    links.across[rows] = products_of(vectors.rows, previous, following)
+
+
+def _whole(vectors: Vectors, at: NDArray[np.integer]) -> IntArray:
+    return np.where(at >= 0, vectors.whole[at], -1)
