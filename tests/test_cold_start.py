@@ -20,7 +20,7 @@ from typer.main import get_command
 
 import holdfast
 from holdfast.cli.agent import Agent
-from holdfast.cli.lazy import Entry
+from holdfast.cli.lazy import CommandEntry
 from holdfast.cli.program import Program, app
 
 # What a memory in a file has no use for, and what comes with it.
@@ -141,7 +141,7 @@ def test_a_command_loads_no_other(tmp_path: Path) -> None:
 @pytest.mark.parametrize("group", [(), ("agent",)], ids=str)
 def test_the_list_of_commands_says_of_each_what_its_own_help_does(group: tuple[str, ...]) -> None:
     found: Any = get_command(app)
-    entries: dict[str, Entry] = Program.entries
+    entries: dict[str, CommandEntry] = Program.entries
     for name in group:
         found, entries = found.commands[name], Agent.entries
     assert list(found.commands) == list(entries)

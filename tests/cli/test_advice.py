@@ -12,8 +12,8 @@ import pytest
 
 from holdfast import ControlPlane
 from holdfast.cli import binding, costs, credential, deliveries, jobs, operations, user, worker
-from holdfast.cli.advice import advised
 from holdfast.cli.options import StoreOptions
+from holdfast.cli.suggestions import suggest_command
 
 from .conftest import Holdfast, Ran
 
@@ -183,7 +183,7 @@ def test_a_store_that_was_not_given_is_not_advised(holdfast: Holdfast) -> None:
 
 def test_a_password_is_not_advised() -> None:
     chosen = StoreOptions(store="postgresql://ana:canary@db/memory?sslpassword=canary")
-    told = advised(chosen, "jobs retry", "job_1", company="acme")
+    told = suggest_command(chosen, "jobs retry", "job_1", company="acme")
     assert "canary" not in told
     assert told.startswith("holdfast jobs retry job_1 --company acme --store 'postgresql://ana:***@db/memory")
 

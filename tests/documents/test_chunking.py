@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.documents.blocks import Block, paragraphs
-from holdfast.documents.chunking import chunks_of
+from holdfast.documents.blocks import DocumentBlock, paragraphs
+from holdfast.documents.chunking import split_into_chunks
 from holdfast.documents.limits import CHUNK_CHARS
 from holdfast.search.analyzer import PIECE_CHARS
 
@@ -26,8 +26,8 @@ def are_within(words: Iterable[str], text: Iterable[str]) -> bool:
     return all(word in rest for word in words)
 
 
-def check(blocks: list[Block]) -> list[str]:
-    chunks = list(chunks_of(blocks))
+def check(blocks: list[DocumentBlock]) -> list[str]:
+    chunks = list(split_into_chunks(blocks))
     assert all(chunk.strip() for chunk in chunks)
     assert all(len(chunk) <= CHUNK_CHARS for chunk in chunks)
     return chunks
@@ -40,20 +40,26 @@ def test_a_chunk_is_as_long_as_what_is_embedded_in_one_piece() -> None:
 @settings(max_examples=200, deadline=None)
 @given(st.lists(TEXTS, max_size=8))
 def test_chunks_of_paragraphs_are_the_text_itself(texts: list[str]) -> None:
-    chunks = check([Block(text) for text in texts])
+    chunks = check([DocumentBlock(text) for text in texts])
     assert "".join("".join(chunks).split()) == "".join("".join(texts).split())
     assert " ".join(chunks).split() == " ".join(texts).split()
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(st.builds(Block, TEXTS, st.integers(0, 6)), max_size=12))
-def test_chunks_under_headings_hold_every_word_in_order(blocks: list[Block]) -> None:
+@given(st.lists(st.builds(DocumentBlock, TEXTS, st.integers(0, 6)), max_size=12))
+def test_chunks_under_headings_hold_every_word_in_order(blocks: list[DocumentBlock]) -> None:
     chunks = check(blocks)
     assert are_within(" ".join(block.text for block in blocks).split(), " ".join(chunks).split())
 
 
 def test_a_chunk_says_which_headings_it_stands_under() -> None:
-    blocks = [Block("Guide", 1), Block("Set-up", 2), Block(SENTENCE * 80), Block("Use", 2), Block(SENTENCE * 10)]
+    blocks = [
+        DocumentBlock("Guide", 1),
+        DocumentBlock("Set-up", 2),
+        DocumentBlock(SENTENCE * 80),
+        DocumentBlock("Use", 2),
+        DocumentBlock(SENTENCE * 10),
+    ]
     chunks = check(blocks)
     assert chunks[0].startswith("Guide\n\nSet-up\n\nThe quick")
     assert len(chunks) > 3
@@ -63,39 +69,41 @@ def test_a_chunk_says_which_headings_it_stands_under() -> None:
 
 
 def test_chunks_end_where_sentences_do() -> None:
-    chunks = check([Block((SENTENCE * 200).strip())])
+    chunks = check([DocumentBlock((SENTENCE * 200).strip())])
     assert all(chunk.endswith("dog.") for chunk in chunks)
     assert all(len(chunk) > 2 / 3 * CHUNK_CHARS for chunk in chunks[:-1])
 
 
 def test_short_sections_share_a_chunk_and_long_ones_do_not() -> None:
-    short = [block for number in range(5) for block in (Block(f"Q{number}", 2), Block("Yes."))]
+    short = [block for number in range(5) for block in (DocumentBlock(f"Q{number}", 2), DocumentBlock("Yes."))]
     assert check(short) == ["Q0\n\nYes.\n\nQ1\n\nYes.\n\nQ2\n\nYes.\n\nQ3\n\nYes.\n\nQ4\n\nYes."]
-    long = [block for number in range(5) for block in (Block(f"Q{number}", 2), Block(SENTENCE * 8))]
+    long = [block for number in range(5) for block in (DocumentBlock(f"Q{number}", 2), DocumentBlock(SENTENCE * 8))]
     assert [chunk[:2] for chunk in check(long)] == ["Q0", "Q1", "Q2", "Q3", "Q4"]
 
 
 def test_headings_without_text_are_kept() -> None:
-    assert check([Block("A", 1), Block("B", 2), Block("C", 1)]) == ["A\n\nB\n\nC"]
-    assert are_within([f"h{n}" for n in range(500)], " ".join(check([Block(f"h{n}", 1) for n in range(500)])).split())
+    assert check([DocumentBlock("A", 1), DocumentBlock("B", 2), DocumentBlock("C", 1)]) == ["A\n\nB\n\nC"]
+    assert are_within(
+        [f"h{n}" for n in range(500)], " ".join(check([DocumentBlock(f"h{n}", 1) for n in range(500)])).split()
+    )
 
 
 def test_a_heading_as_long_as_a_chapter_is_text() -> None:
-    chunks = check([Block("word " * 1000, 1), Block("body")])
+    chunks = check([DocumentBlock("word " * 1000, 1), DocumentBlock("body")])
     assert " ".join(chunks).split() == ["word"] * 1000 + ["body"]
 
 
-SHAPES: dict[str, Callable[[int], list[Block]]] = {
-    "sentences": lambda size: [Block(SENTENCE * (size // len(SENTENCE)))],
-    "one word": lambda size: [Block("x" * size)],
-    "spaces": lambda size: [Block("x" + " " * size + "x")],
-    "full stops": lambda size: [Block("." * size)],
-    "ends of sentences": lambda size: [Block(". " * (size // 2))],
-    "lines": lambda size: [Block("a\n" * (size // 2))],
-    "blank lines": lambda size: [Block(part) for part in paragraphs("a\n\n \n" * (size // 5))],
-    "han": lambda size: [Block("字" * size)],
-    "headings": lambda size: [Block(f"heading {n}", n % 6 + 1) for n in range(size // 12)],
-    "short blocks": lambda size: [Block("ab")] * (size // 2),
+SHAPES: dict[str, Callable[[int], list[DocumentBlock]]] = {
+    "sentences": lambda size: [DocumentBlock(SENTENCE * (size // len(SENTENCE)))],
+    "one word": lambda size: [DocumentBlock("x" * size)],
+    "spaces": lambda size: [DocumentBlock("x" + " " * size + "x")],
+    "full stops": lambda size: [DocumentBlock("." * size)],
+    "ends of sentences": lambda size: [DocumentBlock(". " * (size // 2))],
+    "lines": lambda size: [DocumentBlock("a\n" * (size // 2))],
+    "blank lines": lambda size: [DocumentBlock(part) for part in paragraphs("a\n\n \n" * (size // 5))],
+    "han": lambda size: [DocumentBlock("字" * size)],
+    "headings": lambda size: [DocumentBlock(f"heading {n}", n % 6 + 1) for n in range(size // 12)],
+    "short blocks": lambda size: [DocumentBlock("ab")] * (size // 2),
 }
 
 

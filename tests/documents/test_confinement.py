@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.documents.confinement import ask
 from holdfast.documents.limits import MEGABYTE, Limits
-from holdfast.documents.reader import believed
+from holdfast.documents.reader import parse_output
+from holdfast.documents.sandbox import run_program
 from holdfast.errors import InvalidDocument
 
 SMALL = Limits(max_characters=1000, memory_bytes=400 * MEGABYTE, cpu_seconds=1, wall_seconds=20)
@@ -30,19 +30,19 @@ sys.modules["holdfast"] = types.ModuleType("holdfast")
 sys.modules["holdfast"].__path__ = {list(holdfast.__path__)!r}
 """
 CONFINED = f"""{WITHOUT_ENGINE}
-from holdfast.documents.confinement import OUT_OF_MEMORY, confine
+from holdfast.documents.sandbox import OUT_OF_MEMORY, confine
 confine({SMALL.memory_bytes}, {SMALL.cpu_seconds})
 given = sys.stdin.buffer.read()
 """
 
 
 def answer_of(source: str, document: bytes = b"document", limits: Limits = SMALL) -> str:
-    return ask(program(CONFINED + textwrap.dedent(source)), document, limits).decode()
+    return run_program(program(CONFINED + textwrap.dedent(source)), document, limits).decode()
 
 
 def refused(source: str, document: bytes = b"document", limits: Limits = SMALL) -> str:
     with pytest.raises(InvalidDocument) as caught:
-        ask(program(textwrap.dedent(source)), document, limits)
+        run_program(program(textwrap.dedent(source)), document, limits)
     assert caught.value.field == "content"
     return caught.value.problem
 
@@ -108,7 +108,7 @@ def test_its_limits_cannot_be_raised_again_nor_files_written_beneath_python(tmp_
     """A file that was open before is like one that native code opens: only the process's limits stand before it."""
     source = f"""
     import resource
-    from holdfast.documents.confinement import confine
+    from holdfast.documents.sandbox import confine
     file = os.open({str(tmp_path / "file")!r}, os.O_WRONLY | os.O_CREAT)
     confine({SMALL.memory_bytes}, {SMALL.cpu_seconds})
     try:
@@ -120,7 +120,7 @@ def test_its_limits_cannot_be_raised_again_nor_files_written_beneath_python(tmp_
         soft, hard = resource.getrlimit(getattr(resource, name))
         print(name, hard)
     """
-    lines = ask(program(WITHOUT_ENGINE + textwrap.dedent(source)), b"", SMALL).decode().splitlines()
+    lines = run_program(program(WITHOUT_ENGINE + textwrap.dedent(source)), b"", SMALL).decode().splitlines()
     assert lines[0].startswith("refused")
     most = dict(line.split() for line in lines[1:])
     assert most["RLIMIT_FSIZE"] == most["RLIMIT_NPROC"] == "0"
@@ -177,7 +177,7 @@ def test_however_it_breaks_down_the_document_is_refused(source: str) -> None:
 
 def test_a_program_that_cannot_be_started_is_no_crash() -> None:
     with pytest.raises(InvalidDocument, match="try again later"):
-        ask(["/nowhere/python"], b"document", SMALL)
+        run_program(["/nowhere/python"], b"document", SMALL)
 
 
 @pytest.mark.parametrize(
@@ -204,16 +204,16 @@ def test_a_program_that_cannot_be_started_is_no_crash() -> None:
 )
 def test_an_answer_that_is_nonsense_is_refused(answer: bytes) -> None:
     with pytest.raises(InvalidDocument, match="invalid output"):
-        believed(answer, 1000)
+        parse_output(answer, 1000)
 
 
 def test_an_answer_is_checked_as_if_the_document_had_given_it() -> None:
     answer = json.dumps(
         {"title": "a\x00b\n" + "c" * 9000, "blocks": [[0, "one\x00\ud800 two"], [1, " \x01 "]]}
     ).encode()
-    found = believed(answer, 1000)
+    found = parse_output(answer, 1000)
     assert [block.text for block in found.blocks] == ["one two"]
     assert found.title is not None
     assert len(found.title) == 300
     with pytest.raises(InvalidDocument, match="more than 5 characters"):
-        believed(answer, 5)
+        parse_output(answer, 5)

@@ -12,7 +12,7 @@ from docx.oxml.ns import nsdecls
 from tests.documents import files
 from tests.documents.conftest import Read
 
-from holdfast.documents.kinds import Kind
+from holdfast.documents.file_types import FileType
 from holdfast.documents.reader import DocumentReader
 from holdfast.domain.resources import Document
 from holdfast.errors import DocumentsBusy
@@ -197,8 +197,8 @@ def _handbook(document: WordDocument) -> None:
 
 
 def test_docx_gives_its_body_with_tables_forms_and_reviewed_text(read: Read) -> None:
-    document = read(files.word(_handbook), "handbook.docx", Kind.DOCX.value)
-    assert (document.media_type, document.title) == (Kind.DOCX.value, "Handbook")
+    document = read(files.word(_handbook), "handbook.docx", FileType.DOCX.value)
+    assert (document.media_type, document.title) == (FileType.DOCX.value, "Handbook")
     expected = ["Leave", "Ask early and often", "days | who", "30 | all inner", "In a form", "End"]
     assert text_of(document).split("\n\n") == expected
 

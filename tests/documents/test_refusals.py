@@ -17,7 +17,7 @@ from tests.documents import files
 from tests.documents.conftest import Read, Refusal
 
 from holdfast.documents.archive import MAX_ENTRIES
-from holdfast.documents.kinds import Kind
+from holdfast.documents.file_types import FileType
 from holdfast.documents.limits import Limits
 from holdfast.documents.reader import DocumentReader
 from holdfast.domain.resources import Document
@@ -54,27 +54,27 @@ WORD = files.word(letter)
 @pytest.mark.parametrize(
     ("content", "name", "media_type", "kind"),
     [
-        (PLAIN, "a", None, Kind.TEXT),
-        (PLAIN, "a.txt", "application/octet-stream", Kind.TEXT),
-        (PLAIN, "a.md", None, Kind.MARKDOWN),
-        (PLAIN, "a.MD", "text/plain; charset=utf-8", Kind.MARKDOWN),
-        (PLAIN, "a.txt", "text/markdown", Kind.MARKDOWN),
-        (PLAIN, "a.html", "", Kind.HTML),
-        (PLAIN, "a.pdf", "text/plain", Kind.TEXT),
-        (b"\xef\xbb\xbf\n<!doctype html><p>x", "a", None, Kind.HTML),
-        (b"<html><p>x", "page.txt", None, Kind.TEXT),
-        (b"PKI and GIF89a and BZh9: what they are", "a", None, Kind.TEXT),
-        ("Ein Artikel über %PDF-1.7 und mehr".encode(), "a.md", None, Kind.MARKDOWN),
-        (PDF, "a", None, Kind.PDF),
-        (PDF, "a.txt", "application/octet-stream", Kind.PDF),
-        (b"\r\n " + PDF, "a.pdf", "application/pdf", Kind.PDF),
-        (b"HTTP/1.1 200 OK\r\n\r\n" + PDF, "a.pdf", None, Kind.PDF),
-        (WORD, "a", None, Kind.DOCX),
+        (PLAIN, "a", None, FileType.TEXT),
+        (PLAIN, "a.txt", "application/octet-stream", FileType.TEXT),
+        (PLAIN, "a.md", None, FileType.MARKDOWN),
+        (PLAIN, "a.MD", "text/plain; charset=utf-8", FileType.MARKDOWN),
+        (PLAIN, "a.txt", "text/markdown", FileType.MARKDOWN),
+        (PLAIN, "a.html", "", FileType.HTML),
+        (PLAIN, "a.pdf", "text/plain", FileType.TEXT),
+        (b"\xef\xbb\xbf\n<!doctype html><p>x", "a", None, FileType.HTML),
+        (b"<html><p>x", "page.txt", None, FileType.TEXT),
+        (b"PKI and GIF89a and BZh9: what they are", "a", None, FileType.TEXT),
+        ("Ein Artikel über %PDF-1.7 und mehr".encode(), "a.md", None, FileType.MARKDOWN),
+        (PDF, "a", None, FileType.PDF),
+        (PDF, "a.txt", "application/octet-stream", FileType.PDF),
+        (b"\r\n " + PDF, "a.pdf", "application/pdf", FileType.PDF),
+        (b"HTTP/1.1 200 OK\r\n\r\n" + PDF, "a.pdf", None, FileType.PDF),
+        (WORD, "a", None, FileType.DOCX),
     ],
     ids=shortly,
 )
 def test_a_file_is_what_its_content_says_then_what_was_said_then_its_name(
-    read: Read, content: bytes, name: str, media_type: str | None, kind: Kind
+    read: Read, content: bytes, name: str, media_type: str | None, kind: FileType
 ) -> None:
     assert read(content, name, media_type).media_type == kind.value
 

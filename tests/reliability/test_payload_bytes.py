@@ -16,10 +16,10 @@ from holdfast.domain.hooks import HookDeliveryStatus, NewDelivery
 from holdfast.domain.ids import DeliveryId
 from holdfast.domain.scope import Scope
 from holdfast.stores.sqlite import SqliteStore
-from holdfast.testing.contract.control_scribe import ControlScribe, governing
+from holdfast.testing.contract.control_scribe import ControlScribe, management_grant
 from holdfast.testing.contract.scribe import EVERYTHING, Scribe, add
 
-GRANT = governing()
+GRANT = management_grant()
 
 
 class Carried:

@@ -19,7 +19,7 @@ from holdfast import failpoints
 from holdfast.domain.scope import Scope
 from holdfast.ports import Store
 from holdfast.testing.contract.scribe import ANA, Scribe, add, put
-from holdfast.testing.contract.transcripts import governed
+from holdfast.testing.contract.transcripts import with_host_fields
 from postgres import ON_POSTGRES, AnyServer, Proxy
 
 
@@ -52,8 +52,8 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
 
     async def fill(store: Store) -> None:
         try:
-            await add(store, governed(scribe.turn(ANA, message, "canary two"), "t1"))
-            await add(store, governed(scribe.turn(ANA, "canary three"), "t2"))
+            await add(store, with_host_fields(scribe.turn(ANA, message, "canary two"), "t1"))
+            await add(store, with_host_fields(scribe.turn(ANA, "canary three"), "t2"))
             await add(store, scribe.turn(ANA, "canary four"))
             await add(store, scribe.turn(replace(ANA, conversation="other"), "canary elsewhere"))
             await put(store, replace(memory, evidence=(message.id,)))

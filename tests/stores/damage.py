@@ -14,7 +14,7 @@ from holdfast.domain.results import Finding
 from holdfast.ports import Store
 from holdfast.stores.postgres import PostgresStore
 from holdfast.stores.sqlite import SqliteStore
-from holdfast.testing.contract.scribe import ANA, EMBEDDER, EVERYTHING, reading
+from holdfast.testing.contract.scribe import ANA, EMBEDDER, EVERYTHING, read_grant
 from postgres import AnyServer, schema_of
 
 
@@ -46,7 +46,7 @@ class Place:
     def checked(self, limit: int = 20) -> TranscriptCheck:
         async def look(store: Store) -> TranscriptCheck:
             try:
-                return await store.read(reading(ANA), lambda r: r.check_transcript(ANA, limit))
+                return await store.read(read_grant(ANA), lambda r: r.check_transcript(ANA, limit))
             finally:
                 await store.close()
 

@@ -36,8 +36,8 @@ from holdfast.ports import Transaction
 from holdfast.settings import Settings, read_settings
 from holdfast.stores import copying
 from holdfast.stores.copying import TABLES
-from holdfast.testing.contract.control_scribe import ControlScribe, governing
-from holdfast.testing.contract.scribe import Scribe, add, writing
+from holdfast.testing.contract.control_scribe import ControlScribe, management_grant
+from holdfast.testing.contract.scribe import Scribe, add, write_grant
 from postgres import ON_POSTGRES, AnyServer, schema_of
 
 FORGOTTEN = "The code of the safe is a canary."
@@ -97,8 +97,8 @@ async def govern(location: str) -> None:
             transaction.put_alias(thread, "chat", scribe.clock.step())
             transaction.append_event(event)
 
-        await store.write(writing(thread), note)
-        await store.write(governing(), ControlScribe().everything())
+        await store.write(write_grant(thread), note)
+        await store.write(management_grant(), ControlScribe().everything())
     finally:
         await store.close()
 

@@ -11,7 +11,7 @@ from damage import Place
 from holdfast.domain.manifest import MENDS, RepairAction
 from holdfast.domain.scope import Scope
 from holdfast.errors import StoreCorrupt
-from holdfast.testing.contract.scribe import EVERYTHING, FixedClock, reading
+from holdfast.testing.contract.scribe import EVERYTHING, FixedClock, read_grant
 
 _FIRST = "number = (SELECT min(number) FROM vectors)"
 _TERMS, _VECTORS = "records have the terms of their text", "vectors of one embedder are of one length"
@@ -77,7 +77,7 @@ def test_a_record_that_cannot_be_read_is_told_as_damage(place: Place) -> None:
         store = place.opened()
         try:
             with pytest.raises(StoreCorrupt, match=r"holdfast store verify"):
-                await store.read(reading(Scope(subject="ana")), lambda r: r.revisions(place.memory))
+                await store.read(read_grant(Scope(subject="ana")), lambda r: r.revisions(place.memory))
         finally:
             await store.close()
 

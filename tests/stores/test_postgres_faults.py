@@ -29,7 +29,7 @@ from holdfast.testing.contract.scribe import (
     forget,
     texts,
     vector,
-    writing,
+    write_grant,
 )
 from postgres import PASSWORD, AnyServer, Cut, Proxy, Server, new_schema, schema_of
 
@@ -92,7 +92,7 @@ def test_a_connection_lost_within_a_read_or_a_write_is_replaced(postgres: AnySer
                 terminate(postgres)
             return reader.counts(EMBEDDER, ANALYZER)["messages"]
 
-        assert await store.write(writing(ANA), write) == 1
+        assert await store.write(write_grant(ANA), write) == 1
         assert await store.read(SPACE, read) == 1
         assert tries == ["write", "write", "read", "read"]
         await store.close()
@@ -115,7 +115,7 @@ def test_a_commit_whose_connection_is_lost_is_made_once(
             transaction.add_turn(scribe.turn(ANA, "during"), EMBEDDER, ANALYZER)
             transaction.record(scribe.operation(ANA))
 
-        await store.write(writing(ANA), write)
+        await store.write(write_grant(ANA), write)
         # What was committed without our being told is not done again; what was not, is.
         assert len(tries) == (1 if what is Cut.ANSWER else 2)
         await add(store, scribe.turn(ANA, "after"))
@@ -235,7 +235,7 @@ async def said(store: Store, scribe: Scribe, scope: Scope, text: str) -> None:
         transaction.add_turn(turn, EMBEDDER, ANALYZER)
         transaction.record(operation)
 
-    await store.write(writing(scope), write)
+    await store.write(write_grant(scope), write)
 
 
 async def everything(store: Store) -> list[str]:
@@ -331,13 +331,13 @@ def test_a_lock_held_for_too_long_is_told(postgres_url: str) -> None:
             held.set()
             go_on.wait(60)
 
-        holding = asyncio.create_task(slow.write(writing(ANA), hold))
+        holding = asyncio.create_task(slow.write(write_grant(ANA), hold))
         await asyncio.to_thread(held.wait, 30)
         with pytest.raises(StoreBusy, match="nothing was changed"):
             await add(other, scribe.turn(ANA, "in vain"))
         # Another partition of the same space is not held up; what reaches over the whole space is.
         await add(other, scribe.turn(BOB, "beside"))
-        grant = replace(writing(replace(BOB, conversation=None)), action=Action.FORGET)
+        grant = replace(write_grant(replace(BOB, conversation=None)), action=Action.FORGET)
         with pytest.raises(StoreBusy):
             await forget(other, ForgetTarget(subject="bob"), grant, scribe.clock.now())
         go_on.set()
@@ -393,7 +393,7 @@ def test_a_message_forgotten_while_its_vectors_are_made_leaves_no_ghost(postgres
             entry = IndexUpdate(number, [vector()])
             await asyncio.gather(
                 worker.write(EVERYTHING, lambda t, e=entry: t.index([e], EMBEDDER, ANALYZER)),  # type: ignore[misc]
-                forget(user, ForgetTarget(ids=(message.id,)), writing(ANA), scribe.clock.step()),
+                forget(user, ForgetTarget(ids=(message.id,)), write_grant(ANA), scribe.clock.step()),
             )
         whole_of_it = await delta(user)
         assert (list(whole_of_it.rows), list(whole_of_it.vectors)) == ([], [])
@@ -426,7 +426,7 @@ def test_a_scrub_waits_for_older_snapshots_and_says_so(
 
         held = asyncio.create_task(other.read(SPACE, look))
         await asyncio.to_thread(looking.wait, 30)
-        await forget(store, ForgetTarget(ids=(message.id,)), writing(ANA), scribe.clock.step())
+        await forget(store, ForgetTarget(ids=(message.id,)), write_grant(ANA), scribe.clock.step())
         assert await store.scrub() is False
         go_on.set()
         assert await held == 1
@@ -452,7 +452,7 @@ def test_a_user_who_only_uses_a_store_forgets_and_leaves_the_vacuum_to_the_serve
         scribe, store = Scribe(), PostgresStore(server.url(user="reader", schema=name))
         message = scribe.message("canary")
         await add(store, scribe.turn(ANA, message))
-        assert await forget(store, ForgetTarget(ids=(message.id,)), writing(ANA), scribe.clock.step()) == (1, 0)
+        assert await forget(store, ForgetTarget(ids=(message.id,)), write_grant(ANA), scribe.clock.step()) == (1, 0)
         assert await store.scrub() is False
         assert await texts(store) == []
         await store.close()

@@ -21,11 +21,11 @@ from holdfast.stores.postgres.connection import Connector
 from holdfast.stores.postgres.location import parse_location
 from holdfast.stores.postgres.reader import PostgresReader
 from holdfast.stores.postgres.session import PostgresSession
-from holdfast.testing.contract.control_scribe import ControlScribe, governing
+from holdfast.testing.contract.control_scribe import ControlScribe, management_grant
 from postgres import AnyServer, schema_of
 
 ROWS = 4_000
-GRANT = governing()
+GRANT = management_grant()
 _SCRIBE = ControlScribe()
 EARLY = _SCRIBE.now() + timedelta(hours=1)
 ASKED: list[tuple[OperationFilter | JobFilter | DeliveryFilter, str]] = [

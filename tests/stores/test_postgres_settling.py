@@ -12,10 +12,10 @@ from holdfast.domain.hooks import DeliveryFilter
 from holdfast.domain.operations import OperationFilter, Outcome
 from holdfast.ports import Transaction
 from holdfast.stores.postgres import PostgresStore
-from holdfast.testing.contract.control_scribe import ControlScribe, governing
+from holdfast.testing.contract.control_scribe import ControlScribe, management_grant
 from postgres import Cut, Proxy, new_schema
 
-GRANT = governing()
+GRANT = management_grant()
 
 
 @pytest.mark.parametrize("what", list(Cut), ids=[each.value for each in Cut])

@@ -22,7 +22,7 @@ from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.domain.transcript_turns import TranscriptState
 from holdfast.ports import IndexUpdate
 from holdfast.stores.sqlite.transaction import SqliteTransaction
-from holdfast.testing.contract.control_scribe import ControlScribe, governing
+from holdfast.testing.contract.control_scribe import ControlScribe, management_grant
 from holdfast.testing.contract.scribe import ANALYZER, EMBEDDER, Scribe, vector
 
 ANA = Scope(subject="ana", app="app", conversation="c")
@@ -185,7 +185,7 @@ def _page(
 def test_a_page_is_read_off_an_index_in_its_order(
     watched: Watched, wanted: OperationFilter | JobFilter | DeliveryFilter, columns: str, before: str | None
 ) -> None:
-    transaction = SqliteTransaction(watched, governing())
+    transaction = SqliteTransaction(watched, management_grant())
     ControlScribe().everything()(transaction)
     watched.walks.clear()
     watched.steps.clear()
@@ -200,7 +200,7 @@ def test_a_page_is_read_off_an_index_in_its_order(
 
 
 def test_what_serves_a_call_is_found_however_many_bindings_and_agents_there_are(watched: Watched) -> None:
-    transaction = SqliteTransaction(watched, governing())
+    transaction = SqliteTransaction(watched, management_grant())
     ControlScribe().everything()(transaction)
     watched.steps.clear()
     transaction.targets(("default", "bot"))
@@ -211,7 +211,7 @@ def test_what_serves_a_call_is_found_however_many_bindings_and_agents_there_are(
 
 
 def test_what_is_asked_by_its_id_or_changed_is_sought(watched: Watched) -> None:
-    transaction, scribe = SqliteTransaction(watched, governing()), ControlScribe()
+    transaction, scribe = SqliteTransaction(watched, management_grant()), ControlScribe()
     left = scribe.everything()(transaction)
     watched.walks.clear()
     calls: list[Callable[[], object]] = [

@@ -16,13 +16,13 @@ from typing import Annotated, Any, BinaryIO
 import typer
 
 import holdfast
-from holdfast.cli.exits import Usage
-from holdfast.cli.machine import print_json
-from holdfast.cli.opening import do_what_is_due, opened
-from holdfast.cli.options import Json, OnlyText, Place, StoreOptions, unfolded
+from holdfast.cli.exits import UsageError
+from holdfast.cli.formatting import format_count
+from holdfast.cli.json_output import print_json
+from holdfast.cli.options import Json, OnlyText, ScopeOptions, StoreOptions, expand_options
 from holdfast.cli.progress import Advance, progress
-from holdfast.cli.safety import on_one_line
-from holdfast.cli.words import counted
+from holdfast.cli.store_access import open_memory, run_due_jobs
+from holdfast.cli.terminal_safety import on_one_line
 from holdfast.domain.results import Added, Flushed, SkippedMessage
 from holdfast.errors import Conflict, InvalidInput
 from holdfast.inputs import ScopeKwargs, drafts_from
@@ -44,7 +44,7 @@ Flush = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Saying:
+class MessageOptions:
     """The sender, role, time and id of a message."""
 
     sender: Annotated[OnlyText, typer.Option("--sender", metavar="NAME", help="The sender.")] = None
@@ -65,7 +65,7 @@ class Saying:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class InputLine:
     """A message and its line number in the input."""
 
     number: int
@@ -100,10 +100,10 @@ class Tally:
         self.waiting += len(added.jobs)
 
 
-@unfolded
+@expand_options
 def add(
-    saying: Saying,
-    place: Place,
+    saying: MessageOptions,
+    place: ScopeOptions,
     chosen: StoreOptions,
     texts: Texts = None,
     file: File = None,
@@ -119,21 +119,21 @@ def add(
     sender, role, timestamp, id and metadata. Lines are stored in batches of 500, each wholly or not at all.
     """
     tally = Tally()
-    with _lines(texts or [], file, saying) as lines:
+    with _open_lines(texts or [], file, saying) as lines:
         batches = _batches(lines)
         # Read before the store is opened: a mistake in the first lines leaves no empty store behind.
         first = next(batches, None)
         if first is None:
             raise InvalidInput("messages", "the input is empty; give one JSON object or text per line")
-        with opened(chosen, create=True) as memory:
+        with open_memory(chosen, create=True) as memory:
             with progress(
                 "adding", quiet=as_json or bool(texts and texts != [_PIPE]), total=_line_count(file)
             ) as advance:
-                _add_all(memory, chain([first], batches), tally, advance, source=source, where=place.where())
+                _add_all(memory, chain([first], batches), tally, advance, source=source, where=place.scope_kwargs())
             if flush:
-                tally.flushed = memory.flush(**place.where())
-                do_what_is_due(memory, chosen)
-    _tell(tally, as_json)
+                tally.flushed = memory.flush(**place.scope_kwargs())
+                run_due_jobs(memory, chosen)
+    _print_tally(tally, as_json)
 
 
 def _add_all(
@@ -148,15 +148,15 @@ def _add_all(
     """Store the batches; each is durable before the next is read."""
     try:
         for batch in batches:
-            tally.count(_added(memory, batch, source, where))
+            tally.count(_add_batch(memory, batch, source, where))
             advance(len(tally.message_ids))
     except InvalidInput as error:
-        raise type(error)(error.field, error.problem + _kept(tally)) from error
+        raise type(error)(error.field, error.problem + _stored_note(tally)) from error
     except Conflict as error:
-        raise type(error)(f"{error}{_kept(tally)}") from error
+        raise type(error)(f"{error}{_stored_note(tally)}") from error
 
 
-def _added(memory: holdfast.Memory, batch: Batch, source: str | None, where: ScopeKwargs) -> Added:
+def _add_batch(memory: holdfast.Memory, batch: Batch, source: str | None, where: ScopeKwargs) -> Added:
     try:
         return memory.add(batch.drafts, source=source, **where)
     except Conflict as error:
@@ -167,35 +167,35 @@ def _added(memory: holdfast.Memory, batch: Batch, source: str | None, where: Sco
 
 
 @contextmanager
-def _lines(texts: list[str], file: Path | None, saying: Saying) -> Iterator[Iterator[Line]]:
+def _open_lines(texts: list[str], file: Path | None, saying: MessageOptions) -> Iterator[Iterator[InputLine]]:
     """The messages from the arguments, a file or stdin."""
     from_pipe = texts == [_PIPE]
     if file is not None and texts:
-        raise Usage("give texts or --file, not both")
+        raise UsageError("give texts or --file, not both")
     if file is None and not texts:
-        raise Usage("nothing to add; give a text, --file PATH, or - to read JSON Lines from a pipe")
+        raise UsageError("nothing to add; give a text, --file PATH, or - to read JSON Lines from a pipe")
     if file is None and not from_pipe:
         if saying.message_id is not None and len(texts) > 1:
-            raise Usage("--id names one message; give one text with it")
-        yield (Line(0, {**saying.fields(), "text": text}) for text in texts)
+            raise UsageError("--id names one message; give one text with it")
+        yield (InputLine(0, {**saying.fields(), "text": text}) for text in texts)
         return
     if saying.message_id is not None or saying.timestamp is not None:
-        raise Usage("--id and --timestamp belong to one message; put them into the lines instead")
+        raise UsageError("--id and --timestamp belong to one message; put them into the lines instead")
     if file is None:
         if sys.stdin.isatty():
             print("Reading messages, one JSON object per line; Ctrl-D ends.", file=sys.stderr)
-        yield parsed(sys.stdin.buffer, saying.fields())
+        yield parse_lines(sys.stdin.buffer, saying.fields())
         return
     with file.open("rb") as opened_file:
-        yield parsed(opened_file, saying.fields())
+        yield parse_lines(opened_file, saying.fields())
 
 
-def _batches(lines: Iterator[Line]) -> Iterator[Batch]:
+def _batches(lines: Iterator[InputLine]) -> Iterator[Batch]:
     while batch := list(islice(lines, BATCH)):
         try:
             drafts = drafts_from([line.message for line in batch])
         except InvalidInput as error:
-            raise _placed(error, batch) from error
+            raise _with_line_number(error, batch) from error
         first, last = batch[0].number, batch[-1].number
         yield Batch(f"lines {first} to {last}: " if first else "", drafts)
 
@@ -208,11 +208,11 @@ def _line_count(file: Path | None) -> int | None:
         return sum(1 for line in opened_file if line.strip())
 
 
-def parsed(stream: BinaryIO | Iterable[bytes], defaults: dict[str, str]) -> Iterator[Line]:
+def parse_lines(stream: BinaryIO | Iterable[bytes], defaults: dict[str, str]) -> Iterator[InputLine]:
     """Parse each line into a message; fields that it lacks come from the options."""
     for number, raw in enumerate(stream, 1):
         if raw.strip():
-            yield Line(number, {**defaults, **_message(raw, number)})
+            yield InputLine(number, {**defaults, **_message(raw, number)})
 
 
 def _message(raw: bytes, number: int) -> dict[str, Any]:
@@ -234,7 +234,7 @@ def _message(raw: bytes, number: int) -> dict[str, Any]:
 # --- output -----------------------------------------------------------------------------------------------------------
 
 
-def _placed(error: InvalidInput, batch: list[Line]) -> InvalidInput:
+def _with_line_number(error: InvalidInput, batch: list[InputLine]) -> InvalidInput:
     """The same error, naming the line of the input."""
     found = _POSITION.fullmatch(error.field)
     if found is None:
@@ -245,7 +245,7 @@ def _placed(error: InvalidInput, batch: list[Line]) -> InvalidInput:
     return type(error)(name or "text", error.problem)
 
 
-def _kept(before: Tally) -> str:
+def _stored_note(before: Tally) -> str:
     """A note about the batches stored before one failed."""
     if not before.message_ids:
         return ""
@@ -253,11 +253,11 @@ def _kept(before: Tally) -> str:
     return f" ({count} before it are stored; another run does not store messages with an id or a timestamp twice)"
 
 
-def _tell(tally: Tally, as_json: bool) -> None:
+def _print_tally(tally: Tally, as_json: bool) -> None:
     if as_json:
         print_json(tally)
         return
-    print(f"Stored {counted(tally.stored, 'message')} in conversation {on_one_line(tally.conversation)}.")
+    print(f"Stored {format_count(tally.stored, 'message')} in conversation {on_one_line(tally.conversation)}.")
     for reason, number in Counter(skip.reason for skip in tally.skipped).items():
         print(f"Skipped {number:,}, {reason}.")
     if tally.waiting:

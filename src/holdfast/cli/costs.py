@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.advice import advised
-from holdfast.cli.company import MAX_PAGE, Company, Few, Since, Until, controlled, show_table
-from holdfast.cli.exits import Usage
-from holdfast.cli.machine import print_json
-from holdfast.cli.options import Json, OnlyText, OwnStoreOptions, unfolded
-from holdfast.cli.paging import every
-from holdfast.cli.safety import on_one_line
-from holdfast.cli.words import moment
+from holdfast.cli.control_plane import MAX_PAGE, Company, Few, Since, Until, open_control_plane, show_table
+from holdfast.cli.exits import UsageError
+from holdfast.cli.formatting import format_time
+from holdfast.cli.json_output import print_json
+from holdfast.cli.options import Json, LocalStoreOptions, OnlyText, expand_options
+from holdfast.cli.paging import iterate_pages
+from holdfast.cli.suggestions import suggest_command
+from holdfast.cli.terminal_safety import on_one_line
 from holdfast.domain.costs import CostLine, FinanceEvent, Price
 
 app = typer.Typer(help="Show the cost of memory, and set token prices.", rich_markup_mode=None)
@@ -41,9 +41,9 @@ def prices_(context: typer.Context) -> None:
 
 
 @app.command()
-@unfolded
+@expand_options
 def summary(
-    chosen: OwnStoreOptions,
+    chosen: LocalStoreOptions,
     company: Company = None,
     by: Annotated[
         str, typer.Option("--by", metavar="WHAT", help="Group by binding, agent, provider, model or day.")
@@ -53,7 +53,7 @@ def summary(
     as_json: Json = False,
 ) -> None:
     """Show the cost of metered calls, highest first, and flat fees by provider."""
-    with controlled(chosen, company) as plane:
+    with open_control_plane(chosen, company) as plane:
         found = plane.cost_summary(by, since=since, until=until)
     if as_json:
         print_json({"by": by, "metered": found.lines, "fees": found.fees})
@@ -73,11 +73,11 @@ def summary(
 
 
 @app.command()
-@unfolded
-def events(chosen: OwnStoreOptions, company: Company = None, limit: Few = 50, as_json: Json = False) -> None:
+@expand_options
+def events(chosen: LocalStoreOptions, company: Company = None, limit: Few = 50, as_json: Json = False) -> None:
     """Show metered calls, newest first, each with its operation."""
-    with controlled(chosen, company) as plane:
-        found = list(every(lambda most, cursor: plane.cost_events(limit=most, cursor=cursor), limit, MAX_PAGE))
+    with open_control_plane(chosen, company) as plane:
+        found = list(iterate_pages(lambda most, cursor: plane.cost_events(limit=most, cursor=cursor), limit, MAX_PAGE))
     if as_json:
         print_json({"events": found})
         return
@@ -85,7 +85,7 @@ def events(chosen: OwnStoreOptions, company: Company = None, limit: Few = 50, as
         ("when", "cost>", "estimated", "provider", "model", "binding", "agent", "operation"),
         (
             (
-                moment(each.occurred_at),
+                format_time(each.occurred_at),
                 money(each.amount_micros, each.currency),
                 each.estimated,
                 each.usage.provider,
@@ -101,12 +101,12 @@ def events(chosen: OwnStoreOptions, company: Company = None, limit: Few = 50, as
 
 
 @app.command()
-@unfolded
+@expand_options
 def fee(
     kind: Annotated[str, typer.Argument(metavar="KIND", hidden=True)],
     amount: Annotated[str, typer.Argument(metavar="AMOUNT", hidden=True)],
     description: Annotated[str, typer.Argument(metavar="DESCRIPTION", hidden=True)],
-    chosen: OwnStoreOptions,
+    chosen: LocalStoreOptions,
     company: Company = None,
     currency: Currency = "USD",
     binding: Annotated[OnlyText, typer.Option("--binding", metavar="KEY", help="For this binding.")] = None,
@@ -122,7 +122,7 @@ def fee(
     Refund.
     """
     micros = _micros(amount)
-    with controlled(chosen, company) as plane:
+    with open_control_plane(chosen, company) as plane:
         made = plane.add_fee(
             kind,
             description,
@@ -141,12 +141,12 @@ def fee(
 
 
 @app.command()
-@unfolded
-def fees(chosen: OwnStoreOptions, company: Company = None, limit: Few = 50, as_json: Json = False) -> None:
+@expand_options
+def fees(chosen: LocalStoreOptions, company: Company = None, limit: Few = 50, as_json: Json = False) -> None:
     """Show flat fees and invoices, newest first."""
-    with controlled(chosen, company) as plane:
+    with open_control_plane(chosen, company) as plane:
         found: list[FinanceEvent] = list(
-            every(lambda most, cursor: plane.finance_events(limit=most, cursor=cursor), limit, MAX_PAGE)
+            iterate_pages(lambda most, cursor: plane.finance_events(limit=most, cursor=cursor), limit, MAX_PAGE)
         )
     if as_json:
         print_json({"events": found})
@@ -155,7 +155,7 @@ def fees(chosen: OwnStoreOptions, company: Company = None, limit: Few = 50, as_j
         ("when", "cost>", "kind", "description", "provider", "binding", "invoice"),
         (
             (
-                moment(each.occurred_at),
+                format_time(each.occurred_at),
                 money(each.amount_micros, each.currency),
                 each.kind,
                 each.description,
@@ -165,15 +165,15 @@ def fees(chosen: OwnStoreOptions, company: Company = None, limit: Few = 50, as_j
             )
             for each in found
         ),
-        f"There are no fees; `{advised(chosen, 'costs fee KIND AMOUNT DESCRIPTION', company=company)}` records one.",
+        f"There are no fees; `{suggest_command(chosen, 'costs fee KIND AMOUNT DESCRIPTION', company=company)}` records one.",
     )
 
 
 @prices.command(name="list")
-@unfolded
-def list_(chosen: OwnStoreOptions, company: Company = None, as_json: Json = False) -> None:
+@expand_options
+def list_(chosen: LocalStoreOptions, company: Company = None, as_json: Json = False) -> None:
     """Show the prices by provider and model. `*` is any model of the provider."""
-    with controlled(chosen, company) as plane:
+    with open_control_plane(chosen, company) as plane:
         found = plane.prices()
     if as_json:
         print_json({"prices": found})
@@ -181,15 +181,15 @@ def list_(chosen: OwnStoreOptions, company: Company = None, as_json: Json = Fals
     show_table(
         ("provider", "model", "in>", "cached in>", "out>", "embedded>"),
         (_price_row(each) for each in found),
-        f"There are no prices; `{advised(chosen, _SET_PRICE, company=company)}` sets one.",
+        f"There are no prices; `{suggest_command(chosen, _SET_PRICE, company=company)}` sets one.",
     )
 
 
 @prices.command(name="set")
-@unfolded
+@expand_options
 def set_(
     provider: ProviderName,
-    chosen: OwnStoreOptions,
+    chosen: LocalStoreOptions,
     model: ModelName = "*",
     company: Company = None,
     input_: Annotated[
@@ -212,8 +212,8 @@ def set_(
     Without MODEL it applies to every model of the provider that has no price of its own. Omitted prices are 0.
     """
     if input_ is cached_input is output is embedding is None:
-        raise Usage("no price was given; give --input, --cached-input, --output or --embedding (0 is allowed)")
-    with controlled(chosen, company) as plane:
+        raise UsageError("no price was given; give --input, --cached-input, --output or --embedding (0 is allowed)")
+    with open_control_plane(chosen, company) as plane:
         made = plane.set_price(
             provider,
             model,
@@ -232,16 +232,16 @@ def set_(
 
 
 @prices.command()
-@unfolded
+@expand_options
 def remove(
     provider: ProviderName,
-    chosen: OwnStoreOptions,
+    chosen: LocalStoreOptions,
     model: ModelName = "*",
     company: Company = None,
     as_json: Json = False,
 ) -> None:
     """Remove a price. Past estimates stay."""
-    with controlled(chosen, company) as plane:
+    with open_control_plane(chosen, company) as plane:
         plane.remove_price(provider, model)
     if as_json:
         print_json({"removed": {"provider": provider, "model": model}})
@@ -263,13 +263,15 @@ def _micros(amount: str, named: str = "AMOUNT") -> int:
             return int(micros)
     except (InvalidOperation, ValueError, OverflowError):
         pass
-    raise Usage(f"{named} {on_one_line(amount)}: give an amount such as 19.90, with at most six digits after the point")
+    raise UsageError(
+        f"{named} {on_one_line(amount)}: give an amount such as 19.90, with at most six digits after the point"
+    )
 
 
 def _price(amount: str | None, named: str) -> int:
     micros = 0 if amount is None else _micros(amount, named)
     if micros < 0:
-        raise Usage(f"{named} {on_one_line(str(amount))}: a price is 0 or more")
+        raise UsageError(f"{named} {on_one_line(str(amount))}: a price is 0 or more")
     return micros
 
 

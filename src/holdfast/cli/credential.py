@@ -11,16 +11,16 @@ from typing import Annotated
 import typer
 
 import holdfast
-from holdfast.cli.advice import advised
-from holdfast.cli.company import show_table
-from holdfast.cli.exits import ExitCode, Usage
-from holdfast.cli.machine import print_json
-from holdfast.cli.naming import as_typed
-from holdfast.cli.opening import opened
-from holdfast.cli.options import Json, Most, OnlyText, StoreOptions, Yes, unfolded
-from holdfast.cli.paging import every, first
-from holdfast.cli.safety import on_one_line
-from holdfast.cli.words import moment
+from holdfast.cli.control_plane import show_table
+from holdfast.cli.error_names import errors_as_typed
+from holdfast.cli.exits import ExitCode, UsageError
+from holdfast.cli.formatting import format_time
+from holdfast.cli.json_output import print_json
+from holdfast.cli.options import Json, Most, OnlyText, StoreOptions, Yes, expand_options
+from holdfast.cli.paging import iterate_pages, take_first
+from holdfast.cli.store_access import open_memory
+from holdfast.cli.suggestions import suggest_command
+from holdfast.cli.terminal_safety import on_one_line
 from holdfast.domain.access import ActorKind
 from holdfast.domain.users import ROLES, Issued, User
 from holdfast.errors import OutcomeUnknown, UserExists
@@ -58,7 +58,7 @@ def credential(context: typer.Context) -> None:
 
 
 @app.command()
-@unfolded
+@expand_options
 def create(
     name: Name,
     chosen: StoreOptions,
@@ -73,14 +73,14 @@ def create(
     NAME is the agent's id, the user's subject, or the operator's name. Without --role, agents and users are members,
     and operators are admins.
     """
-    options = _given(kind, company, role, subject)
-    again = _again(chosen, name, kind, company)
-    with as_typed(), opened(chosen, create=True) as memory:
-        _show(_asked(memory, name, options, again, rotate=False), again, as_json)
+    options = _credential_kwargs(kind, company, role, subject)
+    again = _rotate_command(chosen, name, kind, company)
+    with errors_as_typed(), open_memory(chosen, create=True) as memory:
+        _print_key(_issue_key(memory, name, options, again, rotate=False), again, as_json)
 
 
 @app.command()
-@unfolded
+@expand_options
 def rotate(
     name: Name,
     chosen: StoreOptions,
@@ -94,14 +94,14 @@ def rotate(
 
     With --role or --subject, the new key has those. A revoked credential becomes valid again.
     """
-    options = _given(kind, company, role, subject)
-    again = _again(chosen, name, kind, company)
-    with as_typed(), opened(chosen) as memory:
-        _show(_asked(memory, name, options, again, rotate=True), again, as_json)
+    options = _credential_kwargs(kind, company, role, subject)
+    again = _rotate_command(chosen, name, kind, company)
+    with errors_as_typed(), open_memory(chosen) as memory:
+        _print_key(_issue_key(memory, name, options, again, rotate=True), again, as_json)
 
 
 @app.command()
-@unfolded
+@expand_options
 def revoke(
     name: Name,
     chosen: StoreOptions,
@@ -112,35 +112,37 @@ def revoke(
 ) -> None:
     """Revoke a key. It asks first; without a terminal to ask on, it needs --yes."""
     if not (yes or sys.stdin.isatty()):
-        raise Usage("there is no terminal to ask on; add --yes")
-    with as_typed(), opened(chosen) as memory:
+        raise UsageError("there is no terminal to ask on; add --yes")
+    with errors_as_typed(), open_memory(chosen) as memory:
         question = f"Revoke the key of the {on_one_line(kind)} {on_one_line(name)}?"
         sure = yes or typer.confirm(question, err=True)
-        revoked = memory.revoke_user(name, kind=kind, **_where(company)) if sure else None
+        revoked = memory.revoke_user(name, kind=kind, **_scope_kwargs(company)) if sure else None
     if as_json:
         print_json({"credential": revoked})
     elif revoked is None:
         print("Nothing was changed.")
     else:
-        print(f"Revoked the {kind} {on_one_line(name)}. `{_again(chosen, name, kind, company)}` makes a new key.")
+        print(
+            f"Revoked the {kind} {on_one_line(name)}. `{_rotate_command(chosen, name, kind, company)}` makes a new key."
+        )
     if revoked is None:
         raise typer.Exit(ExitCode.PROBLEM)
 
 
 @app.command(name="list")
-@unfolded
+@expand_options
 def list_(
     chosen: StoreOptions, kind: AnyKind = None, company: Company = None, limit: Most = None, as_json: Json = False
 ) -> None:
     """List credentials: kind, name, role, the subjects an agent acts for, and dates. Keys are never shown."""
-    where = _where(company)
+    where = _scope_kwargs(company)
     kinds = [kind] if kind is not None else sorted(ROLES)
-    with as_typed(), opened(chosen) as memory:
-        found = first(chain.from_iterable(_listed(memory, each, where) for each in kinds), limit)
+    with errors_as_typed(), open_memory(chosen) as memory:
+        found = take_first(chain.from_iterable(_iter_credentials(memory, each, where) for each in kinds), limit)
     if as_json:
         print_json({"credentials": found})
         return
-    create = advised(chosen, "credential create NAME", company=company)
+    create = suggest_command(chosen, "credential create NAME", company=company)
     show_table(
         ("created", "kind", "name", "role", "acts for", "new key", "revoked"),
         map(_row, found),
@@ -148,26 +150,26 @@ def list_(
     )
 
 
-def _listed(memory: holdfast.Memory, kind: str, where: ScopeKwargs) -> Iterator[User]:
-    return every(lambda limit, cursor: memory.users(limit=limit, cursor=cursor, kind=kind, **where), None)
+def _iter_credentials(memory: holdfast.Memory, kind: str, where: ScopeKwargs) -> Iterator[User]:
+    return iterate_pages(lambda limit, cursor: memory.users(limit=limit, cursor=cursor, kind=kind, **where), None)
 
 
-def _where(company: str | None) -> ScopeKwargs:
+def _scope_kwargs(company: str | None) -> ScopeKwargs:
     return {} if company is None else {"space": company}
 
 
-def _given(kind: str, company: str | None, role: str | None, subjects: list[str] | None) -> Credential:
+def _credential_kwargs(kind: str, company: str | None, role: str | None, subjects: list[str] | None) -> Credential:
     options: Credential = {"kind": kind, "role": role, "subjects": subjects or None}
     if company is not None:
         options["space"] = company
     return options
 
 
-def _again(chosen: StoreOptions, name: str, kind: str, company: str | None) -> str:
-    return advised(chosen, "credential rotate", name, kind=kind, company=company)
+def _rotate_command(chosen: StoreOptions, name: str, kind: str, company: str | None) -> str:
+    return suggest_command(chosen, "credential rotate", name, kind=kind, company=company)
 
 
-def _asked(memory: holdfast.Memory, name: str, options: Credential, again: str, *, rotate: bool) -> Issued:
+def _issue_key(memory: holdfast.Memory, name: str, options: Credential, again: str, *, rotate: bool) -> Issued:
     kind = options["kind"]
     try:
         return memory.rotate_user(name, **options) if rotate else memory.create_user(name, **options)
@@ -179,7 +181,7 @@ def _asked(memory: holdfast.Memory, name: str, options: Credential, again: str, 
     raise UserExists(problem)
 
 
-def _show(issued: Issued, again: str, as_json: bool) -> None:
+def _print_key(issued: Issued, again: str, as_json: bool) -> None:
     """Print the key. It is stored nowhere else, so a failure to print it is logged."""
     one = issued.user
     try:
@@ -197,9 +199,9 @@ def _show(issued: Issued, again: str, as_json: bool) -> None:
 
 
 def _row(one: User) -> tuple[object, ...]:
-    rotated, revoked = (None if at is None else moment(at) for at in (one.rotated_at, one.revoked_at))
+    rotated, revoked = (None if at is None else format_time(at) for at in (one.rotated_at, one.revoked_at))
     return (
-        moment(one.created_at),
+        format_time(one.created_at),
         one.kind,
         one.id,
         one.role,

@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.advice import advised
-from holdfast.cli.company import MAX_PAGE, Company, Few, controlled, show_table, without_none
-from holdfast.cli.machine import print_json
-from holdfast.cli.options import Json, OnlyText, OwnStoreOptions, StoreOptions, unfolded
-from holdfast.cli.paging import every
+from holdfast.cli.control_plane import MAX_PAGE, Company, Few, open_control_plane, show_table, without_none
+from holdfast.cli.formatting import format_time
+from holdfast.cli.json_output import print_json
+from holdfast.cli.options import Json, LocalStoreOptions, OnlyText, StoreOptions, expand_options
+from holdfast.cli.paging import iterate_pages
 from holdfast.cli.render import console, show_facts
-from holdfast.cli.words import moment
+from holdfast.cli.suggestions import suggest_command
 from holdfast.domain.hooks import Delivery, HookDeliveryStatus
 
 app = typer.Typer(help="Show hook deliveries; retry or drop dead ones.", rich_markup_mode=None)
@@ -27,9 +27,9 @@ def deliveries(context: typer.Context) -> None:
 
 
 @app.command(name="list")
-@unfolded
+@expand_options
 def list_(
-    chosen: OwnStoreOptions,
+    chosen: LocalStoreOptions,
     company: Company = None,
     status: Annotated[
         OnlyText,
@@ -43,9 +43,9 @@ def list_(
 ) -> None:
     """List deliveries, newest first. dead: the last attempt failed; retry or drop it."""
     filters = without_none(status=status, kind=hook, to=to, source_kind=source)
-    with controlled(chosen, company) as plane:
+    with open_control_plane(chosen, company) as plane:
         found = list(
-            every(lambda most, cursor: plane.deliveries(limit=most, cursor=cursor, **filters), limit, MAX_PAGE)
+            iterate_pages(lambda most, cursor: plane.deliveries(limit=most, cursor=cursor, **filters), limit, MAX_PAGE)
         )
     if as_json:
         print_json({"deliveries": found})
@@ -53,7 +53,7 @@ def list_(
     show_table(
         ("emitted", "hook", "source", "to", "status", "attempts>", "id"),
         (
-            (moment(one.created_at), one.hook.kind, one.source.kind, one.to, _status(one), one.attempts, one.id)
+            (format_time(one.created_at), one.hook.kind, one.source.kind, one.to, _status(one), one.attempts, one.id)
             for one in found
         ),
         "There are no such deliveries.",
@@ -61,34 +61,34 @@ def list_(
 
 
 @app.command()
-@unfolded
-def show(delivery_id: DeliveryId, chosen: OwnStoreOptions, company: Company = None, as_json: Json = False) -> None:
+@expand_options
+def show(delivery_id: DeliveryId, chosen: LocalStoreOptions, company: Company = None, as_json: Json = False) -> None:
     """Show one delivery: its hook, destination and last result."""
-    with controlled(chosen, company) as plane:
-        _tell(chosen, company, plane.delivery(delivery_id), as_json)
+    with open_control_plane(chosen, company) as plane:
+        _print_delivery(chosen, company, plane.delivery(delivery_id), as_json)
 
 
 @app.command()
-@unfolded
-def retry(delivery_id: DeliveryId, chosen: OwnStoreOptions, company: Company = None, as_json: Json = False) -> None:
+@expand_options
+def retry(delivery_id: DeliveryId, chosen: LocalStoreOptions, company: Company = None, as_json: Json = False) -> None:
     """Retry a dead delivery with its payload. A worker sends it."""
-    with controlled(chosen, company) as plane:
-        _tell(chosen, company, plane.retry_delivery(delivery_id), as_json)
+    with open_control_plane(chosen, company) as plane:
+        _print_delivery(chosen, company, plane.retry_delivery(delivery_id), as_json)
 
 
 @app.command()
-@unfolded
-def drop(delivery_id: DeliveryId, chosen: OwnStoreOptions, company: Company = None, as_json: Json = False) -> None:
+@expand_options
+def drop(delivery_id: DeliveryId, chosen: LocalStoreOptions, company: Company = None, as_json: Json = False) -> None:
     """Drop a pending or dead delivery. Its payload is deleted."""
-    with controlled(chosen, company) as plane:
-        _tell(chosen, company, plane.drop_delivery(delivery_id), as_json)
+    with open_control_plane(chosen, company) as plane:
+        _print_delivery(chosen, company, plane.drop_delivery(delivery_id), as_json)
 
 
 def _status(one: Delivery) -> str:
     return one.status if one.reason is None else f"{one.status}: {one.reason}"
 
 
-def _tell(chosen: StoreOptions, company: str | None, one: Delivery, as_json: bool) -> None:
+def _print_delivery(chosen: StoreOptions, company: str | None, one: Delivery, as_json: bool) -> None:
     if as_json:
         print_json(one)
         return
@@ -101,11 +101,13 @@ def _tell(chosen: StoreOptions, company: str | None, one: Delivery, as_json: boo
         "binding": one.binding or "-",
         "status": _status(one),
         "attempts": str(one.attempts),
-        "emitted": moment(one.created_at),
-        "changed": "-" if one.updated_at is None else moment(one.updated_at),
+        "emitted": format_time(one.created_at),
+        "changed": "-" if one.updated_at is None else format_time(one.updated_at),
         "operation": one.operation_id or "-",
     }
     show_facts(console(), facts)
     if one.status is HookDeliveryStatus.DEAD:
-        retry, drop = (advised(chosen, f"deliveries {each}", one.id, company=company) for each in ("retry", "drop"))
+        retry, drop = (
+            suggest_command(chosen, f"deliveries {each}", one.id, company=company) for each in ("retry", "drop")
+        )
         print(f"`{retry}` retries it, `{drop}` drops it.")

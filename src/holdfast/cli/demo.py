@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import holdfast
-from holdfast.cli.machine import print_json
+from holdfast.cli.json_output import print_json
 from holdfast.cli.options import Json
 from holdfast.settings import read_settings
 
@@ -58,18 +58,20 @@ def demo(as_json: Json = False) -> None:
         path = Path(folder) / "memory.db"
         with holdfast.open(path, embedder="static", settings=read_settings()) as memory:
             if as_json:
-                steps = [{"step": step.name, "code": step.calls, "result": step.result} for step in told(memory, path)]
+                steps = [
+                    {"step": step.name, "code": step.calls, "result": step.result} for step in run_steps(memory, path)
+                ]
                 print_json({"steps": steps})
             else:
-                _show(told(memory, path))
+                _show(run_steps(memory, path))
 
 
-def told(memory: holdfast.Memory, path: Path) -> Iterator[Step]:
+def run_steps(memory: holdfast.Memory, path: Path) -> Iterator[Step]:
     """Yield the steps; each runs when it is requested."""
     yield _add(memory)
     yield _search(memory)
     yield _explain(memory)
-    learned = _learned(memory)
+    learned = _extract_memory(memory)
     yield _learn(learned)
     yield _correct(memory, learned)
     yield _look_back(memory, learned)
@@ -141,7 +143,7 @@ def _explain(memory: holdfast.Memory) -> Step:
     )
 
 
-def _learned(memory: holdfast.Memory) -> holdfast.MemoryRecord:
+def _extract_memory(memory: holdfast.Memory) -> holdfast.MemoryRecord:
     memory.flush(subject="ana", conversation="coffee")
     memory.drain()
     learned = memory.list(kind="memory", subject="ana").items[0]

@@ -17,11 +17,11 @@ import typer
 
 import holdfast
 from holdfast.cli.exits import ExitCode
-from holdfast.cli.machine import print_json
-from holdfast.cli.opening import MEMORY, is_there, location
-from holdfast.cli.options import Json, StoreOptions, unfolded
-from holdfast.cli.safety import on_one_line
-from holdfast.cli.words import counted
+from holdfast.cli.formatting import format_count
+from holdfast.cli.json_output import print_json
+from holdfast.cli.options import Json, StoreOptions, expand_options
+from holdfast.cli.store_access import MEMORY, location, store_exists
+from holdfast.cli.terminal_safety import on_one_line
 from holdfast.domain.location import is_server_url, redact_location
 from holdfast.domain.manifest import MENDS, RepairAction
 from holdfast.domain.results import Finding, Stats
@@ -35,7 +35,7 @@ _LITTLE_SPACE = 500 * 1024 * 1024
 _NO_SPACE = 20 * 1024 * 1024
 
 
-class Health(StrEnum):
+class CheckHealth(StrEnum):
     OK = "ok"
     WARN = "warn"
     FAIL = "fail"
@@ -46,16 +46,16 @@ class Check:
     """The result of one check. `advice` says what to do, if anything."""
 
     name: str
-    health: Health
+    health: CheckHealth
     detail: str
     advice: str = ""
 
 
-@unfolded
+@expand_options
 def doctor(chosen: StoreOptions, as_json: Json = False) -> None:
     """Check Python, the settings, the embedder, the store and the disk. Exit code 1 if something fails."""
-    checks = list(examined(chosen))
-    failed = any(check.health is Health.FAIL for check in checks)
+    checks = list(run_checks(chosen))
+    failed = any(check.health is CheckHealth.FAIL for check in checks)
     if as_json:
         print_json({"ok": not failed, "checks": checks})
     else:
@@ -64,13 +64,13 @@ def doctor(chosen: StoreOptions, as_json: Json = False) -> None:
         raise typer.Exit(ExitCode.PROBLEM)
 
 
-def examined(chosen: StoreOptions) -> Iterator[Check]:
+def run_checks(chosen: StoreOptions) -> Iterator[Check]:
     yield _python()
     yield _sqlite()
     try:
         path = location(chosen)
     except ConfigurationError as error:
-        yield Check("settings", Health.FAIL, str(error), "correct the environment variable, or unset it")
+        yield Check("settings", CheckHealth.FAIL, str(error), "correct the environment variable, or unset it")
         return
     yield _settings(path)
     if is_server_url(path):
@@ -79,7 +79,7 @@ def examined(chosen: StoreOptions) -> Iterator[Check]:
     yield _approximate(path)
     embedder = _embedder(chosen)
     yield embedder
-    if embedder.health is not Health.FAIL:
+    if embedder.health is not CheckHealth.FAIL:
         yield from _store(path, chosen)
     if "://" not in path:
         yield _disk(path)
@@ -88,13 +88,13 @@ def examined(chosen: StoreOptions) -> Iterator[Check]:
 def _python() -> Check:
     enough = sys.version_info[:2] >= _LEAST_PYTHON
     advice = "" if enough else "install Python 3.11 or newer"
-    return Check("python", Health.OK if enough else Health.FAIL, platform.python_version(), advice)
+    return Check("python", CheckHealth.OK if enough else CheckHealth.FAIL, platform.python_version(), advice)
 
 
 def _sqlite() -> Check:
     enough = sqlite3.sqlite_version_info >= _LEAST_SQLITE
     advice = "" if enough else "use a Python that comes with SQLite 3.35 or newer"
-    return Check("sqlite", Health.OK if enough else Health.FAIL, sqlite3.sqlite_version, advice)
+    return Check("sqlite", CheckHealth.OK if enough else CheckHealth.FAIL, sqlite3.sqlite_version, advice)
 
 
 def _settings(path: str) -> Check:
@@ -114,18 +114,18 @@ def _settings(path: str) -> Check:
         "cache_bytes": f"{now.cache_bytes:,}",
         "approximate_from": f"{now.approximate_from:,}",
     }
-    return Check("settings", Health.OK, ", ".join(f"{name} {value}" for name, value in values.items()))
+    return Check("settings", CheckHealth.OK, ", ".join(f"{name} {value}" for name, value in values.items()))
 
 
 def _approximate(path: str) -> Check:
     """Check whether large partitions can be searched with an index."""
     least = read_settings().approximate_from
     if not least:
-        return Check("large partitions", Health.OK, "searched exactly: HOLDFAST_APPROXIMATE_FROM is 0")
+        return Check("large partitions", CheckHealth.OK, "searched exactly: HOLDFAST_APPROXIMATE_FROM is 0")
     if "://" not in path and importlib.util.find_spec("usearch") is None:
         detail = f"searched exactly, even from {least:,} records on: usearch is not installed"
-        return Check("large partitions", Health.OK, detail, "pip install 'holdfast[approximate]' to index them")
-    return Check("large partitions", Health.OK, f"searched with an index from {least:,} records on")
+        return Check("large partitions", CheckHealth.OK, detail, "pip install 'holdfast[approximate]' to index them")
+    return Check("large partitions", CheckHealth.OK, f"searched with an index from {least:,} records on")
 
 
 def _embedder(chosen: StoreOptions) -> Check:
@@ -135,37 +135,37 @@ def _embedder(chosen: StoreOptions) -> Check:
             explained = memory.explain("hello")
     except HoldfastError as error:
         return Check(
-            "embedder", Health.FAIL, str(error), "correct --embedder or HOLDFAST_EMBEDDER; static needs nothing"
+            "embedder", CheckHealth.FAIL, str(error), "correct --embedder or HOLDFAST_EMBEDDER; static needs nothing"
         )
     if "embedder" in explained.query:
         advice = "check HOLDFAST_EMBEDDER_URL and HOLDFAST_EMBEDDER_KEY, and that the endpoint is up"
-        return Check("embedder", Health.FAIL, f"{explained.embedder} does not answer", advice)
-    return Check("embedder", Health.OK, explained.embedder)
+        return Check("embedder", CheckHealth.FAIL, f"{explained.embedder} does not answer", advice)
+    return Check("embedder", CheckHealth.OK, explained.embedder)
 
 
 def _store(path: str, chosen: StoreOptions) -> Iterator[Check]:
     if path == MEMORY:
         yield Check(
-            "store", Health.WARN, ":memory: is gone when a command ends", "give the path of a file with --store"
+            "store", CheckHealth.WARN, ":memory: is gone when a command ends", "give the path of a file with --store"
         )
         return
     try:
-        if not is_there(path):
+        if not store_exists(path):
             yield _missing(path)
             return
         with holdfast.open(path, embedder=chosen.embedder, settings=read_settings(), work=False) as memory:
             found, verification = memory.stats(space=EVERYWHERE), memory.verify()
     except HoldfastError as error:
-        yield Check("store", Health.FAIL, str(error))
+        yield Check("store", CheckHealth.FAIL, str(error))
         return
     # Opening checks the schema and brings an older one up to date.
     yield Check("store", _writable(path), f"{redact_location(path)} opens, its schema is known", _how_to_write(path))
-    yield Check("contents", Health.OK, _contents(found))
+    yield Check("contents", CheckHealth.OK, _contents(found))
     yield from _vectors(found.embedder, chosen.embedder or read_settings().embedder)
     for finding in verification.findings:
-        yield Check("integrity", Health.FAIL, f"{finding.check}: {finding.problem}", _how_to_mend(finding))
+        yield Check("integrity", CheckHealth.FAIL, f"{finding.check}: {finding.problem}", _how_to_mend(finding))
     if verification.ok:
-        yield Check("integrity", Health.OK, f"{sum(verification.checked.values()):,} rows checked")
+        yield Check("integrity", CheckHealth.OK, f"{sum(verification.checked.values()):,} rows checked")
     yield _waiting(found)
 
 
@@ -180,7 +180,7 @@ def _vectors(made_by: str, chosen: str) -> Iterator[Check]:
     """Warn if the stored vectors are by an embedder that is not configured."""
     if made_by.partition(":")[0] != chosen.partition(":")[0]:
         detail = f"by {made_by}, which is not configured: nothing is searched by meaning or embedded"
-        yield Check("vectors", Health.WARN, detail, "name it with --embedder or HOLDFAST_EMBEDDER")
+        yield Check("vectors", CheckHealth.WARN, detail, "name it with --embedder or HOLDFAST_EMBEDDER")
 
 
 def _server(path: str) -> Iterator[Check]:
@@ -189,57 +189,64 @@ def _server(path: str) -> Iterator[Check]:
         with holdfast.open(path, settings=read_settings()) as memory:
             found = memory.stats()
     except AccessDenied as error:
-        yield Check("server", Health.FAIL, str(error), "set HOLDFAST_KEY to a user's key or the operator's token")
+        yield Check("server", CheckHealth.FAIL, str(error), "set HOLDFAST_KEY to a user's key or the operator's token")
         return
     except HoldfastError as error:
-        yield Check("server", Health.FAIL, str(error))
+        yield Check("server", CheckHealth.FAIL, str(error))
         return
-    yield Check("server", Health.OK, f"{path} answers, and accepts the key")
-    yield Check("contents", Health.OK, _contents(found))
+    yield Check("server", CheckHealth.OK, f"{path} answers, and accepts the key")
+    yield Check("contents", CheckHealth.OK, _contents(found))
 
 
 def _missing(path: str) -> Check:
     there_is_none = Check(
-        "store", Health.WARN, f"there is none at {redact_location(path)} yet", "`holdfast store init` creates it"
+        "store", CheckHealth.WARN, f"there is none at {redact_location(path)} yet", "`holdfast store init` creates it"
     )
     if "://" in path:
         return there_is_none
     folder = Path(path).absolute().parent
     if not folder.is_dir():
         return Check(
-            "store", Health.FAIL, f"the folder {folder} does not exist", "create it, or name another with --store"
+            "store", CheckHealth.FAIL, f"the folder {folder} does not exist", "create it, or name another with --store"
         )
     if not os.access(folder, os.W_OK):
         return Check(
-            "store", Health.FAIL, f"the folder {folder} cannot be written", "change its permissions, or use --store"
+            "store",
+            CheckHealth.FAIL,
+            f"the folder {folder} cannot be written",
+            "change its permissions, or use --store",
         )
     return there_is_none
 
 
-def _writable(path: str) -> Health:
+def _writable(path: str) -> CheckHealth:
     if "://" in path:
-        return Health.OK  # else it would not have opened
-    return Health.OK if os.access(path, os.W_OK) and os.access(Path(path).absolute().parent, os.W_OK) else Health.FAIL
+        return CheckHealth.OK  # else it would not have opened
+    return (
+        CheckHealth.OK
+        if os.access(path, os.W_OK) and os.access(Path(path).absolute().parent, os.W_OK)
+        else CheckHealth.FAIL
+    )
 
 
 def _how_to_write(path: str) -> str:
-    return "" if _writable(path) is Health.OK else "make the file and its folder writable"
+    return "" if _writable(path) is CheckHealth.OK else "make the file and its folder writable"
 
 
 def _contents(found: Stats) -> str:
-    return f"{counted(found.messages, 'message')}, {counted(found.memories, 'memory', 'memories')}"
+    return f"{format_count(found.messages, 'message')}, {format_count(found.memories, 'memory', 'memories')}"
 
 
 def _waiting(found: Stats) -> Check:
     to_do = sum(found.jobs.get(status, 0) for status in ("queued", "running"))
-    detail = f"{counted(found.without_vectors, 'record')} without vectors, {counted(to_do, 'job')} to do"
+    detail = f"{format_count(found.without_vectors, 'record')} without vectors, {format_count(to_do, 'job')} to do"
     if found.stale_vectors:
-        detail = f"{counted(found.stale_vectors, 'record')} with stale vectors, {detail}"
+        detail = f"{format_count(found.stale_vectors, 'record')} with stale vectors, {detail}"
     if failed := found.jobs.get("failed", 0):
-        detail += f", {counted(failed, 'attempt')} failed"
+        detail += f", {format_count(failed, 'attempt')} failed"
     if found.pending_vectors or to_do:
-        return Check("work", Health.WARN, detail, "`holdfast store flush` does it")
-    return Check("work", Health.OK, detail)
+        return Check("work", CheckHealth.WARN, detail, "`holdfast store flush` does it")
+    return Check("work", CheckHealth.OK, detail)
 
 
 def _disk(path: str) -> Check:
@@ -249,10 +256,10 @@ def _disk(path: str) -> Check:
     free = shutil.disk_usage(folder).free
     detail = f"{free / 1e9:,.1f} GB free at {folder}"
     if free < _NO_SPACE:
-        return Check("disk", Health.FAIL, detail, "free some space: nothing more can be stored")
+        return Check("disk", CheckHealth.FAIL, detail, "free some space: nothing more can be stored")
     if free < _LITTLE_SPACE:
-        return Check("disk", Health.WARN, detail, "free some space soon")
-    return Check("disk", Health.OK, detail)
+        return Check("disk", CheckHealth.WARN, detail, "free some space soon")
+    return Check("disk", CheckHealth.OK, detail)
 
 
 def _show(checks: list[Check]) -> None:
@@ -261,9 +268,9 @@ def _show(checks: list[Check]) -> None:
     from holdfast.cli import render
 
     screen = render.console()
-    styles = {Health.OK: "green", Health.WARN: "yellow", Health.FAIL: "bold red"}
+    styles = {CheckHealth.OK: "green", CheckHealth.WARN: "yellow", CheckHealth.FAIL: "bold red"}
     for check in checks:
         head = Text(f"{check.health:<4} ", style=styles[check.health]).append(f"{check.name:<9} ", style="bold")
-        render.hanging(screen, head, on_one_line(check.detail))
+        render.print_hanging(screen, head, on_one_line(check.detail))
         if check.advice:
-            render.hanging(screen, Text(" " * head.cell_len), f"→ {check.advice}", style="dim")
+            render.print_hanging(screen, Text(" " * head.cell_len), f"→ {check.advice}", style="dim")

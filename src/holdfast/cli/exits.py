@@ -16,8 +16,8 @@ from enum import IntEnum
 import typer
 
 from holdfast import errors
-from holdfast.cli.machine import print_json
-from holdfast.cli.safety import on_one_line
+from holdfast.cli.json_output import print_json
+from holdfast.cli.terminal_safety import on_one_line
 
 _NUMBER = re.compile(r"-\.?\d")
 
@@ -36,7 +36,7 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
-class Usage(typer.TyperException):
+class UsageError(typer.TyperException):
     """The options contradict each other or their context. The message says what to type instead."""
 
 
@@ -73,32 +73,32 @@ def code_for(error: errors.HoldfastError) -> ExitCode:
 
 def run(app: typer.Typer, arguments: Sequence[str], *, as_json: bool) -> int:
     """Run the program and print its errors. Errors that a user can cause have no traceback."""
-    _never_fail_on_letters()
-    with _Warnings(as_json):
+    _escape_unprintable()
+    with _WarningPrinter(as_json):
         try:
             ended = app(args=list(arguments), prog_name="holdfast", standalone_mode=False)
             sys.stdout.flush()
         except errors.HoldfastError as error:
-            tell(error.code, str(error), HINTS.get(type(error)), as_json, error.field)
+            print_error(error.code, str(error), HINTS.get(type(error)), as_json, error.field)
             return code_for(error)
         except typer.TyperException as error:
-            tell("usage", error.format_message(), _where_to_look(error), as_json)
+            print_error("usage", error.format_message(), _usage_hint(error), as_json)
             return ExitCode.USAGE
         except (KeyboardInterrupt, typer.Abort):
             ended = ExitCode.INTERRUPTED
         except BrokenPipeError:
-            _forget_stdout()
+            _redirect_stdout_to_null()
             return ExitCode.PROBLEM
         except OSError as error:
-            tell("io_error", f"{error.filename or 'input or output'}: {error.strerror or error}", None, as_json)
-            _let_go_of_stdout()
+            print_error("io_error", f"{error.filename or 'input or output'}: {error.strerror or error}", None, as_json)
+            _discard_failed_stdout()
             return ExitCode.PROBLEM
     if ended == ExitCode.INTERRUPTED:
-        tell("interrupted", "interrupted; what was stored before stays stored", None, as_json)
+        print_error("interrupted", "interrupted; what was stored before stays stored", None, as_json)
     return ended if isinstance(ended, int) else ExitCode.OK
 
 
-def tell(code: str, message: str, hint: str | None, as_json: bool, field: str | None = None) -> None:
+def print_error(code: str, message: str, hint: str | None, as_json: bool, field: str | None = None) -> None:
     if as_json:
         fields = {"code": code, "message": message, "field": field, "hint": hint}
         print_json({"error": {name: value for name, value in fields.items() if value}}, sys.stderr, indent=None)
@@ -108,8 +108,8 @@ def tell(code: str, message: str, hint: str | None, as_json: bool, field: str | 
         print(f"  {hint}", file=sys.stderr)
 
 
-def _where_to_look(error: typer.TyperException) -> str | None:
-    if isinstance(error, Usage):
+def _usage_hint(error: typer.TyperException) -> str | None:
+    if isinstance(error, UsageError):
         return None
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "holdfast"
@@ -119,7 +119,7 @@ def _where_to_look(error: typer.TyperException) -> str | None:
     return how
 
 
-def _never_fail_on_letters() -> None:
+def _escape_unprintable() -> None:
     """Escape characters that a terminal cannot show. Bytes in stdin that are not text are rejected later."""
     numbered = "backslashreplace"
     for stream, instead in ((sys.stdin, "surrogateescape"), (sys.stdout, numbered), (sys.stderr, numbered)):
@@ -127,20 +127,20 @@ def _never_fail_on_letters() -> None:
             stream.reconfigure(errors=instead)
 
 
-def _let_go_of_stdout() -> None:
+def _discard_failed_stdout() -> None:
     """Discard stdout if it failed: Python would flush it again at exit, and change the exit code."""
     try:
         sys.stdout.flush()
     except OSError:
-        _forget_stdout()
+        _redirect_stdout_to_null()
 
 
-def _forget_stdout() -> None:
+def _redirect_stdout_to_null() -> None:
     """Redirect stdout to null, because its reader has gone: Python's final flush must not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-class _Warnings(logging.Handler):
+class _WarningPrinter(logging.Handler):
     """Prints the library's warnings, while a command runs, as single lines on stderr."""
 
     def __init__(self, as_json: bool) -> None:

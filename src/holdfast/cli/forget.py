@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 import holdfast
-from holdfast.cli.exits import ExitCode, Usage
-from holdfast.cli.machine import print_json
-from holdfast.cli.opening import do_what_is_due, opened
-from holdfast.cli.options import Json, Place, StoreOptions, Yes, unfolded
+from holdfast.cli.exits import ExitCode, UsageError
+from holdfast.cli.json_output import print_json
+from holdfast.cli.options import Json, ScopeOptions, StoreOptions, Yes, expand_options
+from holdfast.cli.store_access import open_memory, run_due_jobs
 from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt
 from holdfast.domain.results import Record
 from holdfast.errors import NotFound
@@ -25,9 +25,9 @@ Source = Annotated[str | None, typer.Option("--source", metavar="NAME", help="Ev
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be forgotten.")]
 
 
-@unfolded
+@expand_options
 def forget(
-    place: Place,
+    place: ScopeOptions,
     chosen: StoreOptions,
     ids: Ids = None,
     source: Source = None,
@@ -41,34 +41,34 @@ def forget(
     and --as-of does not bring it back. If a conversation has a subject, give --subject; without it, only one that
     belongs to nobody is forgotten. Without a terminal to ask on, it needs --yes.
     """
-    where = place.where()
+    where = place.scope_kwargs()
     named, origin = ids or MISSING, MISSING if source is None else source
     target_from(named, origin, where)  # an invalid target is reported first
     if not (yes or dry_run or sys.stdin.isatty()):
-        raise Usage("there is no terminal to ask on; add --yes, or look first with --dry-run")
-    with opened(chosen) as memory:
+        raise UsageError("there is no terminal to ask on; add --yes, or look first with --dry-run")
+    with open_memory(chosen) as memory:
         preview = memory.forget_preview(named, source=origin, **where)
         if preview.empty:
             raise NotFound("nothing matches, so there is nothing to forget; check the names")
         if not as_json:
-            _show(preview, _some(memory, preview, where))
+            _show(preview, _sample_records(memory, preview, where))
         receipt = None
         if not dry_run and (yes or typer.confirm("Forget all of it for good?", err=True)):
             receipt = memory.forget(named, source=origin, token=preview.token, **where)
-            do_what_is_due(memory, chosen)
+            run_due_jobs(memory, chosen)
     _conclude(preview, receipt, dry_run=dry_run, as_json=as_json)
 
 
-def _some(memory: holdfast.Memory, preview: ForgetPreview, where: ScopeKwargs) -> list[Record]:
+def _sample_records(memory: holdfast.Memory, preview: ForgetPreview, where: ScopeKwargs) -> list[Record]:
     """The first records of the preview. Memories outlive their conversation, so they are looked up without it."""
     found = []
     for record_id in preview.ids[:_SHOWN]:
         with contextlib.suppress(NotFound):  # shared with others, and not visible in this scope
-            found.append(memory.get(record_id, **_lasting(where)))
+            found.append(memory.get(record_id, **_without_conversation(where)))
     return found
 
 
-def _lasting(where: ScopeKwargs) -> ScopeKwargs:
+def _without_conversation(where: ScopeKwargs) -> ScopeKwargs:
     return {part: where[part] for part in ("space", "subject", "agent") if part in where}  # type: ignore[return-value]
 
 

@@ -6,13 +6,22 @@ from typing import Annotated, Any
 
 import typer
 
-from holdfast.cli.advice import advised
-from holdfast.cli.company import MAX_PAGE, Company, Few, Since, Until, controlled, show_table, without_none
-from holdfast.cli.machine import print_json
-from holdfast.cli.options import Json, OnlyText, OwnStoreOptions, StoreOptions, unfolded
-from holdfast.cli.paging import every
+from holdfast.cli.control_plane import (
+    MAX_PAGE,
+    Company,
+    Few,
+    Since,
+    Until,
+    open_control_plane,
+    show_table,
+    without_none,
+)
+from holdfast.cli.formatting import format_time
+from holdfast.cli.json_output import print_json
+from holdfast.cli.options import Json, LocalStoreOptions, OnlyText, StoreOptions, expand_options
+from holdfast.cli.paging import iterate_pages
 from holdfast.cli.render import console, show_facts
-from holdfast.cli.words import moment
+from holdfast.cli.suggestions import suggest_command
 from holdfast.control.schemas import JobTold
 from holdfast.domain.jobs import Cause, ControlJob, JobKind
 
@@ -28,9 +37,9 @@ def jobs(context: typer.Context) -> None:
 
 
 @app.command(name="list")
-@unfolded
+@expand_options
 def list_(
-    chosen: OwnStoreOptions,
+    chosen: LocalStoreOptions,
     company: Company = None,
     state: Annotated[
         OnlyText,
@@ -63,48 +72,61 @@ def list_(
         since=since,
         until=until,
     )
-    with controlled(chosen, company) as plane:
-        found = list(every(lambda most, cursor: plane.jobs(limit=most, cursor=cursor, **filters), limit, MAX_PAGE))
+    with open_control_plane(chosen, company) as plane:
+        found = list(
+            iterate_pages(lambda most, cursor: plane.jobs(limit=most, cursor=cursor, **filters), limit, MAX_PAGE)
+        )
     if as_json:
-        print_json({"jobs": [_form(one) for one in found]})
+        print_json({"jobs": [_to_json(one) for one in found]})
         return
     show_table(
         ("queued", "kind", "state", "attempt>", "done", "caused by", "id"),
-        ((moment(one.created_at), one.kind, one.state, one.attempt, _done(one), _cause(one), one.id) for one in found),
+        (
+            (
+                format_time(one.created_at),
+                one.kind,
+                one.state,
+                one.attempt,
+                _format_progress(one),
+                _format_cause(one),
+                one.id,
+            )
+            for one in found
+        ),
         "There are no such jobs.",
     )
 
 
 @app.command()
-@unfolded
-def show(job_id: JobId, chosen: OwnStoreOptions, company: Company = None, as_json: Json = False) -> None:
+@expand_options
+def show(job_id: JobId, chosen: LocalStoreOptions, company: Company = None, as_json: Json = False) -> None:
     """Show one attempt: its cause, progress and error."""
-    with controlled(chosen, company) as plane:
-        _tell(chosen, company, plane.job(job_id), as_json)
+    with open_control_plane(chosen, company) as plane:
+        _print_job(chosen, company, plane.job(job_id), as_json)
 
 
 @app.command()
-@unfolded
-def retry(job_id: JobId, chosen: OwnStoreOptions, company: Company = None, as_json: Json = False) -> None:
+@expand_options
+def retry(job_id: JobId, chosen: LocalStoreOptions, company: Company = None, as_json: Json = False) -> None:
     """Retry a failed or cancelled job: a new attempt, due at once. A worker runs it."""
-    with controlled(chosen, company) as plane:
-        _tell(chosen, company, plane.retry_job(job_id), as_json)
+    with open_control_plane(chosen, company) as plane:
+        _print_job(chosen, company, plane.retry_job(job_id), as_json)
 
 
 @app.command()
-@unfolded
-def cancel(job_id: JobId, chosen: OwnStoreOptions, company: Company = None, as_json: Json = False) -> None:
+@expand_options
+def cancel(job_id: JobId, chosen: LocalStoreOptions, company: Company = None, as_json: Json = False) -> None:
     """Cancel a job. A running worker can no longer commit it."""
-    with controlled(chosen, company) as plane:
-        _tell(chosen, company, plane.cancel_job(job_id), as_json)
+    with open_control_plane(chosen, company) as plane:
+        _print_job(chosen, company, plane.cancel_job(job_id), as_json)
 
 
-def _form(one: ControlJob) -> dict[str, Any]:
+def _to_json(one: ControlJob) -> dict[str, Any]:
     """The JSON form, as in HTTP and tools."""
     return JobTold.of(one).model_dump(mode="json")
 
 
-def _cause(one: ControlJob) -> str | None:
+def _format_cause(one: ControlJob) -> str | None:
     if one.cause is None:
         return None
     hook = None if one.cause.hook is None else one.cause.hook.kind
@@ -112,12 +134,12 @@ def _cause(one: ControlJob) -> str | None:
     return " of ".join(part for part in (hook, source) if part) or one.cause.operation_id
 
 
-def _done(one: ControlJob) -> str | None:
+def _format_progress(one: ControlJob) -> str | None:
     """Progress, if the kind of job counts it."""
     return f"{one.done:,} of {one.total:,}" if one.total else None
 
 
-def _origin(one: ControlJob) -> dict[str, str]:
+def _cause_ids(one: ControlJob) -> dict[str, str]:
     """The ids of what caused the job, so that each can be looked up."""
     cause = one.cause or Cause()
     of_hook = (None, None) if cause.hook is None else (cause.hook.hook_id, cause.hook.run_id)
@@ -131,23 +153,23 @@ def _origin(one: ControlJob) -> dict[str, str]:
     return {name: value for name, value in ids.items() if value}
 
 
-def _tell(chosen: StoreOptions, company: str | None, one: ControlJob, as_json: bool) -> None:
+def _print_job(chosen: StoreOptions, company: str | None, one: ControlJob, as_json: bool) -> None:
     if as_json:
-        print_json(_form(one))
+        print_json(_to_json(one))
         return
     facts = {
         "id": one.id,
         "kind": one.kind,
         "state": one.state,
         "attempt": f"{one.attempt}{'' if one.retry_of is None else f', after {one.retry_of}'}",
-        "done": _done(one) or "-",
-        "queued": moment(one.created_at),
-        "started": "-" if one.started_at is None else moment(one.started_at),
-        "finished": "-" if one.finished_at is None else moment(one.finished_at),
-        "caused by": _cause(one) or "-",
-        **_origin(one),
+        "done": _format_progress(one) or "-",
+        "queued": format_time(one.created_at),
+        "started": "-" if one.started_at is None else format_time(one.started_at),
+        "finished": "-" if one.finished_at is None else format_time(one.finished_at),
+        "caused by": _format_cause(one) or "-",
+        **_cause_ids(one),
         "error": one.error or "-",
     }
     show_facts(console(), facts)
     if one.retry_available:
-        print(f"`{advised(chosen, 'jobs retry', one.id, company=company)}` retries it.")
+        print(f"`{suggest_command(chosen, 'jobs retry', one.id, company=company)}` retries it.")

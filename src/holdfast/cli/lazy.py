@@ -12,23 +12,23 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 
-class Entry(NamedTuple):
+class CommandEntry(NamedTuple):
     """A command: its location as `module:name`, and its help's first sentence for the command list."""
 
     where: str
     explained: str
 
 
-class Commands(Mapping[str, Any]):
+class LazyCommands(Mapping[str, Any]):
     """Commands by name, each built on first access."""
 
-    def __init__(self, entries: Mapping[str, Entry]) -> None:
+    def __init__(self, entries: Mapping[str, CommandEntry]) -> None:
         self._entries = entries
         self._made: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._made:
-            self._made[name] = _made(name, self._entries[name].where)
+            self._made[name] = _build_command(name, self._entries[name].where)
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -38,7 +38,7 @@ class Commands(Mapping[str, Any]):
         return len(self._entries)
 
 
-def _made(name: str, where: str) -> Any:
+def _build_command(name: str, where: str) -> Any:
     """Build a command or group exactly as typer does in a program without lazy loading."""
     module, _, attribute = where.partition(":")
     target = getattr(import_module(module), attribute)
@@ -54,14 +54,14 @@ def _made(name: str, where: str) -> Any:
 class LazyGroup(TyperGroup):
     """A group of lazy commands; subclasses define `entries`."""
 
-    entries: ClassVar[Mapping[str, Entry]]
+    entries: ClassVar[Mapping[str, CommandEntry]]
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.commands = cast(Any, Commands(self.entries))
+        self.commands = cast(Any, LazyCommands(self.entries))
 
     @contextmanager
-    def _listed(self) -> Iterator[None]:
+    def _with_stand_ins(self) -> Iterator[None]:
         """Temporarily replace each command by a stand-in that only has its help text."""
         commands = self.commands
         self.commands = {
@@ -74,9 +74,9 @@ class LazyGroup(TyperGroup):
             self.commands = commands
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        with self._listed():
+        with self._with_stand_ins():
             super().format_commands(ctx, formatter)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        with self._listed():
+        with self._with_stand_ins():
             return super().shell_complete(ctx, incomplete)

@@ -7,12 +7,21 @@ from typing import Annotated, Any
 
 import typer
 
-from holdfast.cli.company import MAX_PAGE, Company, Few, Since, Until, controlled, show_table, without_none
-from holdfast.cli.machine import plain, print_json
-from holdfast.cli.options import Json, OnlyText, OwnStoreOptions, unfolded
-from holdfast.cli.paging import every
+from holdfast.cli.control_plane import (
+    MAX_PAGE,
+    Company,
+    Few,
+    Since,
+    Until,
+    open_control_plane,
+    show_table,
+    without_none,
+)
+from holdfast.cli.formatting import format_time_with_seconds
+from holdfast.cli.json_output import plain, print_json
+from holdfast.cli.options import Json, LocalStoreOptions, OnlyText, expand_options
+from holdfast.cli.paging import iterate_pages
 from holdfast.cli.render import console, show_facts
-from holdfast.cli.words import second
 from holdfast.domain.operations import TYPE_OF, Operation
 
 app = typer.Typer(help="Show memory operations, their callers and outcomes.", rich_markup_mode=None)
@@ -30,9 +39,9 @@ def operations(context: typer.Context) -> None:
 
 
 @app.command(name="list")
-@unfolded
+@expand_options
 def list_(
-    chosen: OwnStoreOptions,
+    chosen: LocalStoreOptions,
     company: Company = None,
     agent: Annotated[OnlyText, _option("--agent", "NAME", "Of this agent.")] = None,
     project: Annotated[OnlyText, _option("--project", "NAME", "In this project.")] = None,
@@ -67,11 +76,11 @@ def list_(
         since=since,
         until=until,
     )
-    with controlled(chosen, company) as plane:
+    with open_control_plane(chosen, company) as plane:
         page = partial(plane.operations, of_memory=not (all_ or action), **filters)
-        found = list(every(lambda most, cursor: page(limit=most, cursor=cursor), limit, MAX_PAGE))
+        found = list(iterate_pages(lambda most, cursor: page(limit=most, cursor=cursor), limit, MAX_PAGE))
     if as_json:
-        print_json({"operations": [_form(one) for one in found]})
+        print_json({"operations": [_to_json(one) for one in found]})
         return
     show_table(
         ("when", "type", "action", "outcome", "binding", "who", "agent", "run", "records>", "ms>", "id"),
@@ -81,29 +90,29 @@ def list_(
 
 
 @app.command()
-@unfolded
+@expand_options
 def show(
     operation_id: Annotated[str, typer.Argument(metavar="ID", hidden=True)],
-    chosen: OwnStoreOptions,
+    chosen: LocalStoreOptions,
     company: Company = None,
     as_json: Json = False,
 ) -> None:
     """Show one operation with its attribution and usage."""
-    with controlled(chosen, company) as plane:
+    with open_control_plane(chosen, company) as plane:
         found = plane.operation(operation_id)
     if as_json:
-        print_json(_form(found))
+        print_json(_to_json(found))
         return
     show_facts(console(), _facts(found))
 
 
 @app.command()
-@unfolded
+@expand_options
 def metrics(
-    chosen: OwnStoreOptions, company: Company = None, since: Since = None, until: Until = None, as_json: Json = False
+    chosen: LocalStoreOptions, company: Company = None, since: Since = None, until: Until = None, as_json: Json = False
 ) -> None:
     """Show quality metrics: recall hits, empty queries, corrections, failures, and each binding's counts."""
-    with controlled(chosen, company) as plane:
+    with open_control_plane(chosen, company) as plane:
         found = plane.metrics(since=since, until=until)
     if as_json:
         print_json(
@@ -131,7 +140,7 @@ def _rate(rate: float | None, some: int, of: int) -> str:
     return "-" if rate is None else f"{rate:.1%} ({some:,} of {of:,})"
 
 
-def _form(one: Operation) -> dict[str, Any]:
+def _to_json(one: Operation) -> dict[str, Any]:
     """The JSON form, with the operation's type: null for administration."""
     return {**plain(one), "type": TYPE_OF.get(one.action)}
 
@@ -140,7 +149,7 @@ def _row(one: Operation) -> tuple[object, ...]:
     about = one.attribution
     ended = one.outcome if one.error_code is None else f"{one.outcome} ({one.error_code})"
     return (
-        second(one.started_at),
+        format_time_with_seconds(one.started_at),
         TYPE_OF.get(one.action),
         one.action,
         ended,
@@ -157,7 +166,7 @@ def _row(one: Operation) -> tuple[object, ...]:
 def _facts(one: Operation) -> dict[str, str]:
     facts = {
         "id": one.id,
-        "when": second(one.started_at),
+        "when": format_time_with_seconds(one.started_at),
         "type": TYPE_OF.get(one.action, "-"),
         "action": one.action,
         "outcome": one.outcome if one.error_code is None else f"{one.outcome}: {one.error_code}",

@@ -52,7 +52,7 @@ class StoreOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnStoreOptions(StoreOptions):
+class LocalStoreOptions(StoreOptions):
     """The memory, for commands that open the store directly and never through a server."""
 
     store: Annotated[
@@ -66,7 +66,7 @@ class OwnStoreOptions(StoreOptions):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ScopeOptions:
     """The parts of a scope."""
 
     subject: Annotated[OnlyText, _option("--subject", "NAME", "The subject it is about.")] = None
@@ -77,14 +77,14 @@ class Place:
     channel: Annotated[OnlyText, _option("--channel", "NAME", "The channel it came through.")] = None
     space: Space = None
 
-    def where(self) -> ScopeKwargs:
+    def scope_kwargs(self) -> ScopeKwargs:
         """The given parts, as keyword arguments of the library."""
         parts = {field.name: getattr(self, field.name) for field in fields(self)}
         return cast("ScopeKwargs", {name: value for name, value in parts.items() if value is not None})
 
 
 @dataclass(frozen=True, slots=True)
-class Filters:
+class SearchFilters:
     """Search options besides the query."""
 
     top_k: Annotated[int, _option("--top-k", "N", "At most N results.")] = 10
@@ -101,7 +101,7 @@ class Filters:
         str, _option("--method", "METHOD", "hybrid, keyword (by words alone) or vector (by meaning alone).")
     ] = "hybrid"
 
-    def asking(self, place: Place) -> SearchKwargs:
+    def search_kwargs(self, place: ScopeOptions) -> SearchKwargs:
         own: SearchKwargs = {
             "top_k": self.top_k,
             "kind": self.kind,
@@ -113,10 +113,10 @@ class Filters:
             "min_score": self.min_score,
             "method": self.method,
         }
-        return cast("SearchKwargs", {**own, **place.where()})
+        return cast("SearchKwargs", {**own, **place.scope_kwargs()})
 
 
-def unfolded(command: Callable[..., None]) -> Callable[..., None]:
+def expand_options(command: Callable[..., None]) -> Callable[..., None]:
     """Adapt a command to typer: expand each group of options into one keyword per option."""
     hints = get_type_hints(command, include_extras=True)
     groups = {name: hint for name, hint in hints.items() if is_dataclass(hint) and isinstance(hint, type)}
@@ -137,7 +137,7 @@ def unfolded(command: Callable[..., None]) -> Callable[..., None]:
             _parameters(groups[own.name]) if own.name in groups else [own.replace(annotation=hints[own.name])]
         )
     ]
-    names = {parameter.name: _typed(parameter) for parameter in parameters}
+    names = {parameter.name: _typed_name(parameter) for parameter in parameters}
     keywords = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
     call.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in keywords}
@@ -155,7 +155,7 @@ def _parameters(group: Any) -> list[inspect.Parameter]:
     ]
 
 
-def _typed(parameter: inspect.Parameter) -> str:
+def _typed_name(parameter: inspect.Parameter) -> str:
     """The parameter as typed: `--at`, or `KEY`."""
     about = next((each for each in getattr(parameter.annotation, "__metadata__", ()) if hasattr(each, "metavar")), None)
     if isinstance(about, typer.models.OptionInfo):

@@ -12,7 +12,7 @@ _PAGE = 1_000
 log = logging.getLogger("holdfast.cli")
 
 
-class Page(Protocol[T]):
+class CliPage(Protocol[T]):
     @property
     def items(self) -> tuple[T, ...]: ...
 
@@ -20,7 +20,7 @@ class Page(Protocol[T]):
     def next_cursor(self) -> str | None: ...
 
 
-def every(page: Callable[[int, str | None], Page[T]], most: int | None, largest: int = _PAGE) -> Iterator[T]:
+def iterate_pages(page: Callable[[int, str | None], CliPage[T]], most: int | None, largest: int = _PAGE) -> Iterator[T]:
     """Yield all items, or the first `most`. `page` takes a page size, at most `largest`, and a cursor."""
     cursor: str | None = None
     while True:
@@ -32,19 +32,19 @@ def every(page: Callable[[int, str | None], Page[T]], most: int | None, largest:
         if cursor is None:
             return
         if most == 0:
-            _tell_of_more()
+            _warn_of_more()
             return
 
 
-def first(found: Iterator[T], most: int | None) -> list[T]:
+def take_first(found: Iterator[T], most: int | None) -> list[T]:
     """Return the first `most` items, or all."""
     taken = list(islice(found, most))
     if most is not None and next(found, None) is not None:
-        _tell_of_more()
+        _warn_of_more()
     return taken
 
 
-def _tell_of_more() -> None:
+def _warn_of_more() -> None:
     log.warning("there is more; raise --limit to see it")
 
 

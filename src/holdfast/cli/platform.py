@@ -9,7 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.cli.machine import print_json
+from holdfast.cli.json_output import print_json
 from holdfast.cli.options import Json
 from holdfast.cli.render import console
 from holdfast.domain.capabilities import Capability, Gate, Section, catalogue, snapshot

@@ -7,52 +7,58 @@ from typing import Annotated, ClassVar
 import typer
 
 import holdfast
-from holdfast.cli.lazy import Entry, LazyGroup
+from holdfast.cli.lazy import CommandEntry, LazyGroup
 
 
 class Program(LazyGroup):
     """The subcommands, in help order."""
 
-    entries: ClassVar[dict[str, Entry]] = {
-        "demo": Entry("holdfast.cli.demo:demo", "Show what a memory does in under a minute."),
-        "serve": Entry("holdfast.cli.serve:serve", "Serve the memory over HTTP until Ctrl-C or SIGTERM."),
-        "worker": Entry("holdfast.cli.worker:worker", "Run background jobs until Ctrl-C or SIGTERM."),
-        "add": Entry("holdfast.cli.add:add", "Add messages to a conversation."),
-        "search": Entry(
+    entries: ClassVar[dict[str, CommandEntry]] = {
+        "demo": CommandEntry("holdfast.cli.demo:demo", "Show what a memory does in under a minute."),
+        "serve": CommandEntry("holdfast.cli.serve:serve", "Serve the memory over HTTP until Ctrl-C or SIGTERM."),
+        "worker": CommandEntry("holdfast.cli.worker:worker", "Run background jobs until Ctrl-C or SIGTERM."),
+        "add": CommandEntry("holdfast.cli.add:add", "Add messages to a conversation."),
+        "search": CommandEntry(
             "holdfast.cli.search:search", "Search messages and memories by meaning and by words, best first."
         ),
-        "explain": Entry(
+        "explain": CommandEntry(
             "holdfast.cli.search:explain",
             "Search, and show each part of each score and the evidence behind each result.",
         ),
-        "forget": Entry(
+        "forget": CommandEntry(
             "holdfast.cli.forget:forget",
             "Permanently forget memories or messages by ID, or a whole conversation, subject or source.",
         ),
-        "doctor": Entry(
+        "doctor": CommandEntry(
             "holdfast.cli.doctor:doctor", "Check Python, the settings, the embedder, the store and the disk."
         ),
-        "agent": Entry("holdfast.cli.agent:app", "Chat with an agent that has memory, and inspect its memory."),
-        "resource": Entry(
+        "agent": CommandEntry("holdfast.cli.agent:app", "Chat with an agent that has memory, and inspect its memory."),
+        "resource": CommandEntry(
             "holdfast.cli.resource:app", "Store documents for search: text, markdown, HTML, PDF and DOCX."
         ),
-        "user": Entry("holdfast.cli.user:app", "Create users, rotate their keys, and revoke them."),
-        "credential": Entry(
+        "user": CommandEntry("holdfast.cli.user:app", "Create users, rotate their keys, and revoke them."),
+        "credential": CommandEntry(
             "holdfast.cli.credential:app",
             "Manage keys with roles for a company's agents, users and operators.",
         ),
-        "binding": Entry("holdfast.cli.binding:app", "Choose the memory provider for a company or one of its agents."),
-        "provider": Entry("holdfast.cli.provider:app", "List memory providers, and check one before binding it."),
-        "operations": Entry("holdfast.cli.operations:app", "Show memory operations, their callers and outcomes."),
-        "jobs": Entry("holdfast.cli.jobs:app", "Show, retry and cancel background jobs."),
-        "deliveries": Entry("holdfast.cli.deliveries:app", "Show hook deliveries; retry or drop dead ones."),
-        "costs": Entry("holdfast.cli.costs:app", "Show the cost of memory, and set token prices."),
-        "store": Entry("holdfast.cli.store:app", "Create, measure, check, copy and repair the store."),
-        "space": Entry("holdfast.cli.space:app", "Export or import all data of one tenant as a file."),
-        "transcript": Entry(
+        "binding": CommandEntry(
+            "holdfast.cli.binding:app", "Choose the memory provider for a company or one of its agents."
+        ),
+        "provider": CommandEntry(
+            "holdfast.cli.provider:app", "List memory providers, and check one before binding it."
+        ),
+        "operations": CommandEntry(
+            "holdfast.cli.operations:app", "Show memory operations, their callers and outcomes."
+        ),
+        "jobs": CommandEntry("holdfast.cli.jobs:app", "Show, retry and cancel background jobs."),
+        "deliveries": CommandEntry("holdfast.cli.deliveries:app", "Show hook deliveries; retry or drop dead ones."),
+        "costs": CommandEntry("holdfast.cli.costs:app", "Show the cost of memory, and set token prices."),
+        "store": CommandEntry("holdfast.cli.store:app", "Create, measure, check, copy and repair the store."),
+        "space": CommandEntry("holdfast.cli.space:app", "Export or import all data of one tenant as a file."),
+        "transcript": CommandEntry(
             "holdfast.cli.transcript:app", "Show and check transcripts; archive, mask or delete turns."
         ),
-        "platform": Entry("holdfast.cli.platform:app", "Show the profiles and the capabilities of each."),
+        "platform": CommandEntry("holdfast.cli.platform:app", "Show the profiles and the capabilities of each."),
     }
 
 

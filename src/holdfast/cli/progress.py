@@ -6,7 +6,7 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator
 
-from holdfast.cli.safety import on_one_line
+from holdfast.cli.terminal_safety import on_one_line
 
 Advance = Callable[..., None]
 _NAME_CHARS = 40
@@ -31,7 +31,7 @@ def progress(doing: str, *, quiet: bool, total: int | None = None) -> Iterator[A
 
 
 @contextlib.contextmanager
-def working(doing: str, *, quiet: bool) -> Iterator[None]:
+def spinner(doing: str, *, quiet: bool) -> Iterator[None]:
     """Show a spinner for work whose progress is unknown."""
     if quiet or not sys.stderr.isatty():
         yield
@@ -42,7 +42,7 @@ def working(doing: str, *, quiet: bool) -> Iterator[None]:
         yield
 
 
-class Uploads:
+class UploadProgress:
     """Progress of sequential uploads: the current file, its bytes sent, and the bytes of all files."""
 
     def __init__(self, sizes: list[int], show: Callable[[str, int], None]) -> None:
@@ -56,7 +56,7 @@ class Uploads:
         self._doing = f"{self._begun} of {len(self._sizes)}, {on_one_line(name):.{_NAME_CHARS}}"
         self._show(self._doing, self._before)
 
-    def sent(self, done: int, total: int) -> None:
+    def report_sent(self, done: int, total: int) -> None:
         """Report bytes sent, scaled to the file's size: the request body is longer than the file."""
         if self._begun:
             doing = self._doing if done < total else f"{self._doing}: sent, being read"
@@ -71,10 +71,10 @@ class Uploads:
 
 
 @contextlib.contextmanager
-def uploads(sizes: list[int], *, quiet: bool) -> Iterator[Uploads]:
+def uploads(sizes: list[int], *, quiet: bool) -> Iterator[UploadProgress]:
     """Show a bar over the bytes of some files."""
     if quiet or not sys.stderr.isatty():
-        yield Uploads(sizes, lambda doing, done: None)
+        yield UploadProgress(sizes, lambda doing, done: None)
         return
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -84,4 +84,4 @@ def uploads(sizes: list[int], *, quiet: bool) -> Iterator[Uploads]:
     screen = Console(stderr=True)
     with Progress(*columns, console=screen, transient=True, redirect_stdout=False) as bar:
         task = bar.add_task("", total=sum(sizes))
-        yield Uploads(sizes, lambda doing, done: bar.update(task, description=doing, completed=done))
+        yield UploadProgress(sizes, lambda doing, done: bar.update(task, description=doing, completed=done))

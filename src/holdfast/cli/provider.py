@@ -9,13 +9,13 @@ from typing import Annotated, Any
 import typer
 
 from holdfast.app import check_provider, installed_providers
-from holdfast.cli.company import given_config, joined, show_table
-from holdfast.cli.machine import print_json
-from holdfast.cli.naming import as_typed
-from holdfast.cli.options import Json, OnlyText, unfolded
+from holdfast.cli.control_plane import format_config, parse_config, show_table
+from holdfast.cli.error_names import errors_as_typed
+from holdfast.cli.formatting import format_count
+from holdfast.cli.json_output import print_json
+from holdfast.cli.options import Json, OnlyText, expand_options
 from holdfast.cli.render import console, show_facts
-from holdfast.cli.safety import on_one_line, typed
-from holdfast.cli.words import counted
+from holdfast.cli.terminal_safety import on_one_line, quote_word
 from holdfast.domain.control import ProviderInfo
 from holdfast.errors import UnknownProvider
 from holdfast.settings import read_settings
@@ -32,7 +32,7 @@ def provider(context: typer.Context) -> None:
 
 
 @app.command(name="list")
-@unfolded
+@expand_options
 def list_(as_json: Json = False) -> None:
     """List the installed providers, and the problem of each that cannot be used."""
     found, broken = installed_providers(read_settings())
@@ -51,7 +51,7 @@ def list_(as_json: Json = False) -> None:
 
 
 @app.command()
-@unfolded
+@expand_options
 def show(name: Name, as_json: Json = False) -> None:
     """Show a provider's capabilities and configuration options."""
     found, broken = installed_providers(read_settings())
@@ -84,7 +84,7 @@ def show(name: Name, as_json: Json = False) -> None:
 
 
 @app.command()
-@unfolded
+@expand_options
 def check(
     name: Name,
     config: Annotated[
@@ -97,20 +97,20 @@ def check(
 
     Nothing is written, neither here nor at the provider.
     """
-    options = given_config(config) or {}
-    with as_typed():
+    options = parse_config(config) or {}
+    with errors_as_typed():
         found = asyncio.run(check_provider(name, options, read_settings(), connect=connect))
     if as_json:
         print_json(found)
         return
-    show_facts(console(), {"provider": found.provider, "config": joined(found.config)})
+    show_facts(console(), {"provider": found.provider, "config": format_config(found.config)})
     if found.snippets is None:
         print("The configuration is valid.", end="")
         print("" if connect or not found.outside else " --connect also queries the provider.")
     else:
-        print(f"It answers, in {found.seconds:.2f} s, with {counted(found.snippets, 'record')}.")
+        print(f"It answers, in {found.seconds:.2f} s, with {format_count(found.snippets, 'record')}.")
     if found.outside and found.snippets is not None:
-        print(f"`holdfast binding create KEY {typed(on_one_line(name))} --config …` binds it.")
+        print(f"`holdfast binding create KEY {quote_word(on_one_line(name))} --config …` binds it.")
 
 
 def _abilities(one: ProviderInfo) -> list[str]:

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.cli.safety import on_one_line, visible
-from holdfast.cli.words import counted, moment
+from holdfast.cli.formatting import format_count, format_time
+from holdfast.cli.terminal_safety import escape_controls, on_one_line
 from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt
 from holdfast.domain.memory import Evidence, Trust
 from holdfast.domain.results import Absence, Component, Explanation, Hit, HitKind, Record, Way
@@ -29,7 +29,7 @@ def console() -> Console:
     return Console(width=width, markup=False, highlight=False, emoji=False, soft_wrap=False)
 
 
-def listed(parts: Iterable[str]) -> str:
+def join_parts(parts: Iterable[str]) -> str:
     return ", ".join(parts)
 
 
@@ -43,17 +43,17 @@ def show_hits(screen: Console, hits: Sequence[Hit]) -> None:
 
 def show_hit(screen: Console, place: int, hit: Hit) -> None:
     head = Text(f"{place:>2}  ", style="bold").append(f"{hit.score:.2f}", style="cyan").append(" ")
-    hanging(screen, head, hit.text)
-    hanging(screen, Text(), about(hit), style="dim")
+    print_hanging(screen, head, hit.text)
+    print_hanging(screen, Text(), describe_hit(hit), style="dim")
 
 
-def about(hit: Hit) -> str:
+def describe_hit(hit: Hit) -> str:
     """One line: kind, sender, time, conversation and id."""
     if hit.kind is HitKind.MEMORY:
         trust = Trust(hit.trust).name.lower() if hit.trust is not None else "unknown"
-        parts = [f"memory on {hit.plane}", f"trust {trust}", f"recorded {moment(hit.recorded_at)}"]
+        parts = [f"memory on {hit.plane}", f"trust {trust}", f"recorded {format_time(hit.recorded_at)}"]
     else:
-        parts = [f"message from {hit.sender or hit.role}", moment(hit.said_at or hit.recorded_at)]
+        parts = [f"message from {hit.sender or hit.role}", format_time(hit.said_at or hit.recorded_at)]
     if hit.scope.conversation:
         parts.append(f"conversation {hit.scope.conversation}")
     return on_one_line(" · ".join([*parts, hit.id]))
@@ -61,12 +61,12 @@ def about(hit: Hit) -> str:
 
 def show_explanation(screen: Console, explained: Explanation, asked_for: str | None = None) -> None:
     """Print an explanation. `asked_for` is a record id; the output says whether it was found."""
-    understood = listed(f"{name} {value}" for name, value in explained.query.items())
-    weighed = counted(explained.candidates, "candidate")
+    understood = join_parts(f"{name} {value}" for name, value in explained.query.items())
+    weighed = format_count(explained.candidates, "candidate")
     screen.print(Text(f"{weighed} · embedder {explained.embedder} · query: {understood or '-'}", style="dim"))
     for way in explained.ways:
         if way.approximate or way.reason:
-            screen.print(Text(searched(way), style="dim"))
+            screen.print(Text(describe_search(way), style="dim"))
     if explained.recall is not None:
         screen.print(Text(f"{explained.recall:.0%} of what an exact search finds is among these", style="dim"))
     for place, hit in enumerate(explained.hits, 1):
@@ -82,9 +82,9 @@ def show_explanation(screen: Console, explained: Explanation, asked_for: str | N
         screen.print(Text(came, style="green"))
 
 
-def searched(way: Way) -> str:
+def describe_search(way: Way) -> str:
     """Describe the search of a large partition."""
-    of = f"{way.partition}: {counted(way.records, 'record')}"
+    of = f"{way.partition}: {format_count(way.records, 'record')}"
     if not way.approximate:
         return f"{of}, searched exactly: {way.reason}"
     built = f"{way.built_at:%Y-%m-%d %H:%M}" if way.built_at else "-"
@@ -105,7 +105,7 @@ def show_components(screen: Console, components: Sequence[Component]) -> None:
             numbers = (part.raw, part.normalized, part.weight, part.contribution)
             table.add_row(part.name, *(f"{number:.3f}" for number in numbers))
     screen.print(table)
-    idle = listed(part.name for part in components if not part.raw and not part.contribution)
+    idle = join_parts(part.name for part in components if not part.raw and not part.contribution)
     if idle:
         screen.print(Text(f"added nothing: {idle}", style="dim"))
 
@@ -113,8 +113,8 @@ def show_components(screen: Console, components: Sequence[Component]) -> None:
 def show_evidence(screen: Console, evidence: Sequence[Evidence]) -> None:
     for source in evidence:
         head = Text("evidence ", style="green")
-        said = f"{moment(source.said_at)}, {source.sender or 'unnamed'}: {source.text}"
-        hanging(screen, head, said)
+        said = f"{format_time(source.said_at)}, {source.sender or 'unnamed'}: {source.text}"
+        print_hanging(screen, head, said)
     if not evidence:
         screen.print(Text("evidence none: it was recorded directly", style="dim"))
 
@@ -130,37 +130,37 @@ def _show_absence(screen: Console, absence: Absence) -> None:
 
 
 def show_preview(screen: Console, preview: ForgetPreview, some: Sequence[Record]) -> None:
-    touched = [counted(preview.messages, "message"), counted(preview.memories, "memory", "memories")]
+    touched = [format_count(preview.messages, "message"), format_count(preview.memories, "memory", "memories")]
     if preview.resources:
-        touched.append(counted(preview.resources, "resource"))
+        touched.append(format_count(preview.resources, "resource"))
     screen.print(Text(f"This forgets {' and '.join(touched)}{':' if some else '.'}", style="bold"))
     for record in some:
         kind = "message" if isinstance(record, Message) else "memory"
-        hanging(screen, Text(f"{kind:>8} ", style="dim"), record.text)
+        print_hanging(screen, Text(f"{kind:>8} ", style="dim"), record.text)
     hidden = preview.messages + preview.memories - len(some)
     if some and hidden > 0:
         screen.print(Text(f"         and {hidden:,} more", style="dim"))
     if preview.derived:
-        screen.print(f"{counted(preview.derived, 'memory', 'memories')} of these have no other evidence.")
+        screen.print(f"{format_count(preview.derived, 'memory', 'memories')} of these have no other evidence.")
     if preview.weakened:
         screen.print(
-            f"{counted(preview.weakened, 'other memory', 'other memories')} stay, but lose a link to evidence."
+            f"{format_count(preview.weakened, 'other memory', 'other memories')} stay, but lose a link to evidence."
         )
 
 
 def show_receipt(screen: Console, receipt: ForgetReceipt) -> None:
     screen.print(
         Text("Forgotten: ", style="bold green").append(
-            f"{counted(receipt.messages, 'message')}, {counted(receipt.memories, 'memory', 'memories')}"
-            f"{', ' + counted(receipt.resources, 'resource') if receipt.resources else ''}"
-            f" ({counted(receipt.revisions, 'revision')})",
+            f"{format_count(receipt.messages, 'message')}, {format_count(receipt.memories, 'memory', 'memories')}"
+            f"{', ' + format_count(receipt.resources, 'resource') if receipt.resources else ''}"
+            f" ({format_count(receipt.revisions, 'revision')})",
             style="default",
         )
     )
     bytes_gone = "gone from the store and its log" if receipt.scrubbed else "a job removes them"
     facts = {
         "receipt": receipt.operation_id,
-        "when": moment(receipt.forgotten_at),
+        "when": format_time(receipt.forgotten_at),
         "tombstones": f"{receipt.tombstones:,}",
         "still found": f"{receipt.remaining:,}",
         "bytes": bytes_gone,
@@ -177,10 +177,10 @@ def show_facts(screen: Console, facts: Mapping[str, str]) -> None:
         screen.print(Text(f"  {name:<{widest}}  ", style="dim").append(on_one_line(value), style="default"))
 
 
-def hanging(screen: Console, head: Text, text: str, style: str = "default", indent: int = _INDENT) -> None:
+def print_hanging(screen: Console, head: Text, text: str, style: str = "default", indent: int = _INDENT) -> None:
     """Print text with a hanging indent after its head, so that no text can pass for the next result."""
     indent = max(indent, head.cell_len)
-    lines = Text(visible(text), style=style).wrap(screen, max(_LEAST_WIDTH, screen.width - indent))
+    lines = Text(escape_controls(text), style=style).wrap(screen, max(_LEAST_WIDTH, screen.width - indent))
     for number, line in enumerate(lines):
         start = head if number == 0 else Text()
         row = Text.assemble(start, " " * (indent - start.cell_len), line)

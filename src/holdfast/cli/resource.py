@@ -12,14 +12,14 @@ from typing import Annotated
 import typer
 
 import holdfast
-from holdfast.cli.exits import ExitCode, Usage, code_for, tell
-from holdfast.cli.machine import print_json
-from holdfast.cli.opening import do_what_is_due, opened, warn_of_waiting
-from holdfast.cli.options import Json, Most, OnlyText, Place, StoreOptions, Yes, unfolded
-from holdfast.cli.paging import every, print_each
-from holdfast.cli.progress import Uploads, uploads
-from holdfast.cli.safety import on_one_line
-from holdfast.cli.words import counted, moment
+from holdfast.cli.exits import ExitCode, UsageError, code_for, print_error
+from holdfast.cli.formatting import format_count, format_time
+from holdfast.cli.json_output import print_json
+from holdfast.cli.options import Json, Most, OnlyText, ScopeOptions, StoreOptions, Yes, expand_options
+from holdfast.cli.paging import iterate_pages, print_each
+from holdfast.cli.progress import UploadProgress, uploads
+from holdfast.cli.store_access import open_memory, run_due_jobs, warn_missing_vectors
+from holdfast.cli.terminal_safety import on_one_line
 from holdfast.domain.forgetting import ForgetReceipt
 from holdfast.domain.resources import MAX_CONTENT_BYTES, Resource
 from holdfast.domain.scope import DEFAULT_SPACE
@@ -58,7 +58,7 @@ class FailedFile:
 
 
 @dataclass(slots=True)
-class Outcome:
+class FileResults:
     """The result of each file so far."""
 
     added: list[AddedFile] = field(default_factory=list)
@@ -85,10 +85,10 @@ def resource(context: typer.Context) -> None:
 
 
 @app.command()
-@unfolded
+@expand_options
 def add(
     files: Files,
-    place: Place,
+    place: ScopeOptions,
     chosen: StoreOptions,
     name: Name = None,
     uri: Uri = None,
@@ -100,55 +100,60 @@ def add(
     exit code reports it.
     """
     if len(files) > 1 and (name is not None or uri is not None):
-        raise Usage("--name and --uri belong to one file; give one with them")
-    where = place.where()
+        raise UsageError("--name and --uri belong to one file; give one with them")
+    where = place.scope_kwargs()
     scope_from(where, DEFAULT_SPACE, SCOPE_ONLY)  # a wrong scope is not the error of a single file
-    outcome = Outcome()
-    usable = _usable(files, outcome)
+    outcome = FileResults()
+    usable = _check_files(files, outcome)
     try:
         if usable:
             _add_all(usable, chosen, where, name, uri, outcome, quiet=as_json)
     finally:
-        _tell(outcome, as_json)
+        _print_results(outcome, as_json)
     raise typer.Exit(outcome.exit_code)
 
 
 @app.command(name="list")
-@unfolded
-def list_(place: Place, chosen: StoreOptions, limit: Most = None, as_json: Json = False) -> None:
+@expand_options
+def list_(place: ScopeOptions, chosen: StoreOptions, limit: Most = None, as_json: Json = False) -> None:
     """List resources, newest first: each with its id, name, type and size."""
-    where = place.where()
-    with opened(chosen) as memory:
-        found = every(lambda limit, cursor: memory.resources(limit=limit, cursor=cursor, **where), limit)
+    where = place.scope_kwargs()
+    with open_memory(chosen) as memory:
+        found = iterate_pages(lambda limit, cursor: memory.resources(limit=limit, cursor=cursor, **where), limit)
         if as_json:
             print_json({"resources": list(found)})
             return
-        lines = (f"{moment(one.recorded_at)}  {_line(one)}" for one in found)
+        lines = (f"{format_time(one.recorded_at)}  {_line(one)}" for one in found)
         print_each(lines, "There are no resources here; `holdfast resource add FILE` adds one.")
 
 
 @app.command()
-@unfolded
+@expand_options
 def delete(
-    ids: Ids, place: Place, chosen: StoreOptions, yes: Yes = False, dry_run: DryRun = False, as_json: Json = False
+    ids: Ids,
+    place: ScopeOptions,
+    chosen: StoreOptions,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    as_json: Json = False,
 ) -> None:
     """Permanently delete resources with all their text. If an ID does not exist, nothing is deleted.
 
     It shows what it will delete and asks first. Without a terminal to ask on, it needs --yes.
     """
     if not (yes or dry_run or sys.stdin.isatty()):
-        raise Usage("there is no terminal to ask on; add --yes, or look first with --dry-run")
-    where = place.where()
+        raise UsageError("there is no terminal to ask on; add --yes, or look first with --dry-run")
+    where = place.scope_kwargs()
     receipts: list[ForgetReceipt] = []
-    with opened(chosen) as memory:
+    with open_memory(chosen) as memory:
         doomed = [memory.resource(resource_id, **where) for resource_id in dict.fromkeys(ids)]
         if not as_json:
-            print(f"This forgets {counted(len(doomed), 'resource')}, with all their text:")
+            print(f"This forgets {format_count(len(doomed), 'resource')}, with all their text:")
             for one in doomed:
                 print(f"  {_line(one)}")
         if not dry_run and (yes or typer.confirm("Forget all of it for good?", err=True)):
             receipts += [memory.delete_resource(one.id, **where) for one in doomed]
-            do_what_is_due(memory, chosen)
+            run_due_jobs(memory, chosen)
     if as_json:
         print_json({"resources": doomed, "receipts": receipts})
     else:
@@ -160,7 +165,7 @@ def delete(
 # --- adding -----------------------------------------------------------------------------------------------------------
 
 
-def _usable(files: list[Path], outcome: Outcome) -> dict[Path, int]:
+def _check_files(files: list[Path], outcome: FileResults) -> dict[Path, int]:
     """The usable files with their sizes. Checked before the store is opened: a typo leaves no empty store."""
     sizes: dict[Path, int] = {}
     for path in files:
@@ -184,25 +189,25 @@ def _add_all(
     where: ScopeKwargs,
     name: str | None,
     uri: str | None,
-    outcome: Outcome,
+    outcome: FileResults,
     *,
     quiet: bool,
 ) -> None:
     with (
         uploads(list(sizes.values()), quiet=quiet) as bar,
-        opened(chosen, create=True, sending=bar.sent) as memory,
+        open_memory(chosen, create=True, sending=bar.report_sent) as memory,
     ):
         for path in sizes:
             try:
-                outcome.added.append(_added(memory, path, where, name, uri, bar))
+                outcome.added.append(_add_file(memory, path, where, name, uri, bar))
             except (*_OF_ONE_FILE, OSError) as error:
                 outcome.fail(path, error)
         if any(not added.reused for added in outcome.added):
-            warn_of_waiting(memory, where)
+            warn_missing_vectors(memory, where)
 
 
-def _added(
-    memory: holdfast.Memory, path: Path, where: ScopeKwargs, name: str | None, uri: str | None, bar: Uploads
+def _add_file(
+    memory: holdfast.Memory, path: Path, where: ScopeKwargs, name: str | None, uri: str | None, bar: UploadProgress
 ) -> AddedFile:
     bar.begin(path.name)
     try:
@@ -235,7 +240,7 @@ def _text_type(path: Path) -> str | None:
 # --- output -----------------------------------------------------------------------------------------------------------
 
 
-def _tell(outcome: Outcome, as_json: bool) -> None:
+def _print_results(outcome: FileResults, as_json: bool) -> None:
     """Print the results; nothing if no file was reached."""
     if as_json and (outcome.added or outcome.failed):
         failed = [{"file": one.file, "code": one.code, "message": one.message} for one in outcome.failed]
@@ -245,11 +250,11 @@ def _tell(outcome: Outcome, as_json: bool) -> None:
             done = "Already there:" if one.reused else "Stored:"
             print(f"{done} {on_one_line(one.file)} as {_line(one.resource)}")
     for failure in outcome.failed:
-        tell(failure.code, f"{failure.file}: {failure.message}", None, as_json)
+        print_error(failure.code, f"{failure.file}: {failure.message}", None, as_json)
 
 
 def _line(one: Resource) -> str:
-    line = f"{one.id}  {one.name}  {one.media_type}, {counted(one.bytes, 'byte')}, {counted(one.chunks, 'chunk')}"
+    line = f"{one.id}  {one.name}  {one.media_type}, {format_count(one.bytes, 'byte')}, {format_count(one.chunks, 'chunk')}"
     return on_one_line(line if one.external_uri is None else f"{line}, from {one.external_uri}")
 
 

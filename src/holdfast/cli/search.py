@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.machine import plain, print_json
-from holdfast.cli.opening import opened, warn_of_waiting
-from holdfast.cli.options import Filters, Json, Place, StoreOptions, unfolded
+from holdfast.cli.json_output import plain, print_json
+from holdfast.cli.options import Json, ScopeOptions, SearchFilters, StoreOptions, expand_options
+from holdfast.cli.store_access import open_memory, warn_missing_vectors
 
 Query = Annotated[list[str], typer.Argument(metavar="QUERY", hidden=True)]
 RecordId = Annotated[
@@ -17,16 +17,18 @@ RecordId = Annotated[
 ]
 
 
-@unfolded
-def search(query: Query, filters: Filters, place: Place, chosen: StoreOptions, as_json: Json = False) -> None:
+@expand_options
+def search(
+    query: Query, filters: SearchFilters, place: ScopeOptions, chosen: StoreOptions, as_json: Json = False
+) -> None:
     """Search messages and memories by meaning and by words, best first.
 
     QUERY may be a question. Scope options that are given must match; the others match all.
     """
     text = " ".join(query)
-    with opened(chosen) as memory:
-        hits = memory.search(text, **filters.asking(place))
-        warn_of_waiting(memory, place.where())
+    with open_memory(chosen) as memory:
+        hits = memory.search(text, **filters.search_kwargs(place))
+        warn_missing_vectors(memory, place.scope_kwargs())
     if as_json:
         print_json({"query": text, "hits": hits})
         return
@@ -37,20 +39,20 @@ def search(query: Query, filters: Filters, place: Place, chosen: StoreOptions, a
     render.show_hits(render.console(), hits)
 
 
-@unfolded
+@expand_options
 def explain(
     query: Query,
-    filters: Filters,
-    place: Place,
+    filters: SearchFilters,
+    place: ScopeOptions,
     chosen: StoreOptions,
     record_id: RecordId = None,
     as_json: Json = False,
 ) -> None:
     """Search, and show each part of each score and the evidence behind each result."""
     text = " ".join(query)
-    with opened(chosen) as memory:
-        explained = memory.explain(text, record_id=record_id, **filters.asking(place))
-        warn_of_waiting(memory, place.where())
+    with open_memory(chosen) as memory:
+        explained = memory.explain(text, record_id=record_id, **filters.search_kwargs(place))
+        warn_missing_vectors(memory, place.scope_kwargs())
     if as_json:
         result = plain(explained)
         print_json({"query": text, "understood": result.pop("query"), **result})

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from holdfast.app import open_engine
-from holdfast.cli.machine import print_json
-from holdfast.cli.opening import location
-from holdfast.cli.options import Json, StoreOptions, unfolded
-from holdfast.cli.safety import on_one_line
+from holdfast.cli.json_output import print_json
+from holdfast.cli.options import Json, StoreOptions, expand_options
+from holdfast.cli.store_access import location
+from holdfast.cli.terminal_safety import on_one_line
 from holdfast.domain.location import redact_location
 from holdfast.errors import ConfigurationError
 from holdfast.settings import Settings, read_settings
@@ -61,7 +61,7 @@ NoWorker = Annotated[bool, typer.Option("--no-worker", help="Leave background jo
 CertificateKey = Annotated[Path | None, typer.Option("--tls-key", metavar="FILE", help="Its private key.")]
 
 
-@unfolded
+@expand_options
 def serve(
     chosen: StoreOptions,
     host: Host = None,
@@ -98,7 +98,7 @@ def serve(
     server.allow_many_files()
     sockets = server.listen(config)
     try:
-        server.run(_serving(chosen, place, settings, config, sockets, as_json, work=not no_worker))
+        server.run(_serve_until_stopped(chosen, place, settings, config, sockets, as_json, work=not no_worker))
     finally:
         for opened in sockets:
             opened.close()
@@ -110,7 +110,7 @@ def check_installed(what: str) -> None:
         raise ConfigurationError(f"{what} needs {', '.join(missing)}; install it with: pip install 'holdfast[serve]'")
 
 
-async def _serving(
+async def _serve_until_stopped(
     chosen: StoreOptions,
     place: str,
     settings: Settings,
@@ -138,7 +138,7 @@ async def _serving(
     try:
         app = create_app(TracedService(engine), engine, config, metrics)
         with server.logging_as_json():
-            await server.serve(app, config, metrics, sockets, lambda at: _tell(at, place, as_json))
+            await server.serve(app, config, metrics, sockets, lambda at: _print_start(at, place, as_json))
     finally:
         await engine.close()
 
@@ -157,7 +157,7 @@ def _token(file: Path | None) -> str | None:
     return token
 
 
-def _tell(at: GatewayConfig, place: str, as_json: bool) -> None:
+def _print_start(at: GatewayConfig, place: str, as_json: bool) -> None:
     """Print the URL, and three commands to copy."""
     store = on_one_line(redact_location(place))
     if as_json:

@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 
 from holdfast.cli.exits import ExitCode
-from holdfast.cli.governing import governed
-from holdfast.cli.machine import plain, print_json
-from holdfast.cli.options import Json, OwnStoreOptions, Space, unfolded
+from holdfast.cli.formatting import format_count, format_size
+from holdfast.cli.governance import open_governed
+from holdfast.cli.json_output import plain, print_json
+from holdfast.cli.options import Json, LocalStoreOptions, Space, expand_options
 from holdfast.cli.progress import progress
-from holdfast.cli.safety import on_one_line
-from holdfast.cli.words import counted, sized
+from holdfast.cli.terminal_safety import on_one_line
 from holdfast.domain.access import LOCAL_OPERATOR
 from holdfast.domain.identity import MemoryIdentity
 from holdfast.domain.surface.exchange import (
@@ -39,10 +39,10 @@ def space(context: typer.Context) -> None:
 
 
 @app.command(name="export")
-@unfolded
+@expand_options
 def export_space(
     file: _File,
-    chosen: OwnStoreOptions,
+    chosen: LocalStoreOptions,
     space: Space = None,
     include_private: Annotated[
         bool,
@@ -54,7 +54,7 @@ def export_space(
     request = MemorySpaceExportRequest(include_private, file)
 
     async def run_export() -> MemorySpaceExportReport:
-        async with governed(chosen, _tenant(space)) as (engine, governance):
+        async with open_governed(chosen, _tenant(space)) as (engine, governance):
             operations = TransferOperations(engine, LOCAL_OPERATOR, governance)
             return await operations.export_space(request, tell=advance)
 
@@ -64,26 +64,26 @@ def export_space(
         print_json(plain(report))
         return
     counts = report.counts
-    print(f"Exported {counted(counts.messages, 'message')} in {counted(counts.turns, 'turn')},", end=" ")
-    print(f"{_memories(counts.memories)} and {counted(counts.resources, 'resource')}", end=" ")
-    print(f"of {on_one_line(report.space)} to {on_one_line(str(file))} ({sized(report.size_bytes)}).")
+    print(f"Exported {format_count(counts.messages, 'message')} in {format_count(counts.turns, 'turn')},", end=" ")
+    print(f"{_memories(counts.memories)} and {format_count(counts.resources, 'resource')}", end=" ")
+    print(f"of {on_one_line(report.space)} to {on_one_line(str(file))} ({format_size(report.size_bytes)}).")
     if not counts.messages and not counts.memories and not counts.redacted:
         print("That space is empty; --space names another.")
     if counts.redacted:
         hint = "" if include_private else "; --include-private exports private data, too"
-        print(f"{counted(counts.redacted, 'message')} withheld{hint}.")
+        print(f"{format_count(counts.redacted, 'message')} withheld{hint}.")
     print(f"Fingerprint {report.content_fingerprint}")
 
 
 @app.command(name="import")
-@unfolded
-def import_space(file: _File, chosen: OwnStoreOptions, space: Space = None, as_json: Json = False) -> None:
+@expand_options
+def import_space(file: _File, chosen: LocalStoreOptions, space: Space = None, as_json: Json = False) -> None:
     """Import a file that `space export` made. It is checked before anything is written; importing again is safe."""
     if not file.exists():  # checked before a store is created
         raise InvalidInput("FILE", f"there is no file at {file}; `holdfast space export` makes one")
 
     async def run_import() -> MemorySpaceImportReport:
-        async with governed(chosen, _tenant(space), create=True) as (engine, governance):
+        async with open_governed(chosen, _tenant(space), create=True) as (engine, governance):
             operations = TransferOperations(engine, LOCAL_OPERATOR, governance)
             return await operations.import_space(MemorySpaceImportRequest(file), tell=advance)
 
@@ -93,8 +93,8 @@ def import_space(file: _File, chosen: OwnStoreOptions, space: Space = None, as_j
         print_json(plain(report))
     else:
         taken = report.taken
-        print(f"Imported {counted(taken.messages, 'message')} in {counted(taken.turns, 'turn')},", end=" ")
-        print(f"{_memories(taken.memories)} and {counted(taken.resources, 'resource')}", end=" ")
+        print(f"Imported {format_count(taken.messages, 'message')} in {format_count(taken.turns, 'turn')},", end=" ")
+        print(f"{_memories(taken.memories)} and {format_count(taken.resources, 'resource')}", end=" ")
         print(f"into {on_one_line(report.space)}. {taken.known:,} were there already.")
         if taken.forgotten:
             print(f"{taken.forgotten:,} were forgotten here earlier, and were not imported.")

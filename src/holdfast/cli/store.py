@@ -11,12 +11,19 @@ import typer
 import holdfast
 from holdfast.app import repair_store
 from holdfast.cli.exits import ExitCode
-from holdfast.cli.machine import plain, print_json
-from holdfast.cli.opening import do_what_is_due, examined, location, opened, own, whole
-from holdfast.cli.options import Json, OwnStoreOptions, Place, StoreOptions, unfolded
-from holdfast.cli.progress import progress, working
-from holdfast.cli.safety import on_one_line
-from holdfast.cli.words import counted, sized
+from holdfast.cli.formatting import format_count, format_size
+from holdfast.cli.json_output import plain, print_json
+from holdfast.cli.options import Json, LocalStoreOptions, ScopeOptions, StoreOptions, expand_options
+from holdfast.cli.progress import progress, spinner
+from holdfast.cli.store_access import (
+    examine_location,
+    location,
+    open_memory,
+    require_local_store,
+    run_due_jobs,
+    widest_scope,
+)
+from holdfast.cli.terminal_safety import on_one_line
 from holdfast.domain.location import redact_location
 from holdfast.domain.manifest import MENDS, RepairAction, StoreRepair
 from holdfast.domain.results import Stats, Verification
@@ -33,13 +40,13 @@ def store(context: typer.Context) -> None:
 
 
 @app.command()
-@unfolded
-def init(chosen: OwnStoreOptions, as_json: Json = False) -> None:
+@expand_options
+def init(chosen: LocalStoreOptions, as_json: Json = False) -> None:
     """Create an empty store. An existing one is not changed."""
     place = redact_location(location(chosen))
-    before = examined(chosen)
+    before = examine_location(chosen)
     created = before is None or not before.schema
-    with opened(chosen, create=True) as memory:
+    with open_memory(chosen, create=True) as memory:
         embedder = memory.stats(space=EVERYWHERE).embedder
     if as_json:
         print_json({"store": place, "created": created, "embedder": embedder})
@@ -50,10 +57,10 @@ def init(chosen: OwnStoreOptions, as_json: Json = False) -> None:
 
 
 @app.command()
-@unfolded
-def check(chosen: OwnStoreOptions, as_json: Json = False) -> None:
+@expand_options
+def check(chosen: LocalStoreOptions, as_json: Json = False) -> None:
     """Show the store's engine, schema and size. Changes nothing. Exit code 1 if it cannot be used as it is."""
-    found = examined(chosen)
+    found = examine_location(chosen)
     ready = found is not None and found.ready
     if as_json:
         print_json(
@@ -64,7 +71,7 @@ def check(chosen: OwnStoreOptions, as_json: Json = False) -> None:
         print(f"There is no store at {place} yet; `holdfast store init` creates it.")
     else:
         print(f"{on_one_line(found.store)}: {found.engine}, schema {found.schema} of {found.newest},", end=" ")
-        print(f"{sized(found.bytes)}.")
+        print(f"{format_size(found.bytes)}.")
         if found.unfinished:
             print("It is the target of an incomplete copy; resume it: `holdfast store copy FROM TO`.")
         elif not ready:
@@ -74,12 +81,12 @@ def check(chosen: OwnStoreOptions, as_json: Json = False) -> None:
 
 
 @app.command()
-@unfolded
-def migrate(chosen: OwnStoreOptions, as_json: Json = False) -> None:
+@expand_options
+def migrate(chosen: LocalStoreOptions, as_json: Json = False) -> None:
     """Bring the store's schema up to date. Opening a store does so too; this does nothing else."""
-    before = examined(chosen)
-    with opened(chosen):
-        after = examined(chosen)
+    before = examine_location(chosen)
+    with open_memory(chosen):
+        after = examine_location(chosen)
     assert after is not None
     if as_json:
         print_json({"store": after.store, "from": before.schema if before else 0, "to": after.schema})
@@ -90,7 +97,7 @@ def migrate(chosen: OwnStoreOptions, as_json: Json = False) -> None:
 
 
 @app.command()
-@unfolded
+@expand_options
 def copy(
     source: Annotated[str, typer.Argument(metavar="FROM", help="A path or a URL, such as memory.db.")],
     target: Annotated[str, typer.Argument(metavar="TO", help="A path or a URL, such as postgresql://host/name.")],
@@ -113,16 +120,19 @@ def copy(
         )
         return
     went = "Resumed and copied" if copied.resumed else "Copied"
-    print(f"{went} {counted(copied.records, 'record')} ({counted(copied.rows, 'row')}) in {seconds:,.1f} s.", end=" ")
+    print(
+        f"{went} {format_count(copied.records, 'record')} ({format_count(copied.rows, 'row')}) in {seconds:,.1f} s.",
+        end=" ",
+    )
     print("Counts and contents agree.")
 
 
 @app.command()
-@unfolded
-def stats(place: Place, chosen: StoreOptions, as_json: Json = False) -> None:
+@expand_options
+def stats(place: ScopeOptions, chosen: StoreOptions, as_json: Json = False) -> None:
     """Count the contents of the whole store, or of the given scope."""
-    where = place.where() or whole(chosen)
-    with opened(chosen) as memory:
+    where = place.scope_kwargs() or widest_scope(chosen)
+    with open_memory(chosen) as memory:
         found = memory.stats(**where)
     if as_json:
         print_json({"store": redact_location(location(chosen)), **plain(found)})
@@ -154,10 +164,10 @@ def facts(found: Stats) -> dict[str, str]:
 
 
 @app.command()
-@unfolded
+@expand_options
 def verify(chosen: StoreOptions, as_json: Json = False) -> None:
     """Check the whole store for damage. Exit code 1 if there is any."""
-    with opened(chosen) as memory:
+    with open_memory(chosen) as memory:
         verification = memory.verify()
     if as_json:
         print_json({"store": redact_location(location(chosen)), "ok": verification.ok, **plain(verification)})
@@ -181,17 +191,17 @@ def _advice(verification: Verification) -> str:
 
 
 @app.command()
-@unfolded
+@expand_options
 def repair(
-    chosen: OwnStoreOptions,
+    chosen: LocalStoreOptions,
     apply: Annotated[bool, typer.Option("--apply", help="Make the safe repairs, not only list them.")] = False,
     as_json: Json = False,
 ) -> None:
     """Find damage, and list the repairs; --apply makes those that lose nothing. Exit code 1 if
     something is left.
     """
-    path = own(chosen)
-    with working("checking the store", quiet=as_json):
+    path = require_local_store(chosen)
+    with spinner("checking the store", quiet=as_json):
         found = asyncio.run(repair_store(path, read_settings(), embedder=chosen.embedder, apply=apply))
     if as_json:
         print_json({"store": redact_location(location(chosen)), "sound": found.is_sound, **plain(found)})
@@ -219,7 +229,7 @@ def _print_repair(found: StoreRepair) -> None:
     for thread in found.threads:
         for issue in thread.issues:
             print(on_one_line(f"  {thread.thread.conversation}: {issue.kind}: {issue.detail}"))
-    print(f"Checked {counted(found.checked_turns, 'turn')} and every table.", end=" ")
+    print(f"Checked {format_count(found.checked_turns, 'turn')} and every table.", end=" ")
     if found.beyond_repair:
         print("Restore from a backup what cannot be repaired.")
     elif found.is_sound:
@@ -229,45 +239,47 @@ def _print_repair(found: StoreRepair) -> None:
 
 
 @app.command()
-@unfolded
+@expand_options
 def rebuild(chosen: StoreOptions, as_json: Json = False) -> None:
     """Rebuild all indexes from the texts. Search keeps working meanwhile."""
-    with opened(chosen) as memory:
+    with open_memory(chosen) as memory:
         there = memory.stats(space=EVERYWHERE)
-        with working(f"rebuilding {counted(there.messages + there.memories, 'record')}", quiet=as_json):
+        with spinner(f"rebuilding {format_count(there.messages + there.memories, 'record')}", quiet=as_json):
             rebuilt = memory.rebuild()
     if as_json:
         print_json(rebuilt)
     else:
-        print(f"Rebuilt the indexes of {counted(rebuilt.records, 'record')}.")
+        print(f"Rebuilt the indexes of {format_count(rebuilt.records, 'record')}.")
     if rebuilt.pending_vectors:
         _print_waiting(rebuilt.pending_vectors, as_json)
         raise typer.Exit(ExitCode.PROBLEM)
 
 
 @app.command()
-@unfolded
-def flush(place: Place, chosen: StoreOptions, as_json: Json = False) -> None:
+@expand_options
+def flush(place: ScopeOptions, chosen: StoreOptions, as_json: Json = False) -> None:
     """Finish pending work: seal the conversation, make missing vectors, extract memories."""
-    with opened(chosen) as memory:
-        flushed = memory.flush(**place.where())
-        do_what_is_due(memory, chosen)
-        left = memory.stats(**whole(chosen))
+    with open_memory(chosen) as memory:
+        flushed = memory.flush(**place.scope_kwargs())
+        run_due_jobs(memory, chosen)
+        left = memory.stats(**widest_scope(chosen))
     if as_json:
         print_json({**plain(flushed), "pending_vectors": left.pending_vectors, "queued": left.jobs.get("queued", 0)})
     else:
-        print(f"Sealed {counted(flushed.messages, 'message')} of conversation {on_one_line(flushed.conversation)}.")
+        print(
+            f"Sealed {format_count(flushed.messages, 'message')} of conversation {on_one_line(flushed.conversation)}."
+        )
     if left.pending_vectors:
         _print_waiting(left.pending_vectors, as_json)
         raise typer.Exit(ExitCode.PROBLEM)
 
 
 @app.command()
-@unfolded
-def jobs(place: Place, chosen: StoreOptions, as_json: Json = False) -> None:
+@expand_options
+def jobs(place: ScopeOptions, chosen: StoreOptions, as_json: Json = False) -> None:
     """List background jobs, newest first, with their progress."""
-    where = place.where() or whole(chosen)
-    with opened(chosen) as memory:
+    where = place.scope_kwargs() or widest_scope(chosen)
+    with open_memory(chosen) as memory:
         found = memory.jobs(**where)
     if as_json:
         print_json({"jobs": found})

@@ -10,12 +10,12 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from holdfast.cli.exits import ExitCode, Usage
-from holdfast.cli.governing import governed
-from holdfast.cli.machine import print_json
-from holdfast.cli.options import Json, OnlyText, OwnStoreOptions, Space, Yes, unfolded
-from holdfast.cli.safety import on_one_line, typed
-from holdfast.cli.words import counted, moment
+from holdfast.cli.exits import ExitCode, UsageError
+from holdfast.cli.formatting import format_count, format_time
+from holdfast.cli.governance import open_governed
+from holdfast.cli.json_output import print_json
+from holdfast.cli.options import Json, LocalStoreOptions, OnlyText, Space, Yes, expand_options
+from holdfast.cli.terminal_safety import on_one_line, quote_word
 from holdfast.domain.access import LOCAL_OPERATOR
 from holdfast.domain.identity import DEFAULT_CHANNEL, MemoryIdentity, MemoryScope
 from holdfast.domain.profiles import DEFAULT_PROFILE
@@ -42,7 +42,7 @@ def _option(name: str, metavar: str, explained: str) -> object:
 
 
 @dataclass(frozen=True, slots=True)
-class Whose:
+class ConversationOptions:
     """The conversation, its owner and the profile."""
 
     conversation: Annotated[OnlyText, _option("--conversation", "NAME", "The conversation.")] = None
@@ -62,11 +62,11 @@ class Whose:
     @property
     def scope(self) -> MemoryScope:
         if self.conversation is None and self.chat is None:
-            raise Usage("give --conversation NAME or --chat NAME; messages added without either are in `default`")
+            raise UsageError("give --conversation NAME or --chat NAME; messages added without either are in `default`")
         return MemoryScope(self.channel, self.chat, self.conversation)
 
     @property
-    def missed(self) -> str:
+    def not_found_hint(self) -> str:
         """Advice if nothing was found: each owner has a conversation of its own by the same name."""
         if self.subject is None and self.agent is None:
             return " Give --subject or --agent to name its owner; without them, it is one that belongs to nobody."
@@ -87,10 +87,10 @@ def transcript(context: typer.Context) -> None:
 
 
 @app.command()
-@unfolded
+@expand_options
 def replay(
-    whose: Whose,
-    chosen: OwnStoreOptions,
+    whose: ConversationOptions,
+    chosen: LocalStoreOptions,
     view: Annotated[str, _option("--view", "VIEW", f"The audience: {', '.join(View)}.")] = View.HOST_UI,
     limit: _Limit = DEFAULT_PAGE,
     cursor: _Cursor = None,
@@ -109,10 +109,10 @@ def replay(
 
 
 @app.command()
-@unfolded
+@expand_options
 def export(
-    whose: Whose,
-    chosen: OwnStoreOptions,
+    whose: ConversationOptions,
+    chosen: LocalStoreOptions,
     limit: _Limit = DEFAULT_PAGE,
     cursor: _Cursor = None,
     everything: _All = False,
@@ -130,11 +130,11 @@ def export(
 
 
 @app.command()
-@unfolded
+@expand_options
 def lifecycle(
     transition: Annotated[str, typer.Argument(metavar="TRANSITION", help=f"{', '.join(Transition)}.")],
-    whose: Whose,
-    chosen: OwnStoreOptions,
+    whose: ConversationOptions,
+    chosen: LocalStoreOptions,
     reason: Annotated[str, _option("--reason", "TEXT", "The reason; it goes to the event log, so quote no content.")],
     turn: Annotated[OnlyText, _option("--turn", "ID", "Only this turn; without it, the whole conversation.")] = None,
     yes: Yes = False,
@@ -148,13 +148,13 @@ def lifecycle(
     """
     deletes = transition == Transition.DELETE_RAW
     if deletes and not (yes or sys.stdin.isatty()):
-        raise Usage(
+        raise UsageError(
             "there is no terminal to ask on; add --yes, or look first with `holdfast transcript lifecycle review`"
         )
 
     def request_transition(what: str) -> MemoryTranscriptLifecycleReport:
         request = MemoryTranscriptLifecycleRequest(what, reason, whose.scope, turn)
-        return _performed(whose, chosen, lambda runtime: runtime.request_transcript_lifecycle(request))
+        return _run_operation(whose, chosen, lambda runtime: runtime.request_transcript_lifecycle(request))
 
     if deletes and not yes:
         review = request_transition(Transition.REVIEW)
@@ -162,7 +162,7 @@ def lifecycle(
             if as_json:
                 print_json(review)
             else:
-                print(f"Nothing was changed: there is no such turn.{whose.missed}")
+                print(f"Nothing was changed: there is no such turn.{whose.not_found_hint}")
             return
         print(f"{_turns(review)} would be deleted.", file=sys.stderr)
         if not typer.confirm("Delete their content for good?", err=True):
@@ -172,31 +172,31 @@ def lifecycle(
     if as_json:
         print_json(report)
     else:
-        _tell(report, whose)
+        _print_report(report, whose)
 
 
 @app.command()
-@unfolded
-def repair(whose: Whose, chosen: OwnStoreOptions, as_json: Json = False) -> None:
+@expand_options
+def repair(whose: ConversationOptions, chosen: LocalStoreOptions, as_json: Json = False) -> None:
     """Check the consistency of a conversation and the memories extracted from it. It changes nothing.
 
     It exits with 1 if anything is broken; `holdfast store repair` repairs what can be repaired.
     """
     request = MemoryTranscriptRepairRequest(whose.scope)
-    report = _performed(whose, chosen, lambda runtime: runtime.repair_transcript(request))
+    report = _run_operation(whose, chosen, lambda runtime: runtime.repair_transcript(request))
     if as_json:
         print_json(report)
     elif not report.checked_turns and not report.issues:
         # "No issues" would mislead if nothing was checked.
-        print(f"There are no turns.{whose.missed}")
+        print(f"There are no turns.{whose.not_found_hint}")
     else:
         for issue in report.issues:
             places = (issue.turn_id, issue.message_id, issue.store_key)
             named = " ".join(on_one_line(place) for place in places if place is not None)
             print(f"{issue.kind}  {named}  {on_one_line(issue.detail)}")
         print(
-            f"{counted(len(report.issues), 'issue')}{' and more' if report.profile_budget_applied else ''} in"
-            f" {counted(report.checked_turns, 'turn')} and {counted(report.checked_derived_refs, 'reference')}."
+            f"{format_count(len(report.issues), 'issue')}{' and more' if report.profile_budget_applied else ''} in"
+            f" {format_count(report.checked_turns, 'turn')} and {format_count(report.checked_derived_refs, 'reference')}."
         )
     if report.fail_closed:
         raise typer.Exit(ExitCode.PROBLEM)
@@ -205,13 +205,15 @@ def repair(whose: Whose, chosen: OwnStoreOptions, as_json: Json = False) -> None
 # --- calls ------------------------------------------------------------------------------------------------------------
 
 
-def _performed(whose: Whose, chosen: OwnStoreOptions, call: Callable[[TranscriptOperations], Awaitable[T]]) -> T:
+def _run_operation(
+    whose: ConversationOptions, chosen: LocalStoreOptions, call: Callable[[TranscriptOperations], Awaitable[T]]
+) -> T:
     """Run one operation on the store directly, not through a server."""
     space = whose.space or read_settings().space
     identity = MemoryIdentity(space, whose.subject, whose.agent, whose.app, whose.project)
 
     async def run() -> T:
-        async with governed(chosen, identity, whose.profile) as (engine, governance):
+        async with open_governed(chosen, identity, whose.profile) as (engine, governance):
             return await call(TranscriptOperations(engine, LOCAL_OPERATOR, governance))
 
     return asyncio.run(run())
@@ -221,10 +223,16 @@ _Page = Callable[[TranscriptOperations, str | None], Awaitable[MemoryTranscriptR
 
 
 def _pages(
-    page: _Page, whose: Whose, chosen: OwnStoreOptions, cursor: str | None, *, everything: bool, as_json: bool
+    page: _Page,
+    whose: ConversationOptions,
+    chosen: LocalStoreOptions,
+    cursor: str | None,
+    *,
+    everything: bool,
+    as_json: bool,
 ) -> None:
     if as_json and everything:
-        raise Usage("--json prints one page; follow its next_cursor with --cursor instead of --all")
+        raise UsageError("--json prints one page; follow its next_cursor with --cursor instead of --all")
 
     async def go_on(runtime: TranscriptOperations) -> None:
         after = cursor
@@ -235,13 +243,15 @@ def _pages(
             if not everything or after is None:
                 return
 
-    _performed(whose, chosen, go_on)
+    _run_operation(whose, chosen, go_on)
 
 
 # --- output -----------------------------------------------------------------------------------------------------------
 
 
-def _print_page(report: MemoryTranscriptReplayReport, whose: Whose, *, as_json: bool, first: bool, last: bool) -> None:
+def _print_page(
+    report: MemoryTranscriptReplayReport, whose: ConversationOptions, *, as_json: bool, first: bool, last: bool
+) -> None:
     if as_json:
         print_json(report)
         return
@@ -251,23 +261,23 @@ def _print_page(report: MemoryTranscriptReplayReport, whose: Whose, *, as_json: 
         for line in _lines(turn):
             print(line)
     if first and not report.slice.turns:
-        print(f"There are no turns.{whose.missed}")
+        print(f"There are no turns.{whose.not_found_hint}")
     if last and report.next_cursor is not None:
-        print(f"There is more: --cursor {typed(report.next_cursor)}")
+        print(f"There is more: --cursor {quote_word(report.next_cursor)}")
 
 
 def _lines(turn: RedactedTurn) -> Iterator[str]:
-    yield f"\n{turn.sequence}  {on_one_line(turn.id)}  {turn.state}  {moment(turn.committed_at)}"
-    yield from map(_said, turn.messages)
-    yield from map(_referred, turn.host_refs)
+    yield f"\n{turn.sequence}  {on_one_line(turn.id)}  {turn.state}  {format_time(turn.committed_at)}"
+    yield from map(_message_line, turn.messages)
+    yield from map(_reference_line, turn.host_refs)
 
 
-def _said(message: RedactedMessage) -> str:
+def _message_line(message: RedactedMessage) -> str:
     words = f"[withheld: {message.redaction}]" if message.text is None else on_one_line(message.text)
     return f"  {message.role:<10} {words}"
 
 
-def _referred(shown_ref: RedactedHostRef) -> str:
+def _reference_line(shown_ref: RedactedHostRef) -> str:
     ref = shown_ref.ref
     label = "" if ref.label is None else f": {ref.label}"
     words = f"{ref.relation} {ref.host_kind} {ref.business_ref_type} {ref.business_ref_id}{label}"
@@ -284,19 +294,19 @@ _DONE = {
 
 
 def _turns(report: MemoryTranscriptLifecycleReport) -> str:
-    return f"{counted(report.affected_turns, 'turn')} ({counted(report.affected_messages, 'message')})"
+    return f"{format_count(report.affected_turns, 'turn')} ({format_count(report.affected_messages, 'message')})"
 
 
-def _tell(report: MemoryTranscriptLifecycleReport, whose: Whose) -> None:
+def _print_report(report: MemoryTranscriptLifecycleReport, whose: ConversationOptions) -> None:
     done = _DONE[report.transition]
     if report.affected_turns:
         print(f"{_turns(report)} {done}.")
     elif report.refused_turns:
         print("Nothing was changed.")
     else:
-        print(f"Nothing was changed: there is no such turn, or it is {done} already.{whose.missed}")
+        print(f"Nothing was changed: there is no such turn, or it is {done} already.{whose.not_found_hint}")
     if report.refused_turns:
-        print(f"{counted(report.refused_turns, 'turn')} cannot be {done}: the state does not allow it.")
+        print(f"{format_count(report.refused_turns, 'turn')} cannot be {done}: the state does not allow it.")
     if report.derived_memory_refs:
         more = " and more" if report.profile_budget_applied else ""
         named = ", ".join(ref.store_key for ref in report.derived_memory_refs)

@@ -9,14 +9,14 @@ from typing import Annotated
 import typer
 
 import holdfast
-from holdfast.cli.advice import advised
-from holdfast.cli.exits import ExitCode, Usage
-from holdfast.cli.machine import print_json
-from holdfast.cli.opening import opened
-from holdfast.cli.options import Json, Most, Space, StoreOptions, Yes, unfolded
-from holdfast.cli.paging import every, print_each
-from holdfast.cli.safety import on_one_line
-from holdfast.cli.words import moment
+from holdfast.cli.exits import ExitCode, UsageError
+from holdfast.cli.formatting import format_time
+from holdfast.cli.json_output import print_json
+from holdfast.cli.options import Json, Most, Space, StoreOptions, Yes, expand_options
+from holdfast.cli.paging import iterate_pages, print_each
+from holdfast.cli.store_access import open_memory
+from holdfast.cli.suggestions import suggest_command
+from holdfast.cli.terminal_safety import on_one_line
 from holdfast.domain.users import Issued, User
 from holdfast.errors import OutcomeUnknown, UserExists
 from holdfast.inputs import ScopeKwargs
@@ -34,74 +34,74 @@ def user(context: typer.Context) -> None:
 
 
 @app.command()
-@unfolded
+@expand_options
 def create(name: Name, chosen: StoreOptions, space: Space = None, as_json: Json = False) -> None:
     """Create a user and print its key: once, and alone on stdout, as in KEY=$(holdfast user create ana).
 
     NAME is the user's subject. Only a digest of the key is stored.
     """
-    again = _again(chosen, name, space)
-    with opened(chosen, create=True) as memory:
-        _show(_asked(memory, name, _where(space), again, rotate=False), again, as_json)
+    again = _rotate_command(chosen, name, space)
+    with open_memory(chosen, create=True) as memory:
+        _print_key(_issue_key(memory, name, _scope_kwargs(space), again, rotate=False), again, as_json)
 
 
 @app.command()
-@unfolded
+@expand_options
 def rotate(name: Name, chosen: StoreOptions, space: Space = None, as_json: Json = False) -> None:
     """Replace a user's key, and print the new one as `create` does. The old key is invalid from then on.
 
     It also reactivates a revoked user.
     """
-    again = _again(chosen, name, space)
-    with opened(chosen) as memory:
-        _show(_asked(memory, name, _where(space), again, rotate=True), again, as_json)
+    again = _rotate_command(chosen, name, space)
+    with open_memory(chosen) as memory:
+        _print_key(_issue_key(memory, name, _scope_kwargs(space), again, rotate=True), again, as_json)
 
 
 @app.command()
-@unfolded
+@expand_options
 def revoke(name: Name, chosen: StoreOptions, space: Space = None, yes: Yes = False, as_json: Json = False) -> None:
     """Revoke a user's key. It asks first; without a terminal to ask on, it needs --yes.
 
     The user's data stays: `holdfast forget --subject NAME` deletes it.
     """
     if not (yes or sys.stdin.isatty()):
-        raise Usage("there is no terminal to ask on; add --yes")
-    with opened(chosen) as memory:
+        raise UsageError("there is no terminal to ask on; add --yes")
+    with open_memory(chosen) as memory:
         question = f"Revoke the key of {on_one_line(name)}?"
-        revoked = memory.revoke_user(name, **_where(space)) if yes or typer.confirm(question, err=True) else None
+        revoked = memory.revoke_user(name, **_scope_kwargs(space)) if yes or typer.confirm(question, err=True) else None
     if as_json:
         print_json({"user": revoked})
     elif revoked is None:
         print("Nothing was changed.")
     else:
-        print(f"Revoked {on_one_line(name)}. `{_again(chosen, name, space)}` makes a new key.")
+        print(f"Revoked {on_one_line(name)}. `{_rotate_command(chosen, name, space)}` makes a new key.")
     if revoked is None:
         raise typer.Exit(ExitCode.PROBLEM)
 
 
 @app.command(name="list")
-@unfolded
+@expand_options
 def list_(chosen: StoreOptions, space: Space = None, limit: Most = None, as_json: Json = False) -> None:
     """List users by name, with the dates of creation, of the current key and of revocation."""
-    where = _where(space)
-    with opened(chosen) as memory:
-        found = every(lambda limit, cursor: memory.users(limit=limit, cursor=cursor, **where), limit)
+    where = _scope_kwargs(space)
+    with open_memory(chosen) as memory:
+        found = iterate_pages(lambda limit, cursor: memory.users(limit=limit, cursor=cursor, **where), limit)
         if as_json:
             print_json({"users": list(found)})
         else:
-            create = advised(chosen, "user create NAME", space=space)
+            create = suggest_command(chosen, "user create NAME", space=space)
             print_each(map(_line, found), f"There are no users; `{create}` creates one.")
 
 
-def _where(space: str | None) -> ScopeKwargs:
+def _scope_kwargs(space: str | None) -> ScopeKwargs:
     return {} if space is None else {"space": space}
 
 
-def _again(chosen: StoreOptions, name: str, space: str | None) -> str:
-    return advised(chosen, "user rotate", name, space=space)
+def _rotate_command(chosen: StoreOptions, name: str, space: str | None) -> str:
+    return suggest_command(chosen, "user rotate", name, space=space)
 
 
-def _asked(memory: holdfast.Memory, name: str, where: ScopeKwargs, again: str, *, rotate: bool) -> Issued:
+def _issue_key(memory: holdfast.Memory, name: str, where: ScopeKwargs, again: str, *, rotate: bool) -> Issued:
     try:
         return memory.rotate_user(name, **where) if rotate else memory.create_user(name, **where)
     except UserExists:
@@ -112,7 +112,7 @@ def _asked(memory: holdfast.Memory, name: str, where: ScopeKwargs, again: str, *
     raise UserExists(problem)
 
 
-def _show(issued: Issued, again: str, as_json: bool) -> None:
+def _print_key(issued: Issued, again: str, as_json: bool) -> None:
     """Print the key. It is stored nowhere else, so a failure to print it is logged."""
     name = issued.user.id
     try:
@@ -129,9 +129,9 @@ def _show(issued: Issued, again: str, as_json: bool) -> None:
 
 
 def _line(one: User) -> str:
-    parts = [f"{moment(one.created_at)}  {on_one_line(one.id)}"]
+    parts = [f"{format_time(one.created_at)}  {on_one_line(one.id)}"]
     if one.rotated_at is not None:
-        parts.append(f"new key {moment(one.rotated_at)}")
+        parts.append(f"new key {format_time(one.rotated_at)}")
     if one.revoked_at is not None:
-        parts.append(f"revoked {moment(one.revoked_at)}")
+        parts.append(f"revoked {format_time(one.revoked_at)}")
     return "  ".join(parts)

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from holdfast.app import EMBEDDING, Engine, make_curator, open_engine
-from holdfast.cli.advice import advised
-from holdfast.cli.exits import ExitCode, Usage
-from holdfast.cli.machine import print_json
-from holdfast.cli.opening import own
-from holdfast.cli.options import Json, OwnStoreOptions, StoreOptions, unfolded
-from holdfast.cli.safety import on_one_line
+from holdfast.cli.exits import ExitCode, UsageError
+from holdfast.cli.formatting import format_count
+from holdfast.cli.json_output import print_json
+from holdfast.cli.options import Json, LocalStoreOptions, StoreOptions, expand_options
 from holdfast.cli.serve import check_installed
-from holdfast.cli.words import counted
+from holdfast.cli.store_access import require_local_store
+from holdfast.cli.suggestions import suggest_command
+from holdfast.cli.terminal_safety import on_one_line
 from holdfast.domain.jobs import JobKind
 from holdfast.domain.location import redact_location
 from holdfast.domain.scope import EVERYWHERE
@@ -58,9 +58,9 @@ MetricsHost = Annotated[
 ]
 
 
-@unfolded
+@expand_options
 def worker(
-    chosen: OwnStoreOptions,
+    chosen: LocalStoreOptions,
     place: Place = None,
     once: Once = False,
     jobs: AtOnce = None,
@@ -75,30 +75,30 @@ def worker(
     expires.
     """
     settings = read_settings()
-    selected = None if kinds is None else _kinds(kinds)
+    selected = None if kinds is None else _parse_kinds(kinds)
     at_once = settings.worker_jobs if jobs is None else jobs
     if not 1 <= at_once <= 64:
-        raise Usage(f"--jobs: {at_once} is not between 1 and 64")
+        raise UsageError(f"--jobs: {at_once} is not between 1 and 64")
     if place is not None:
         if chosen.store is not None:
-            raise Usage("the store is given twice; name it once, as STORE or with --store")
+            raise UsageError("the store is given twice; name it once, as STORE or with --store")
         chosen = replace(chosen, store=place)
-    path = own(chosen)
-    with _scraped(settings, metrics_host, metrics_port, once=once) as metrics, _logged(as_json):
-        work = _worked(path, chosen, settings, at_once, selected, metrics, once=once, as_json=as_json)
+    path = require_local_store(chosen)
+    with _serve_metrics(settings, metrics_host, metrics_port, once=once) as metrics, _log_to_stderr(as_json):
+        work = _run_worker(path, chosen, settings, at_once, selected, metrics, once=once, as_json=as_json)
         raise typer.Exit(asyncio.run(work))
 
 
 @contextlib.contextmanager
-def _scraped(settings: Settings, host: str | None, port: int, *, once: bool) -> Iterator[MetricsServer | None]:
+def _serve_metrics(settings: Settings, host: str | None, port: int, *, once: bool) -> Iterator[MetricsServer | None]:
     """Serve metrics while the context is open, if there is a port."""
     if not port:
         if host is not None:
-            raise Usage("--metrics-host: needs a port; give --metrics-port too")
+            raise UsageError("--metrics-host: needs a port; give --metrics-port too")
         yield None
         return
     if once:
-        raise Usage("--metrics-port: --once exits before metrics can be read; leave one of them out")
+        raise UsageError("--metrics-port: --once exits before metrics can be read; leave one of them out")
     check_installed("showing metrics")
     from holdfast.gateway.metrics_server import MetricsServer, metrics_config
 
@@ -110,18 +110,18 @@ def _scraped(settings: Settings, host: str | None, port: int, *, once: bool) -> 
         scraping.close()
 
 
-def _kinds(text: str) -> frozenset[JobKind]:
+def _parse_kinds(text: str) -> frozenset[JobKind]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     unknown = [name for name in names if name not in set(JobKind)]
     if unknown or not names:
         named = f"there is no job kind {on_one_line(unknown[0])!r}" if unknown else "names no job kind"
-        raise Usage(f"--kinds: {named}; give some of {', '.join(JobKind)}")
+        raise UsageError(f"--kinds: {named}; give some of {', '.join(JobKind)}")
     return frozenset(map(JobKind, names))
 
 
-async def _worked(
+async def _run_worker(
     path: str,
-    chosen: OwnStoreOptions,
+    chosen: LocalStoreOptions,
     settings: Settings,
     jobs: int,
     kinds: frozenset[JobKind] | None,
@@ -144,18 +144,18 @@ async def _worked(
     )
     try:
         if kinds and (missing := kinds - engine.crew.kinds):
-            raise Usage(f"--kinds: {', '.join(sorted(missing))} cannot run here; maintain needs HOLDFAST_MODEL")
+            raise UsageError(f"--kinds: {', '.join(sorted(missing))} cannot run here; maintain needs HOLDFAST_MODEL")
         if once:
             done = await engine.crew.drain()
-            return _told(chosen, done, engine.crew.failures, engine.crew.ended_badly, as_json)
-        tell = partial(_tell, path, engine, settings, jobs, metrics, as_json)
-        await _until_stopped(engine, settings.shutdown_seconds, tell)
+            return _report_run(chosen, done, engine.crew.failures, engine.crew.ended_badly, as_json)
+        tell = partial(_print_start, path, engine, settings, jobs, metrics, as_json)
+        await _run_until_stopped(engine, settings.shutdown_seconds, tell)
         return ExitCode.OK
     finally:
         await engine.close()
 
 
-async def _until_stopped(engine: Engine, patience_seconds: float, tell: Callable[[], None]) -> None:
+async def _run_until_stopped(engine: Engine, patience_seconds: float, tell: Callable[[], None]) -> None:
     """Run jobs until a signal. The first lets running jobs finish within `patience_seconds`; the second does not.
 
     Signal handlers are installed before `tell` reports the start. Unfinished jobs are released when the engine
@@ -166,21 +166,21 @@ async def _until_stopped(engine: Engine, patience_seconds: float, tell: Callable
     def stop() -> None:
         (hurried if stopping.is_set() else stopping).set()
 
-    with _heard(stop):
+    with _stop_on_signals(stop):
         tell()
         work = asyncio.create_task(engine.crew.run())
-        await _first(work, stopping.wait())
+        await _wait_for_either(work, stopping.wait())
         engine.crew.stop()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(patience_seconds):
-                await _first(work, hurried.wait())
+                await _wait_for_either(work, hurried.wait())
         work.cancel()
         ended = (await asyncio.gather(work, return_exceptions=True))[0]
     if isinstance(ended, Exception):
         raise ended
 
 
-async def _first(work: asyncio.Task[None], other: Coroutine[Any, Any, Any]) -> None:
+async def _wait_for_either(work: asyncio.Task[None], other: Coroutine[Any, Any, Any]) -> None:
     """Wait for either of them."""
     waiting = asyncio.ensure_future(other)
     try:
@@ -190,7 +190,7 @@ async def _first(work: asyncio.Task[None], other: Coroutine[Any, Any, Any]) -> N
 
 
 @contextlib.contextmanager
-def _heard(stop: Callable[[], None]) -> Iterator[None]:
+def _stop_on_signals(stop: Callable[[], None]) -> Iterator[None]:
     """Call `stop` on each SIGINT or SIGTERM while the context is open."""
     loop = asyncio.get_running_loop()
 
@@ -205,7 +205,7 @@ def _heard(stop: Callable[[], None]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _tell(
+def _print_start(
     path: str, engine: Engine, settings: Settings, jobs: int, metrics: MetricsServer | None, as_json: bool
 ) -> None:
     store, kinds = on_one_line(redact_location(path)), sorted(engine.crew.kinds)
@@ -214,11 +214,13 @@ def _tell(
         print_json(facts if metrics is None else {**facts, "metrics": metrics.url}, indent=None)
     else:
         at = "" if metrics is None else f" Metrics: {metrics.url}."
-        print(f"Holdfast works on {store}: {', '.join(kinds)}; {counted(jobs, 'job')} at once.{at} Ctrl-C stops it.")
+        print(
+            f"Holdfast works on {store}: {', '.join(kinds)}; {format_count(jobs, 'job')} at once.{at} Ctrl-C stops it."
+        )
     sys.stdout.flush()
 
 
-def _told(
+def _report_run(
     chosen: StoreOptions, done: int, failures: int, ended: Mapping[tuple[str, JobKind], int], as_json: bool
 ) -> ExitCode:
     """Report a `--once` run. Failed jobs are retried later, or ended for good; for those, say where to look."""
@@ -227,32 +229,34 @@ def _told(
     if as_json:
         print_json({"done": done - failures, "failed": failures, "tried_again": again, "ended": for_good})
     elif failures:
-        print(f"{counted(done - failures, 'job')} done, {failures:,} failed:")
+        print(f"{format_count(done - failures, 'job')} done, {failures:,} failed:")
         if again:
-            print(f"  {again:,} will be retried later; `{advised(chosen, 'store jobs')}` shows them.")
-        for look, number in sorted(_where_ended(chosen, ended).items()):
+            print(f"  {again:,} will be retried later; `{suggest_command(chosen, 'store jobs')}` shows them.")
+        for look, number in sorted(_count_ended(chosen, ended).items()):
             print(f"  {number:,} ended for good; `{look}` shows them.")
     else:
-        print(f"{counted(done, 'job')} done.")
+        print(f"{format_count(done, 'job')} done.")
     return ExitCode.PROBLEM if failures else ExitCode.OK
 
 
-def _where_ended(chosen: StoreOptions, ended: Mapping[tuple[str, JobKind], int]) -> Counter[str]:
+def _count_ended(chosen: StoreOptions, ended: Mapping[tuple[str, JobKind], int]) -> Counter[str]:
     """Count ended jobs by the command that shows them: per company, its deliveries and its other jobs."""
     found: Counter[str] = Counter()
     for (space, kind), number in ended.items():
         of_deliveries = kind is JobKind.DELIVER
         path = "deliveries list --status dead" if of_deliveries else "jobs list --state failed"
         everywhere = space == EVERYWHERE
-        found[advised(chosen, "store jobs") if everywhere else advised(chosen, path, company=space)] += number
+        found[
+            suggest_command(chosen, "store jobs") if everywhere else suggest_command(chosen, path, company=space)
+        ] += number
     return found
 
 
 @contextlib.contextmanager
-def _logged(as_json: bool) -> Iterator[None]:
+def _log_to_stderr(as_json: bool) -> Iterator[None]:
     """Log each worker event as one line on stderr."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Lines(as_json))
+    handler.setFormatter(_LineFormatter(as_json))
     logger = logging.getLogger("holdfast.worker")
     before = logger.level, logger.propagate
     logger.addHandler(handler)
@@ -266,7 +270,7 @@ def _logged(as_json: bool) -> Iterator[None]:
         logger.propagate = before[1]
 
 
-class _Lines(logging.Formatter):
+class _LineFormatter(logging.Formatter):
     """Formats one line per record. Of an exception, only the class name: its text may hold anything."""
 
     def __init__(self, as_json: bool) -> None:

@@ -20,14 +20,14 @@ if "holdfast" not in sys.modules:
     package.__path__ = [str(Path(__file__).parent.parent)]
     sys.modules["holdfast"] = package
 
-from holdfast.documents.blocks import Parsed
-from holdfast.documents.confinement import OUT_OF_MEMORY, confine
-from holdfast.documents.kinds import Kind
+from holdfast.documents.blocks import ParsedDocument
+from holdfast.documents.file_types import FileType
+from holdfast.documents.sandbox import OUT_OF_MEMORY, confine
 from holdfast.errors import InvalidDocument
 
 
 def main(media_type: str, max_characters: int, memory_bytes: int, cpu_seconds: int) -> int:
-    read = _reader(Kind(media_type))
+    read = _reader(FileType(media_type))
     confine(memory_bytes, cpu_seconds)
     try:
         answer = _answer(read, max_characters)
@@ -38,7 +38,7 @@ def main(media_type: str, max_characters: int, memory_bytes: int, cpu_seconds: i
     return 0
 
 
-def _answer(read: Callable[[bytes, int], Parsed], max_characters: int) -> bytes:
+def _answer(read: Callable[[bytes, int], ParsedDocument], max_characters: int) -> bytes:
     try:
         found = read(sys.stdin.buffer.read(), max_characters)
     except InvalidDocument as error:
@@ -49,11 +49,11 @@ def _answer(read: Callable[[bytes, int], Parsed], max_characters: int) -> bytes:
     return json.dumps({"title": found.title, "blocks": blocks}, ensure_ascii=False).encode()
 
 
-def _reader(kind: Kind) -> Callable[[bytes, int], Parsed]:
+def _reader(kind: FileType) -> Callable[[bytes, int], ParsedDocument]:
     """Import the reader with all its dependencies: after `confine`, few files can be opened."""
     name = kind.name.lower()
-    read: Callable[..., Parsed] = getattr(import_module(f"holdfast.documents.{name}"), f"read_{name}")
-    if kind in (Kind.PDF, Kind.DOCX):
+    read: Callable[..., ParsedDocument] = getattr(import_module(f"holdfast.documents.{name}"), f"read_{name}")
+    if kind in (FileType.PDF, FileType.DOCX):
         return read
     return lambda content, most: read(content.decode(), most)
 

@@ -22,7 +22,7 @@ _MARKUP = (".xml", ".rels")
 _DOCTYPE = re.compile(rb"<\x00?!\x00?D\x00?O\x00?C\x00?T\x00?Y\x00?P\x00?E")
 
 
-def checked_archive(content: bytes) -> None:
+def check_archive(content: bytes) -> None:
     """Refuse an archive that would expand too far, by its size or by XML entities.
 
     Its directory may be wrong, but entries are never read beyond the size it names, so trusting it is safe.

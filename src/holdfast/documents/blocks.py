@@ -16,21 +16,21 @@ _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 _LINE_END = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 
 
-class Block(NamedTuple):
+class DocumentBlock(NamedTuple):
     """A paragraph, a table row or a piece of code (level 0), or a heading of that level."""
 
     text: str
     level: int = PARAGRAPH
 
 
-class Parsed(NamedTuple):
+class ParsedDocument(NamedTuple):
     title: str | None
-    blocks: tuple[Block, ...]
+    blocks: tuple[DocumentBlock, ...]
 
 
-def parsed(title: object, blocks: Iterable[Block], max_characters: int) -> Parsed:
+def build_document(title: object, blocks: Iterable[DocumentBlock], max_characters: int) -> ParsedDocument:
     """Clean the blocks and drop empty ones; refuse the document as soon as it exceeds `max_characters`."""
-    cleaned: list[Block] = []
+    cleaned: list[DocumentBlock] = []
     left = max_characters
     for block in blocks:
         text = clean(block.text)
@@ -39,8 +39,8 @@ def parsed(title: object, blocks: Iterable[Block], max_characters: int) -> Parse
         left -= len(text)
         if left < 0:
             raise InvalidDocument("content", f"holds more than {max_characters:,} characters of text; split it")
-        cleaned.append(Block(text, block.level))
-    return Parsed(clean_title(title), tuple(cleaned))
+        cleaned.append(DocumentBlock(text, block.level))
+    return ParsedDocument(clean_title(title), tuple(cleaned))
 
 
 def clean(text: str) -> str:

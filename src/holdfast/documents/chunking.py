@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from holdfast.documents.blocks import Block
+from holdfast.documents.blocks import DocumentBlock
 from holdfast.documents.limits import CHUNK_CHARS
 
 _SENTENCE_END = re.compile(r"\n+|(?<=[.!?…])[ \t]+|(?<=[。！？])")
@@ -24,16 +24,16 @@ _ROOM = CHUNK_CHARS - _MAX_CONTEXT_CHARS - len(_BETWEEN_BLOCKS)
 _ENOUGH_CHARS = CHUNK_CHARS // 4
 
 
-def chunks_of(blocks: Iterable[Block]) -> Iterator[str]:
+def split_into_chunks(blocks: Iterable[DocumentBlock]) -> Iterator[str]:
     """Yield chunks of at most `CHUNK_CHARS`, none of them empty."""
     gathering = _Chunk("")
-    path: list[Block] = []
+    path: list[DocumentBlock] = []
     for block in blocks:
         if not block.text.strip():
             continue
         if block.level:
             path = [heading for heading in path if heading.level < block.level]
-            if gathering.says_enough:
+            if gathering.can_stand_alone:
                 yield gathering.text
                 gathering = _Chunk(_context(path))
             path.append(block)
@@ -44,7 +44,7 @@ def chunks_of(blocks: Iterable[Block]) -> Iterator[str]:
                 gathering = _Chunk(_context(path[:-1] if block.level else path), continues=not block.level)
             gathering.put(between, piece)
             between = joint
-        gathering.says_more(not block.level)
+        gathering.note_text(not block.level)
     if not gathering.is_empty:
         yield gathering.text
 
@@ -67,7 +67,7 @@ class _Chunk:
         return self._chars == self._context_chars
 
     @property
-    def says_enough(self) -> bool:
+    def can_stand_alone(self) -> bool:
         """True if it can stand alone. The rest of a section from an earlier chunk can: its headings are its context."""
         enough = self._continues or self._chars - self._context_chars >= _ENOUGH_CHARS
         return self._more_than_headings and enough
@@ -81,11 +81,11 @@ class _Chunk:
         self._parts += (between, piece)
         self._chars += len(between) + len(piece)
 
-    def says_more(self, more: bool) -> None:
+    def note_text(self, more: bool) -> None:
         self._more_than_headings = self._more_than_headings or more
 
 
-def _context(path: list[Block]) -> str:
+def _context(path: list[DocumentBlock]) -> str:
     """Join the innermost headings that fit, outermost first."""
     shown: list[str] = []
     left = _MAX_CONTEXT_CHARS
@@ -107,12 +107,12 @@ def _pieces(text: str) -> Iterator[tuple[str, str]]:
     start = 0
     for found in _SENTENCE_END.finditer(text):
         end, joint = found.start(), found.group()
-        yield from _fitting(text, start, end, "\n" if "\n" in joint and joint != _BETWEEN_BLOCKS else joint)
+        yield from _split_at_words(text, start, end, "\n" if "\n" in joint and joint != _BETWEEN_BLOCKS else joint)
         start = found.end()
-    yield from _fitting(text, start, len(text), _BETWEEN_BLOCKS)
+    yield from _split_at_words(text, start, len(text), _BETWEEN_BLOCKS)
 
 
-def _fitting(text: str, start: int, end: int, joint: str) -> Iterator[tuple[str, str]]:
+def _split_at_words(text: str, start: int, end: int, joint: str) -> Iterator[tuple[str, str]]:
     while end - start > _ROOM:
         space = max(text.rfind(sign, start + _ROOM // 2, start + _ROOM) for sign in " \t\u3000")
         at = space if space >= 0 else start + _ROOM

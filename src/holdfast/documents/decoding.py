@@ -27,7 +27,7 @@ _CONTROL = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _HIGH_BYTES = bytes(range(0x80, 0x100))
 
 
-def decoded(content: bytes, media_type: str | None, *, html: bool) -> str:
+def decode_text(content: bytes, media_type: str | None, *, html: bool) -> str:
     """Decode the text, or raise `InvalidDocument` if it is none."""
     text = _as_unicode(content)
     if text is None:

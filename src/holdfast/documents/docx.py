@@ -18,8 +18,8 @@ from docx.oxml.ns import qn
 from docx.oxml.parser import parse_xml
 from lxml import etree
 
-from holdfast.documents.archive import DAMAGED, checked_archive
-from holdfast.documents.blocks import DEEPEST_HEADING, PARAGRAPH, Block, Parsed, parsed
+from holdfast.documents.archive import DAMAGED, check_archive
+from holdfast.documents.blocks import DEEPEST_HEADING, PARAGRAPH, DocumentBlock, ParsedDocument, build_document
 from holdfast.errors import InvalidDocument
 
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
@@ -32,11 +32,11 @@ _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 _BETWEEN_CELLS = " | "
 
 
-def read_docx(content: bytes, max_characters: int) -> Parsed:
-    checked_archive(content)
+def read_docx(content: bytes, max_characters: int) -> ParsedDocument:
+    check_archive(content)
     try:
         document = docx.Document(io.BytesIO(content))
-        return parsed(document.core_properties.title, _blocks(document), max_characters)
+        return build_document(document.core_properties.title, _blocks(document), max_characters)
     except (*DAMAGED, OpcError, KeyError, AttributeError, etree.XMLSyntaxError) as error:
         if getattr(error, "code", None) == etree.ErrorTypes.ERR_NO_MEMORY:
             raise MemoryError from None
@@ -44,13 +44,13 @@ def read_docx(content: bytes, max_characters: int) -> Parsed:
         raise InvalidDocument("content", f"is a damaged Word file ({kind}); save it again as DOCX") from None
 
 
-def _blocks(document: Document) -> Iterator[Block]:
+def _blocks(document: Document) -> Iterator[DocumentBlock]:
     levels = _heading_levels(document)
-    yield from _within(document.element.body, levels)
+    yield from _walk_blocks(document.element.body, levels)
     for kind in (RELATIONSHIP_TYPE.FOOTNOTES, RELATIONSHIP_TYPE.ENDNOTES):
         for relation in document.part.rels.values():
             if relation.reltype == kind and not relation.is_external:
-                yield from _within(parse_xml(relation.target_part.blob), levels)
+                yield from _walk_blocks(parse_xml(relation.target_part.blob), levels)
 
 
 def _heading_levels(document: Document) -> dict[str, int]:
@@ -63,23 +63,23 @@ def _heading_levels(document: Document) -> dict[str, int]:
     return levels
 
 
-def _within(element: etree._Element, levels: dict[str, int]) -> Iterator[Block]:
+def _walk_blocks(element: etree._Element, levels: dict[str, int]) -> Iterator[DocumentBlock]:
     """Yield its paragraphs and rows in order. Recursion is bounded by the parser's nesting limit, 256."""
     for child in element:
         if child.tag == _P:
             text, boxes = _paragraph(child)
-            yield Block(text, levels.get(_style(child), PARAGRAPH))
+            yield DocumentBlock(text, levels.get(_style(child), PARAGRAPH))
             for box in boxes:
-                yield from _within(box, levels)
+                yield from _walk_blocks(box, levels)
         elif child.tag == _TR:
-            yield Block(_row(child))
+            yield DocumentBlock(_row(child))
         elif child.tag not in _SKIPPED:
-            yield from _within(child, levels)
+            yield from _walk_blocks(child, levels)
 
 
 def _row(row: etree._Element) -> str:
     cells = (cell for cell in row.iter(_TC) if next(cell.iterancestors(_TR)) is row)
-    texts = (" ".join(block.text for block in _within(cell, {}) if block.text.strip()) for cell in cells)
+    texts = (" ".join(block.text for block in _walk_blocks(cell, {}) if block.text.strip()) for cell in cells)
     return _BETWEEN_CELLS.join(text for text in texts if text)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from holdfast.documents.blocks import PARAGRAPH, Block, Parsed, parsed
+from holdfast.documents.blocks import PARAGRAPH, DocumentBlock, ParsedDocument, build_document
 from holdfast.errors import InvalidDocument
 
 _UNSEEN = frozenset(
@@ -35,13 +35,13 @@ _NESTING = re.compile(
 MAX_DEPTH = 4_000
 
 
-def read_html(text: str, max_characters: int) -> Parsed:
+def read_html(text: str, max_characters: int) -> ParsedDocument:
     if _is_too_deep(text):
         raise InvalidDocument("content", f"nests elements more than {MAX_DEPTH:,} deep, which no page does")
     page = LexborHTMLParser(text)
     title = page.css_first("title")
-    blocks = _Page().blocks(page.root) if page.root is not None else iter(())
-    return parsed(title.text() if title is not None else None, blocks, max_characters)
+    blocks = _BlockCollector().blocks(page.root) if page.root is not None else iter(())
+    return build_document(title.text() if title is not None else None, blocks, max_characters)
 
 
 def _is_too_deep(text: str) -> bool:
@@ -53,7 +53,7 @@ def _is_too_deep(text: str) -> bool:
     return False
 
 
-class _Page:
+class _BlockCollector:
     """Collects blocks from a page. Holds the current block's text and heading level."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class _Page:
         self._level = PARAGRAPH
         self._preformatted = 0
 
-    def blocks(self, root: LexborNode) -> Iterator[Block]:
+    def blocks(self, root: LexborNode) -> Iterator[DocumentBlock]:
         node: LexborNode | None = root
         ancestors: list[tuple[LexborNode, str]] = []
         while node is not None:
@@ -81,29 +81,29 @@ class _Page:
                 left, tag = ancestors.pop()
                 yield from self._leave(tag)
                 node = left.next
-        yield from self._finished()
+        yield from self._end_block()
 
-    def _enter(self, tag: str) -> Iterator[Block]:
+    def _enter(self, tag: str) -> Iterator[DocumentBlock]:
         if tag == "br":
             self._parts.append("\n")
         elif tag in _CELLS:
             if self._parts:
                 self._parts.append(_BETWEEN_CELLS)
         elif tag in _BLOCKS or tag in _HEADINGS:
-            yield from self._finished()
+            yield from self._end_block()
             self._level = _HEADINGS.get(tag, PARAGRAPH)
             self._preformatted += tag == "pre"
 
-    def _leave(self, tag: str) -> Iterator[Block]:
+    def _leave(self, tag: str) -> Iterator[DocumentBlock]:
         if tag in _BLOCKS or tag in _HEADINGS:
-            yield from self._finished()
+            yield from self._end_block()
             self._level = PARAGRAPH
             self._preformatted -= tag == "pre"
 
     def _take(self, text: str) -> None:
         self._parts.append(text if self._preformatted else _SPACE.sub(" ", text))
 
-    def _finished(self) -> Iterator[Block]:
+    def _end_block(self) -> Iterator[DocumentBlock]:
         if not self._parts:
             return
         text = "".join(self._parts)
@@ -111,7 +111,7 @@ class _Page:
         if not self._preformatted:
             text = "\n".join(" ".join(line.split()) for line in text.split("\n")).strip()
         if text.strip(" |\n"):
-            yield Block(text, self._level)
+            yield DocumentBlock(text, self._level)
 
 
 def _is_hidden(node: LexborNode, tag: str) -> bool:

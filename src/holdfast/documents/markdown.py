@@ -11,28 +11,28 @@ from collections.abc import Iterator
 
 from markdown_it import MarkdownIt
 
-from holdfast.documents.blocks import Block, Parsed, clean_title, paragraphs, parsed
+from holdfast.documents.blocks import DocumentBlock, ParsedDocument, build_document, clean_title, paragraphs
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]{0,9}\n(.{0,20000}?)\n(?:---|\.\.\.)[ \t]{0,9}(?:\n|\Z)", re.DOTALL)
 _FRONT_TITLE = re.compile(r"""^title:[ \t]{1,9}["']?(.{1,500}?)["']?[ \t]{0,9}$""", re.MULTILINE)
 
 
-def read_markdown(text: str, max_characters: int) -> Parsed:
+def read_markdown(text: str, max_characters: int) -> ParsedDocument:
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     title: str | None = None
     front = _FRONT_MATTER.match(text)
-    found: list[Block] = []
+    found: list[DocumentBlock] = []
     if front:
         titled = _FRONT_TITLE.search(front[1])
         title = titled[1] if titled else None
-        found.append(Block(front[1]))
+        found.append(DocumentBlock(front[1]))
         text = text[front.end() :]
     found += _blocks(text)
     title = clean_title(title) or next((block.text for block in found if block.level == 1), None)
-    return parsed(title, found, max_characters)
+    return build_document(title, found, max_characters)
 
 
-def _blocks(text: str) -> Iterator[Block]:
+def _blocks(text: str) -> Iterator[DocumentBlock]:
     lines = text.split("\n")
     # Parse blocks only: without the inline step every text stays as written.
     tokens = MarkdownIt("commonmark").enable("table").disable("inline").parse(text)
@@ -40,15 +40,15 @@ def _blocks(text: str) -> Iterator[Block]:
     heading: int | None = None
     for token in tokens:
         if heading is not None and token.type == "inline":
-            yield Block(token.content, heading)
+            yield DocumentBlock(token.content, heading)
             heading = None
         if token.level or token.map is None or token.nesting < 0:
             continue
         # Text for which the parser emits no token, such as link targets, lies between the blocks.
-        yield from (Block(part) for part in paragraphs("\n".join(lines[done : token.map[0]])))
+        yield from (DocumentBlock(part) for part in paragraphs("\n".join(lines[done : token.map[0]])))
         done = token.map[1]
         if token.type == "heading_open":
             heading = int(token.tag[1:])
         elif not (token.type == "html_block" and token.content.lstrip().startswith("<!--")):
-            yield Block("\n".join(lines[token.map[0] : token.map[1]]))
-    yield from (Block(part) for part in paragraphs("\n".join(lines[done:])))
+            yield DocumentBlock("\n".join(lines[token.map[0] : token.map[1]]))
+    yield from (DocumentBlock(part) for part in paragraphs("\n".join(lines[done:])))

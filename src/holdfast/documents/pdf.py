@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pypdf import PasswordType, PdfReader
 from pypdf.errors import DependencyError, PyPdfError
 
-from holdfast.documents.blocks import Block, Parsed, paragraphs, parsed
+from holdfast.documents.blocks import DocumentBlock, ParsedDocument, build_document, paragraphs
 from holdfast.errors import InvalidDocument
 
 _END = 2048
@@ -17,13 +17,13 @@ _END = 2048
 _DIVIDED = re.compile(r"(?<=[^\W\d_])(?:\u00ad|(?<=[a-zß-ÿ])-)\n(?=[a-zß-ÿ])")
 
 
-def read_pdf(content: bytes, max_characters: int) -> Parsed:
+def read_pdf(content: bytes, max_characters: int) -> ParsedDocument:
     if b"startxref" not in content[-_END:]:
         raise InvalidDocument("content", "ends in the middle of the PDF; send the whole file")
     try:
         reader = PdfReader(io.BytesIO(content))
         _unlock(reader)
-        return parsed(_title(reader), _blocks(reader), max_characters)
+        return build_document(_title(reader), _blocks(reader), max_characters)
     except PyPdfError as error:
         kind = type(error).__name__
         raise InvalidDocument("content", f"is a damaged PDF ({kind}); print it to a new PDF and send that") from None
@@ -46,7 +46,7 @@ def _title(reader: PdfReader) -> str | None:
     return reader.metadata.title if reader.metadata is not None else None
 
 
-def _blocks(reader: PdfReader) -> Iterator[Block]:
+def _blocks(reader: PdfReader) -> Iterator[DocumentBlock]:
     for page in reader.pages:
         for paragraph in paragraphs(page.extract_text()):
-            yield Block(_DIVIDED.sub("", paragraph))
+            yield DocumentBlock(_DIVIDED.sub("", paragraph))

@@ -10,13 +10,13 @@ import threading
 from itertools import islice
 from pathlib import Path
 
-from holdfast.documents.blocks import DEEPEST_HEADING, Block, Parsed, parsed
-from holdfast.documents.chunking import chunks_of
-from holdfast.documents.confinement import ask
-from holdfast.documents.decoding import decoded
-from holdfast.documents.kinds import Kind, kind_of
+from holdfast.documents.blocks import DEEPEST_HEADING, DocumentBlock, ParsedDocument, build_document
+from holdfast.documents.chunking import split_into_chunks
+from holdfast.documents.decoding import decode_text
+from holdfast.documents.file_types import FileType, detect_type
 from holdfast.documents.limits import MEGABYTE, Limits
 from holdfast.documents.plain import read_plain
+from holdfast.documents.sandbox import run_program
 from holdfast.domain.resources import Document
 from holdfast.errors import ConfigurationError, DocumentsBusy, InvalidDocument
 from holdfast.loops import running_loop
@@ -24,10 +24,10 @@ from holdfast.pool import ThreadPool
 
 _PROGRAM = Path(__file__).with_name("__main__.py")
 _LIBRARIES = {
-    Kind.MARKDOWN: "markdown_it",
-    Kind.HTML: "selectolax",
-    Kind.PDF: "pypdf",
-    Kind.DOCX: "docx",
+    FileType.MARKDOWN: "markdown_it",
+    FileType.HTML: "selectolax",
+    FileType.PDF: "pypdf",
+    FileType.DOCX: "docx",
 }
 # Documents have their own thread pool, so that they do not block other work.
 _AT_ONCE = 2
@@ -67,30 +67,30 @@ class DocumentReader:
             raise InvalidDocument("content", f"has {size:,.1f} MB; at most {most:,.3g} MB can be read: split it")
         if not content:
             raise InvalidDocument("content", "is empty; there is nothing to store")
-        kind = kind_of(content, media_type, name)
+        kind = detect_type(content, media_type, name)
         found = self._parse(kind, content, media_type)
         if not found.blocks:
-            raise InvalidDocument("content", _WITHOUT_TEXT[kind is Kind.PDF])
-        chunks = tuple(islice(chunks_of(found.blocks), limits.max_chunks + 1))
+            raise InvalidDocument("content", _WITHOUT_TEXT[kind is FileType.PDF])
+        chunks = tuple(islice(split_into_chunks(found.blocks), limits.max_chunks + 1))
         if len(chunks) > limits.max_chunks:
             raise InvalidDocument("content", f"gives more than {limits.max_chunks:,} chunks; split it")
         return Document(kind.value, found.title, chunks, sum(len(block.text) for block in found.blocks))
 
-    def _parse(self, kind: Kind, content: bytes, media_type: str | None) -> Parsed:
+    def _parse(self, kind: FileType, content: bytes, media_type: str | None) -> ParsedDocument:
         limits = self._limits
-        if kind in (Kind.TEXT, Kind.MARKDOWN, Kind.HTML):
-            text = decoded(content, media_type, html=kind is Kind.HTML)
-            if kind is Kind.TEXT:
+        if kind in (FileType.TEXT, FileType.MARKDOWN, FileType.HTML):
+            text = decode_text(content, media_type, html=kind is FileType.HTML)
+            if kind is FileType.TEXT:
                 return read_plain(text, limits.max_characters)
             content = text.encode("utf-8", "replace")
         _check_installation(kind)
         limit_arguments = [kind.value, *map(str, (limits.max_characters, limits.memory_bytes, limits.cpu_seconds))]
         # -P and -s: import from the same places as this process, never from the current directory.
         program = [sys.executable, "-P", "-s", "-B", str(_PROGRAM), *limit_arguments]
-        return believed(ask(program, content, limits), limits.max_characters)
+        return parse_output(run_program(program, content, limits), limits.max_characters)
 
 
-def _check_installation(kind: Kind) -> None:
+def _check_installation(kind: FileType) -> None:
     library = _LIBRARIES[kind]
     if importlib.util.find_spec(library) is None:
         problem = f"reading {kind.value} needs {library}; install it with: pip install 'holdfast[serve]'"
@@ -106,14 +106,14 @@ _WITHOUT_TEXT = {
 }
 
 
-def believed(answer: bytes, max_characters: int) -> Parsed:
+def parse_output(answer: bytes, max_characters: int) -> ParsedDocument:
     """Validate the child's output as untrusted: the document may control it."""
     try:
         output = json.loads(answer)
         if "problem" in output:
             raise InvalidDocument("content", _text(output["problem"])[:400])
-        blocks = [Block(_text(text), _level(level)) for level, text in output["blocks"]]
-        return parsed(output["title"], blocks, max_characters)
+        blocks = [DocumentBlock(_text(text), _level(level)) for level, text in output["blocks"]]
+        return build_document(output["title"], blocks, max_characters)
     except (ValueError, TypeError, KeyError, RecursionError):
         problem = "is damaged: its reader returned invalid output; save it again, or send its text instead"
         raise InvalidDocument("content", problem) from None

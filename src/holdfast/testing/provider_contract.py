@@ -20,12 +20,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from holdfast.testing.providing.conduct import ConductContract
+from holdfast.testing.providing.capabilities import CapabilityContract
 from holdfast.testing.providing.forgetting import ForgettingProviderContract
-from holdfast.testing.providing.gated import GatedContract
+from holdfast.testing.providing.isolation import IsolationContract
 from holdfast.testing.providing.reading import ReadingContract
+from holdfast.testing.providing.robustness import RobustnessContract
 from holdfast.testing.providing.trial import AdapterFactory
-from holdfast.testing.providing.walls import WallContract
 from holdfast.testing.providing.writing import WritingContract
 
 __all__ = ["AdapterFactory", "ProviderContract"]
@@ -34,10 +34,10 @@ __all__ = ["AdapterFactory", "ProviderContract"]
 class ProviderContract(
     WritingContract,
     ReadingContract,
-    WallContract,
+    IsolationContract,
     ForgettingProviderContract,
-    GatedContract,
-    ConductContract,
+    CapabilityContract,
+    RobustnessContract,
 ):
     """The promises of every provider. Subclass it and supply an `adapters` fixture: a factory of adapters."""
 

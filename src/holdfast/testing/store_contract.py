@@ -21,18 +21,18 @@ import asyncio
 
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message
+from holdfast.testing.contract.aliases_and_events import AliasAndEventContract
 from holdfast.testing.contract.control_bindings import ControlBindingContract
 from holdfast.testing.contract.control_costs import ControlCostContract
 from holdfast.testing.contract.control_deliveries import ControlDeliveryContract
+from holdfast.testing.contract.control_isolation import ControlIsolationContract
 from holdfast.testing.contract.control_jobs import ControlJobContract
-from holdfast.testing.contract.control_trail import ControlTrailContract
-from holdfast.testing.contract.control_walls import ControlWallsContract
+from holdfast.testing.contract.control_operations import ControlOperationContract
 from holdfast.testing.contract.forgetting import ForgettingContract
 from holdfast.testing.contract.grants import GrantContract
 from holdfast.testing.contract.indexes import IndexContract
 from holdfast.testing.contract.jobs import JobContract
 from holdfast.testing.contract.lifecycle import LifecycleContract
-from holdfast.testing.contract.papers import PapersContract
 from holdfast.testing.contract.records import RecordContract
 from holdfast.testing.contract.resources import ResourceContract
 from holdfast.testing.contract.scribe import (
@@ -65,14 +65,14 @@ class StoreContract(
     TransactionContract,
     UserContract,
     ResourceContract,
-    PapersContract,
+    AliasAndEventContract,
     TranscriptContract,
     LifecycleContract,
-    ControlWallsContract,
+    ControlIsolationContract,
     ControlBindingContract,
     ControlDeliveryContract,
     ControlCostContract,
-    ControlTrailContract,
+    ControlOperationContract,
     ControlJobContract,
 ):
     """The promises of every store. Subclass it and supply a `store` fixture: a factory of fresh stores."""

@@ -6,21 +6,23 @@ from typing import ClassVar
 
 import typer
 
-from holdfast.cli.lazy import Entry, LazyGroup
+from holdfast.cli.lazy import CommandEntry, LazyGroup
 
 
 class Agent(LazyGroup):
     """The subcommands, in help order."""
 
-    entries: ClassVar[dict[str, Entry]] = {
-        "chat": Entry("holdfast.cli.agent.chat:chat", "Chat with the agent."),
-        "run": Entry("holdfast.cli.agent.run:run", "Send the agent one prompt: PROMPT, or stdin if that is `-`."),
-        "init": Entry(
+    entries: ClassVar[dict[str, CommandEntry]] = {
+        "chat": CommandEntry("holdfast.cli.agent.chat:chat", "Chat with the agent."),
+        "run": CommandEntry(
+            "holdfast.cli.agent.run:run", "Send the agent one prompt: PROMPT, or stdin if that is `-`."
+        ),
+        "init": CommandEntry(
             "holdfast.cli.agent.init:init",
             "Write a commented config file, .holdfast/config.json, in the agent's folder.",
         ),
-        "memory": Entry("holdfast.cli.agent.memory:app", "Show the agent's curated files."),
-        "sessions": Entry(
+        "memory": CommandEntry("holdfast.cli.agent.memory:app", "Show the agent's curated files."),
+        "sessions": CommandEntry(
             "holdfast.cli.agent.sessions:app",
             "List sessions, latest first; or show, search and delete them.",
         ),

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from holdfast.cli.agent.options import AgentOptions, TalkOptions
-from holdfast.cli.exits import HINTS, ExitCode, tell
-from holdfast.cli.options import unfolded
-from holdfast.cli.safety import on_one_line
-from holdfast.cli.words import counted
+from holdfast.cli.agent.options import AgentOptions, SessionChoice
+from holdfast.cli.exits import HINTS, ExitCode, print_error
+from holdfast.cli.formatting import format_count
+from holdfast.cli.options import expand_options
+from holdfast.cli.terminal_safety import on_one_line
 from holdfast.errors import HoldfastError
 
 if TYPE_CHECKING:
     from holdfast.agent.result import AgentRunResult
-    from holdfast.cli.agent.talking import Talk
+    from holdfast.cli.agent.agent_session import AgentSession
 
 _COMMAND = re.compile(r"/[a-z]+")
 _HELP = """\
@@ -34,23 +34,23 @@ _HELP = """\
   Ctrl-C     stop the current answer"""
 
 
-@unfolded
-def chat(chosen: AgentOptions, talk: TalkOptions) -> None:
+@expand_options
+def chat(chosen: AgentOptions, talk: SessionChoice) -> None:
     """Chat with the agent.
 
     It remembers from one session to the next. New here? `holdfast agent chat --provider scripted` needs no key and no
     network: tell it something, leave with Ctrl-D, start it again, and ask.
     """
-    from holdfast.cli.agent.talking import talking
+    from holdfast.cli.agent.agent_session import open_session
 
-    with talking(chosen, talk) as opened:
-        Chat(opened, explain=talk.explain).go_on()
+    with open_session(chosen, talk) as opened:
+        Chat(opened, explain=talk.explain).run()
 
 
 class Chat:
     """One chat at the terminal, until the user leaves."""
 
-    def __init__(self, talk: Talk, *, explain: bool) -> None:
+    def __init__(self, talk: AgentSession, *, explain: bool) -> None:
         self._talk = talk
         self._explain = explain
         self._said = self._failed = False
@@ -60,10 +60,10 @@ class Chat:
             "/new": self._begin_another,
             "/session": lambda: print(f"  {on_one_line(self._talk.session_id)}"),
             "/memory": self._show_memory,
-            "/explain": self._turn_explaining,
+            "/explain": self._toggle_explanations,
         }
 
-    def go_on(self) -> None:
+    def run(self) -> None:
         if self._here:
             self._greet()
         for line in self._lines():
@@ -91,12 +91,12 @@ class Chat:
             self._say(text)
 
     def _say(self, prompt: str) -> None:
-        from holdfast.cli.agent.showing import Screen
-        from holdfast.cli.agent.talking import Cancelled
+        from holdfast.cli.agent.agent_session import PromptCancelled
+        from holdfast.cli.agent.screen import Screen
 
         try:
             result = self._talk.say(prompt, Screen())
-        except Cancelled as stopped:
+        except PromptCancelled as stopped:
             if not self._here:
                 raise KeyboardInterrupt from None
             self._said = self._said or stopped.answered
@@ -107,19 +107,19 @@ class Chat:
             if not self._here:
                 raise
             # Such as a full disk: earlier messages are safe, and the user may fix it and continue.
-            tell(error.code, str(error), HINTS.get(type(error)), as_json=False)
+            print_error(error.code, str(error), HINTS.get(type(error)), as_json=False)
             return
         self._said = self._said or result.error is None
         self._failed = self._failed or result.error is not None
         self._conclude(result)
 
     def _conclude(self, result: AgentRunResult) -> None:
-        from holdfast.cli.agent.explaining import show_explained
-        from holdfast.cli.agent.run import tell_outcome
+        from holdfast.cli.agent.explanation import show_sources
+        from holdfast.cli.agent.run import print_outcome
 
-        tell_outcome(result, as_json=False)
+        print_outcome(result, as_json=False)
         if self._explain and result.error is None:
-            show_explained(result)
+            show_sources(result)
         if self._here:
             print()
 
@@ -131,7 +131,7 @@ class Chat:
                 print("Each line is a prompt; Ctrl-D ends it.", file=sys.stderr)
             yield from sys.stdin
             return
-        _edit_lines(self._talk.earlier_prompts())
+        _enable_history(self._talk.earlier_prompts())
         prompt = _prompt()
         while True:
             try:
@@ -150,19 +150,19 @@ class Chat:
         print(on_one_line(f"{loaded.model.name} · memory: {' and '.join(layers)} · /help, Ctrl-D leaves"))
         if loaded.config.provider == "scripted":
             print("  A few rules answer here, not a model. Tell them something, leave, start again, and ask.")
-        known = self._talk.known()
+        known = self._talk.earlier_events()
         if self._talk.named and not known:
             print(f"  a new session, {on_one_line(self._talk.session_id)}")
         elif known:
             print(
-                f"  continuing with {counted(len(known), 'message')}; the last: {on_one_line(known[-1].content)[:80]}"
+                f"  continuing with {format_count(len(known), 'message')}; the last: {on_one_line(known[-1].content)[:80]}"
             )
         print()
 
     # --- commands ---------------------------------------------------------------------------------------------------
 
     def _begin_another(self) -> None:
-        self._talk.begin_another()
+        self._talk.start_new()
         print("  Your next message starts a new session.")
 
     def _show_memory(self) -> None:
@@ -170,7 +170,7 @@ class Chat:
 
         show_curated(self._talk.loaded.config)
 
-    def _turn_explaining(self) -> None:
+    def _toggle_explanations(self) -> None:
         self._explain = not self._explain
         print("  After each answer you see what memory contributed." if self._explain else "  No more explanations.")
 
@@ -183,7 +183,7 @@ def _prompt() -> str:
     return "> " if screen.is_dumb_terminal or screen.no_color else "\x01\x1b[1m\x02>\x01\x1b[0m\x02 "
 
 
-def _edit_lines(before: list[str]) -> None:
+def _enable_history(before: list[str]) -> None:
     """Enable line editing with earlier prompts as history. Without `readline`, as on Windows, lines are just read."""
     try:
         import readline

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from holdfast.cli.agent.options import AgentOptions
-from holdfast.cli.exits import Usage
-from holdfast.cli.machine import print_json
-from holdfast.cli.options import Json, OnlyText, unfolded
-from holdfast.cli.safety import on_one_line, typed
+from holdfast.cli.exits import UsageError
+from holdfast.cli.json_output import print_json
+from holdfast.cli.options import Json, OnlyText, expand_options
+from holdfast.cli.terminal_safety import on_one_line, quote_word
 from holdfast.settings import read_settings
 
 Gateway = Annotated[OnlyText, typer.Option("--gateway", metavar="URL", help="Also use this Memory Gateway.")]
@@ -24,7 +24,7 @@ KeyFile = Annotated[
 ]
 
 
-@unfolded
+@expand_options
 def init(
     chosen: AgentOptions, gateway: Gateway = None, user: User = None, key_file: KeyFile = None, as_json: Json = False
 ) -> None:
@@ -37,9 +37,9 @@ def init(
     from holdfast.domain.location import checked_url
 
     if (gateway is None) != (user is None):
-        raise Usage("--gateway and --user go together: the server, and the user whose memory it is")
+        raise UsageError("--gateway and --user go together: the server, and the user whose memory it is")
     if key_file is not None and gateway is None:
-        raise Usage("--key-file holds a gateway's key; name the gateway with --gateway and --user")
+        raise UsageError("--key-file holds a gateway's key; name the gateway with --gateway and --user")
     base_url = None if chosen.base_url is None else checked_url(chosen.base_url, "--base-url")
     model = None
     if (chosen.provider, chosen.model, base_url) != (None, None, None):
@@ -57,15 +57,15 @@ def init(
             }
         )
         return
-    print(f"Wrote {on_one_line(_near(done.config))}. Its comments explain the settings.")
+    print(f"Wrote {on_one_line(_relative_path(done.config))}. Its comments explain the settings.")
     if done.key_file is not None and connected is not None:
-        who, where = on_one_line(connected.user_id), on_one_line(_near(done.key_file))
+        who, where = on_one_line(connected.user_id), on_one_line(_relative_path(done.key_file))
         became = f"Created the user {who} at" if done.created else f"You are {who} at"
         print(f"{became} {connected.url}. The key is in {where}, which only you can read.")
-    folder = "" if chosen.workspace is None else f" --workspace {typed(str(chosen.workspace))}"
+    folder = "" if chosen.workspace is None else f" --workspace {quote_word(str(chosen.workspace))}"
     print(f"Next: holdfast agent chat{folder}")
 
 
-def _near(path: Path) -> str:
+def _relative_path(path: Path) -> str:
     """The path relative to the current folder, if it is inside."""
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)

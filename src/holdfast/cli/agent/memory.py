@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from holdfast.cli.agent.options import Workspace
-from holdfast.cli.machine import print_json
+from holdfast.cli.json_output import print_json
 from holdfast.cli.options import Json
-from holdfast.cli.safety import on_one_line
+from holdfast.cli.terminal_safety import on_one_line
 from holdfast.settings import read_settings
 
 if TYPE_CHECKING:
@@ -35,12 +35,12 @@ def show(workspace: Workspace = None, as_json: Json = False) -> None:
 
     config = read_config(workspace, read_settings())
     if as_json:
-        print_json(_presented(config))
+        print_json(_to_document(config))
     else:
         show_curated(config)
 
 
-def _presented(config: AgentConfig) -> dict[str, object]:
+def _to_document(config: AgentConfig) -> dict[str, object]:
     gateway = config.memory.gateway
     return {
         "mode": config.memory.mode,
@@ -52,7 +52,7 @@ def _presented(config: AgentConfig) -> dict[str, object]:
                 "usage": held.usage,
                 "problem": held.problem or None,
             }
-            for store, held, views in _held(config)
+            for store, held, views in _read_files(config)
         ],
         "gateway": None if gateway is None else {"base_url": gateway.base_url, "user_id": gateway.user_id},
     }
@@ -66,13 +66,13 @@ def show_curated(config: AgentConfig) -> None:
     screen = render.console()
     if not config.memory.mode.has_curated:
         screen.print(f"memory.mode is {config.memory.mode}: the agent does not use these files.")
-    for store, held, views in _held(config):
+    for store, held, views in _read_files(config):
         if not config.memory.mode.has_curated and not views:
             continue
         path = on_one_line(str(store.folder / held.target.file))
         screen.print(Text(path, style="bold").append(f"  {held.usage}", style="dim"), soft_wrap=True)
         for number, view in enumerate(views, 1):
-            render.hanging(screen, Text(f"{number:>4}  ", style="dim"), view, indent=6)
+            render.print_hanging(screen, Text(f"{number:>4}  ", style="dim"), view, indent=6)
         if held.problem:
             screen.print(Text(f"      not used: {on_one_line(held.problem)}", style="yellow"), soft_wrap=True)
         elif not views:
@@ -83,7 +83,7 @@ def show_curated(config: AgentConfig) -> None:
         screen.print(Text(on_one_line(line), style="dim"), soft_wrap=True)
 
 
-def _held(config: AgentConfig) -> list[tuple[MemoryStore, CuratedFile, tuple[str, ...]]]:
+def _read_files(config: AgentConfig) -> list[tuple[MemoryStore, CuratedFile, tuple[str, ...]]]:
     """The curated files, USER.md first, with each entry as a model may see it."""
     from holdfast.agent.curated import CuratedTarget, MemoryStore
     from holdfast.agent.curated.entries import visible_entries

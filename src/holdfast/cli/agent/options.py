@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from holdfast.cli.exits import Usage
+from holdfast.cli.exits import UsageError
 from holdfast.cli.options import OnlyText
 from holdfast.settings import Settings
 
@@ -50,7 +50,7 @@ class AgentOptions:
 
     def __post_init__(self) -> None:
         if self.provider is not None and self.provider not in _PROVIDERS:
-            raise Usage(f"--provider: must be one of {', '.join(_PROVIDERS)}")
+            raise UsageError(f"--provider: must be one of {', '.join(_PROVIDERS)}")
 
     def config(self, settings: Settings) -> AgentConfig:
         from holdfast.agent.config import read_config
@@ -68,7 +68,7 @@ class AgentOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class TalkOptions:
+class SessionChoice:
     """The session, and whether to explain its answers."""
 
     session: SessionId = None
@@ -77,4 +77,4 @@ class TalkOptions:
 
     def __post_init__(self) -> None:
         if self.session is not None and self.continue_:
-            raise Usage("--session names a session and --continue means the latest; give one of them")
+            raise UsageError("--session names a session and --continue means the latest; give one of them")

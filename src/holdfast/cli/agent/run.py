@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from holdfast import errors
-from holdfast.cli.agent.options import AgentOptions, TalkOptions
-from holdfast.cli.exits import HINTS, ExitCode, Usage, tell
-from holdfast.cli.machine import print_json
-from holdfast.cli.options import Json, unfolded
+from holdfast.cli.agent.options import AgentOptions, SessionChoice
+from holdfast.cli.exits import HINTS, ExitCode, UsageError, print_error
+from holdfast.cli.json_output import print_json
+from holdfast.cli.options import Json, expand_options
 
 if TYPE_CHECKING:
     from holdfast.agent.result import AgentRunResult
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
 Words = Annotated[list[str], typer.Argument(metavar="PROMPT", hidden=True)]
 
 
-@unfolded
-def run(words: Words, chosen: AgentOptions, talk: TalkOptions, as_json: Json = False) -> None:
+@expand_options
+def run(words: Words, chosen: AgentOptions, talk: SessionChoice, as_json: Json = False) -> None:
     """Send the agent one prompt: PROMPT, or stdin if that is `-`.
 
     Only the answer is on stdout, and what --explain adds. It starts a new session, unless --session or --continue
     names one.
     """
-    from holdfast.cli.agent.explaining import show_explained
-    from holdfast.cli.agent.showing import Screen
-    from holdfast.cli.agent.talking import Cancelled, talking
+    from holdfast.cli.agent.agent_session import PromptCancelled, open_session
+    from holdfast.cli.agent.explanation import show_sources
+    from holdfast.cli.agent.screen import Screen
 
     prompt = _prompt(words)
-    with talking(chosen, talk) as opened:
+    with open_session(chosen, talk) as opened:
         try:
             result = opened.say(prompt, Screen(quiet=as_json))
-        except Cancelled:
+        except PromptCancelled:
             raise KeyboardInterrupt from None
     if as_json:
-        print_json(presented(result, explain=talk.explain))
+        print_json(to_document(result, explain=talk.explain))
     elif talk.explain and result.error is None:
-        show_explained(result)
-    tell_outcome(result, as_json=as_json)
+        show_sources(result)
+    print_outcome(result, as_json=as_json)
     if result.error is not None:
         raise typer.Exit(ExitCode.MODEL)
 
@@ -48,11 +48,11 @@ def run(words: Words, chosen: AgentOptions, talk: TalkOptions, as_json: Json = F
 def _prompt(words: list[str]) -> str:
     prompt = sys.stdin.read() if words == ["-"] else " ".join(words)
     if not prompt.strip():
-        raise Usage("the prompt is empty: give a prompt, or `-` and the prompt on stdin")
+        raise UsageError("the prompt is empty: give a prompt, or `-` and the prompt on stdin")
     return prompt
 
 
-def presented(result: AgentRunResult, *, explain: bool) -> dict[str, object]:
+def to_document(result: AgentRunResult, *, explain: bool) -> dict[str, object]:
     """The JSON form of a run."""
     document: dict[str, object] = {
         "session_id": result.session_id,
@@ -72,10 +72,10 @@ def presented(result: AgentRunResult, *, explain: bool) -> dict[str, object]:
     return document
 
 
-def tell_outcome(result: AgentRunResult, *, as_json: bool) -> None:
+def print_outcome(result: AgentRunResult, *, as_json: bool) -> None:
     """Report what the answer does not say: that the run failed, or that it reached the tool limit."""
     if result.error is not None:
-        tell(result.error.code, result.error.message, _hint(result.error.code), as_json)
+        print_error(result.error.code, result.error.message, _hint(result.error.code), as_json)
     elif result.status == "tool_limit" and not as_json:
         print("  (it reached the limit of tool calls; agent.maxToolRounds sets it)", file=sys.stderr)
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from holdfast.cli.agent.options import Workspace
-from holdfast.cli.exits import ExitCode, Usage
-from holdfast.cli.machine import print_json
+from holdfast.cli.exits import ExitCode, UsageError
+from holdfast.cli.formatting import format_count, format_time
+from holdfast.cli.json_output import print_json
 from holdfast.cli.options import Json, Yes
 from holdfast.cli.paging import print_each
-from holdfast.cli.safety import on_one_line
-from holdfast.cli.words import counted, moment
+from holdfast.cli.terminal_safety import on_one_line
 from holdfast.errors import InvalidInput, NotFound
 from holdfast.settings import read_settings
 
@@ -42,10 +42,12 @@ def sessions(context: typer.Context, workspace: Workspace = None, limit: Most = 
     """List sessions: id, last use, length and title."""
     if context.invoked_subcommand is not None:
         if workspace is not None or as_json:
-            raise Usage(f"give options after the command: `holdfast agent sessions {context.invoked_subcommand} …`")
+            raise UsageError(
+                f"give options after the command: `holdfast agent sessions {context.invoked_subcommand} …`"
+            )
         return
     _check(limit)
-    found = _opened(workspace, lambda kept: kept.sessions(limit)) or ()
+    found = _with_sessions(workspace, lambda kept: kept.sessions(limit)) or ()
     if as_json:
         print_json({"sessions": found})
     else:
@@ -57,11 +59,11 @@ def show(session: Id, everything: All = False, workspace: Workspace = None, as_j
     """Show a session's messages. ID may be a prefix."""
 
     async def read(kept: SessionStore) -> tuple[SessionEvent, ...]:
-        return await kept.events(await _named(kept, session), visible=not everything)
+        return await kept.events(await _resolve_id(kept, session), visible=not everything)
 
-    events = _opened(workspace, read)
+    events = _with_sessions(workspace, read)
     if events is None:
-        raise _none(session)
+        raise _not_found(session)
     if as_json:
         print_json({"session_id": events[0].session_id if events else session, "events": events})
     else:
@@ -73,7 +75,7 @@ def search(words: Words, workspace: Workspace = None, limit: Most = 10, as_json:
     """Search sessions by their text, best first."""
     _check(limit)
     query = " ".join(words)
-    found = _opened(workspace, lambda kept: kept.search(query, limit=limit)) or ()
+    found = _with_sessions(workspace, lambda kept: kept.search(query, limit=limit)) or ()
     if as_json:
         print_json({"query": query, "hits": found})
     else:
@@ -87,41 +89,41 @@ def delete(chosen: Ids, workspace: Workspace = None, yes: Yes = False, as_json: 
     The agent's curated files and a Memory Gateway's data are not changed.
     """
     if not (yes or sys.stdin.isatty()):
-        raise Usage("there is no terminal to ask on; add --yes")
+        raise UsageError("there is no terminal to ask on; add --yes")
 
     async def find_all(kept: SessionStore) -> list[SessionSummary | str]:
         listed = {each.id: each for each in await kept.sessions(_MOST_LISTED)}
-        return [listed.get(name, name) for name in [await _named(kept, each) for each in dict.fromkeys(chosen)]]
+        return [listed.get(name, name) for name in [await _resolve_id(kept, each) for each in dict.fromkeys(chosen)]]
 
     async def delete_all(kept: SessionStore) -> list[str]:
         return [name for name in names if await kept.delete(name)]
 
-    selected = _opened(workspace, find_all)
+    selected = _with_sessions(workspace, find_all)
     if selected is None:
-        raise _none(chosen[0])
+        raise _not_found(chosen[0])
     names = [each if isinstance(each, str) else each.id for each in selected]
     # Confirm while no event loop runs: a running loop would swallow Ctrl-C.
-    deleted = (_opened(workspace, delete_all) or []) if yes or _asked(selected) else []
+    deleted = (_with_sessions(workspace, delete_all) or []) if yes or _confirm_deletion(selected) else []
     if as_json:
         print_json({"deleted": deleted})
     else:
-        print(f"Deleted {counted(len(deleted), 'session')}." if deleted else "Nothing was deleted.")
+        print(f"Deleted {format_count(len(deleted), 'session')}." if deleted else "Nothing was deleted.")
     if not deleted:
         raise typer.Exit(ExitCode.PROBLEM)
 
 
-def _asked(selected: list[SessionSummary | str]) -> bool:
+def _confirm_deletion(selected: list[SessionSummary | str]) -> bool:
     for each in selected:
         print(on_one_line(each) if isinstance(each, str) else _line(each), file=sys.stderr)
-    return typer.confirm(f"Delete {counted(len(selected), 'session')} for good?", err=True)
+    return typer.confirm(f"Delete {format_count(len(selected), 'session')} for good?", err=True)
 
 
 def _check(limit: int) -> None:
     if limit < 1:
-        raise Usage("--limit: must be at least 1")
+        raise UsageError("--limit: must be at least 1")
 
 
-def _opened(workspace: Path | None, work: Callable[[SessionStore], Coroutine[Any, Any, R]]) -> R | None:
+def _with_sessions(workspace: Path | None, work: Callable[[SessionStore], Coroutine[Any, Any, R]]) -> R | None:
     """Call `work` with the session store; None if there is none yet: reading does not create it."""
     from holdfast.agent.config import read_config
     from holdfast.app import open_sessions
@@ -141,25 +143,25 @@ def _opened(workspace: Path | None, work: Callable[[SessionStore], Coroutine[Any
     return asyncio.run(run())
 
 
-async def _named(kept: SessionStore, prefix: str) -> str:
+async def _resolve_id(kept: SessionStore, prefix: str) -> str:
     """Resolve an id, or an unambiguous prefix of one, to a session id."""
     if await kept.events(prefix, last=1):
         return prefix
     listed = await kept.sessions(_MOST_LISTED) if len(prefix) >= _LEAST_PREFIX else ()
     found = [each.id for each in listed if each.id.startswith(prefix)]
     if len(found) > 1:
-        raise InvalidInput("ID", f"{counted(len(found), 'session')} match this prefix; give a longer one")
+        raise InvalidInput("ID", f"{format_count(len(found), 'session')} match this prefix; give a longer one")
     if not found:
-        raise _none(prefix)
+        raise _not_found(prefix)
     return found[0]
 
 
-def _none(name: str) -> NotFound:
+def _not_found(name: str) -> NotFound:
     return NotFound(f"there is no session {name!r:.80}; `holdfast agent sessions` lists them")
 
 
 def _line(one: SessionSummary) -> str:
-    parts = (one.id, moment(one.last_at), f"{counted(one.messages, 'message'):>12}", one.title)
+    parts = (one.id, format_time(one.last_at), f"{format_count(one.messages, 'message'):>12}", one.title)
     return on_one_line("  ".join(parts))
 
 
@@ -174,11 +176,11 @@ def _show(events: tuple[SessionEvent, ...]) -> None:
     for event in events:
         if event.context_visible:
             head = Text(f"{event.role or event.kind}: ", style="bold" if event.role == "user" else "default")
-            render.hanging(screen, head, event.content, indent=_HEAD)
+            render.print_hanging(screen, head, event.content, indent=_HEAD)
         else:
             data = ", ".join(f"{name} {value}" for name, value in event.data.items())
-            line = on_one_line(f"{moment(event.at)} {event.kind}: {data} {event.content}".rstrip(" :"))
-            render.hanging(screen, Text("  · ", style="dim"), line, style="dim", indent=4)
+            line = on_one_line(f"{format_time(event.at)} {event.kind}: {data} {event.content}".rstrip(" :"))
+            render.print_hanging(screen, Text("  · ", style="dim"), line, style="dim", indent=4)
 
 
 def _show_hits(hits: tuple[SessionHit, ...]) -> None:
@@ -188,7 +190,11 @@ def _show_hits(hits: tuple[SessionHit, ...]) -> None:
 
     screen = render.console()
     for place, hit in enumerate(hits, 1):
-        render.hanging(screen, Text(f"{place:>2}  ", style="bold").append(f"{hit.role}: ", style="cyan"), hit.text)
-        render.hanging(screen, Text(), on_one_line(f"{moment(hit.at)} · session {hit.session_id}"), style="dim")
+        render.print_hanging(
+            screen, Text(f"{place:>2}  ", style="bold").append(f"{hit.role}: ", style="cyan"), hit.text
+        )
+        render.print_hanging(
+            screen, Text(), on_one_line(f"{format_time(hit.at)} · session {hit.session_id}"), style="dim"
+        )
     if not hits:
         screen.print("No session has any of these words.")

@@ -13,10 +13,10 @@ from holdfast.domain.contract import HookKind
 from holdfast.domain.users import User, key_digest
 from holdfast.errors import AccessDenied, BindingExists, BindingNotFound, HoldfastError, RevisionConflict
 from holdfast.ports import Store, Transaction
-from holdfast.testing.contract.control_scribe import ControlScribe, governing
+from holdfast.testing.contract.control_scribe import ControlScribe, management_grant
 from holdfast.testing.contract.scribe import EVERYTHING, scenario
 
-GRANT = governing()
+GRANT = management_grant()
 
 
 async def _bindings(store: Store) -> list[Binding]:

@@ -15,10 +15,10 @@ from holdfast.domain.costs import CostEvent, CostGroup, CostLine, FinanceKind, P
 from holdfast.domain.ids import OperationId
 from holdfast.domain.scope import Scope
 from holdfast.ports import Store
-from holdfast.testing.contract.control_scribe import ControlScribe, governing
+from holdfast.testing.contract.control_scribe import ControlScribe, management_grant
 from holdfast.testing.contract.scribe import EVERYTHING, scenario
 
-GRANT = governing()
+GRANT = management_grant()
 _LARGEST = 9_000_000_000_000
 
 
@@ -32,7 +32,7 @@ def _name(event: CostEvent, group: CostGroup) -> str | None:
     }[group]
 
 
-def _added_up(events: Iterable[CostEvent], group: CostGroup) -> dict[tuple[str | None, str], CostLine]:
+def _sum_by_group(events: Iterable[CostEvent], group: CostGroup) -> dict[tuple[str | None, str], CostLine]:
     lines: dict[tuple[str | None, str], CostLine] = {}
     for event in events:
         key = (_name(event, group), event.currency)
@@ -102,7 +102,7 @@ class ControlCostContract:
                     if (since is None or each.occurred_at >= since) and (until is None or each.occurred_at < until)
                 ]
                 found = await store.read(GRANT, lambda r, s=since, u=until: list(r.cost_summary(group, s, u)))  # type: ignore[misc]
-                assert {(line.name, line.currency): line for line in found} == _added_up(within, group)
+                assert {(line.name, line.currency): line for line in found} == _sum_by_group(within, group)
                 if group is CostGroup.DAY:
                     assert [line.name for line in found] == sorted(line.name or "" for line in found)
                 else:
@@ -148,7 +148,7 @@ class ControlCostContract:
         assert len(await store.read(GRANT, lambda r: r.finance_summary(None, since))) == 1
 
     @scenario
-    async def test_whoever_makes_a_call_leaves_its_cost_and_reckons_with_the_prices(self, store: Store) -> None:
+    async def test_any_caller_adds_its_cost_and_reads_the_prices(self, store: Store) -> None:
         scribe = ControlScribe()
         await store.write(GRANT, lambda t: t.put_price(Price("vendor", "*", input_micros=3)))
         agents = authorize(LOCAL_OPERATOR, Action.CAPTURE, Scope(agent="bo"))

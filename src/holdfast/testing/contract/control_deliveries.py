@@ -14,10 +14,10 @@ from holdfast.domain.hooks import Delivery, DeliveryFilter, HookDeliveryStatus, 
 from holdfast.domain.ids import OperationId
 from holdfast.domain.scope import Scope
 from holdfast.ports import Store
-from holdfast.testing.contract.control_scribe import ControlScribe, governing
+from holdfast.testing.contract.control_scribe import ControlScribe, management_grant
 from holdfast.testing.contract.scribe import EVERYTHING, Scribe, add, forget, scenario
 
-GRANT = governing()
+GRANT = management_grant()
 PAYLOAD = SourcePayload("said \x00 \ud800 ü", "text/plain", {"k": [1, None]}, {"nested": {"a": 1.5}})
 _S = HookDeliveryStatus
 
@@ -26,18 +26,20 @@ async def put(store: Store, delivery: Delivery, payload: SourcePayload | None = 
     return await store.write(GRANT, lambda t: t.add_delivery(NewDelivery(delivery, payload)))
 
 
-async def end(
+async def end_delivery(
     store: Store, delivery: Delivery, status: HookDeliveryStatus, reason: str | None = None, *, tried: bool = False
 ) -> None:
     ended = (delivery.id, status, delivery.created_at, reason, None)
     await store.write(GRANT, lambda t: t.end_delivery(*ended, tried=tried))
 
 
-async def seen(store: Store, delivery: Delivery, grant: Grant = GRANT) -> tuple[Delivery | None, SourcePayload | None]:
+async def read_delivery(
+    store: Store, delivery: Delivery, grant: Grant = GRANT
+) -> tuple[Delivery | None, SourcePayload | None]:
     return await store.read(grant, lambda r: (r.delivery(delivery.id), r.payload_of(delivery.id)))
 
 
-async def sound(store: Store) -> bool:
+async def is_sound(store: Store) -> bool:
     return not (await store.read(EVERYTHING, lambda r: r.integrity("e")))[1]
 
 
@@ -59,9 +61,9 @@ class ControlDeliveryContract:
         ):
             payload = PAYLOAD if made.status is _S.PENDING else None
             assert await put(store, made, payload) == made
-            assert await seen(store, made) == (made, payload)
+            assert await read_delivery(store, made) == (made, payload)
             assert await store.read(GRANT, lambda r, m=made: r.delivery_of(m.to, m.hook.hook_id, m.scope)) == made  # type: ignore[misc]
-        assert await seen(store, scribe.delivery()) == (None, None)
+        assert await read_delivery(store, scribe.delivery()) == (None, None)
 
     @scenario
     async def test_a_hook_goes_to_a_place_once(self, store: Store) -> None:
@@ -70,10 +72,10 @@ class ControlDeliveryContract:
         await put(store, first)
         again = scribe.delivery(hook=first.hook, digest="another")
         assert await put(store, again, SourcePayload("another")) == first
-        assert await seen(store, first) == (first, PAYLOAD)
+        assert await read_delivery(store, first) == (first, PAYLOAD)
         elsewhere = scribe.delivery(hook=first.hook, to="subscriber:log")
         assert await put(store, elsewhere) == elsewhere
-        assert await sound(store)
+        assert await is_sound(store)
 
     @scenario
     async def test_of_many_who_emit_a_hook_at_once_those_of_one_memory_get_the_same_delivery(
@@ -86,7 +88,7 @@ class ControlDeliveryContract:
         assert len({(delivery.scope.subject, delivery.id) for delivery in got}) == 3
         assert [delivery.scope for delivery in got] == [offer.scope for offer in offers]
         assert len(await store.read(GRANT, lambda r: r.deliveries_page(DeliveryFilter(), None, 100))) == 3
-        assert await sound(store)
+        assert await is_sound(store)
 
     @scenario
     async def test_a_hook_of_an_id_that_another_memory_has_is_a_hook_of_its_own(self, store: Store) -> None:
@@ -109,7 +111,7 @@ class ControlDeliveryContract:
         made = await put(store, scribe.delivery())
         at = scribe.clock.step()
         await store.write(GRANT, lambda t: t.note_attempt(made.id, at, "provider_error", OperationId("op_1")))
-        found, payload = await seen(store, made)
+        found, payload = await read_delivery(store, made)
         assert found == replace(
             made, attempts=1, reason="provider_error", operation_id=OperationId("op_1"), updated_at=at
         )
@@ -117,40 +119,40 @@ class ControlDeliveryContract:
         ended = scribe.clock.step()
         how = (made.id, status, ended, "why", OperationId("op_2"))
         await store.write(GRANT, lambda t: t.end_delivery(*how, tried=tried))
-        found, payload = await seen(store, made)
+        found, payload = await read_delivery(store, made)
         assert found is not None
         assert (found.status, found.reason, found.operation_id, found.updated_at) == (status, "why", "op_2", ended)
         assert found.attempts == (2 if tried else 1), "an attempt is counted when it was made"
         assert payload == (PAYLOAD if status is _S.DEAD else None)
-        assert await sound(store)
+        assert await is_sound(store)
 
     @pytest.mark.parametrize("status", [_S.DELIVERED, _S.DROPPED, _S.SKIPPED])
     @scenario
     async def test_what_has_ended_stays_so(self, store: Store, status: HookDeliveryStatus) -> None:
         scribe = ControlScribe()
         made = await put(store, scribe.delivery())
-        await end(store, made, status)
-        before = await seen(store, made)
+        await end_delivery(store, made, status)
+        before = await read_delivery(store, made)
         for other in _S:
-            await end(store, made, other, "later")
+            await end_delivery(store, made, other, "later")
         await store.write(GRANT, lambda t: t.note_attempt(made.id, scribe.clock.step(), "later", None))
         assert not await store.write(GRANT, lambda t: t.revive_delivery(made.id, scribe.now()))
-        assert await seen(store, made) == before
+        assert await read_delivery(store, made) == before
 
     @scenario
     async def test_only_what_is_dead_is_revived(self, store: Store) -> None:
         scribe = ControlScribe()
         made = await put(store, scribe.delivery())
         assert not await store.write(GRANT, lambda t: t.revive_delivery(made.id, scribe.now()))
-        await end(store, made, _S.DEAD, "gave up", tried=True)
+        await end_delivery(store, made, _S.DEAD, "gave up", tried=True)
         assert await store.write(GRANT, lambda t: t.revive_delivery(made.id, scribe.now()))
         assert not await store.write(GRANT, lambda t: t.revive_delivery(made.id, scribe.now()))
-        found, payload = await seen(store, made)
+        found, payload = await read_delivery(store, made)
         assert found is not None
         assert (found.status, found.reason, found.attempts, payload) == (_S.PENDING, None, 1, PAYLOAD)
-        await end(store, made, _S.DEAD)
-        await end(store, made, _S.DROPPED, "an operator")
-        assert (await seen(store, made))[1] is None
+        await end_delivery(store, made, _S.DEAD)
+        await end_delivery(store, made, _S.DROPPED, "an operator")
+        assert (await read_delivery(store, made))[1] is None
 
     @pytest.mark.parametrize("status", [_S.PENDING, _S.DELIVERED])
     @scenario
@@ -166,13 +168,13 @@ class ControlDeliveryContract:
         payload = PAYLOAD if status is _S.PENDING else None
         another = NewDelivery(replace(own, digest="another"), payload)
         assert not await store.write(GRANT, lambda t: t.resume_delivery(skipped.id, another))
-        assert await seen(store, skipped) == (skipped, None), "other content under its id resumes nothing"
+        assert await read_delivery(store, skipped) == (skipped, None), "other content under its id resumes nothing"
         assert await store.write(GRANT, lambda t: t.resume_delivery(skipped.id, NewDelivery(own, payload)))
         after = replace(own, id=skipped.id, created_at=skipped.created_at, updated_at=own.created_at)
-        assert await seen(store, skipped) == (after, payload)
+        assert await read_delivery(store, skipped) == (after, payload)
         assert not await store.write(GRANT, lambda t: t.resume_delivery(skipped.id, NewDelivery(own, payload)))
-        assert await seen(store, skipped) == (after, payload)
-        assert await sound(store)
+        assert await read_delivery(store, skipped) == (after, payload)
+        assert await is_sound(store)
 
     @pytest.mark.parametrize("status", [_S.PENDING, _S.DELIVERED, _S.DEAD, _S.DROPPED])
     @scenario
@@ -180,12 +182,12 @@ class ControlDeliveryContract:
         scribe = ControlScribe()
         made = await put(store, scribe.delivery())
         if status is not _S.PENDING:
-            await end(store, made, status)
-        before = await seen(store, made)
+            await end_delivery(store, made, status)
+        before = await read_delivery(store, made)
         again = NewDelivery(scribe.delivery(hook=made.hook), PAYLOAD)
         assert not await store.write(GRANT, lambda t: t.resume_delivery(made.id, again))
-        assert await seen(store, made) == before
-        assert await sound(store)
+        assert await read_delivery(store, made) == before
+        assert await is_sound(store)
 
     @scenario
     async def test_what_was_skipped_and_forgotten_is_dropped_and_not_resumed(self, store: Store) -> None:
@@ -194,13 +196,13 @@ class ControlDeliveryContract:
         at = scribe.clock.step()
         grant = authorize(LOCAL_OPERATOR, Action.FORGET, Scope(subject="ana"))
         await forget(store, ForgetTarget(subject="ana"), grant, at)
-        found, _ = await seen(store, made)
+        found, _ = await read_delivery(store, made)
         assert found is not None
         assert (found.status, found.reason, found.digest, found.updated_at) == (_S.DROPPED, "forgotten", "", at)
         for digest in ("abc", ""):
             again = NewDelivery(scribe.delivery(hook=made.hook, digest=digest), PAYLOAD)
             assert not await store.write(GRANT, lambda t, a=again: t.resume_delivery(made.id, a))  # type: ignore[misc]
-        assert await seen(store, made) == (found, None)
+        assert await read_delivery(store, made) == (found, None)
 
     # --- forgetting ---
 
@@ -213,13 +215,13 @@ class ControlDeliveryContract:
         pending = await put(store, scribe.delivery(scope=mine, source=sources[0]))
         dead = await put(store, scribe.delivery(scope=mine, source=sources[0]))
         arrived = await put(store, scribe.delivery(scope=mine, source=sources[0]))
-        await end(store, dead, _S.DEAD)
-        await end(store, arrived, _S.DELIVERED)
+        await end_delivery(store, dead, _S.DEAD)
+        await end_delivery(store, arrived, _S.DELIVERED)
         others = [
             await put(store, scribe.delivery(scope=scope, source=sources[1]))
             for scope in (scribe.scope(subject="bob", conversation="chat"), scribe.scope(agent="ana"), scribe.scope())
         ]
-        kept = [await seen(store, each) for each in others]
+        kept = [await read_delivery(store, each) for each in others]
         target, scope = {
             "subject": (ForgetTarget(subject="ana"), Scope(subject="ana")),
             "conversation": (ForgetTarget(conversation="chat"), Scope(subject="ana", conversation="chat")),
@@ -231,15 +233,15 @@ class ControlDeliveryContract:
         assert set(doomed.delivery_ids) == {pending.id, dead.id, arrived.id}
         assert await forget(store, target, grant, at) == (0, 0)
         for gone in (pending, dead):
-            found, payload = await seen(store, gone)
+            found, payload = await read_delivery(store, gone)
             assert found is not None
             assert (found.status, found.reason, found.digest, found.updated_at) == (_S.DROPPED, "forgotten", "", at)
             assert payload is None
-        found, _ = await seen(store, arrived)
+        found, _ = await read_delivery(store, arrived)
         assert found is not None
         assert (found.status, found.digest) == (_S.DELIVERED, "")
-        assert [await seen(store, each) for each in others] == kept
-        assert await sound(store)
+        assert [await read_delivery(store, each) for each in others] == kept
+        assert await is_sound(store)
 
     @scenario
     async def test_a_hook_that_comes_on_the_way_outdates_a_preview(self, store: Store) -> None:
@@ -260,7 +262,7 @@ class ControlDeliveryContract:
         made = await put(store, scribe.delivery())
         target = ForgetTarget(ids=(message.id,))
         await forget(store, target, authorize(LOCAL_OPERATOR, Action.FORGET, Scope(subject="ana")), scribe.now())
-        assert await seen(store, made) == (made, PAYLOAD)
+        assert await read_delivery(store, made) == (made, PAYLOAD)
 
     # --- pages ---
 

@@ -16,7 +16,7 @@ from holdfast.domain.jobs import Cause, Job, JobFilter, JobKind, JobState, JobSt
 from holdfast.domain.scope import Scope
 from holdfast.errors import LeaseLost
 from holdfast.ports import Store, Transaction
-from holdfast.testing.contract.control_scribe import ControlScribe, governing
+from holdfast.testing.contract.control_scribe import ControlScribe, management_grant
 from holdfast.testing.contract.scribe import (
     ANALYZER,
     EMBEDDER,
@@ -24,24 +24,24 @@ from holdfast.testing.contract.scribe import (
     LEASE,
     Scribe,
     add,
-    claimed,
+    claim_one,
     forget,
     scenario,
     texts,
-    writing,
+    write_grant,
 )
 
-GRANT = governing()
+GRANT = management_grant()
 ANA = Scope(subject="ana", conversation="chat")
 
 
-async def queued(store: Store, scribe: ControlScribe, **changes: Any) -> Job:
+async def enqueue_job(store: Store, scribe: ControlScribe, **changes: Any) -> Job:
     job_id, job = scribe.job(**changes)
     await store.write(EVERYTHING, lambda t: t.enqueue(job_id, job, scribe.now()))
-    return await of(store, job_id)
+    return await load_job(store, job_id)
 
 
-async def of(store: Store, job_id: str) -> Job:
+async def load_job(store: Store, job_id: str) -> Job:
     found = await store.read(GRANT, lambda r: r.job(job_id))
     assert found is not None
     return found
@@ -75,13 +75,13 @@ class ControlJobContract:
     async def test_a_job_tells_what_it_goes_back_to_and_so_does_the_next_attempt(self, store: Store) -> None:
         scribe = ControlScribe()
         _, given = scribe.job()
-        first = await queued(store, scribe, cause=given.cause)
+        first = await enqueue_job(store, scribe, cause=given.cause)
         assert (first.cause, first.retry_of) == (given.cause, None)
-        plain = await queued(store, scribe, cause=None)
+        plain = await enqueue_job(store, scribe, cause=None)
         assert plain.cause is None
-        empty = await queued(store, scribe, cause=Cause())
+        empty = await enqueue_job(store, scribe, cause=Cause())
         assert empty.cause == Cause()
-        held = await claimed(store, scribe.now())
+        held = await claim_one(store, scribe.now())
         assert held.cause == given.cause
         again = scribe.clock.step()
         await store.write(EVERYTHING, lambda t: t.retry(held, again, again, "no luck"))
@@ -95,10 +95,10 @@ class ControlJobContract:
     # --- cancelling ---
 
     @scenario
-    async def test_who_is_at_work_on_a_cancelled_job_commits_nothing(self, store: Store) -> None:
+    async def test_a_worker_of_a_cancelled_job_commits_nothing(self, store: Store) -> None:
         scribe, writer = ControlScribe(), Scribe()
-        job = await queued(store, scribe)
-        held = await claimed(store, scribe.now())
+        job = await enqueue_job(store, scribe)
+        held = await claim_one(store, scribe.now())
         at = scribe.clock.step()
         cancelled = await store.write(GRANT, lambda t: t.cancel_job(job.id, at))
         assert cancelled is not None
@@ -110,20 +110,20 @@ class ControlJobContract:
             transaction.finish(held, JobStatus.SUCCEEDED, at)
 
         with pytest.raises(LeaseLost):
-            await store.write(writing(ANA), effect)
+            await store.write(write_grant(ANA), effect)
         with pytest.raises(LeaseLost):
             await store.write(EVERYTHING, lambda t: t.extend(held, at, LEASE, 1, 2))
         with pytest.raises(LeaseLost):
             await store.write(EVERYTHING, lambda t: t.retry(held, at, at, "later"))
         await store.write(EVERYTHING, lambda t: t.release(held))
-        assert await of(store, job.id) == cancelled
+        assert await load_job(store, job.id) == cancelled
         assert await texts(store) == []
         assert not await store.read(EVERYTHING, lambda r: r.due(at + 2 * LEASE))
 
     @scenario
     async def test_a_job_that_waits_is_cancelled_and_never_claimed(self, store: Store) -> None:
         scribe = ControlScribe()
-        job = await queued(store, scribe)
+        job = await enqueue_job(store, scribe)
         assert await store.write(GRANT, lambda t: t.cancel_job(job.id, scribe.now())) is not None
         assert not await store.read(EVERYTHING, lambda r: r.due(scribe.clock.step()))
         assert await store.write(EVERYTHING, lambda t: t.claim(frozenset(JobKind), scribe.now(), LEASE)) is None
@@ -132,13 +132,13 @@ class ControlJobContract:
     @scenario
     async def test_what_has_ended_is_not_cancelled(self, store: Store, status: JobStatus) -> None:
         scribe = ControlScribe()
-        job = await queued(store, scribe)
-        held = await claimed(store, scribe.now())
+        job = await enqueue_job(store, scribe)
+        held = await claim_one(store, scribe.now())
         await store.write(EVERYTHING, lambda t: t.finish(held, status, scribe.now()))
-        before = await of(store, job.id)
+        before = await load_job(store, job.id)
         assert await store.write(GRANT, lambda t: t.cancel_job(job.id, scribe.clock.step())) is None
         assert await store.write(GRANT, lambda t: t.cancel_job(JobId("job_never"), scribe.now())) is None
-        assert await of(store, job.id) == before
+        assert await load_job(store, job.id) == before
 
     # --- retrying ---
 
@@ -146,8 +146,8 @@ class ControlJobContract:
     @scenario
     async def test_what_ended_badly_is_tried_again_once(self, store: Store, status: JobStatus) -> None:
         scribe = ControlScribe()
-        job = await queued(store, scribe)
-        held = await claimed(store, scribe.now())
+        job = await enqueue_job(store, scribe)
+        held = await claim_one(store, scribe.now())
         await store.write(EVERYTHING, lambda t: t.finish(held, status, scribe.now(), "why"))
         at = scribe.clock.step()
         again = await store.write(GRANT, lambda t: t.retry_job(job.id, at))
@@ -160,7 +160,7 @@ class ControlJobContract:
         )  # fmt: skip
         assert await store.write(GRANT, lambda t: t.retry_job(job.id, at)) is None
         assert await store.write(GRANT, lambda t: t.retry_job(again.id, at)) is None
-        second = await claimed(store, at)
+        second = await claim_one(store, at)
         assert second.id == again.id
         with pytest.raises(LeaseLost):
             await store.write(EVERYTHING, lambda t: t.finish(held, JobStatus.SUCCEEDED, at))
@@ -172,17 +172,17 @@ class ControlJobContract:
     @scenario
     async def test_what_runs_waits_went_well_or_has_a_next_attempt_is_not_tried_again(self, store: Store) -> None:
         scribe = ControlScribe()
-        job = await queued(store, scribe)
+        job = await enqueue_job(store, scribe)
 
         async def is_refused() -> bool:
             return await store.write(GRANT, lambda t: t.retry_job(job.id, scribe.now())) is None
 
         assert await is_refused()
-        held = await claimed(store, scribe.now())
+        held = await claim_one(store, scribe.now())
         assert await is_refused()
         await store.write(EVERYTHING, lambda t: t.retry(held, scribe.now(), scribe.now(), "no luck"))
         assert await is_refused()
-        second = await claimed(store, scribe.now())
+        second = await claim_one(store, scribe.now())
         await store.write(EVERYTHING, lambda t: t.finish(second, JobStatus.SUCCEEDED, scribe.now()))
         assert await store.write(GRANT, lambda t: t.retry_job(second.id, scribe.now())) is None
         assert await store.write(GRANT, lambda t: t.retry_job(JobId("job_never"), scribe.now())) is None
@@ -192,10 +192,10 @@ class ControlJobContract:
         scribe, writer = ControlScribe(), Scribe()
         kept, gone = writer.message("kept"), writer.message("gone")
         await add(store, writer.turn(ANA, kept, gone))
-        job = await queued(store, scribe, kind=JobKind.EXTRACT, scope=ANA, record_ids=(kept.id, gone.id))
-        held = await claimed(store, scribe.now())
+        job = await enqueue_job(store, scribe, kind=JobKind.EXTRACT, scope=ANA, record_ids=(kept.id, gone.id))
+        held = await claim_one(store, scribe.now())
         await store.write(EVERYTHING, lambda t: t.finish(held, JobStatus.FAILED, scribe.now()))
-        await forget(store, ForgetTarget(ids=(gone.id,)), writing(ANA), writer.clock.step())
+        await forget(store, ForgetTarget(ids=(gone.id,)), write_grant(ANA), writer.clock.step())
         again = await store.write(GRANT, lambda t: t.retry_job(job.id, scribe.now()))
         assert again is not None
         assert again.record_ids == (kept.id,)
@@ -214,7 +214,7 @@ class ControlJobContract:
             hook = maybe(scribe.hook(), replace(scribe.hook(HookKind.MANUAL_CAPTURE), actor_agent_id="1", run_id="1"))
             source = maybe(scribe.source(issue_id="1"), scribe.source(issue_id="2", run_id="1"))
             parts = {part: maybe("1", "2") for part in ("agent", "project", "issue", "run")}
-            await queued(
+            await enqueue_job(
                 store,
                 scribe,
                 kind=chance.choice((JobKind.DELIVER, JobKind.EXTRACT)),
@@ -223,7 +223,7 @@ class ControlJobContract:
             )
             scribe.clock.step(chance.choice((0, 1, 4_000)))
         for _ in range(50):
-            held = await claimed(store, scribe.now())
+            held = await claim_one(store, scribe.now())
             status = chance.choice((*JobStatus, JobStatus.RUNNING))
             if status is JobStatus.QUEUED:
                 await store.write(EVERYTHING, lambda t, h=held: t.retry(h, scribe.now(), scribe.now(), "no"))  # type: ignore[misc]
@@ -261,8 +261,8 @@ class ControlJobContract:
     async def test_extractions_that_failed_for_good_are_counted(self, store: Store) -> None:
         scribe = ControlScribe()
         for end in (JobStatus.FAILED, JobStatus.SUCCEEDED, JobStatus.FAILED):
-            await queued(store, scribe, kind=JobKind.EXTRACT)
-            held = await claimed(store, scribe.now())
+            await enqueue_job(store, scribe, kind=JobKind.EXTRACT)
+            held = await claim_one(store, scribe.now())
             await store.write(EVERYTHING, lambda t, h=held, e=end: t.finish(h, e, scribe.clock.step()))  # type: ignore[misc]
         assert (await store.read(GRANT, lambda r: r.metrics(None, None))).extraction_failures == 2
         assert (await store.read(GRANT, lambda r: r.metrics(scribe.now(), None))).extraction_failures == 1

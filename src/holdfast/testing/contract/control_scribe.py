@@ -32,7 +32,7 @@ from holdfast.ports import Transaction
 from holdfast.testing import FixedClock
 
 
-def governing(space: str = "default") -> Grant:
+def management_grant(space: str = "default") -> Grant:
     return authorize(LOCAL_OPERATOR, Action.MANAGE_BINDINGS, Scope(space=space))
 
 
@@ -159,10 +159,10 @@ class ControlScribe:
         }
         return JobId(self.id("job")), NewJob(**fields)
 
-    def everything(self) -> Callable[[Transaction], Left]:
+    def everything(self) -> Callable[[Transaction], WrittenRows]:
         """A write that puts rows into every table of the control plane."""
 
-        def write(transaction: Transaction) -> Left:
+        def write(transaction: Transaction) -> WrittenRows:
             transaction.add_binding(self.binding())
             transaction.add_binding(self.binding("gone"))
             transaction.remove_binding("gone", self.now())
@@ -192,13 +192,13 @@ class ControlScribe:
             transaction.enqueue(retried_id, retried, self.now())
             transaction.cancel_job(retried_id, self.now())
             transaction.retry_job(retried_id, self.now())
-            return Left(done, open_one, pending, dead, skipped, job_id, failed_id, retried_id)
+            return WrittenRows(done, open_one, pending, dead, skipped, job_id, failed_id, retried_id)
 
         return write
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class WrittenRows:
     """The rows and ids that `everything` wrote."""
 
     done: Operation

@@ -30,16 +30,16 @@ from holdfast.testing.contract.scribe import (
     add,
     analysis,
     delta,
+    find_record,
     forget,
-    found,
     number_of,
     populate,
     put,
-    reading,
+    read_grant,
     scenario,
     texts,
     vector,
-    writing,
+    write_grant,
 )
 
 
@@ -63,7 +63,7 @@ class GrantContract:
         here, there = self._scopes(part)
         message, memory = await populate(store, scribe, there)
         numbers = [await number_of(store, message), await number_of(store, memory)]
-        grant = reading(here)
+        grant = read_grant(here)
 
         def look(reader: Reader) -> None:
             assert reader.find(message) is None
@@ -101,13 +101,13 @@ class GrantContract:
         if there.subject is not None:
             targets.append(ForgetTarget(subject=there.subject))
         for target in targets:
-            doomed = await store.read(reading(here), lambda r, target=target: r.doomed(target))  # type: ignore[misc]
+            doomed = await store.read(read_grant(here), lambda r, target=target: r.doomed(target))  # type: ignore[misc]
             assert (doomed.message_ids, doomed.memory_ids, doomed.derived_ids) == ((), (), ())
             assert (doomed.revisions, doomed.weakened, doomed.conversations) == (0, 0, 0)
-            left = await forget(store, target, writing(here), scribe.clock.step())
+            left = await forget(store, target, write_grant(here), scribe.clock.step())
             assert left == (0, 0)
-        assert await found(store, message, grant=EVERYTHING) is not None
-        assert await found(store, memory, grant=EVERYTHING) is not None
+        assert await find_record(store, message, grant=EVERYTHING) is not None
+        assert await find_record(store, memory, grant=EVERYTHING) is not None
 
     @pytest.mark.parametrize("part", _PARTITIONING)
     @scenario
@@ -126,8 +126,8 @@ class GrantContract:
             assert list(reader.unsealed(there)) == []
             assert reader.in_slot(there, "slot") is None
 
-        await store.read(reading(here), look)
-        await store.write(writing(here), look)
+        await store.read(read_grant(here), look)
+        await store.write(write_grant(here), look)
         assert changes > 0
 
     @pytest.mark.parametrize("part", _PARTITIONING)
@@ -136,9 +136,9 @@ class GrantContract:
         scribe = Scribe()
         here, there = self._scopes(part)
         message, memory = await populate(store, scribe, there)
-        before = await delta(store, there), await found(store, memory, grant=EVERYTHING)
+        before = await delta(store, there), await find_record(store, memory, grant=EVERYTHING)
         numbers = [await number_of(store, message), await number_of(store, memory)]
-        grant = writing(here)
+        grant = write_grant(here)
         with pytest.raises(AccessDenied):
             await add(store, scribe.turn(there, "intruder"), grant)
         with pytest.raises(AccessDenied):
@@ -155,17 +155,17 @@ class GrantContract:
         stolen = replace(scribe.revision(here, "stolen"), id=memory, supersedes=1)
         with pytest.raises(HoldfastError):
             await put(store, stolen, grant)
-        assert before == (await delta(store, there), await found(store, memory, grant=EVERYTHING))
+        assert before == (await delta(store, there), await find_record(store, memory, grant=EVERYTHING))
 
     @scenario
     async def test_a_subject_is_read_together_with_what_is_shared_and_no_other_space(self, store: Store) -> None:
         scribe = Scribe()
         for scope in (ANA, BOB, SHARED, replace(SHARED, space="other"), replace(ANA, space="other")):
             await add(store, scribe.turn(scope, f"{scope.space} {scope.subject}"))
-        assert await texts(store, reading(ANA)) == ["default None", "default ana"]
+        assert await texts(store, read_grant(ANA)) == ["default None", "default ana"]
         assert await texts(store, SPACE) == ["default None", "default bob", "default ana"]
         assert len(await texts(store, EVERYTHING)) == 5
-        partitions = await store.read(reading(ANA), lambda r: r.partitions())
+        partitions = await store.read(read_grant(ANA), lambda r: r.partitions())
         assert set(partitions) == {
             Partition("default", PartitionKind.SUBJECT, "ana"),
             Partition("default", PartitionKind.SHARED),
@@ -179,12 +179,12 @@ class GrantContract:
         memory = scribe.revision(Scope(), "what all may know", evidence=[message.id])
         await put(store, memory, SPACE)
         seen = [
-            await found(store, memory.id, grant=reading(scope))
+            await find_record(store, memory.id, grant=read_grant(scope))
             for scope in (Scope(subject="ana"), Scope(subject="bob"))
         ]
         assert [len(record.evidence) for record in seen if isinstance(record, MemoryRecord)] == [1, 0]
         number = await number_of(store, memory.id)
-        fetched = await store.read(reading(Scope(subject="bob")), lambda r: r.fetch([number]))
+        fetched = await store.read(read_grant(Scope(subject="bob")), lambda r: r.fetch([number]))
         assert [record.evidence for record in fetched.values() if isinstance(record, MemoryRecord)] == [()]
 
     @scenario
@@ -196,7 +196,7 @@ class GrantContract:
         for unreachable in (theirs.id, MessageId("msg_none"), MessageId(memory.id)):
             with pytest.raises(NotFound):
                 await put(store, scribe.revision(Scope(subject="ana"), "no", evidence=[unreachable]))
-        assert await texts(store, reading(Scope(subject="ana"))) == ["a memory"]
+        assert await texts(store, read_grant(Scope(subject="ana"))) == ["a memory"]
 
     @scenario
     async def test_counts_cover_exactly_what_the_grant_reaches(self, store: Store) -> None:
@@ -207,7 +207,7 @@ class GrantContract:
         first = scribe.revision(Scope(subject="ana"), "fact")
         await put(store, first)
         await put(store, scribe.revision(Scope(subject="ana"), "fact, corrected", of=first, supersedes=1))
-        counts = await store.read(reading(Scope(subject="ana")), lambda r: r.counts(EMBEDDER, ANALYZER))
+        counts = await store.read(read_grant(Scope(subject="ana")), lambda r: r.counts(EMBEDDER, ANALYZER))
         assert counts == {
             "messages": 3,
             "memories": 1,
@@ -220,7 +220,7 @@ class GrantContract:
             "users": 0,
             "resources": 0,
         }
-        assert (await store.read(reading(ANA), lambda r: r.counts(EMBEDDER, ANALYZER)))["messages"] == 2
+        assert (await store.read(read_grant(ANA), lambda r: r.counts(EMBEDDER, ANALYZER)))["messages"] == 2
         assert (await store.read(SPACE, lambda r: r.counts(EMBEDDER, ANALYZER)))["messages"] == 5
         # For another embedder, everything still has to be embedded, also old revisions, for `as_of`.
         assert (await store.read(SPACE, lambda r: r.counts("another", ANALYZER)))["pending_vectors"] == 7

@@ -36,7 +36,7 @@ from holdfast.testing.contract.scribe import (
     put,
     scenario,
     vector,
-    writing,
+    write_grant,
 )
 
 
@@ -105,7 +105,7 @@ class IndexContract:
         kept, gone = scribe.message("kept"), scribe.message("gone")
         await add(store, scribe.turn(ANA, kept, gone))
         number, start = await number_of(store, gone.id), (await delta(store)).change
-        await forget(store, ForgetTarget(ids=(gone.id,)), writing(ANA), scribe.clock.step())
+        await forget(store, ForgetTarget(ids=(gone.id,)), write_grant(ANA), scribe.clock.step())
         change = await delta(store, since=start)
         assert (list(change.removed), list(change.rows)) == ([number], [])
         assert change.change > start
@@ -121,13 +121,13 @@ class IndexContract:
         await add(store, scribe.turn(ANA, message))
         number, start = await number_of(store, message.id), (await delta(store)).change
         entry = IndexUpdate(number, [vector(0, 1), vector(1, 0)])
-        await store.write(writing(ANA), lambda t: t.index([entry], EMBEDDER, ANALYZER))
+        await store.write(write_grant(ANA), lambda t: t.index([entry], EMBEDDER, ANALYZER))
         change = await delta(store, since=start)
         assert [row.number for row in change.rows] == [number]
         assert [bytes(each.vector) for each in change.vectors] == [vector(0, 1), vector(1, 0)]
         assert list((await delta(store, embedder="another")).vectors) == []
         # Fewer pieces than before: the old ones are gone.
-        await store.write(writing(ANA), lambda t: t.index([IndexUpdate(number, [vector()])], EMBEDDER, ANALYZER))
+        await store.write(write_grant(ANA), lambda t: t.index([IndexUpdate(number, [vector()])], EMBEDDER, ANALYZER))
         assert [bytes(each.vector) for each in (await delta(store)).vectors] == [vector()]
 
     @scenario
@@ -146,8 +146,8 @@ class IndexContract:
             lambda: add(store, scribe.turn(ANA, message)),
             lambda: put(store, memory),
             lambda: put(store, scribe.revision(Scope(subject="ana"), "two", of=memory, supersedes=1)),
-            lambda: forget(store, ForgetTarget(ids=(message.id,)), writing(ANA), scribe.clock.step()),
-            lambda: forget(store, ForgetTarget(subject="ana"), writing(Scope(subject="ana")), scribe.clock.step()),
+            lambda: forget(store, ForgetTarget(ids=(message.id,)), write_grant(ANA), scribe.clock.step()),
+            lambda: forget(store, ForgetTarget(subject="ana"), write_grant(Scope(subject="ana")), scribe.clock.step()),
         ]
         for step in steps:
             await step()
@@ -167,7 +167,7 @@ class IndexContract:
             raise ZeroDivisionError
 
         with pytest.raises(ZeroDivisionError):
-            await store.write(writing(ANA), fail)
+            await store.write(write_grant(ANA), fail)
         assert await delta(store) == before
 
     @scenario
@@ -182,8 +182,10 @@ class IndexContract:
             lambda: put(store, memory),
             lambda: add(store, scribe.turn(ANA, *messages[2:])),
             lambda: put(store, scribe.revision(Scope(subject="ana"), "two", of=memory, supersedes=1)),
-            lambda: forget(store, ForgetTarget(ids=(messages[0].id,)), writing(ANA), scribe.clock.step()),
-            lambda: forget(store, ForgetTarget(ids=(memory.id,)), writing(Scope(subject="ana")), scribe.clock.step()),
+            lambda: forget(store, ForgetTarget(ids=(messages[0].id,)), write_grant(ANA), scribe.clock.step()),
+            lambda: forget(
+                store, ForgetTarget(ids=(memory.id,)), write_grant(Scope(subject="ana")), scribe.clock.step()
+            ),
         ]
         for step in steps:
             await step()
@@ -219,7 +221,7 @@ class IndexContract:
         limited = await store.read(SPACE, lambda r: r.unindexed("another", 1, 0, 2))
         assert [each.text for each in limited] == ["done", "bare"]
         entry = IndexUpdate(await number_of(store, bare.id), [vector()], analysis("bare"))
-        await store.write(writing(ANA), lambda t: t.index([entry], EMBEDDER, ANALYZER))
+        await store.write(write_grant(ANA), lambda t: t.index([entry], EMBEDDER, ANALYZER))
         assert await unindexed_texts() == ["memory"]
 
     @scenario
@@ -250,7 +252,7 @@ class IndexContract:
         terms = struct.pack("<QH", 2**63 + 5, 3)
         made = Analysis(terms=terms, length=7, flags=TextFlag.LONG | TextFlag.QUESTION_ONLY, pieces=("hello",))
         entry = IndexUpdate(await number_of(store, message.id), [vector()], made)
-        await store.write(writing(ANA), lambda t: t.index([entry], EMBEDDER, 2))
+        await store.write(write_grant(ANA), lambda t: t.index([entry], EMBEDDER, 2))
         (row,) = (await delta(store)).rows
         assert (bytes(row.terms), row.length, TextFlag(row.flags)) == (terms, 7, TextFlag.LONG | TextFlag.QUESTION_ONLY)
         assert await store.read(SPACE, lambda r: list(r.unindexed(EMBEDDER, 2, 0, 10))) == []
@@ -261,8 +263,8 @@ class IndexContract:
         message = scribe.message("hello", vectors=())
         await add(store, scribe.turn(ANA, message))
         entry = IndexUpdate(await number_of(store, message.id), [vector()], analysis("hello"))
-        await forget(store, ForgetTarget(ids=(message.id,)), writing(ANA), scribe.clock.step())
-        await store.write(writing(ANA), lambda t: t.index([entry], EMBEDDER, ANALYZER))
+        await forget(store, ForgetTarget(ids=(message.id,)), write_grant(ANA), scribe.clock.step())
+        await store.write(write_grant(ANA), lambda t: t.index([entry], EMBEDDER, ANALYZER))
         whole = await delta(store)
         assert (list(whole.rows), list(whole.vectors)) == ([], [])
 

@@ -24,7 +24,7 @@ from holdfast.testing.contract.scribe import (
     Scribe,
     add,
     claim,
-    claimed,
+    claim_one,
     enqueue,
     scenario,
     texts,
@@ -46,7 +46,7 @@ class JobContract:
         assert await store.read(EVERYTHING, lambda r: r.due(now, frozenset({JobKind.EXTRACT})))
         # A worker is not woken for kinds it cannot run.
         assert not await store.read(EVERYTHING, lambda r: r.due(now, frozenset({JobKind.MAINTAIN})))
-        job = await claimed(store, now)
+        job = await claim_one(store, now)
         assert (job.id, job.kind, job.scope, job.record_ids) == (first, JobKind.INDEX, ANA, ("msg_1",))
         assert (job.status, job.attempt, job.token, job.lease_until, job.started_at) == (
             JobStatus.RUNNING, 1, 1, now + LEASE, now,
@@ -54,7 +54,7 @@ class JobContract:
         extraction = await claim(store, now, frozenset({JobKind.EXTRACT}))
         assert extraction is not None
         assert extraction.id == third
-        assert (await claimed(store, now)).id == second
+        assert (await claim_one(store, now)).id == second
         assert await claim(store, now) is None
         assert not await store.read(EVERYTHING, lambda r: r.due(now))
 
@@ -64,7 +64,7 @@ class JobContract:
         queued = await enqueue(store, scribe, scribe.job())
         yesterday = scribe.clock.now() - timedelta(days=1)
         assert await store.read(EVERYTHING, lambda r: r.due(yesterday))
-        assert (await claimed(store, yesterday)).id == queued
+        assert (await claim_one(store, yesterday)).id == queued
 
     @scenario
     async def test_a_job_is_claimed_by_one_worker_only(self, store: Store) -> None:
@@ -80,9 +80,9 @@ class JobContract:
         scribe = Scribe()
         await enqueue(store, scribe, scribe.job())
         now = scribe.clock.now()
-        first = await claimed(store, now)
+        first = await claim_one(store, now)
         assert await claim(store, now + LEASE - timedelta(microseconds=1)) is None
-        second = await claimed(store, now + LEASE)
+        second = await claim_one(store, now + LEASE)
         assert (second.id, second.token, second.started_at) == (first.id, first.token + 1, now)
 
     @scenario
@@ -90,7 +90,7 @@ class JobContract:
         scribe = Scribe()
         await enqueue(store, scribe, scribe.job())
         now = scribe.clock.now()
-        job = await claimed(store, now)
+        job = await claim_one(store, now)
         halfway = now + LEASE / 2
         await store.write(EVERYTHING, lambda t: t.extend(job, halfway, LEASE, 3, 9))
         assert await claim(store, now + LEASE) is None
@@ -105,19 +105,19 @@ class JobContract:
         scribe = Scribe()
         await enqueue(store, scribe, scribe.job())
         now = scribe.clock.now()
-        job = await claimed(store, now)
+        job = await claim_one(store, now)
         await store.write(EVERYTHING, lambda t: t.extend(job, now, LEASE, 3, 9))
         await store.write(EVERYTHING, lambda t: t.finish(job, status, now))
         (seen,) = await store.read(EVERYTHING, lambda r: r.jobs())
         assert (seen.status, seen.done, seen.total) == (status, done, 9)
 
     @scenario
-    async def test_who_lost_the_lease_commits_nothing(self, store: Store) -> None:
+    async def test_a_worker_that_lost_its_lease_commits_nothing(self, store: Store) -> None:
         scribe = Scribe()
         await enqueue(store, scribe, scribe.job())
         now = scribe.clock.now()
-        lost = await claimed(store, now)
-        held = await claimed(store, now + LEASE)
+        lost = await claim_one(store, now)
+        held = await claim_one(store, now + LEASE)
 
         def effect(transaction: Transaction, ending: Callable[[Transaction], None]) -> None:
             transaction.add_turn(scribe.turn(ANA, "an effect"), EMBEDDER, ANALYZER)
@@ -144,7 +144,7 @@ class JobContract:
         now = scribe.clock.now()
         for status, error in ((JobStatus.SUCCEEDED, None), (JobStatus.FAILED, "broken"), (JobStatus.CANCELLED, None)):
             await enqueue(store, scribe, scribe.job())
-            job = await claimed(store, now)
+            job = await claim_one(store, now)
             await store.write(EVERYTHING, lambda t, j=job, s=status, e=error: t.finish(j, s, now, e))  # type: ignore[misc]
         assert await claim(store, now + 10 * LEASE) is None
         jobs = await store.read(EVERYTHING, lambda r: r.jobs())
@@ -164,7 +164,7 @@ class JobContract:
         seen: list[tuple[int, int]] = []
         ids: set[str] = set()
         for _ in range(12):
-            job = await claimed(store, now)
+            job = await claim_one(store, now)
             ids.add(job.id)
             seen.append((job.attempt, job.token))
             assert job.record_ids == ("msg_1",)
@@ -182,9 +182,9 @@ class JobContract:
         scribe = Scribe()
         await enqueue(store, scribe, scribe.job())
         now = scribe.clock.now()
-        job = await claimed(store, now)
+        job = await claim_one(store, now)
         await store.write(EVERYTHING, lambda t: t.release(job))
-        again = await claimed(store, now)
+        again = await claim_one(store, now)
         assert (again.id, again.token) == (job.id, job.token + 1)
         # Too late: another worker holds it.
         await store.write(EVERYTHING, lambda t: t.release(job))
@@ -197,12 +197,12 @@ class JobContract:
         everywhere = Scope(space=EVERYWHERE)
         first = await enqueue(store, scribe, scribe.job(kind, everywhere))
         assert await enqueue(store, scribe, scribe.job(kind, everywhere)) == first
-        job = await claimed(store, scribe.clock.now())
+        job = await claim_one(store, scribe.clock.now())
         # A running job may have passed the new records, so another one is queued.
         second = await enqueue(store, scribe, scribe.job(kind, everywhere))
         assert second != first
         await store.write(EVERYTHING, lambda t: t.finish(job, JobStatus.SUCCEEDED, scribe.clock.now()))
-        assert (await claimed(store, scribe.clock.now())).id == second
+        assert (await claim_one(store, scribe.clock.now())).id == second
 
     @scenario
     async def test_other_work_is_queued_each_time(self, store: Store) -> None:

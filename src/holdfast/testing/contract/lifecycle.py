@@ -45,18 +45,18 @@ from holdfast.testing.contract.scribe import (
     analysis,
     delta,
     enqueue,
+    find_record,
     forget,
-    found,
     number_of,
     page,
     put,
-    reading,
+    read_grant,
     scenario,
     texts,
     vector,
-    writing,
+    write_grant,
 )
-from holdfast.testing.contract.transcripts import asked, turns
+from holdfast.testing.contract.transcripts import read_thread, turns
 
 _S = TranscriptState
 STATUS = {
@@ -83,7 +83,7 @@ class World:
     known_at: datetime
 
 
-async def world(store: Store, authority: Authority | None = None) -> World:
+async def build_world(store: Store, authority: Authority | None = None) -> World:
     scribe = Scribe()
     await add(store, scribe.turn(ANA, "before"))
     message = scribe.message(
@@ -96,15 +96,15 @@ async def world(store: Store, authority: Authority | None = None) -> World:
     await put(store, memory)
     await enqueue(store, scribe, scribe.job(record_ids=(message.id,)))
     event = Event(EventId("evt_1"), EventKind.WRITE, ANA, scribe.clock.now(), None, message.id, CANARY)
-    await store.write(writing(ANA), lambda t: t.append_event(event))
+    await store.write(write_grant(ANA), lambda t: t.append_event(event))
     number, learned = await number_of(store, message.id), await number_of(store, memory.id)
     since = (await delta(store)).change
     return World(scribe, message.id, number, memory.id, learned, since, scribe.clock.step())
 
 
-async def into(store: Store, given: World, state: TranscriptState) -> int:
+async def move_to(store: Store, given: World, state: TranscriptState) -> int:
     at = given.scribe.clock.step()
-    return await store.write(writing(ANA), lambda t: t.set_state(ANA, [2], state, at))
+    return await store.write(write_grant(ANA), lambda t: t.set_state(ANA, [2], state, at))
 
 
 # --- content by method ------------------------------------------------------------------------------------------------
@@ -239,8 +239,8 @@ class LifecycleContract:
     async def test_each_method_shows_content_in_the_states_of_the_table_alone(
         self, store: Store, state: TranscriptState
     ) -> None:
-        given = await world(store)
-        assert await into(store, given, state) == (0 if state is _S.ACTIVE else 1)
+        given = await build_world(store)
+        assert await move_to(store, given, state) == (0 if state is _S.ACTIVE else 1)
         shown = {
             name: CANARY in repr(await store.read(_grant(name), lambda r, ask=ask: ask(r, given)))  # type: ignore[misc]
             for name, (ask, _) in METHODS.items()
@@ -252,17 +252,23 @@ class LifecycleContract:
     @pytest.mark.parametrize("state", [_S.ARCHIVED, _S.MASKED])
     @scenario
     async def test_what_is_restored_is_as_it_was(self, store: Store, state: TranscriptState) -> None:
-        given = await world(store)
+        given = await build_world(store)
 
         async def snapshot() -> list[object]:
             whole = await delta(store)
-            return [whole.rows, whole.vectors, await page(store), await turns(store), await found(store, given.memory)]
+            return [
+                whole.rows,
+                whole.vectors,
+                await page(store),
+                await turns(store),
+                await find_record(store, given.memory),
+            ]
 
         before = await snapshot()
-        assert await into(store, given, state) == 1
+        assert await move_to(store, given, state) == 1
         hidden = await delta(store, since=given.since)
         assert (list(hidden.rows), list(hidden.vectors), list(hidden.removed)) == ([], [], [given.number])
-        assert await into(store, given, _S.ACTIVE) == 1
+        assert await move_to(store, given, _S.ACTIVE) == 1
         back = await delta(store, since=hidden.change)
         assert [row.number for row in back.rows] == [row.number for row in back.vectors] == [given.number]
         assert list(back.removed) == []
@@ -270,21 +276,21 @@ class LifecycleContract:
 
     @scenario
     async def test_a_status_goes_with_the_message(self, store: Store) -> None:
-        given = await world(store)
-        await into(store, given, _S.ARCHIVED)
-        message = await found(store, given.message)
+        given = await build_world(store)
+        await move_to(store, given, _S.ARCHIVED)
+        message = await find_record(store, given.message)
         assert isinstance(message, Message)
         assert (message.status, message.plane) == (Status.ARCHIVED, None)
 
     @pytest.mark.parametrize("state", [_S.ACTIVE, _S.ARCHIVED, _S.MASKED])
     @scenario
     async def test_deleted_content_does_not_come_back(self, store: Store, state: TranscriptState) -> None:
-        given = await world(store)
-        await into(store, given, _S.RAW_DELETED)
-        assert await into(store, given, state) == 0
-        (turn,) = await asked(store, lambda r: list(r.turns(ANA, 1, 1)))
+        given = await build_world(store)
+        await move_to(store, given, _S.RAW_DELETED)
+        assert await move_to(store, given, state) == 0
+        (turn,) = await read_thread(store, lambda r: list(r.turns(ANA, 1, 1)))
         assert (turn.state, turn.messages[0].text) == (_S.RAW_DELETED, None)
-        assert await found(store, given.message) is None
+        assert await find_record(store, given.message) is None
         number = given.number
         late = IndexUpdate(number, [vector()], analysis("the canary sings"))
         await store.write(EVERYTHING, lambda t: t.index([late], EMBEDDER, ANALYZER))
@@ -293,21 +299,21 @@ class LifecycleContract:
 
     @scenario
     async def test_of_deleted_content_ids_roles_order_and_evidence_stay(self, store: Store) -> None:
-        given = await world(store)
-        refs = await asked(store, lambda r: list(r.derived_from(ANA, [2], 10)))
-        await into(store, given, _S.RAW_DELETED)
+        given = await build_world(store)
+        refs = await read_thread(store, lambda r: list(r.derived_from(ANA, [2], 10)))
+        await move_to(store, given, _S.RAW_DELETED)
         assert [turn.sequence for turn in await turns(store)] == [1, 2, 3]
         turn = (await turns(store))[1]
         assert (turn.id, turn.host_refs) == ("t2", (replace(LABELLED, label=None),))
         assert [(m.id, m.role, m.text) for m in turn.messages] == [(given.message, Role.USER, None)]
-        assert await asked(store, lambda r: list(r.derived_from(ANA, [2], 10))) == refs
+        assert await read_thread(store, lambda r: list(r.derived_from(ANA, [2], 10))) == refs
         assert len(refs) == 1
-        assert await asked(store, lambda r: list(r.tail(ANA, 3))) == [
+        assert await read_thread(store, lambda r: list(r.tail(ANA, 3))) == [
             Utterance(Role.USER, "before"),
             Utterance(Role.USER, None),
             Utterance(Role.USER, "after"),
         ]
-        memory = await found(store, given.memory)
+        memory = await find_record(store, given.memory)
         assert isinstance(memory, MemoryRecord)
         assert (memory.text, memory.evidence, memory.status) == ("something learned", (), Status.ACCEPTED)
         counted = await store.read(SPACE, lambda r: r.counts("another", ANALYZER))
@@ -315,8 +321,8 @@ class LifecycleContract:
 
     @scenario
     async def test_a_message_whose_content_was_deleted_is_not_brought_back(self, store: Store) -> None:
-        given = await world(store)
-        await into(store, given, _S.RAW_DELETED)
+        given = await build_world(store)
+        await move_to(store, given, _S.RAW_DELETED)
         scribe = given.scribe
         for text in ("the canary sings", "another text"):
             again = scribe.message(text, sender="canary", external_id="canary-1")
@@ -327,8 +333,8 @@ class LifecycleContract:
     @pytest.mark.parametrize("state", [_S.ARCHIVED, _S.MASKED])
     @scenario
     async def test_what_is_put_away_is_known_when_it_is_given_again(self, store: Store, state: TranscriptState) -> None:
-        given = await world(store)
-        await into(store, given, state)
+        given = await build_world(store)
+        await move_to(store, given, state)
         again = given.scribe.message("the canary sings", sender="canary", external_id="canary-1")
         stored = await add(store, given.scribe.turn(ANA, again))
         assert (stored.ids, stored.sequence) == ((given.message,), None)
@@ -343,13 +349,13 @@ class LifecycleContract:
     async def test_a_forget_finds_a_turn_in_every_state(
         self, store: Store, state: TranscriptState, target: Callable[[World], ForgetTarget]
     ) -> None:
-        given = await world(store)
-        await into(store, given, state)
-        ended = await forget(store, target(given), writing(ANA), given.scribe.clock.step())
+        given = await build_world(store)
+        await move_to(store, given, state)
+        ended = await forget(store, target(given), write_grant(ANA), given.scribe.clock.step())
         assert ended[0] >= 2  # with the memory learned only from it
         assert ended[1] == 0
-        assert await asked(store, lambda r: r.turn(ANA, "t2")) is None
-        assert await found(store, given.memory) is None
+        assert await read_thread(store, lambda r: r.turn(ANA, "t2")) is None
+        assert await find_record(store, given.memory) is None
         for name, (ask, _) in METHODS.items():
             answer = await store.read(_grant(name), lambda r, ask=ask: ask(r, given))  # type: ignore[misc]
             assert CANARY not in repr(answer), name
@@ -358,17 +364,17 @@ class LifecycleContract:
     @pytest.mark.parametrize("state", _S)
     @scenario
     async def test_a_transcript_is_sound_in_every_state(self, store: Store, state: TranscriptState) -> None:
-        given = await world(store)
-        await into(store, given, state)
-        checked = await asked(store, lambda r: r.check_transcript(ANA, 10))
+        given = await build_world(store)
+        await move_to(store, given, state)
+        checked = await read_thread(store, lambda r: r.check_transcript(ANA, 10))
         assert (checked.checked_turns, checked.checked_derived_refs, checked.issues) == (3, 1, ())
         assert (await store.read(EVERYTHING, lambda r: r.integrity(EMBEDDER)))[1] == []
 
     @pytest.mark.parametrize("state", [_S.MASKED, _S.RAW_DELETED])
     @scenario
     async def test_what_is_withheld_is_no_evidence_of_anything_new(self, store: Store, state: TranscriptState) -> None:
-        given = await world(store)
-        await into(store, given, state)
+        given = await build_world(store)
+        await move_to(store, given, state)
         late = given.scribe.revision(Scope(subject="ana"), "too late", evidence=[given.message])
         with pytest.raises(NotFound, match="there is no message"):
             await put(store, late)
@@ -379,18 +385,18 @@ class LifecycleContract:
         for number in range(6):
             await add(store, scribe.turn(ANA, f"{number}a", f"{number}b"))
         at = scribe.clock.step()
-        moved = await store.write(writing(ANA), lambda t: t.set_state(ANA, [1, 2, 4, 6, 9], _S.MASKED, at))
+        moved = await store.write(write_grant(ANA), lambda t: t.set_state(ANA, [1, 2, 4, 6, 9], _S.MASKED, at))
         assert moved == 8
-        states = await asked(store, lambda r: [(s.sequence, s.state) for s in r.turn_states(ANA, 0, 10)])
+        states = await read_thread(store, lambda r: [(s.sequence, s.state) for s in r.turn_states(ANA, 0, 10)])
         assert [sequence for sequence, state in states if state is _S.MASKED] == [1, 2, 4, 6]
         assert await texts(store) == ["4b", "4a", "2b", "2a"]
-        assert await store.write(writing(ANA), lambda t: t.set_state(ANA, [], _S.MASKED, at)) == 0
+        assert await store.write(write_grant(ANA), lambda t: t.set_state(ANA, [], _S.MASKED, at)) == 0
         gone = replace(ANA, conversation="never was")
-        assert await store.write(writing(ANA), lambda t: t.set_state(gone, [1], _S.MASKED, at)) == 0
+        assert await store.write(write_grant(ANA), lambda t: t.set_state(gone, [1], _S.MASKED, at)) == 0
 
     @scenario
     async def test_a_change_of_state_that_fails_changes_nothing(self, store: Store) -> None:
-        given = await world(store)
+        given = await build_world(store)
         before = await delta(store), await turns(store)
 
         def half(transaction: Transaction) -> None:
@@ -398,7 +404,7 @@ class LifecycleContract:
             raise KeyError("on purpose")
 
         with pytest.raises(KeyError):
-            await store.write(writing(ANA), half)
+            await store.write(write_grant(ANA), half)
         assert (await delta(store), await turns(store)) == before
 
     # --- private planes ---
@@ -416,16 +422,16 @@ class LifecycleContract:
     async def test_a_message_of_a_private_authority_lies_on_a_guarded_plane(
         self, store: Store, authority: Authority, plane: Plane | None
     ) -> None:
-        given = await world(store, authority)
-        message = await found(store, given.message)
+        given = await build_world(store, authority)
+        message = await find_record(store, given.message)
         assert isinstance(message, Message)
         assert message.plane is plane
         private = plane is not None
         assert [row.plane for row in (await delta(store)).rows if row.number == given.number] == [plane]
-        opened = await texts(store, reading(ANA), ListFilter(planes=OPEN_PLANES))
+        opened = await texts(store, read_grant(ANA), ListFilter(planes=OPEN_PLANES))
         assert ("the canary sings" in opened) is not private
-        by_name = await texts(store, reading(ANA), ListFilter(planes=frozenset({plane}) if plane else OPEN_PLANES))
+        by_name = await texts(store, read_grant(ANA), ListFilter(planes=frozenset({plane}) if plane else OPEN_PLANES))
         assert "the canary sings" in by_name
-        memory: Any = await found(store, given.memory)
+        memory: Any = await find_record(store, given.memory)
         assert bool(memory.evidence) is not private
-        assert (given.message in await asked(store, lambda r: list(r.unsealed(ANA)))) is not private
+        assert (given.message in await read_thread(store, lambda r: list(r.unsealed(ANA)))) is not private

@@ -30,15 +30,15 @@ from holdfast.testing.contract.scribe import (
     Scribe,
     add,
     delta,
+    find_record,
     forget,
-    found,
     number_of,
     page,
     put,
-    reading,
+    read_grant,
     scenario,
     texts,
-    writing,
+    write_grant,
 )
 from holdfast.testing.fakes import FixedClock
 
@@ -61,7 +61,7 @@ class RecordContract:
         turn = scribe.turn(full, given, source="import")
         stored = await add(store, turn)
         assert stored == StoredMessages((given.id,), frozenset({0}), sequence=1)
-        assert await found(store, given.id) == Message(
+        assert await find_record(store, given.id) == Message(
             id=given.id,
             turn_id=turn.id,
             scope=full,
@@ -95,7 +95,7 @@ class RecordContract:
             metadata={"a": "b"},
         )
         assert await put(store, given) == 1
-        assert await found(store, given.id) == MemoryRecord(
+        assert await find_record(store, given.id) == MemoryRecord(
             id=given.id,
             revision=1,
             scope=Scope(subject="ana"),
@@ -122,14 +122,14 @@ class RecordContract:
         numbers = [await number_of(store, message.id), await number_of(store, memory.id)]
         records = await store.read(SPACE, lambda r: r.fetch([*numbers, 999_999]))
         assert records == {
-            numbers[0]: await found(store, message.id),
-            numbers[1]: await found(store, memory.id),
+            numbers[0]: await find_record(store, message.id),
+            numbers[1]: await find_record(store, memory.id),
         }
 
     @scenario
     async def test_an_id_that_is_not_there_is_found_nowhere(self, store: Store) -> None:
         for unknown in ("msg_1", "mem_1", "", "'; DROP TABLE records", "%"):
-            assert await found(store, unknown) is None
+            assert await find_record(store, unknown) is None
             assert await store.read(SPACE, lambda r, unknown=unknown: list(r.revisions(unknown))) == []  # type: ignore[misc]
 
     @scenario
@@ -185,12 +185,12 @@ class RecordContract:
         messages = [scribe.message(f"message {number}", external_id=f"m{number}") for number in range(4)]
         for scope, message in zip(scopes, messages, strict=True):
             await add(store, scribe.turn(scope, message))
-        records = [await found(store, message.id) for message in messages]
+        records = [await find_record(store, message.id) for message in messages]
         assert [record.position for record in records if isinstance(record, Message)] == [0, 1, 2, 3]
         assert [record.scope for record in records if record] == scopes
         again = scribe.message("message 0", external_id="m0")
         assert (await add(store, scribe.turn(scopes[1], again))).ids == (messages[0].id,)
-        unsealed = await store.read(reading(ANA), lambda r: list(r.unsealed(ANA)))
+        unsealed = await store.read(read_grant(ANA), lambda r: list(r.unsealed(ANA)))
         assert unsealed == [message.id for message in messages]
 
     @pytest.mark.parametrize(("text", "sender"), [("another text", "ana"), ("hello", "bob"), ("hello", None)])
@@ -256,7 +256,7 @@ class RecordContract:
         scribe = Scribe()
         message = scribe.message("hello", external_id="m1")
         await add(store, scribe.turn(ANA, message))
-        await forget(store, ForgetTarget(ids=(message.id,)), writing(ANA), scribe.clock.step())
+        await forget(store, ForgetTarget(ids=(message.id,)), write_grant(ANA), scribe.clock.step())
         replay = [scribe.message("hello", external_id="m1"), scribe.message("new", external_id="m2")]
         stored = await add(store, scribe.turn(ANA, *replay))
         assert stored == StoredMessages((None, replay[1].id), frozenset({1}), sequence=2)
@@ -272,7 +272,7 @@ class RecordContract:
         turns = [scribe.turn(ANA, *(f"{turn}.{line}" for line in range(3))) for turn in range(20)]
         elsewhere = [scribe.turn(BOB, "x") for _ in range(5)]
         await asyncio.gather(*(add(store, turn) for turn in [*turns, *elsewhere]))
-        messages = [record for record in await page(store, reading(ANA)) if isinstance(record, Message)]
+        messages = [record for record in await page(store, read_grant(ANA)) if isinstance(record, Message)]
         messages.sort(key=lambda message: message.position)
         assert [message.position for message in messages] == list(range(60))
         said = [message.text for message in messages]
@@ -286,10 +286,10 @@ class RecordContract:
         scribe = Scribe()
         last = scribe.message("last")
         await add(store, scribe.turn(ANA, "first", last))
-        await forget(store, ForgetTarget(ids=(last.id,)), writing(ANA), scribe.clock.step())
+        await forget(store, ForgetTarget(ids=(last.id,)), write_grant(ANA), scribe.clock.step())
         newest = scribe.message("newest")
         await add(store, scribe.turn(ANA, newest))
-        record = await found(store, newest.id)
+        record = await find_record(store, newest.id)
         assert isinstance(record, Message)
         assert record.position == 2
 
@@ -392,7 +392,7 @@ class RecordContract:
         }
         for moment, known in expected.items():
             assert await texts(store, wanted=ListFilter(as_of=moment)) == known
-            record = await found(store, first.id, moment)
+            record = await find_record(store, first.id, moment)
             assert (record.text if record else None) == next((text for text in known if text != "said"), None)
 
     @scenario
@@ -468,16 +468,20 @@ class RecordContract:
         await add(store, scribe.turn(ANA, message, other))
         before, at = scribe.clock.step(), scribe.clock.step()
         since = (await delta(store)).change
-        await store.write(writing(ANA), lambda t: t.supersede(message.id, at))
+        await store.write(write_grant(ANA), lambda t: t.supersede(message.id, at))
         assert await texts(store) == ["again"]
         assert await texts(store, wanted=ListFilter(as_of=before)) == ["again", "hello"]
         for moment in (None, before, scribe.clock.step()):
-            record = await found(store, message.id, moment)
+            record = await find_record(store, message.id, moment)
             assert isinstance(record, Message)
             assert (record.text, record.superseded_at) == ("hello", at)
         assert [row.superseded_at is None for row in (await delta(store, since=since)).rows] == [False]
         assert list(await store.read(SPACE, lambda r: r.unsealed(ANA))) == [other.id]
-        for grant, named in ((writing(ANA), message.id), (writing(BOB), other.id), (writing(ANA), "msg_none")):
+        for grant, named in (
+            (write_grant(ANA), message.id),
+            (write_grant(BOB), other.id),
+            (write_grant(ANA), "msg_none"),
+        ):
             with pytest.raises(RevisionConflict):
                 await store.write(grant, lambda t, named=named: t.supersede(named, at))  # type: ignore[misc]
         assert (await store.read(EVERYTHING, lambda r: r.integrity(EMBEDDER)))[1] == []

@@ -25,17 +25,17 @@ from holdfast.testing.contract.scribe import (
     Scribe,
     delta,
     forget,
-    reading,
+    read_grant,
     scenario,
     texts,
-    writing,
+    write_grant,
 )
 
 SHA = "ab" * 32
 THERE = "https://there"
 
 
-def made(scribe: Scribe, scope: Scope, *chunks: str, sha256: str = SHA) -> tuple[Resource, list[NewRevision]]:
+def new_resource(scribe: Scribe, scope: Scope, *chunks: str, sha256: str = SHA) -> tuple[Resource, list[NewRevision]]:
     """A resource with those chunks."""
     at: datetime = scribe.clock.step()
     resource_id = ResourceId(scribe.ids.new("r"))
@@ -50,8 +50,8 @@ def made(scribe: Scribe, scope: Scope, *chunks: str, sha256: str = SHA) -> tuple
     ]
 
 
-async def keep(store: Store, resource: Resource, chunks: Sequence[NewRevision]) -> None:
-    await store.write(writing(resource.scope), lambda t: t.add_resource(resource, chunks, EMBEDDER, ANALYZER))
+async def add_resource(store: Store, resource: Resource, chunks: Sequence[NewRevision]) -> None:
+    await store.write(write_grant(resource.scope), lambda t: t.add_resource(resource, chunks, EMBEDDER, ANALYZER))
 
 
 class ResourceContract:
@@ -60,8 +60,8 @@ class ResourceContract:
     @scenario
     async def test_a_resource_is_kept_with_its_chunks(self, store: Store) -> None:
         scribe = Scribe()
-        resource, chunks = made(scribe, ANA, "one", "two", "three")
-        await keep(store, resource, chunks)
+        resource, chunks = new_resource(scribe, ANA, "one", "two", "three")
+        await add_resource(store, resource, chunks)
         assert await store.read(SPACE, lambda r: r.resource(resource.id)) == resource
         assert await store.read(SPACE, lambda r: r.resource_of(ANA, SHA, THERE)) == resource
         assert await texts(store) == ["three", "two", "one"]
@@ -77,10 +77,10 @@ class ResourceContract:
         scribe = Scribe()
         kept = []
         for address in (THERE, "https://elsewhere", None):
-            resource, chunks = made(scribe, ANA, "the same")
+            resource, chunks = new_resource(scribe, ANA, "the same")
             kept.append(replace(resource, external_uri=address))
             assert await store.read(SPACE, lambda r, address=address: r.resource_of(ANA, SHA, address)) is None  # type: ignore[misc]
-            await keep(store, kept[-1], chunks)
+            await add_resource(store, kept[-1], chunks)
         for each in kept:
             found = await store.read(SPACE, lambda r, each=each: r.resource_of(ANA, SHA, each.external_uri))  # type: ignore[misc]
             assert found == each
@@ -88,21 +88,21 @@ class ResourceContract:
     @scenario
     async def test_the_chunks_that_were_not_forgotten_are_told(self, store: Store) -> None:
         scribe = Scribe()
-        resource, chunks = made(scribe, ANA, "one", "two")
-        await keep(store, resource, chunks)
-        await keep(store, *made(scribe, BOB, "three"))
+        resource, chunks = new_resource(scribe, ANA, "one", "two")
+        await add_resource(store, resource, chunks)
+        await add_resource(store, *new_resource(scribe, BOB, "three"))
         ids = [chunk.id for chunk in chunks]
         assert sorted(await store.read(SPACE, lambda r: r.chunks_of(resource))) == sorted(ids)
-        assert list(await store.read(reading(BOB), lambda r: r.chunks_of(resource))) == []
-        await forget(store, ForgetTarget(ids=(ids[0],)), writing(ANA), scribe.clock.step())
+        assert list(await store.read(read_grant(BOB), lambda r: r.chunks_of(resource))) == []
+        await forget(store, ForgetTarget(ids=(ids[0],)), write_grant(ANA), scribe.clock.step())
         assert list(await store.read(SPACE, lambda r: r.chunks_of(resource))) == ids[1:]
 
     @scenario
     async def test_resources_are_listed_newest_first(self, store: Store) -> None:
         scribe = Scribe()
-        kept = [made(scribe, ANA, f"chunk {number}", sha256=f"{number:064x}") for number in range(5)]
+        kept = [new_resource(scribe, ANA, f"chunk {number}", sha256=f"{number:064x}") for number in range(5)]
         for resource, chunks in kept:
-            await keep(store, resource, chunks)
+            await add_resource(store, resource, chunks)
         newest = [resource for resource, _ in kept][::-1]
         assert list(await store.read(SPACE, lambda r: r.resources(None, 10))) == newest
         assert list(await store.read(SPACE, lambda r: r.resources(newest[1].id, 2))) == newest[2:4]
@@ -115,51 +115,51 @@ class ResourceContract:
         # Without a subject, an agent has its own partition.
         there = replace(whole, subject=None) if part == "agent" else whole
         here = replace(there, **{part: "y"})
-        resource, chunks = made(scribe, there, "canary")
-        await keep(store, resource, chunks)
-        assert await store.read(reading(here), lambda r: r.resource(resource.id)) is None
-        assert await store.read(reading(here), lambda r: r.resource_of(there, SHA, THERE)) is None
+        resource, chunks = new_resource(scribe, there, "canary")
+        await add_resource(store, resource, chunks)
+        assert await store.read(read_grant(here), lambda r: r.resource(resource.id)) is None
+        assert await store.read(read_grant(here), lambda r: r.resource_of(there, SHA, THERE)) is None
         assert await store.read(EVERYTHING, lambda r: r.resource_of(here, SHA, THERE)) is None
-        assert list(await store.read(reading(here), lambda r: r.resources(None, 10))) == []
+        assert list(await store.read(read_grant(here), lambda r: r.resources(None, 10))) == []
         for target in (ForgetTarget(source=resource.uri), ForgetTarget(conversation=there.conversation)):
-            doomed = await store.read(reading(here), lambda r, target=target: r.doomed(target))  # type: ignore[misc]
+            doomed = await store.read(read_grant(here), lambda r, target=target: r.doomed(target))  # type: ignore[misc]
             assert (doomed.resource_ids, doomed.memory_ids) == ((), ())
         if here.partition != there.partition:
             with pytest.raises(AccessDenied):
-                await store.write(writing(here), lambda t: t.add_resource(resource, chunks, EMBEDDER, ANALYZER))
+                await store.write(write_grant(here), lambda t: t.add_resource(resource, chunks, EMBEDDER, ANALYZER))
         assert await store.read(EVERYTHING, lambda r: r.resource(resource.id)) == resource
 
     @pytest.mark.parametrize("by", ["source", "subject", "conversation"])
     @scenario
     async def test_a_resource_is_forgotten_with_its_chunks(self, store: Store, by: str) -> None:
         scribe = Scribe()
-        resource, chunks = made(scribe, ANA, "one", "two")
-        other, others = made(scribe, BOB, "three")
-        await keep(store, resource, chunks)
-        await keep(store, other, others)
+        resource, chunks = new_resource(scribe, ANA, "one", "two")
+        other, others = new_resource(scribe, BOB, "three")
+        await add_resource(store, resource, chunks)
+        await add_resource(store, other, others)
         targets = {
             "source": ForgetTarget(source=resource.uri),
             "subject": ForgetTarget(subject="ana"),
             "conversation": ForgetTarget(conversation="chat"),
         }
-        doomed = await store.read(reading(ANA), lambda r: r.doomed(targets[by]))
+        doomed = await store.read(read_grant(ANA), lambda r: r.doomed(targets[by]))
         assert (doomed.resource_ids, len(doomed.memory_ids)) == ((resource.id,), 2)
-        assert await forget(store, targets[by], writing(ANA), scribe.clock.step()) == (2, 0)
+        assert await forget(store, targets[by], write_grant(ANA), scribe.clock.step()) == (2, 0)
         assert await store.read(EVERYTHING, lambda r: r.resource(resource.id)) is None
         assert await store.read(EVERYTHING, lambda r: r.resource(other.id)) == other
         assert await texts(store) == ["three"]
         assert (await store.read(EVERYTHING, lambda r: r.integrity(EMBEDDER)))[1] == []
         # The same file can come again, and gets numbers of its own.
-        again, chunks = made(scribe, ANA, "four")
-        await keep(store, again, chunks)
+        again, chunks = new_resource(scribe, ANA, "four")
+        await add_resource(store, again, chunks)
         assert await store.read(SPACE, lambda r: r.resource_of(ANA, SHA, THERE)) == again
         assert await texts(store) == ["four", "three"]
 
     @scenario
     async def test_a_source_that_only_looks_like_a_resource_takes_none_along(self, store: Store) -> None:
         scribe = Scribe()
-        resource, chunks = made(scribe, ANA, "one")
-        await keep(store, resource, chunks)
+        resource, chunks = new_resource(scribe, ANA, "one")
+        await add_resource(store, resource, chunks)
         for source in (resource.id, f"resource:bob:{resource.id}", f"resource:{resource.id}", "resource:", "x:" + SHA):
             doomed = await store.read(SPACE, lambda r, source=source: r.doomed(ForgetTarget(source=source)))  # type: ignore[misc]
             assert doomed.resource_ids == ()

@@ -68,7 +68,7 @@ def scenario(
     return run
 
 
-async def until(question: Callable[[], Awaitable[bool]]) -> None:
+async def wait_until(question: Callable[[], Awaitable[bool]]) -> None:
     """Wait until the condition holds; fail after a timeout."""
     deadline = asyncio.get_running_loop().time() + _PATIENCE_SECONDS
     while not await question():
@@ -82,11 +82,11 @@ EVERYTHING = authorize(SYSTEM, Action.WORK, Scope(space=EVERYWHERE))
 SPACE = authorize(LOCAL_OPERATOR, Action.SEARCH, Scope())
 
 
-def reading(scope: Scope) -> Grant:
+def read_grant(scope: Scope) -> Grant:
     return authorize(LOCAL_OPERATOR, Action.SEARCH, scope)
 
 
-def writing(scope: Scope) -> Grant:
+def write_grant(scope: Scope) -> Grant:
     return authorize(LOCAL_OPERATOR, Action.ADD, scope)
 
 
@@ -203,11 +203,13 @@ class Scribe:
 
 
 async def add(store: Store, turn: NewTurn, grant: Grant | None = None) -> StoredMessages:
-    return await store.write(grant or writing(turn.scope), lambda t: t.add_turn(turn, EMBEDDER, ANALYZER))
+    return await store.write(grant or write_grant(turn.scope), lambda t: t.add_turn(turn, EMBEDDER, ANALYZER))
 
 
 async def put(store: Store, revision: NewRevision, grant: Grant | None = None) -> int:
-    return await store.write(grant or writing(revision.scope), lambda t: t.add_revision(revision, EMBEDDER, ANALYZER))
+    return await store.write(
+        grant or write_grant(revision.scope), lambda t: t.add_revision(revision, EMBEDDER, ANALYZER)
+    )
 
 
 async def page(
@@ -225,7 +227,9 @@ async def texts(store: Store, grant: Grant = SPACE, wanted: ListFilter | None = 
     return [record.text for record in await page(store, grant, wanted)]
 
 
-async def found(store: Store, record_id: str, as_of: datetime | None = None, grant: Grant = SPACE) -> Record | None:
+async def find_record(
+    store: Store, record_id: str, as_of: datetime | None = None, grant: Grant = SPACE
+) -> Record | None:
     entry = await store.read(grant, lambda r: r.find(record_id, as_of))
     return entry[1] if entry else None
 
@@ -253,7 +257,7 @@ async def claim(store: Store, now: datetime, kinds: frozenset[JobKind] = frozens
     return await store.write(EVERYTHING, lambda t: t.claim(kinds, now, LEASE))
 
 
-async def claimed(store: Store, now: datetime) -> Job:
+async def claim_one(store: Store, now: datetime) -> Job:
     job = await claim(store, now)
     assert job is not None
     return job
@@ -266,7 +270,7 @@ async def populate(store: Store, scribe: Scribe, scope: Scope) -> tuple[MessageI
     gone = scribe.message("canary gone")
     await add(store, scribe.turn(scope, message, gone, source="canary"))
     await put(store, memory)
-    await forget(store, ForgetTarget(ids=(gone.id,)), writing(scope), scribe.clock.step())
+    await forget(store, ForgetTarget(ids=(gone.id,)), write_grant(scope), scribe.clock.step())
     await enqueue(store, scribe, scribe.job(scope=scope, record_ids=(message.id,)))
     operation = scribe.operation(scope)
     answer = StoredResponse("digest", f'["{message.id}"]')
@@ -276,7 +280,7 @@ async def populate(store: Store, scribe: Scribe, scope: Scope) -> tuple[MessageI
         transaction.keep_answer(scope.partition, "key", answer, scribe.clock.now())
 
     if await store.read(EVERYTHING, lambda r: r.answer(scope.partition, "key")) is None:
-        await store.write(writing(scope), keep)
+        await store.write(write_grant(scope), keep)
     else:
-        await store.write(writing(scope), lambda t: t.record(operation))
+        await store.write(write_grant(scope), lambda t: t.record(operation))
     return message.id, memory.id

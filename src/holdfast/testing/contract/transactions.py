@@ -37,8 +37,8 @@ from holdfast.testing.contract.scribe import (
     put,
     scenario,
     texts,
-    until,
-    writing,
+    wait_until,
+    write_grant,
 )
 
 
@@ -60,7 +60,7 @@ class TransactionContract:
             return write
 
         ended = await asyncio.gather(
-            *(store.write(writing(ANA), work(number)) for number in range(30)), return_exceptions=True
+            *(store.write(write_grant(ANA), work(number)) for number in range(30)), return_exceptions=True
         )
         for number, outcome in enumerate(ended):
             if number % 3 == 0:
@@ -85,7 +85,7 @@ class TransactionContract:
             transaction.add_revision(replace(memory, text="the same id again"), EMBEDDER, ANALYZER)
 
         ended = await asyncio.gather(
-            store.write(writing(ANA), clash), add(store, scribe.turn(ANA, "hello")), return_exceptions=True
+            store.write(write_grant(ANA), clash), add(store, scribe.turn(ANA, "hello")), return_exceptions=True
         )
         assert isinstance(ended[0], HoldfastError)
         assert await texts(store) == ["hello", "one"]
@@ -101,7 +101,7 @@ class TransactionContract:
             assert transaction.find(message.id) is not None
             return list(transaction.page(ListFilter(), None, 10))
 
-        assert [record.text for record in await store.write(writing(ANA), write)] == ["hello"]
+        assert [record.text for record in await store.write(write_grant(ANA), write)] == ["hello"]
 
     @scenario
     async def test_a_reader_sees_one_moment(self, store: Store) -> None:
@@ -147,7 +147,7 @@ class TransactionContract:
             go_on.wait(_PATIENCE_SECONDS)
             transaction.add_turn(scribe.turn(ANA, "slow 1", "slow 2"), EMBEDDER, ANALYZER)
 
-        running = asyncio.create_task(store.write(writing(ANA), slow))
+        running = asyncio.create_task(store.write(write_grant(ANA), slow))
         await asyncio.to_thread(started.wait, _PATIENCE_SECONDS)
         queued = asyncio.create_task(add(store, scribe.turn(BOB, "queued 1", "queued 2")))
         await asyncio.sleep(0)
@@ -191,7 +191,7 @@ class TransactionContract:
             transaction.add_turn(scribe.turn(ANA, "hello"), EMBEDDER, ANALYZER)
             transaction.record(operation)
 
-        await store.write(writing(ANA), write)
+        await store.write(write_grant(ANA), write)
         assert list(await store.read(SPACE, lambda r: r.operations())) == [operation]
 
         def fail(transaction: Transaction) -> None:
@@ -199,7 +199,7 @@ class TransactionContract:
             raise ZeroDivisionError
 
         with pytest.raises(ZeroDivisionError):
-            await store.write(writing(ANA), fail)
+            await store.write(write_grant(ANA), fail)
         assert len(await store.read(SPACE, lambda r: r.operations())) == 1
 
     @scenario
@@ -213,11 +213,11 @@ class TransactionContract:
         async def are_written() -> bool:
             return list(await store.read(EVERYTHING, lambda r: r.operations())) == rows[::-1]
 
-        await until(are_written)
+        await wait_until(are_written)
         assert len(await store.read(EVERYTHING, lambda r: r.operations(limit=2))) == 2
 
     @scenario
-    async def test_whoever_asks_for_the_audit_rows_has_them_at_once(self, store: Store) -> None:
+    async def test_audited_rows_can_be_read_at_once(self, store: Store) -> None:
         scribe = Scribe()
         rows = [scribe.operation(each) for each in (ANA, SPACE.scope) * 5]
         for count, row in enumerate(rows, start=1):
@@ -235,7 +235,7 @@ class TransactionContract:
         async def are_written() -> bool:
             return len(await store.read(EVERYTHING, lambda r: r.operations(limit=5_000))) == 3_000
 
-        await until(are_written)
+        await wait_until(are_written)
 
     @scenario
     async def test_an_audit_row_that_cannot_be_written_spoils_nothing_else(self, store: Store) -> None:
@@ -248,7 +248,7 @@ class TransactionContract:
         async def are_written() -> bool:
             return len(await store.read(EVERYTHING, lambda r: r.operations())) == 2
 
-        await until(are_written)
+        await wait_until(are_written)
         assert await texts(store) == ["hello"]
 
     # --- closing ---

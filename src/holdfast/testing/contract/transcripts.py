@@ -38,9 +38,9 @@ from holdfast.testing.contract.scribe import (
     add,
     forget,
     put,
-    reading,
+    read_grant,
     scenario,
-    writing,
+    write_grant,
 )
 
 T = TypeVar("T")
@@ -62,19 +62,19 @@ OF_A_THREAD: dict[str, Callable[[Reader, Scope], object]] = {
 }
 
 
-async def asked(store: Store, work: Callable[[Reader], T], thread: Scope = ANA) -> T:
-    return await store.read(reading(thread), work)
+async def read_thread(store: Store, work: Callable[[Reader], T], thread: Scope = ANA) -> T:
+    return await store.read(read_grant(thread), work)
 
 
 async def turns(store: Store, thread: Scope = ANA, after: int = 0, limit: int = 100) -> list[TranscriptTurn]:
-    return list(await asked(store, lambda r: r.turns(thread, after, limit), thread))
+    return list(await read_thread(store, lambda r: r.turns(thread, after, limit), thread))
 
 
 async def sequences(store: Store, thread: Scope = ANA) -> list[int]:
     return [turn.sequence for turn in await turns(store, thread)]
 
 
-def governed(turn: NewTurn, external_id: str | None = None) -> NewTurn:
+def with_host_fields(turn: NewTurn, external_id: str | None = None) -> NewTurn:
     return replace(
         turn, external_id=external_id, delivery=DeliveryStatus.DELIVERED, attribution=EVERYBODY, host_refs=REFS
     )
@@ -88,7 +88,7 @@ class TranscriptContract:
         scribe, thread = Scribe(), replace(ANA, channel="mail", app="app")
         asked_for = replace(scribe.message("what?\n🏙"), authority=Authority.USER_ASSERTED)
         answer = replace(scribe.message("that", role=Role.ASSISTANT), authority=Authority.ASSISTANT_SELF_CLAIM)
-        given = governed(scribe.turn(thread, asked_for, answer), "host/1")
+        given = with_host_fields(scribe.turn(thread, asked_for, answer), "host/1")
         assert (await add(store, given)).sequence == 1
         assert await turns(store, thread) == [
             TranscriptTurn(
@@ -148,8 +148,8 @@ class TranscriptContract:
             await add(store, scribe.turn(ANA, f"{number}a", scribe.message(f"{number}b", role=Role.ASSISTANT)))
         whole = await turns(store)
         for limit in (1, 3, 4, 9):
-            assert await asked(store, lambda r, n=limit: list(r.last_turns(ANA, n))) == whole[-limit:]  # type: ignore[misc]
-        assert await asked(store, lambda r: list(r.tail(ANA, 3))) == [
+            assert await read_thread(store, lambda r, n=limit: list(r.last_turns(ANA, n))) == whole[-limit:]  # type: ignore[misc]
+        assert await read_thread(store, lambda r: list(r.tail(ANA, 3))) == [
             Utterance(Role.ASSISTANT, "2b"),
             Utterance(Role.USER, "3a"),
             Utterance(Role.ASSISTANT, "3b"),
@@ -158,15 +158,15 @@ class TranscriptContract:
     @scenario
     async def test_a_turn_is_found_by_the_hosts_id_and_by_ours(self, store: Store) -> None:
         scribe = Scribe()
-        first, second = governed(scribe.turn(ANA, "one"), "t1"), scribe.turn(ANA, "two", "three")
+        first, second = with_host_fields(scribe.turn(ANA, "one"), "t1"), scribe.turn(ANA, "two", "three")
         await add(store, first)
         await add(store, second)
         one, two = await turns(store)
         for name, turn in (("t1", one), (first.id, one), (second.id, two)):
-            assert await asked(store, lambda r, name=name: r.turn(ANA, name)) == turn  # type: ignore[misc]
-        assert await asked(store, lambda r: r.turn(ANA, "t2")) is None
-        assert await asked(store, lambda r: r.turn(BOB, first.id), BOB) is None
-        states = await asked(store, lambda r: list(r.turn_states(ANA, 0, 10)))
+            assert await read_thread(store, lambda r, name=name: r.turn(ANA, name)) == turn  # type: ignore[misc]
+        assert await read_thread(store, lambda r: r.turn(ANA, "t2")) is None
+        assert await read_thread(store, lambda r: r.turn(BOB, first.id), BOB) is None
+        states = await read_thread(store, lambda r: list(r.turn_states(ANA, 0, 10)))
         assert [(s.sequence, s.id, s.state, s.messages) for s in states] == [
             (1, "t1", TranscriptState.ACTIVE, 1),
             (2, second.id, TranscriptState.ACTIVE, 2),
@@ -176,14 +176,14 @@ class TranscriptContract:
     @scenario
     async def test_a_hosts_id_names_one_turn_of_a_conversation(self, store: Store) -> None:
         scribe = Scribe()
-        first = governed(scribe.turn(ANA, "one"), "t1")
+        first = with_host_fields(scribe.turn(ANA, "one"), "t1")
         await add(store, first)
         for taken in ("t1", first.id):
             with pytest.raises(DuplicateId):
-                await add(store, governed(scribe.turn(ANA, "two"), taken))
+                await add(store, with_host_fields(scribe.turn(ANA, "two"), taken))
         assert await sequences(store) == [1]
         other = replace(ANA, conversation="other")
-        assert (await add(store, governed(scribe.turn(other, "two"), "t1"))).sequence == 1
+        assert (await add(store, with_host_fields(scribe.turn(other, "two"), "t1"))).sequence == 1
 
     @scenario
     async def test_what_is_known_already_makes_no_turn(self, store: Store) -> None:
@@ -227,12 +227,12 @@ class TranscriptContract:
     ) -> None:
         scribe = Scribe()
         message = scribe.message("said")
-        await add(store, governed(scribe.turn(ANA, message), "t1"))
+        await add(store, with_host_fields(scribe.turn(ANA, message), "t1"))
         await put(store, scribe.revision(ANA, "learned", evidence=[message.id]))
-        nothing = await store.read(reading(elsewhere), lambda r: OF_A_THREAD[method](r, elsewhere))
+        nothing = await store.read(read_grant(elsewhere), lambda r: OF_A_THREAD[method](r, elsewhere))
         # A grant that does not reach the thread reads the thread itself.
-        beyond = await store.read(reading(elsewhere), lambda r: OF_A_THREAD[method](r, ANA))
-        there = await store.read(reading(ANA), lambda r: OF_A_THREAD[method](r, ANA))
+        beyond = await store.read(read_grant(elsewhere), lambda r: OF_A_THREAD[method](r, ANA))
+        there = await store.read(read_grant(ANA), lambda r: OF_A_THREAD[method](r, ANA))
         assert there
         assert not nothing
         # An operator's grant without a subject reaches everybody's.
@@ -243,7 +243,7 @@ class TranscriptContract:
     async def test_a_grant_for_one_run_does_not_reach_the_whole_conversation(self, store: Store, part: str) -> None:
         scribe = Scribe()
         await add(store, scribe.turn(ANA, "said"))
-        narrow = reading(replace(ANA, **{part: "r1"}))
+        narrow = read_grant(replace(ANA, **{part: "r1"}))
         assert await store.read(narrow, lambda r: list(r.turns(ANA, 0, 10))) == []
         assert await store.read(narrow, lambda r: list(r.threads(None, 10))) == []
         state = TranscriptState.MASKED
@@ -262,16 +262,16 @@ class TranscriptContract:
         gone = replace(ANA, conversation="gone")
         message = scribe.message("to go")
         await add(store, scribe.turn(gone, message))
-        await forget(store, ForgetTarget(ids=(message.id,)), writing(gone), scribe.clock.step())
+        await forget(store, ForgetTarget(ids=(message.id,)), write_grant(gone), scribe.clock.step())
         found, after = [], None
         while page := await store.read(SPACE, lambda r, after=after: list(r.threads(after, 2))):  # type: ignore[misc]
             found += page
             after = page[-1].thread
         assert sorted(str(each.thread) for each in found) == sorted(map(str, places))
         assert {each.turns for each in found} == {2}
-        of_ana = await store.read(reading(Scope(subject="ana")), lambda r: list(r.threads(None, 10)))
+        of_ana = await store.read(read_grant(Scope(subject="ana")), lambda r: list(r.threads(None, 10)))
         assert {each.thread for each in of_ana} == {place for place in places if place.subject == "ana"} | {SHARED}
-        mail = await store.read(reading(Scope(channel="mail")), lambda r: list(r.threads(None, 10)))
+        mail = await store.read(read_grant(Scope(channel="mail")), lambda r: list(r.threads(None, 10)))
         assert [each.thread for each in mail] == [places[4]]
 
     # --- after a forget ---
@@ -283,37 +283,37 @@ class TranscriptContract:
         for message in said:
             await add(store, scribe.turn(ANA, message))
         for gone, left in ((said[1], [1, 3, 4]), (said[3], [1, 3])):
-            await forget(store, ForgetTarget(ids=(gone.id,)), writing(ANA), scribe.clock.step())
+            await forget(store, ForgetTarget(ids=(gone.id,)), write_grant(ANA), scribe.clock.step())
             assert await sequences(store) == left
-            assert await asked(store, lambda r: r.turn_count(ANA)) == len(left)
+            assert await read_thread(store, lambda r: r.turn_count(ANA)) == len(left)
         assert (await add(store, scribe.turn(ANA, "after"))).sequence == 5
         assert await sequences(store) == [1, 3, 5]
-        await forget(store, ForgetTarget(conversation="chat"), writing(ANA), scribe.clock.step())
-        assert await asked(store, lambda r: r.turn_count(ANA)) == 0
+        await forget(store, ForgetTarget(conversation="chat"), write_grant(ANA), scribe.clock.step())
+        assert await read_thread(store, lambda r: r.turn_count(ANA)) == 0
         assert (await add(store, scribe.turn(ANA, "begun anew"))).sequence == 6
-        assert await asked(store, lambda r: r.turn_count(ANA)) == 1
+        assert await read_thread(store, lambda r: r.turn_count(ANA)) == 1
 
     @scenario
     async def test_a_turn_that_loses_a_message_keeps_the_others(self, store: Store) -> None:
         scribe = Scribe()
         said = [scribe.message(f"message {number}") for number in range(3)]
-        await add(store, governed(scribe.turn(ANA, *said), "t1"))
+        await add(store, with_host_fields(scribe.turn(ANA, *said), "t1"))
         await add(store, scribe.turn(ANA, "next"))
         for gone, left in ((said[0], 2), (said[2], 1)):
-            await forget(store, ForgetTarget(ids=(gone.id,)), writing(ANA), scribe.clock.step())
+            await forget(store, ForgetTarget(ids=(gone.id,)), write_grant(ANA), scribe.clock.step())
             turn = (await turns(store))[0]
             assert (turn.id, turn.host_refs, len(turn.messages)) == ("t1", REFS, left)
-            assert (await asked(store, lambda r: r.turn_states(ANA, 0, 1)))[0].messages == left
-            assert (await asked(store, lambda r: r.check_transcript(ANA, 10))).issues == ()
+            assert (await read_thread(store, lambda r: r.turn_states(ANA, 0, 1)))[0].messages == left
+            assert (await read_thread(store, lambda r: r.check_transcript(ANA, 10))).issues == ()
         assert (await turns(store))[0].messages[0].text == "message 1"
 
     @scenario
     async def test_a_forgotten_turn_of_a_host_is_not_brought_back(self, store: Store) -> None:
         scribe = Scribe()
         message = scribe.message("said")
-        await add(store, governed(scribe.turn(ANA, message), "t1"))
-        await forget(store, ForgetTarget(ids=(message.id,)), writing(ANA), scribe.clock.step())
-        again = await add(store, governed(scribe.turn(ANA, "said"), "t1"))
+        await add(store, with_host_fields(scribe.turn(ANA, message), "t1"))
+        await forget(store, ForgetTarget(ids=(message.id,)), write_grant(ANA), scribe.clock.step())
+        again = await add(store, with_host_fields(scribe.turn(ANA, "said"), "t1"))
         assert (again.ids, again.new, again.sequence) == ((None,), frozenset(), None)
         assert await turns(store) == []
         # Messages have a namespace of their own.
@@ -325,33 +325,35 @@ class TranscriptContract:
     async def test_what_was_learned_names_the_turns_and_messages_that_it_rests_on(self, store: Store) -> None:
         scribe = Scribe()
         one, two, three = (scribe.message(text) for text in ("one", "two", "three"))
-        await add(store, governed(scribe.turn(ANA, one, two), "t1"))
+        await add(store, with_host_fields(scribe.turn(ANA, one, two), "t1"))
         second = scribe.turn(ANA, three)
         await add(store, second)
         both = scribe.revision(Scope(subject="ana"), "of both", evidence=[one.id, three.id], plane=Plane.PROCEDURAL)
         shared = scribe.revision(Scope(), "shared", evidence=[two.id])
         await put(store, both)
-        await put(store, shared, writing(Scope(space="default")))
+        await put(store, shared, write_grant(Scope(space="default")))
         old = scribe.revision(Scope(subject="ana"), "no longer", evidence=[one.id])
         await put(store, old)
         await put(store, scribe.revision(Scope(subject="ana"), "of nothing", of=old, supersedes=1))
-        first, other = await asked(store, lambda r: r.derived_from(ANA, [1, 2], 10))
+        first, other = await read_thread(store, lambda r: r.derived_from(ANA, [1, 2], 10))
         assert (first.store_key, first.plane, first.subject_id) == (both.id, Plane.PROCEDURAL, "ana")
         assert (first.source, first.created_at) == ("operator:local", both.recorded_at)
         assert (first.turn_ids, first.message_ids) == (("t1", second.id), (one.id, three.id))
         assert (other.store_key, other.subject_id, other.message_ids) == (shared.id, None, (two.id,))
-        (alone,) = await asked(store, lambda r: r.derived_from(ANA, [2], 10))
+        (alone,) = await read_thread(store, lambda r: r.derived_from(ANA, [2], 10))
         assert (alone.store_key, alone.turn_ids) == (both.id, (second.id,))
-        assert [ref.store_key for ref in await asked(store, lambda r: r.derived_from(ANA, [1, 2], 1))] == [both.id]
-        assert await asked(store, lambda r: r.derived_from(ANA, [3, 9], 10)) == []
-        assert await asked(store, lambda r: r.derived_from(ANA, [], 10)) == []
+        assert [ref.store_key for ref in await read_thread(store, lambda r: r.derived_from(ANA, [1, 2], 1))] == [
+            both.id
+        ]
+        assert await read_thread(store, lambda r: r.derived_from(ANA, [3, 9], 10)) == []
+        assert await read_thread(store, lambda r: r.derived_from(ANA, [], 10)) == []
 
     @scenario
     async def test_a_sound_transcript_has_no_issues(self, store: Store) -> None:
         scribe = Scribe()
         message = scribe.message("said")
-        await add(store, governed(scribe.turn(ANA, message, "more"), "t1"))
+        await add(store, with_host_fields(scribe.turn(ANA, message, "more"), "t1"))
         await add(store, scribe.turn(ANA, "after"))
         await put(store, scribe.revision(Scope(subject="ana"), "learned", evidence=[message.id]))
-        found = await asked(store, lambda r: r.check_transcript(ANA, 10))
+        found = await read_thread(store, lambda r: r.check_transcript(ANA, 10))
         assert (found.checked_turns, found.checked_derived_refs, found.issues) == (2, 1, ())

@@ -10,7 +10,7 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.users import User, key_digest
 from holdfast.errors import AccessDenied
 from holdfast.ports import Store
-from holdfast.testing.contract.scribe import ANA, EVERYTHING, SPACE, Scribe, reading, scenario, writing
+from holdfast.testing.contract.scribe import ANA, EVERYTHING, SPACE, Scribe, read_grant, scenario, write_grant
 
 _OTHER = Scope(space="other")
 
@@ -46,8 +46,8 @@ class UserContract:
     async def test_users_of_another_space_are_out_of_reach(self, store: Store) -> None:
         scribe = Scribe()
         theirs = User("ana", "other", scribe.clock.step())
-        await store.write(writing(_OTHER), lambda t: t.put_user(theirs, key_digest("k")))
-        for grant in (SPACE, reading(ANA), reading(replace(ANA, space="other"))):
+        await store.write(write_grant(_OTHER), lambda t: t.put_user(theirs, key_digest("k")))
+        for grant in (SPACE, read_grant(ANA), read_grant(replace(ANA, space="other"))):
             assert await store.read(grant, lambda r: r.user("ana")) is None
             assert await store.read(grant, lambda r: r.user_with_key(key_digest("k"))) is None
             assert list(await store.read(grant, lambda r: r.users(None, 10))) == []
@@ -56,5 +56,5 @@ class UserContract:
         assert await store.read(EVERYTHING, lambda r: r.user_with_key(key_digest("k"))) == theirs
         ours = replace(theirs, space="default")
         await store.write(SPACE, lambda t: t.put_user(ours, key_digest("ours")))
-        assert await store.read(reading(_OTHER), lambda r: r.user("ana")) == (theirs, key_digest("k"))
+        assert await store.read(read_grant(_OTHER), lambda r: r.user("ana")) == (theirs, key_digest("k"))
         assert await store.read(SPACE, lambda r: r.user("ana")) == (ours, key_digest("ours"))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from holdfast.domain.contract import MAX_HANDLES, ForgetResult, RecordHandle
-from holdfast.testing.providing.trial import Trial, provided
+from holdfast.testing.providing.trial import Trial, run_on_adapter
 
 
 class ForgettingProviderContract:
-    @provided
+    @run_on_adapter
     async def test_what_was_forgotten_is_gone_by_every_way(self, trial: Trial) -> None:
         gone = await trial.note("The password of the old router is Bluebottle.")
         stays = await trial.note("The new router hangs in the hallway.")
@@ -19,7 +19,7 @@ class ForgettingProviderContract:
         await trial.eventually(lambda: trial.text_of(gone), lambda seen: seen is None)
         await trial.eventually(lambda: trial.texts(), lambda seen: seen == ["The new router hangs in the hallway."])
         await trial.eventually(
-            lambda: trial.found("What is the password of the old router?"),
+            lambda: trial.find_texts("What is the password of the old router?"),
             lambda seen: not any("Bluebottle" in text for text in seen),
         )
         assert await trial.text_of(stays) == "The new router hangs in the hallway."
@@ -29,7 +29,7 @@ class ForgettingProviderContract:
         finally:
             await another.close()
 
-    @provided
+    @run_on_adapter
     async def test_forgetting_again_says_that_it_is_missing(self, trial: Trial) -> None:
         handle = await trial.note("Something to forget.")
         await trial.adapter.forget([handle], trial.scope())
@@ -37,7 +37,7 @@ class ForgettingProviderContract:
             done = await trial.adapter.forget([handle], trial.scope())
             assert (tuple(done.forgotten), tuple(done.missing)) == ((), (handle,))
 
-    @provided
+    @run_on_adapter
     async def test_what_is_missing_keeps_nothing_else_from_being_forgotten(self, trial: Trial) -> None:
         handles = [await trial.note(f"Receipt {number}.") for number in range(3)]
         unknown = RecordHandle(trial.adapter.key, "never-was")
@@ -47,7 +47,7 @@ class ForgettingProviderContract:
         assert set(done.missing) == {unknown, foreign}
         await trial.eventually(lambda: trial.texts(), lambda seen: seen == ["Receipt 2."])
 
-    @provided
+    @run_on_adapter
     async def test_as_many_as_a_call_may_name_are_forgotten_at_once(self, trial: Trial) -> None:
         done = await trial.write(*(f"Ticket {number}." for number in range(MAX_HANDLES)))
         await trial.eventually(lambda: trial.texts(), lambda seen: len(seen) == MAX_HANDLES)
@@ -55,14 +55,14 @@ class ForgettingProviderContract:
         assert set(gone.forgotten) == set(done.records)
         await trial.eventually(lambda: trial.texts(), lambda seen: seen == [])
 
-    @provided
+    @run_on_adapter
     async def test_forgetting_nothing_forgets_nothing(self, trial: Trial) -> None:
         await trial.note("Still here.")
         done = await trial.adapter.forget([], trial.scope())
         assert (tuple(done.forgotten), tuple(done.missing)) == ((), ())
         assert await trial.texts() == ["Still here."]
 
-    @provided
+    @run_on_adapter
     async def test_a_key_can_be_written_anew_after_it_was_forgotten(self, trial: Trial) -> None:
         first = await trial.note("The alarm is set to six.", key="alarm")
         await trial.adapter.forget([first], trial.scope())
@@ -70,10 +70,10 @@ class ForgettingProviderContract:
         assert await trial.text_of(second) == "The alarm is set to seven."
         assert await trial.texts() == ["The alarm is set to seven."]
 
-    @provided
+    @run_on_adapter
     async def test_what_was_captured_can_be_forgotten(self, trial: Trial) -> None:
         await trial.capture("My locker key is under the anchor.")
-        seen = await trial.eventually(lambda: trial.listed(), lambda seen: bool(seen))
+        seen = await trial.eventually(lambda: trial.list_all(), lambda seen: bool(seen))
         handles = [snippet.handle for snippet in seen]
         done = await trial.adapter.forget(handles, trial.scope())
         # A memory learned from the message may be forgotten with it, before its own handle is reached.
@@ -82,7 +82,7 @@ class ForgettingProviderContract:
         await trial.eventually(lambda: trial.texts(), lambda seen: not any("anchor" in text for text in seen))
 
     @pytest.mark.parametrize("record_id", ["", "../..", "x" * 5_000, "%00", "\ud800"])
-    @provided
+    @run_on_adapter
     async def test_ids_that_could_be_nobodys_are_missing(self, trial: Trial, record_id: str) -> None:
         handle = RecordHandle(trial.adapter.key, record_id)
         done = await trial.adapter.forget([handle], trial.scope())

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.domain.contract import MAX_TOP_K, ContextBundle, Intent, ListPage, RecordHandle, Snippet
 from holdfast.errors import HoldfastError
-from holdfast.testing.providing.trial import Trial, holds, provided
+from holdfast.testing.providing.trial import Trial, holds, run_on_adapter
 
 _TOPICS = (
     "The invoice for the printer paper is overdue.",
@@ -22,14 +22,14 @@ _TOPICS = (
 
 
 class ReadingContract:
-    @provided
+    @run_on_adapter
     async def test_an_empty_memory_answers_with_nothing(self, trial: Trial) -> None:
         bundle, page = await trial.query("anything at all"), await trial.page()
         assert isinstance(bundle, ContextBundle)
         assert isinstance(page, ListPage)
         assert (tuple(bundle.snippets), tuple(page.items), page.next_cursor) == ((), (), None)
 
-    @provided
+    @run_on_adapter
     async def test_a_query_finds_the_best_match_first(self, trial: Trial) -> None:
         await trial.write(*_TOPICS)
         await trial.eventually(lambda: trial.texts(), lambda seen: set(_TOPICS) <= set(seen))
@@ -40,12 +40,12 @@ class ReadingContract:
         )
 
         async def first() -> list[str]:
-            return [text for question in questions for text in (await trial.found(question))[:1]]
+            return [text for question in questions for text in (await trial.find_texts(question))[:1]]
 
         await trial.eventually(first, lambda seen: seen == [_TOPICS[3], _TOPICS[2], _TOPICS[4]])
 
     @pytest.mark.parametrize("top_k", [1, 3, MAX_TOP_K])
-    @provided
+    @run_on_adapter
     async def test_a_query_gives_no_more_than_was_asked_for_and_best_first(self, trial: Trial, top_k: int) -> None:
         await trial.write(*(f"Barrel {number} is full of salted herring." for number in range(40)))
         await trial.eventually(
@@ -59,7 +59,7 @@ class ReadingContract:
         assert scores == sorted(scores, reverse=True)
 
     @pytest.mark.parametrize("intent", list(Intent))
-    @provided
+    @run_on_adapter
     async def test_every_intent_is_answered(self, trial: Trial, intent: Intent) -> None:
         await trial.note("The ferry to Skerry leaves from pier nine.")
 
@@ -68,21 +68,21 @@ class ReadingContract:
 
         await trial.eventually(query_texts, holds("pier nine"))
 
-    @provided
+    @run_on_adapter
     async def test_pages_hold_everything_once_and_the_newest_first(self, trial: Trial) -> None:
         for number in range(5):
             await trial.write(*(f"Note {number}-{each}." for each in range(5)))
         expected = {f"Note {number}-{each}." for number in range(5) for each in range(5)}
         await trial.eventually(lambda: trial.texts(), lambda seen: set(seen) == expected)
         for limit in (1, 7, 200):
-            listed = await trial.listed(limit=limit)
+            listed = await trial.list_all(limit=limit)
             assert sorted(snippet.text for snippet in listed) == sorted(expected)
             assert len({snippet.handle for snippet in listed}) == len(expected)
             assert _is_newest_first(listed)
-        order = [snippet.text for snippet in await trial.listed(limit=4)]
+        order = [snippet.text for snippet in await trial.list_all(limit=4)]
         assert order.index("Note 4-0.") < order.index("Note 0-0."), "the newest must come first"
 
-    @provided
+    @run_on_adapter
     async def test_a_list_misses_and_repeats_nothing_while_others_write(self, trial: Trial) -> None:
         first = {f"Early {number}." for number in range(12)}
         await trial.write(*sorted(first))
@@ -101,13 +101,13 @@ class ReadingContract:
         assert len(seen) == len(set(seen))
 
     @pytest.mark.parametrize("cursor", ["no cursor at all", "🦜", "eyJhIjoxfQ", "%00", "x" * 5_000])
-    @provided
+    @run_on_adapter
     async def test_a_cursor_of_nobodys_is_refused(self, trial: Trial, cursor: str) -> None:
         await trial.note("Something is here.")
         with pytest.raises(HoldfastError):
             await trial.page(cursor=cursor)
 
-    @provided
+    @run_on_adapter
     async def test_a_cursor_of_another_scope_shows_nothing_of_it(self, trial: Trial) -> None:
         await trial.write(*(f"Ana's {number}." for number in range(6)))
         await trial.eventually(lambda: trial.texts(), lambda seen: len(seen) == 6)
@@ -119,7 +119,7 @@ class ReadingContract:
             return
         assert not [snippet for snippet in page.items if "Ana" in snippet.text]
 
-    @provided
+    @run_on_adapter
     async def test_a_filter_on_metadata_lets_nothing_else_through(self, trial: Trial) -> None:
         """A provider that cannot filter by metadata refuses; one that can returns the matches."""
         for number in range(6):
@@ -140,7 +140,7 @@ class ReadingContract:
     @pytest.mark.parametrize(
         "record_id", ["nothing", "../../etc/passwd", "a/b?c=d#e", "%2e%2e", "ü", "x" * 5_000, "' OR 1=1 --", " ", "\n"]
     )
-    @provided
+    @run_on_adapter
     async def test_what_never_was_is_none(self, trial: Trial, record_id: str) -> None:
         handle = await trial.note("Something is here.")
         assert await trial.adapter.get(RecordHandle(trial.adapter.key, record_id), trial.scope()) is None

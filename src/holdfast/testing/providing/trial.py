@@ -40,7 +40,7 @@ _LOOK_AGAIN_SECONDS = 0.05
 _MOST_PAGES = 1_000
 
 
-def provided(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+def run_on_adapter(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
     """Run a test on a new adapter, and close it. The fixture supplies a factory; the test gets a trial."""
 
     @functools.wraps(test)
@@ -145,7 +145,7 @@ class Trial:
             ListRequest(BINDING, scope or self.scope(), cursor, limit, metadata_filter or {})
         )
 
-    async def listed(self, scope: Scope | None = None, limit: int = 50) -> list[Snippet]:
+    async def list_all(self, scope: Scope | None = None, limit: int = 50) -> list[Snippet]:
         """List all records, page by page."""
         found: list[Snippet] = []
         cursor: str | None = None
@@ -160,11 +160,11 @@ class Trial:
 
     # --- results ---
 
-    async def found(self, query: str, scope: Scope | None = None) -> list[str]:
+    async def find_texts(self, query: str, scope: Scope | None = None) -> list[str]:
         return [snippet.text for snippet in (await self.query(query, scope)).snippets]
 
     async def texts(self, scope: Scope | None = None) -> list[str]:
-        return [snippet.text for snippet in await self.listed(scope)]
+        return [snippet.text for snippet in await self.list_all(scope)]
 
     async def text_of(self, handle: RecordHandle, scope: Scope | None = None) -> str | None:
         found = await self.adapter.get(handle, scope or self.scope())
@@ -181,7 +181,7 @@ class Trial:
             assert not late, f"not within {self._patience_seconds:g} s; last result: {result!r:.400}"
             await asyncio.sleep(_LOOK_AGAIN_SECONDS)
 
-    async def is_unable(self, name: str, *arguments: Any) -> None:
+    async def check_unsupported(self, name: str, *arguments: Any) -> None:
         """Check that a method outside the capabilities is missing or raises `CapabilityUnavailable`."""
         method = getattr(self.adapter, name, None)
         if method is None:

@@ -17,20 +17,20 @@ from holdfast.domain.contract import (
     SourceRef,
     WriteResult,
 )
-from holdfast.testing.providing.trial import BINDING, Trial, holds, provided
+from holdfast.testing.providing.trial import BINDING, Trial, holds, run_on_adapter
 
 _MOST_ID_CHARS = 512
 
 
 class WritingContract:
-    @provided
+    @run_on_adapter
     async def test_what_was_written_is_found_listed_and_read(self, trial: Trial) -> None:
         handle = await trial.note("The harbour master is called Quillon.")
-        await trial.eventually(lambda: trial.found("Who is the harbour master?"), holds("Quillon"))
+        await trial.eventually(lambda: trial.find_texts("Who is the harbour master?"), holds("Quillon"))
         await trial.eventually(lambda: trial.texts(), holds("Quillon"))
         assert await trial.text_of(handle) == "The harbour master is called Quillon."
 
-    @provided
+    @run_on_adapter
     async def test_records_of_one_call_have_a_handle_each_in_their_order(self, trial: Trial) -> None:
         texts = [f"Crate {number} holds lamp {number}." for number in range(20)]
         done = await trial.write(*texts)
@@ -38,13 +38,13 @@ class WritingContract:
         assert len(set(done.records)) == len(texts)
         await trial.eventually(lambda: _texts_of(trial, done.records), lambda seen: seen == texts)
 
-    @provided
+    @run_on_adapter
     async def test_handles_carry_the_providers_own_name(self, trial: Trial) -> None:
         done = await trial.write("One.", "Two.")
         captured = await trial.capture("Three.")
         assert isinstance(captured, CaptureResult)
         handle = await trial.note("Four.")
-        listed = [snippet.handle for snippet in await trial.listed()]
+        listed = [snippet.handle for snippet in await trial.list_all()]
         assert handle in listed
         for each in (*done.records, *captured.records, *listed):
             assert isinstance(each, RecordHandle)
@@ -52,26 +52,26 @@ class WritingContract:
             assert isinstance(each.record_id, str)
             assert 0 < len(each.record_id) <= _MOST_ID_CHARS
 
-    @provided
+    @run_on_adapter
     async def test_what_was_captured_can_be_found(self, trial: Trial) -> None:
         await trial.capture("We decided to call the new ferry Zephyrine.")
-        await trial.eventually(lambda: trial.found("What is the new ferry called?"), holds("Zephyrine"))
+        await trial.eventually(lambda: trial.find_texts("What is the new ferry called?"), holds("Zephyrine"))
 
-    @provided
+    @run_on_adapter
     async def test_a_captured_record_is_kept_as_it_is(self, trial: Trial) -> None:
         text = "Deploys happen on Thursdays, never on Fridays."
         done = await trial.capture(text, mode=CaptureMode.RECORD)
         assert len(done.records) == 1
         await trial.eventually(lambda: trial.text_of(done.records[0]), lambda seen: seen == text)
 
-    @provided
+    @run_on_adapter
     async def test_a_structured_object_can_be_captured(self, trial: Trial) -> None:
         payload = SourcePayload(object={"outcome": "shipped the Obsidian release", "steps": 3})
         await trial.adapter.capture(CaptureRequest(BINDING, trial.scope(), trial.source(), payload))
-        await trial.eventually(lambda: trial.found("Obsidian release"), holds("Obsidian"))
+        await trial.eventually(lambda: trial.find_texts("Obsidian release"), holds("Obsidian"))
 
     @pytest.mark.parametrize("mode", list(CaptureMode))
-    @provided
+    @run_on_adapter
     async def test_capturing_the_same_id_again_adds_nothing(self, trial: Trial, mode: CaptureMode) -> None:
         text = "The lighthouse keeper is Thessaly."
         first = await trial.capture(text, mode=mode, idempotency_id="hook-1")
@@ -83,24 +83,24 @@ class WritingContract:
         after = await trial.eventually(lambda: trial.texts(), holds("keeps the pier"))
         assert after.count(text) == before.count(text)
 
-    @provided
+    @run_on_adapter
     async def test_a_record_of_a_key_takes_the_place_of_the_one_before(self, trial: Trial) -> None:
         old = await trial.note("The standup is at nine.", key="standup")
         new = await trial.note("The standup is at ten.", key="standup")
         await trial.eventually(lambda: trial.texts(), lambda seen: seen == ["The standup is at ten."])
         await trial.eventually(
-            lambda: trial.found("When is the standup?"), lambda seen: seen == ["The standup is at ten."]
+            lambda: trial.find_texts("When is the standup?"), lambda seen: seen == ["The standup is at ten."]
         )
         assert await trial.text_of(new) == "The standup is at ten."
         assert await trial.text_of(old) in (None, "The standup is at ten.")
 
-    @provided
+    @run_on_adapter
     async def test_writing_the_same_of_a_key_again_changes_nothing(self, trial: Trial) -> None:
         for _ in range(3):
             await trial.note("The wifi is called Marlinspike.", key="wifi")
         assert await trial.texts() == ["The wifi is called Marlinspike."]
 
-    @provided
+    @run_on_adapter
     async def test_keys_of_other_names_or_scopes_stand_beside_each_other(self, trial: Trial) -> None:
         await trial.note("Ana likes tea.", key="drink")
         await trial.note("Ana likes rye.", key="bread")
@@ -109,7 +109,7 @@ class WritingContract:
         assert sorted(await trial.texts()) == ["Ana likes rye.", "Ana likes tea."]
         assert await trial.texts(bo) == ["Bo likes mate."]
 
-    @provided
+    @run_on_adapter
     async def test_what_comes_back_of_a_record_is_what_was_given(self, trial: Trial) -> None:
         """A provider may drop source, metadata and summary, but must not invent any."""
         source = SourceRef(SourceKind.ISSUE_COMMENT, trial.space, issue_id="ISS-7", comment_id="c1")
@@ -119,7 +119,7 @@ class WritingContract:
             NewRecord("Crane two is out of order.", "crane two broken", metadata), scope=scope, source=source
         )
         await trial.eventually(lambda: trial.adapter.get(done.records[0], scope), lambda seen: seen is not None)
-        snippets = [*await trial.listed(scope), *(await trial.query("Which crane is out of order?", scope)).snippets]
+        snippets = [*await trial.list_all(scope), *(await trial.query("Which crane is out of order?", scope)).snippets]
         assert snippets
         for snippet in snippets:
             assert snippet.source in (None, source)

@@ -20,11 +20,11 @@ from holdfast.domain.contract import (
     TraceResult,
 )
 from holdfast.errors import HoldfastError
-from holdfast.testing.providing.trial import BINDING, Trial, provided
+from holdfast.testing.providing.trial import BINDING, Trial, run_on_adapter
 
 
-class GatedContract:
-    @provided
+class CapabilityContract:
+    @run_on_adapter
     async def test_capabilities_are_said_and_stay(self, trial: Trial) -> None:
         declared = trial.adapter.capabilities
         assert isinstance(declared, Capabilities)
@@ -34,12 +34,12 @@ class GatedContract:
         await trial.note("Anything.")
         assert trial.adapter.capabilities == declared
 
-    @provided
+    @run_on_adapter
     async def test_a_correction_takes_the_place_of_what_it_corrects(self, trial: Trial) -> None:
         adapter: Any = trial.adapter
         handle = RecordHandle(adapter.key, "any")
         if not adapter.capabilities.correction:
-            await trial.is_unable("correct", handle, "text", trial.scope(), None)
+            await trial.check_unsupported("correct", handle, "text", trial.scope(), None)
             return
         old = await trial.note("The meeting room is on floor two.")
         done = await adapter.correct(old, "The meeting room is on floor five.", trial.scope(), "it moved")
@@ -51,7 +51,7 @@ class GatedContract:
         )
         await trial.eventually(lambda: trial.texts(), lambda seen: seen == ["The meeting room is on floor five."])
         await trial.eventually(
-            lambda: trial.found("Where is the meeting room?"),
+            lambda: trial.find_texts("Where is the meeting room?"),
             lambda seen: seen == ["The meeting room is on floor five."],
         )
         assert await trial.text_of(old) != "The meeting room is on floor two."
@@ -59,7 +59,7 @@ class GatedContract:
         assert tuple(gone.forgotten) == (done.record,)
         await trial.eventually(lambda: trial.texts(), lambda seen: seen == [])
 
-    @provided
+    @run_on_adapter
     async def test_what_is_not_there_cannot_be_corrected(self, trial: Trial) -> None:
         adapter: Any = trial.adapter
         if not adapter.capabilities.correction:
@@ -68,11 +68,11 @@ class GatedContract:
             with pytest.raises(HoldfastError):
                 await adapter.correct(RecordHandle(key, "never-was"), "text", trial.scope(), None)
 
-    @provided
+    @run_on_adapter
     async def test_a_profile_is_short_and_of_nobody_else(self, trial: Trial) -> None:
         adapter: Any = trial.adapter
         if not adapter.capabilities.profile:
-            await trial.is_unable("profile", trial.scope())
+            await trial.check_unsupported("profile", trial.scope())
             return
         assert isinstance(await adapter.profile(trial.scope()), ProfileResult)
         for number in range(40):
@@ -82,11 +82,11 @@ class GatedContract:
         assert found.summary is None or 0 < len(found.summary) <= MAX_SUMMARY_CHARS
         assert "Tamarind" not in str(found.summary)
 
-    @provided
+    @run_on_adapter
     async def test_extraction_jobs_are_of_the_scope_that_caused_them(self, trial: Trial) -> None:
         adapter: Any = trial.adapter
         if not adapter.capabilities.extraction_jobs:
-            await trial.is_unable("list_extraction_jobs", trial.scope(), None)
+            await trial.check_unsupported("list_extraction_jobs", trial.scope(), None)
             return
         for number in range(3):
             done = await trial.capture(f"We use database number {number}.")
@@ -97,21 +97,21 @@ class GatedContract:
         assert all(isinstance(job, ExtractionJob) and job.provider_job_id for job in page.items)
         assert not (await adapter.list_extraction_jobs(trial.scope(agent="bo"), None)).items
 
-    @provided
+    @run_on_adapter
     async def test_a_job_that_is_not_there_cannot_be_tried_again(self, trial: Trial) -> None:
         adapter: Any = trial.adapter
         if not adapter.capabilities.extraction_retry:
-            await trial.is_unable("retry_extraction_job", "any", trial.scope())
+            await trial.check_unsupported("retry_extraction_job", "any", trial.scope())
             return
         with pytest.raises(HoldfastError):
             await adapter.retry_extraction_job("never-was", trial.scope())
 
-    @provided
+    @run_on_adapter
     async def test_an_explanation_is_plain_data(self, trial: Trial) -> None:
         adapter: Any = trial.adapter
         request = QueryRequest(BINDING, trial.scope(), "Which dog is black?")
         if not adapter.capabilities.explanation:
-            await trial.is_unable("explain", request)
+            await trial.check_unsupported("explain", request)
             return
         await trial.note("The black dog is called Soot.")
         found = await adapter.explain(request)

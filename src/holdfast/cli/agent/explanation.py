@@ -7,8 +7,8 @@ from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from holdfast.cli.safety import on_one_line
-from holdfast.cli.words import moment
+from holdfast.cli.formatting import format_time
+from holdfast.cli.terminal_safety import on_one_line
 
 if TYPE_CHECKING:
     from holdfast.agent.result import AgentRunResult, MemorySource, RunExplanation
@@ -19,7 +19,7 @@ _TEXT_CHARS = 300
 _UUID = re.compile(r"(?:chat:)?([0-9a-f]{8}-[0-9a-f]{4})(?:-[0-9a-f]{4}){2}-[0-9a-f]{12}")
 
 
-def show_explained(result: AgentRunResult) -> None:
+def show_sources(result: AgentRunResult) -> None:
     from rich.text import Text
 
     from holdfast.cli import render
@@ -28,22 +28,25 @@ def show_explained(result: AgentRunResult) -> None:
     for source in result.explained.used_sources:
         text = on_one_line(source.text)
         cut = text if len(text) <= _TEXT_CHARS else text[: _TEXT_CHARS - 1] + "…"
-        render.hanging(screen, Text("  ● ", style="bold green"), cut, indent=4)
-        render.hanging(screen, Text("    "), about(source), style="dim", indent=4)
+        render.print_hanging(screen, Text("  ● ", style="bold green"), cut, indent=4)
+        render.print_hanging(screen, Text("    "), describe_source(source), style="dim", indent=4)
     if why := result.explained.recall_failed:
         failure = f"the Memory Gateway gave nothing: the request failed ({on_one_line(why)})"
-        render.hanging(screen, Text("  ○ ", style="dim"), failure, style="dim", indent=4)
-    if rest := _rest(result.explained):
-        render.hanging(screen, Text("  ○ ", style="dim"), rest, style="dim", indent=4)
+        render.print_hanging(screen, Text("  ○ ", style="dim"), failure, style="dim", indent=4)
+    if rest := _describe_unused(result.explained):
+        render.print_hanging(screen, Text("  ○ ", style="dim"), rest, style="dim", indent=4)
 
 
-def about(source: MemorySource) -> str:
+def describe_source(source: MemorySource) -> str:
     """One line: the layer, the place in it, the time, the score, and the words it shares with the answer."""
-    parts = [_TITLES[source.layer], *(_told(name, source.origin[name]) for name in _SHOWN if name in source.origin)]
+    parts = [
+        _TITLES[source.layer],
+        *(_format_origin(name, source.origin[name]) for name in _SHOWN if name in source.origin),
+    ]
     return on_one_line(" · ".join([*parts, f"in the answer: {', '.join(source.shared)}"]))
 
 
-def _rest(explained: RunExplanation) -> str:
+def _describe_unused(explained: RunExplanation) -> str:
     others = Counter(_TITLES[source.layer] for source in explained.sources if not source.is_used)
     listed = ", ".join(f"{number} from {title}" for title, number in others.items())
     if not explained.sources:
@@ -56,7 +59,7 @@ def _rest(explained: RunExplanation) -> str:
 _SHOWN = ("target", "entry", "score", "at", "session_id", "resource_uri", "id")
 
 
-def _told(name: str, value: str | float) -> str:
+def _format_origin(name: str, value: str | float) -> str:
     match name:
         case "target":
             return f"{str(value).upper()}.md"
@@ -65,7 +68,7 @@ def _told(name: str, value: str | float) -> str:
         case "score":
             return f"score {value:.2f}"
         case "at":
-            return moment(datetime.fromisoformat(str(value)))
+            return format_time(datetime.fromisoformat(str(value)))
         case "session_id":
             known = _UUID.fullmatch(str(value))
             return f"session {known.group(1) if known else value}"

@@ -5,17 +5,17 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 
-def counted(number: int, one: str, many: str | None = None) -> str:
+def format_count(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def sized(number: int) -> str:
+def format_size(number: int) -> str:
     return f"{number / 1e6:,.1f} MB" if number >= 100_000 else f"{number / 1e3:,.1f} kB"
 
 
-def moment(when: datetime) -> str:
+def format_time(when: datetime) -> str:
     return when.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
-def second(when: datetime) -> str:
+def format_time_with_seconds(when: datetime) -> str:
     return when.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

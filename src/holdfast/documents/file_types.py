@@ -8,7 +8,7 @@ from enum import StrEnum
 from holdfast.errors import InvalidDocument
 
 
-class Kind(StrEnum):
+class FileType(StrEnum):
     """The file types that can be read. The value is the media type."""
 
     TEXT = "text/plain"
@@ -19,26 +19,26 @@ class Kind(StrEnum):
 
 
 NAMES = {
-    Kind.TEXT: "plain text",
-    Kind.MARKDOWN: "markdown",
-    Kind.HTML: "HTML",
-    Kind.PDF: "a PDF",
-    Kind.DOCX: "a Word file (DOCX)",
+    FileType.TEXT: "plain text",
+    FileType.MARKDOWN: "markdown",
+    FileType.HTML: "HTML",
+    FileType.PDF: "a PDF",
+    FileType.DOCX: "a Word file (DOCX)",
 }
 READABLE = "text, markdown, HTML, PDF or DOCX"
 _BY_SUFFIX = {
-    "txt": Kind.TEXT, "text": Kind.TEXT, "log": Kind.TEXT, "md": Kind.MARKDOWN, "markdown": Kind.MARKDOWN,
-    "html": Kind.HTML, "htm": Kind.HTML, "xhtml": Kind.HTML, "pdf": Kind.PDF, "docx": Kind.DOCX,
+    "txt": FileType.TEXT, "text": FileType.TEXT, "log": FileType.TEXT, "md": FileType.MARKDOWN, "markdown": FileType.MARKDOWN,
+    "html": FileType.HTML, "htm": FileType.HTML, "xhtml": FileType.HTML, "pdf": FileType.PDF, "docx": FileType.DOCX,
 }  # fmt: skip
 _SAID = {
-    **{str(kind): kind for kind in Kind},
-    "text/x-markdown": Kind.MARKDOWN, "application/xhtml+xml": Kind.HTML, "application/x-pdf": Kind.PDF,
-    "application/json": Kind.TEXT, "application/xml": Kind.TEXT, "application/yaml": Kind.TEXT,
-    "application/x-yaml": Kind.TEXT, "application/toml": Kind.TEXT,
+    **{str(kind): kind for kind in FileType},
+    "text/x-markdown": FileType.MARKDOWN, "application/xhtml+xml": FileType.HTML, "application/x-pdf": FileType.PDF,
+    "application/json": FileType.TEXT, "application/xml": FileType.TEXT, "application/yaml": FileType.TEXT,
+    "application/x-yaml": FileType.TEXT, "application/toml": FileType.TEXT,
 }  # fmt: skip
 # Media types that senders use when they do not know the type.
 _UNKNOWN = {"", "application/octet-stream", "binary/octet-stream", "application/x-www-form-urlencoded", "*/*"}
-_TEXTS = {Kind.TEXT, Kind.MARKDOWN, Kind.HTML}
+_TEXTS = {FileType.TEXT, FileType.MARKDOWN, FileType.HTML}
 # No text begins with any of these.
 _REFUSED: tuple[tuple[bytes, str], ...] = (
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office file, or one with a password: save it as DOCX without one"),
@@ -63,9 +63,9 @@ _HTML = re.compile(
 )
 
 
-def kind_of(content: bytes, media_type: str | None, name: str) -> Kind:
+def detect_type(content: bytes, media_type: str | None, name: str) -> FileType:
     """Detect the type, or raise `InvalidDocument` if it cannot be read or contradicts the media type."""
-    declared = _said(media_type)
+    declared = _declared_type(media_type)
     by_name = _BY_SUFFIX.get(name.rpartition(".")[2].lower()) if "." in name else None
     if found := _by_magic(content):
         if declared not in (None, found):
@@ -76,37 +76,37 @@ def kind_of(content: bytes, media_type: str | None, name: str) -> Kind:
     if declared is None and by_name is not None and by_name not in _TEXTS:
         raise _mismatch("name", by_name, "is none; send the file itself, whole and unchanged")
     # Many senders declare every text as plain; its name may be more specific.
-    if declared in (None, Kind.TEXT) and by_name in _TEXTS:
+    if declared in (None, FileType.TEXT) and by_name in _TEXTS:
         return by_name
     if declared is not None:
         return declared
-    return Kind.HTML if _HTML.match(content.removeprefix(b"\xef\xbb\xbf")) else Kind.TEXT
+    return FileType.HTML if _HTML.match(content.removeprefix(b"\xef\xbb\xbf")) else FileType.TEXT
 
 
-def _by_magic(content: bytes) -> Kind | None:
+def _by_magic(content: bytes) -> FileType | None:
     at = content.find(b"%PDF-", 0, _PDF_WITHIN)
     # Some writers put bytes before the header; a text that only mentions it does not end like a PDF.
     if at >= 0 and (not content[:at].strip(b"\xef\xbb\xbf \t\r\n\x00") or b"startxref" in content[-_PDF_END:]):
-        return Kind.PDF
+        return FileType.PDF
     if content.startswith(b"PK\x03\x04") and b"[Content_Types].xml" in content and b"word/" in content:
-        return Kind.DOCX
+        return FileType.DOCX
     for magic, what in _REFUSED:
         if content.startswith(magic):
             raise InvalidDocument("content", f"is {what}; supported are {READABLE}")
     return None
 
 
-def _said(media_type: str | None) -> Kind | None:
+def _declared_type(media_type: str | None) -> FileType | None:
     declared = (media_type or "").partition(";")[0].strip().lower()
     if declared in _UNKNOWN:
         return None
     if kind := _SAID.get(declared):
         return kind
     if declared.startswith("text/") and declared != "text/rtf":
-        return Kind.TEXT
+        return FileType.TEXT
     raise InvalidDocument("media_type", f"there is no reader for {declared!r:.80}; supported are {READABLE}")
 
 
-def _mismatch(field: str, declared: Kind | None, problem: str) -> InvalidDocument:
+def _mismatch(field: str, declared: FileType | None, problem: str) -> InvalidDocument:
     what = NAMES[declared] if declared else "something else"
     return InvalidDocument(field, f"promises {what}, but the content {problem}")

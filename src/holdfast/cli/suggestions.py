@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from holdfast.cli.options import StoreOptions
-from holdfast.cli.safety import typed
+from holdfast.cli.terminal_safety import quote_word
 from holdfast.domain.location import redact_location
 
 
-def advised(
+def suggest_command(
     chosen: StoreOptions,
     path: str,
     *arguments: str,
@@ -21,8 +21,8 @@ def advised(
     """
     store = None if chosen.store is None else redact_location(chosen.store)
     named = {"--kind": kind, "--company": company, "--space": space, "--store": store}
-    options = [word for name, value in named.items() if value is not None for word in (name, typed(value))]
-    words = [typed(each) for each in arguments]
+    options = [word for name, value in named.items() if value is not None for word in (name, quote_word(value))]
+    words = [quote_word(each) for each in arguments]
     if any(each.startswith("-") for each in arguments):  # they would be parsed as options
         return " ".join(["holdfast", path, *options, "--", *words])
     return " ".join(["holdfast", path, *words, *options])

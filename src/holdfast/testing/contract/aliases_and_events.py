@@ -22,17 +22,17 @@ from holdfast.testing.contract.scribe import (
     SPACE,
     Scribe,
     add,
-    claimed,
+    claim_one,
     enqueue,
     forget,
     put,
-    reading,
+    read_grant,
     scenario,
-    writing,
+    write_grant,
 )
 
 _OTHER = Scope(space="other", subject="ana", conversation="chat")
-_WHOLE_OTHER = reading(Scope(space="other"))
+_WHOLE_OTHER = read_grant(Scope(space="other"))
 
 
 def _event(scribe: Scribe, scope: Scope, kind: EventKind = EventKind.WRITE, **details: str | int | None) -> Event:
@@ -46,7 +46,7 @@ async def _append(store: Store, *events: Event) -> None:
         await store.write(EVERYTHING, lambda t, event=event: t.append_event(event))  # type: ignore[misc]
 
 
-class PapersContract:
+class AliasAndEventContract:
     """The promises of every store about aliases, events, exchange and repair."""
 
     # --- aliases ---
@@ -55,47 +55,47 @@ class PapersContract:
     async def test_a_chat_id_leads_to_the_conversation_it_was_noted_for(self, store: Store) -> None:
         now = Scribe().clock.now()
         asked = replace(ANA, conversation="chat-7")
-        assert await store.read(reading(asked), lambda r: r.alias(asked, "chat-7")) is None
-        noted = await store.write(writing(ANA), lambda t: t.put_alias(ANA, "chat-7", now))
-        again = await store.write(writing(ANA), lambda t: t.put_alias(ANA, "chat-7", now))
+        assert await store.read(read_grant(asked), lambda r: r.alias(asked, "chat-7")) is None
+        noted = await store.write(write_grant(ANA), lambda t: t.put_alias(ANA, "chat-7", now))
+        again = await store.write(write_grant(ANA), lambda t: t.put_alias(ANA, "chat-7", now))
         assert noted == again == Alias("chat", trusted=True)
-        assert await store.read(reading(asked), lambda r: r.alias(asked, "chat-7")) == noted
-        assert await store.read(reading(asked), lambda r: r.alias(asked, "chat-8")) is None
+        assert await store.read(read_grant(asked), lambda r: r.alias(asked, "chat-7")) == noted
+        assert await store.read(read_grant(asked), lambda r: r.alias(asked, "chat-8")) is None
 
     @scenario
     async def test_a_chat_id_belongs_to_its_owner_and_channel(self, store: Store) -> None:
         now = Scribe().clock.now()
-        await store.write(writing(ANA), lambda t: t.put_alias(ANA, "chat-7", now))
+        await store.write(write_grant(ANA), lambda t: t.put_alias(ANA, "chat-7", now))
         for elsewhere in (BOB, _OTHER, replace(ANA, channel="web"), replace(ANA, app="a"), Scope(conversation="chat")):
             assert await store.read(EVERYTHING, lambda r, at=elsewhere: r.alias(at, "chat-7")) is None  # type: ignore[misc]
-        for grant in (reading(BOB), _WHOLE_OTHER, reading(replace(ANA, channel="web"))):
+        for grant in (read_grant(BOB), _WHOLE_OTHER, read_grant(replace(ANA, channel="web"))):
             assert await store.read(grant, lambda r: r.alias(ANA, "chat-7")) is None
             assert list(await store.read(grant, lambda r: r.aliases(_OTHER.partition, b"", 10))) == []
         with pytest.raises(AccessDenied):
-            await store.write(writing(BOB), lambda t: t.put_alias(ANA, "chat-7", now))
+            await store.write(write_grant(BOB), lambda t: t.put_alias(ANA, "chat-7", now))
 
     @scenario
     async def test_a_chat_id_that_stood_for_two_is_never_trusted_again(self, store: Store) -> None:
         now = Scribe().clock.now()
         other = replace(ANA, conversation="other")
-        await store.write(writing(ANA), lambda t: t.put_alias(ANA, "chat-7", now))
+        await store.write(write_grant(ANA), lambda t: t.put_alias(ANA, "chat-7", now))
         for thread in (other, ANA, other):
-            found = await store.write(writing(thread), lambda t, at=thread: t.put_alias(at, "chat-7", now))  # type: ignore[misc]
+            found = await store.write(write_grant(thread), lambda t, at=thread: t.put_alias(at, "chat-7", now))  # type: ignore[misc]
             assert not found.trusted
-        assert await store.read(reading(ANA), lambda r: r.alias(ANA, "chat-7")) == Alias("chat", trusted=False)
+        assert await store.read(read_grant(ANA), lambda r: r.alias(ANA, "chat-7")) == Alias("chat", trusted=False)
 
     @scenario
     async def test_aliases_move_without_their_names(self, store: Store) -> None:
         now = Scribe().clock.now()
         other = replace(ANA, conversation="other")
         for thread, name in ((ANA, "one"), (ANA, "two"), (other, "three"), (BOB, "one")):
-            await store.write(writing(thread), lambda t, at=thread, name=name: t.put_alias(at, name, now))  # type: ignore[misc]
+            await store.write(write_grant(thread), lambda t, at=thread, name=name: t.put_alias(at, name, now))  # type: ignore[misc]
         kept = list(await store.read(SPACE, lambda r: r.aliases(ANA.partition, b"", 10)))
         assert [alias.key for alias in kept] == sorted(alias.key for alias in kept)
         assert sorted(alias.thread.conversation or "" for alias in kept) == ["chat", "chat", "other"]
         assert list(await store.read(SPACE, lambda r: r.aliases(ANA.partition, kept[0].key, 1))) == kept[1:2]
         moved = [alias._replace(thread=replace(alias.thread, space="other")) for alias in kept]
-        into = writing(Scope(space="other", subject="ana"))
+        into = write_grant(Scope(space="other", subject="ana"))
         for new in (True, False):
             for alias in moved:
                 assert await store.write(into, lambda t, alias=alias: t.keep_alias(alias)) is new  # type: ignore[misc]
@@ -131,13 +131,13 @@ class PapersContract:
             await add(store, scribe.turn(scope, "hello"))
         ours, bobs, theirs = (_event(scribe, scope) for scope in (ANA, BOB, _OTHER))
         await _append(store, ours, bobs, theirs)
-        assert list(await store.read(reading(ANA), lambda r: r.events(9))) == [ours]
+        assert list(await store.read(read_grant(ANA), lambda r: r.events(9))) == [ours]
         assert list(await store.read(SPACE, lambda r: r.events(9))) == [bobs, ours]
         assert list(await store.read(_WHOLE_OTHER, lambda r: r.events(9))) == [theirs]
         assert len(await store.read(EVERYTHING, lambda r: r.events(9))) == 3
         for event in (bobs, theirs):
             with pytest.raises(AccessDenied):
-                await store.write(writing(ANA), lambda t, event=event: t.append_event(event))  # type: ignore[misc]
+                await store.write(write_grant(ANA), lambda t, event=event: t.append_event(event))  # type: ignore[misc]
 
     @scenario
     async def test_only_the_newest_events_of_a_space_are_left(self, store: Store) -> None:
@@ -164,13 +164,13 @@ class PapersContract:
         states = {1: TranscriptState.ARCHIVED, 2: TranscriptState.MASKED, 3: TranscriptState.RAW_DELETED}
         for sequence, state in states.items():
             await store.write(
-                writing(ANA),
+                write_grant(ANA),
                 lambda t, at=sequence, state=state: t.set_state(ANA, [at], state, scribe.clock.now()),  # type: ignore[misc]
             )
         found = await store.read(SPACE, lambda r: r.messages([*ids, "msg_no"]))
         assert set(found) == {*ids[:2], *ids[6:]}
         assert found[ids[0]].text == "message 0"
-        for grant in (reading(BOB), _WHOLE_OTHER):
+        for grant in (read_grant(BOB), _WHOLE_OTHER):
             assert await store.read(grant, lambda r: r.messages(ids)) == {}
 
     @scenario
@@ -203,7 +203,7 @@ class PapersContract:
         rest = await store.read(SPACE, lambda r: r.memories(made[0].id, 1))
         assert [len(memory) for memory in rest] == [2]
         assert list(await store.read(SPACE, lambda r: r.memories(made[2].id, 5))) == []
-        assert list(await store.read(reading(BOB), lambda r: r.memories("", 10))) == []
+        assert list(await store.read(read_grant(BOB), lambda r: r.memories("", 10))) == []
 
     @scenario
     async def test_what_is_there_and_what_was_forgotten_can_be_told_apart(self, store: Store) -> None:
@@ -212,7 +212,7 @@ class PapersContract:
         fact = scribe.revision(Scope(subject="ana"))
         await add(store, scribe.turn(ANA, here, gone))
         await put(store, fact)
-        await forget(store, ForgetTarget(ids=(gone.id,)), writing(ANA), scribe.clock.step())
+        await forget(store, ForgetTarget(ids=(gone.id,)), write_grant(ANA), scribe.clock.step())
         asked = [here.id, gone.id, fact.id, "msg_no"]
         assert await store.read(SPACE, lambda r: r.present(asked)) == {here.id, fact.id}
         assert await store.read(SPACE, lambda r: r.buried(ANA.partition, asked)) == {gone.id}
@@ -233,7 +233,7 @@ class PapersContract:
         before = await store.read(EVERYTHING, lambda r: r.change_of(ANA.partition))
         assert await store.write(EVERYTHING, lambda t: t.mend(now, 10)) == nothing
         assert await store.read(EVERYTHING, lambda r: r.change_of(ANA.partition)) == before
-        for grant in (SPACE, reading(ANA)):
+        for grant in (SPACE, read_grant(ANA)):
             with pytest.raises(AccessDenied):
                 await store.read(grant, lambda r: r.mendable(now, 10))
             with pytest.raises(AccessDenied):
@@ -243,12 +243,12 @@ class PapersContract:
     async def test_a_repair_releases_jobs_that_nobody_works_at_and_cuts_long_logs(self, store: Store) -> None:
         scribe = Scribe()
         await enqueue(store, scribe, scribe.job())
-        job = await claimed(store, scribe.clock.now())
+        job = await claim_one(store, scribe.clock.now())
         await _append(store, *(_event(scribe, scope) for scope in (ANA, _OTHER) * 5))
         held = await store.read(EVERYTHING, lambda r: r.mendable(scribe.clock.now(), 3))
         assert (held[RepairAction.RELEASE_STUCK_JOBS], held[RepairAction.PRUNE_EVENTS]) == (0, 4)
         scribe.clock.step(3_600)
         done = await store.write(EVERYTHING, lambda t: t.mend(scribe.clock.now(), 3))
         assert (done[RepairAction.RELEASE_STUCK_JOBS], done[RepairAction.PRUNE_EVENTS]) == (1, 4)
-        assert (await claimed(store, scribe.clock.now())).id == job.id
+        assert (await claim_one(store, scribe.clock.now())).id == job.id
         assert len(await store.read(EVERYTHING, lambda r: r.events(99))) == 6

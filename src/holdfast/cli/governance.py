@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import AsyncIterator
 
 from holdfast.app import Engine, open_engine
-from holdfast.cli.opening import own
 from holdfast.cli.options import StoreOptions
+from holdfast.cli.store_access import require_local_store
 from holdfast.domain.capabilities import catalogue
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryIdentity
@@ -16,12 +16,14 @@ from holdfast.settings import read_settings
 
 
 @contextlib.asynccontextmanager
-async def governed(
+async def open_governed(
     chosen: StoreOptions, identity: MemoryIdentity, profile_name: str = DEFAULT_PROFILE, *, create: bool = False
 ) -> AsyncIterator[tuple[Engine, Governance]]:
     """Open the engine, and build the governance for a runtime's operations on it."""
     profile = profile_of(profile_name)
-    engine = await open_engine(own(chosen, create=create), read_settings(), embedder=chosen.embedder, work=False)
+    engine = await open_engine(
+        require_local_store(chosen, create=create), read_settings(), embedder=chosen.embedder, work=False
+    )
     try:
         yield engine, Governance(identity, profile, catalogue(profile))
     finally:

@@ -18,12 +18,12 @@ from rich.table import Table
 from rich.text import Text
 
 import holdfast
-from holdfast.cli.exits import Usage
-from holdfast.cli.naming import as_typed
-from holdfast.cli.opening import location, own
+from holdfast.cli.error_names import errors_as_typed
+from holdfast.cli.exits import UsageError
 from holdfast.cli.options import OnlyText, StoreOptions
 from holdfast.cli.render import UNBOUNDED, console
-from holdfast.cli.safety import on_one_line
+from holdfast.cli.store_access import location, require_local_store
+from holdfast.cli.terminal_safety import on_one_line
 from holdfast.domain.location import is_server_url
 from holdfast.errors import StoreUnusable
 from holdfast.settings import read_settings
@@ -41,7 +41,9 @@ _NOTHING = "-"
 
 
 @contextmanager
-def controlled(chosen: StoreOptions, company: str | None, *, create: bool = False) -> Iterator[holdfast.ControlPlane]:
+def open_control_plane(
+    chosen: StoreOptions, company: str | None, *, create: bool = False
+) -> Iterator[holdfast.ControlPlane]:
     """Open the company's control plane. A server is refused: it has HTTP routes for that."""
     place = location(chosen)
     if is_server_url(place):
@@ -49,10 +51,10 @@ def controlled(chosen: StoreOptions, company: str | None, *, create: bool = Fals
             f"{place} is a server; its control plane is under {place}/companies/…/memory: use it there, or run this"
             " where the store is"
         )
-    path = own(chosen, create=create)
+    path = require_local_store(chosen, create=create)
     settings = read_settings()
     opened = partial(holdfast.ControlPlane.open, path, embedder=chosen.embedder, settings=settings, work=False)
-    with as_typed(), opened(space=company) as plane:
+    with errors_as_typed(), opened(space=company) as plane:
         yield plane
 
 
@@ -69,7 +71,7 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]], otherwi
     if not body:
         print(otherwise)
     elif columns[-1] in _IDS and _width(screen, table) > screen.width:
-        _show_one_by_one(screen, columns, body)
+        _show_as_list(screen, columns, body)
     else:
         screen.print(table)
 
@@ -79,7 +81,7 @@ def _width(screen: Console, table: Table) -> int:
     return Measurement.get(screen, screen.options.update_width(UNBOUNDED), table).maximum
 
 
-def _show_one_by_one(screen: Console, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+def _show_as_list(screen: Console, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print rows one by one if the table is too wide: an id that is broken over lines cannot be copied."""
     for *cells, identifier in rows:
         screen.print(Text(identifier), soft_wrap=True)
@@ -96,7 +98,7 @@ def _cell(value: object) -> str:
     return on_one_line(f"{value:,}" if isinstance(value, int) else str(value))
 
 
-def given_config(text: str | None) -> dict[str, Any] | None:
+def parse_config(text: str | None) -> dict[str, Any] | None:
     """Parse `--config`: a JSON object, or @ and the name of a file that holds one."""
     if text is None:
         return None
@@ -105,9 +107,9 @@ def given_config(text: str | None) -> dict[str, Any] | None:
     try:
         found = json.loads(text)
     except ValueError:
-        raise Usage("--config is not JSON; give an object such as '{\"timeout_seconds\": 5}', or @FILE") from None
+        raise UsageError("--config is not JSON; give an object such as '{\"timeout_seconds\": 5}', or @FILE") from None
     if not isinstance(found, dict):
-        raise Usage("--config must be a JSON object such as '{\"timeout_seconds\": 5}'")
+        raise UsageError("--config must be a JSON object such as '{\"timeout_seconds\": 5}'")
     return found
 
 
@@ -116,16 +118,18 @@ def _read(path: Path) -> str:
         return path.read_text("utf-8")
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "it is not text"
-    raise Usage(f"--config: {on_one_line(str(path))} cannot be read: {why}")
+    raise UsageError(f"--config: {on_one_line(str(path))} cannot be read: {why}")
 
 
-def given_hooks(switches: Sequence[str] | None) -> dict[str, bool]:
+def parse_hooks(switches: Sequence[str] | None) -> dict[str, bool]:
     """Parse the `--hook` options, such as `--hook issue_comment_capture=on`."""
     found: dict[str, bool] = {}
     for switch in switches or ():
         name, equals, state = switch.partition("=")
         if not equals or state not in ("on", "off"):
-            raise Usage(f"--hook {on_one_line(switch)}: write a hook and on or off, such as issue_comment_capture=on")
+            raise UsageError(
+                f"--hook {on_one_line(switch)}: write a hook and on or off, such as issue_comment_capture=on"
+            )
         found[name] = state == "on"
     return found
 
@@ -134,16 +138,16 @@ def without_none(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def asked_first(question: str, yes: bool, *, is_terminal: Callable[[], bool]) -> bool:
+def confirm(question: str, yes: bool, *, is_terminal: Callable[[], bool]) -> bool:
     """Return whether the user confirmed; without a terminal to ask on, `--yes` is required."""
     if yes:
         return True
     if not is_terminal():
-        raise Usage("there is no terminal to ask on; add --yes")
+        raise UsageError("there is no terminal to ask on; add --yes")
     return typer.confirm(question, err=True)
 
 
-def joined(config: Mapping[str, Any]) -> str:
+def format_config(config: Mapping[str, Any]) -> str:
     """A configuration on one line."""
     texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in config.items()}
     return ", ".join(f"{name} {value}" for name, value in texts.items() if value != "null") or "-"

@@ -28,7 +28,7 @@ _ALIASES: Mapping[str, tuple[str, ...]] = {
 
 
 @contextmanager
-def as_typed() -> Iterator[None]:
+def errors_as_typed() -> Iterator[None]:
     """Make `InvalidInput` errors name the option or argument as typed on the command line."""
     try:
         yield

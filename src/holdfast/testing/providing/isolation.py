@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.domain.scope import Scope
 from holdfast.errors import HoldfastError
-from holdfast.testing.providing.trial import Trial, provided
+from holdfast.testing.providing.trial import Trial, run_on_adapter
 
 _HELD = "The vault's combination is Periwinkle."
 # Different names that careless encoding, case folding or joining would make equal.
@@ -28,42 +28,42 @@ _ALIKE = [
 ]
 
 
-class WallContract:
+class IsolationContract:
     @pytest.mark.parametrize("wall", ["space", "agent", "subject", "namespace"])
-    @provided
+    @run_on_adapter
     async def test_nobody_reaches_what_is_behind_a_wall(self, trial: Trial, wall: str) -> None:
-        here, there = _both_sides(trial, wall, "harbour", "airport")
-        await _separated(trial, here, there)
+        here, there = _scope_pair(trial, wall, "harbour", "airport")
+        await _check_isolation(trial, here, there)
 
     @pytest.mark.parametrize("wall", ["space", "agent", "subject", "namespace"])
     @pytest.mark.parametrize("alike", _ALIKE, ids=lambda pair: f"{pair[0][:8]}-{pair[1][:8]}")
-    @provided
+    @run_on_adapter
     async def test_names_that_look_alike_are_two(self, trial: Trial, wall: str, alike: tuple[str, str]) -> None:
-        here, there = _both_sides(trial, wall, *alike)
+        here, there = _scope_pair(trial, wall, *alike)
         handle = await trial.note(_HELD, here)
         assert await trial.texts(here) == [_HELD]
         assert await trial.texts(there) == []
-        assert await trial.found("vault combination", there) == []
+        assert await trial.find_texts("vault combination", there) == []
         assert await trial.text_of(handle, there) is None
 
-    @provided
+    @run_on_adapter
     async def test_an_agent_and_a_subject_of_one_name_are_two(self, trial: Trial) -> None:
-        await _separated(trial, trial.scope(agent="kim"), Scope(trial.space, subject="kim"))
+        await _check_isolation(trial, trial.scope(agent="kim"), Scope(trial.space, subject="kim"))
 
-    @provided
+    @run_on_adapter
     async def test_parts_that_could_be_joined_are_kept_apart(self, trial: Trial) -> None:
         here = trial.scope(agent="a", namespace="b:c")
         there = trial.scope(agent="a:b", namespace="c")
-        await _separated(trial, here, there)
+        await _check_isolation(trial, here, there)
 
-    @provided
+    @run_on_adapter
     async def test_runs_and_issues_come_and_go_without_losing_what_was_learned(self, trial: Trial) -> None:
         await trial.note("The test server is called Rook.", trial.scope(run="run-1", issue="ISS-1"))
-        seen = await trial.found("What is the test server called?", trial.scope(run="run-2", issue="ISS-2"))
+        seen = await trial.find_texts("What is the test server called?", trial.scope(run="run-2", issue="ISS-2"))
         assert seen == ["The test server is called Rook."]
 
 
-def _both_sides(trial: Trial, wall: str, here: str, there: str) -> tuple[Scope, Scope]:
+def _scope_pair(trial: Trial, wall: str, here: str, there: str) -> tuple[Scope, Scope]:
     if wall == "space":
         # Make the companies unique to this test.
         mark = trial.space[-12:]
@@ -77,11 +77,11 @@ def _both_sides(trial: Trial, wall: str, here: str, there: str) -> tuple[Scope, 
     return trial.scope(**parts[0]), trial.scope(**parts[1])
 
 
-async def _separated(trial: Trial, here: Scope, there: Scope) -> None:
+async def _check_isolation(trial: Trial, here: Scope, there: Scope) -> None:
     handle = await trial.note(_HELD, here)
     own = await trial.note("The canteen closes at two.", there)
     assert await trial.texts(there) == ["The canteen closes at two."]
-    assert await trial.found("What is the vault's combination?", there) in ([], ["The canteen closes at two."])
+    assert await trial.find_texts("What is the vault's combination?", there) in ([], ["The canteen closes at two."])
     assert await trial.text_of(handle, there) is None
     done = await trial.adapter.forget([handle, own], there)
     assert (tuple(done.forgotten), tuple(done.missing)) == ((own,), (handle,))
@@ -93,4 +93,4 @@ async def _separated(trial: Trial, here: Scope, there: Scope) -> None:
         adapter = trial.adapter
         assert "Periwinkle" not in str((await adapter.profile(there)).summary)
     assert await trial.text_of(handle, here) == _HELD
-    assert _HELD in await trial.found("What is the vault's combination?", here)
+    assert _HELD in await trial.find_texts("What is the vault's combination?", here)

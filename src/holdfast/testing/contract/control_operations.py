@@ -28,10 +28,10 @@ from holdfast.domain.operations import (
 from holdfast.domain.scope import Scope
 from holdfast.errors import RevisionConflict
 from holdfast.ports import Store, Transaction
-from holdfast.testing.contract.control_scribe import ControlScribe, governing
+from holdfast.testing.contract.control_scribe import ControlScribe, management_grant
 from holdfast.testing.contract.scribe import EVERYTHING, Scribe, add, scenario
 
-GRANT = governing()
+GRANT = management_grant()
 TICK = timedelta(microseconds=1)
 
 
@@ -134,7 +134,7 @@ async def all_pages(store: Store, wanted: OperationFilter, limit: int) -> list[O
     return found
 
 
-class ControlTrailContract:
+class ControlOperationContract:
     @scenario
     async def test_an_operation_is_kept_with_all_that_it_was_for(self, store: Store) -> None:
         scribe = ControlScribe()

@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from holdfast.agent.ports import ReasoningPiece, TextPiece
-from holdfast.cli.safety import on_one_line, visible
+from holdfast.cli.terminal_safety import escape_controls, on_one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -46,15 +46,15 @@ class Screen:
             text = event.text if self._answer else event.text.lstrip()
             self._answer += text
             if self._streams and text:
-                self._put(visible(text))
+                self._put(escape_controls(text))
         elif isinstance(event, ReasoningPiece):
             self._think(event.text)
         elif isinstance(event, ToolStarted):
             self._answer = ""
             called = on_one_line(f"{event.call.name} {event.call.arguments}")
-            self._aside(f"· {called[:_SHOWN_CHARS]}{'…' if len(called) > _SHOWN_CHARS else ''}")
+            self._print_note(f"· {called[:_SHOWN_CHARS]}{'…' if len(called) > _SHOWN_CHARS else ''}")
         elif isinstance(event, ToolEnded) and not event.ok:
-            self._aside(f"· {on_one_line(f'{event.call.name} failed: {event.content}')[:_SHOWN_CHARS]}")
+            self._print_note(f"· {on_one_line(f'{event.call.name} failed: {event.content}')[:_SHOWN_CHARS]}")
         elif isinstance(event, AnswerCompleted):
             self._end(event.text)
         self.wait()
@@ -77,7 +77,7 @@ class Screen:
         self.answered = True
         if text and not self._quiet and not (self._streams and self._answer):
             self._new_line()
-            self._put(visible(text))
+            self._put(escape_controls(text))
         self._new_line()
 
     def close(self) -> None:
@@ -96,10 +96,10 @@ class Screen:
         if self._tells and text:
             if not self._thinking:
                 self._new_line()
-            _dim(visible(text), end="")
+            _dim(escape_controls(text), end="")
             self._within, self._thinking = not text.endswith("\n"), True
 
-    def _aside(self, text: str) -> None:
+    def _print_note(self, text: str) -> None:
         if self._tells:
             self._new_line()
             _dim(text)
@@ -113,17 +113,19 @@ class Screen:
 
     def _spin(self) -> None:
         self._waiting = None
-        self._spinning = _beside().status("updating the gateway" if self.answered else "thinking", spinner_style="dim")
+        self._spinning = _stderr_console().status(
+            "updating the gateway" if self.answered else "thinking", spinner_style="dim"
+        )
         self._spinning.__enter__()
 
 
 def _dim(text: str, end: str = "\n") -> None:
     from rich.text import Text
 
-    _beside().print(Text(text, style="dim"), end=end, soft_wrap=True)
+    _stderr_console().print(Text(text, style="dim"), end=end, soft_wrap=True)
 
 
-def _beside() -> Console:
+def _stderr_console() -> Console:
     from rich.console import Console
 
     return Console(stderr=True, markup=False, highlight=False, emoji=False)

@@ -21,19 +21,19 @@ from holdfast.domain.scope import Scope
 from holdfast.errors import AccessDenied, BindingNotFound, HoldfastError
 from holdfast.ports import Reader, Store, Transaction
 from holdfast.ports.control import ControlReader, ControlTransaction
-from holdfast.testing.contract.control_scribe import ControlScribe, Left, governing
+from holdfast.testing.contract.control_scribe import ControlScribe, WrittenRows, management_grant
 from holdfast.testing.contract.scribe import EVERYTHING, scenario
 
 HERE, THERE = "here-1", "there-2"
-_READ = Callable[[Reader, ControlScribe, Left], Any]
-_WRITE = Callable[[Transaction, ControlScribe, Left], Any]
+_READ = Callable[[Reader, ControlScribe, WrittenRows], Any]
+_WRITE = Callable[[Transaction, ControlScribe, WrittenRows], Any]
 
 
 def _methods(protocol: type) -> set[str]:
     return {name for name, _ in inspect.getmembers(protocol, inspect.isfunction) if not name.startswith("_")}
 
 
-def _of(scribe: ControlScribe, ids: Iterable[str]) -> list[tuple[str, str]]:
+def _tag_with_space(scribe: ControlScribe, ids: Iterable[str]) -> list[tuple[str, str]]:
     """Tag ids with the space that wrote them: an id alone does not tell."""
     return [(scribe.space, each) for each in ids]
 
@@ -47,10 +47,10 @@ READS: dict[str, _READ] = {
     "metrics": lambda r, s, left: r.metrics(None, None),
     "job": lambda r, s, left: [r.job(left.job), r.job(left.cancelled)],
     "delivering": lambda r, s, left: r.delivering(left.pending.id),
-    "tried_again": lambda r, s, left: _of(s, r.tried_again([left.job, left.cancelled, left.retried])),
+    "tried_again": lambda r, s, left: _tag_with_space(s, r.tried_again([left.job, left.cancelled, left.retried])),
     "jobs_page": lambda r, s, left: r.jobs_page(JobFilter(), s.now(), None, 100),
     "delivery": lambda r, s, left: r.delivery(left.pending.id),
-    "dead_deliveries": lambda r, s, left: _of(s, r.dead_deliveries([left.pending.id, left.dead.id])),
+    "dead_deliveries": lambda r, s, left: _tag_with_space(s, r.dead_deliveries([left.pending.id, left.dead.id])),
     "delivery_of": lambda r, s, left: r.delivery_of(left.pending.to, left.pending.hook.hook_id, left.pending.scope),
     "payload_of": lambda r, s, left: r.payload_of(left.pending.id),
     "deliveries_page": lambda r, s, left: r.deliveries_page(DeliveryFilter(), None, 100),
@@ -106,22 +106,22 @@ WRITES: dict[str, _WRITE] = {
 _OF_A_CALL = {"settle", "add_cost"}
 
 
-async def _two_spaces(store: Store) -> dict[str, tuple[ControlScribe, Left]]:
+async def _two_spaces(store: Store) -> dict[str, tuple[ControlScribe, WrittenRows]]:
     found = {}
     for space in (HERE, THERE):
         scribe = ControlScribe(space)
-        found[space] = (scribe, await store.write(governing(space), scribe.everything()))
+        found[space] = (scribe, await store.write(management_grant(space), scribe.everything()))
     return found
 
 
-async def _seen(store: Store, grant: Grant, scribe: ControlScribe, left: Left) -> dict[str, str]:
+async def _read_all(store: Store, grant: Grant, scribe: ControlScribe, left: WrittenRows) -> dict[str, str]:
     return {
         name: repr(await store.read(grant, lambda r, ask=ask: ask(r, scribe, left)))  # type: ignore[misc]
         for name, ask in READS.items()
     }
 
 
-class ControlWallsContract:
+class ControlIsolationContract:
     def test_every_method_of_the_control_plane_is_in_the_tables(self) -> None:
         assert set(READS) == _methods(ControlReader)
         assert set(WRITES) == _methods(ControlTransaction)
@@ -131,22 +131,22 @@ class ControlWallsContract:
         spaces = await _two_spaces(store)
         for space, (scribe, left) in spaces.items():
             other = THERE if space == HERE else HERE
-            seen = await _seen(store, governing(space), scribe, left)
+            seen = await _read_all(store, management_grant(space), scribe, left)
             assert [name for name, answer in seen.items() if other in answer] == []
             assert {name for name, answer in seen.items() if space not in answer} == _COUNTED
-            asked_elsewhere = await _seen(store, governing(space), *spaces[other])
+            asked_elsewhere = await _read_all(store, management_grant(space), *spaces[other])
             assert [name for name, answer in asked_elsewhere.items() if other in answer] == []
-        metrics = [await store.read(governing(space), lambda r: r.metrics(None, None)) for space in spaces]
+        metrics = [await store.read(management_grant(space), lambda r: r.metrics(None, None)) for space in spaces]
         assert metrics[0] == metrics[1]
         assert [count.succeeded + count.unknown for count in metrics[0].bindings] == [2]
 
     @scenario
     async def test_a_space_without_anything_has_its_first_binding_and_nothing_else(self, store: Store) -> None:
         spaces = await _two_spaces(store)
-        seen = await _seen(store, governing("empty"), *spaces[HERE])
+        seen = await _read_all(store, management_grant("empty"), *spaces[HERE])
         assert [name for name, answer in seen.items() if HERE in answer or THERE in answer] == []
-        assert await store.read(governing("empty"), lambda r: list(r.bindings())) == [first_binding("empty")]
-        assert await store.read(governing("empty"), lambda r: list(r.targets())) == [
+        assert await store.read(management_grant("empty"), lambda r: list(r.bindings())) == [first_binding("empty")]
+        assert await store.read(management_grant("empty"), lambda r: list(r.targets())) == [
             Target(TargetKind.COMPANY, "empty", "default")
         ]
 
@@ -155,24 +155,24 @@ class ControlWallsContract:
     async def test_a_write_changes_nothing_of_another_space(self, store: Store, method: str) -> None:
         spaces = await _two_spaces(store)
         there, left = spaces[THERE]
-        before = await _seen(store, governing(THERE), there, left)
+        before = await _read_all(store, management_grant(THERE), there, left)
         with contextlib.suppress(HoldfastError):
-            await store.write(governing(HERE), lambda t: WRITES[method](t, there, left))
-        assert await _seen(store, governing(THERE), there, left) == before
+            await store.write(management_grant(HERE), lambda t: WRITES[method](t, there, left))
+        assert await _read_all(store, management_grant(THERE), there, left) == before
         # Isolation is what stopped it: in its own space, the same write does change something.
-        changed = await store.write(governing(THERE), lambda t: WRITES[method](t, there, left))
-        assert await _seen(store, governing(THERE), there, left) != before or changed is False
+        changed = await store.write(management_grant(THERE), lambda t: WRITES[method](t, there, left))
+        assert await _read_all(store, management_grant(THERE), there, left) != before or changed is False
 
     @scenario
     async def test_a_narrower_grant_sees_its_own_and_what_serves_everybody(self, store: Store) -> None:
         spaces = await _two_spaces(store)
         scribe, left = spaces[HERE]
         nobody = authorize(LOCAL_OPERATOR, Action.READ_OPERATIONS, Scope(space=HERE, subject="bob"))
-        seen = await _seen(store, nobody, scribe, left)
+        seen = await _read_all(store, nobody, scribe, left)
         assert {name for name, answer in seen.items() if HERE in answer} == _ANYBODY
         # Deliveries are Ana's; of the rows of a narrower grant, only they are visible before there is a partition.
         ana = authorize(LOCAL_OPERATOR, Action.READ_DELIVERIES, Scope(space=HERE, subject="ana"))
-        seen = await _seen(store, ana, scribe, left)
+        seen = await _read_all(store, ana, scribe, left)
         deliveries = {"delivery", "delivery_of", "dead_deliveries", "payload_of", "deliveries_page"}
         assert {name for name, answer in seen.items() if HERE in answer} == _ANYBODY | deliveries
         assert _OWN | _ANYBODY | {"metrics", "cost_events_page", "finance_events_page", "cost_summary"} | {
@@ -184,15 +184,15 @@ class ControlWallsContract:
     async def test_a_narrower_grant_changes_nothing_that_is_not_its_own(self, store: Store, method: str) -> None:
         spaces = await _two_spaces(store)
         scribe, left = spaces[HERE]
-        before = await _seen(store, governing(HERE), scribe, left)
+        before = await _read_all(store, management_grant(HERE), scribe, left)
         nobody = authorize(LOCAL_OPERATOR, Action.CAPTURE, Scope(space=HERE, subject="bob"))
         with contextlib.suppress(AccessDenied, BindingNotFound):
             assert not await store.write(nobody, lambda t: WRITES[method](t, scribe, left))
-        assert await _seen(store, governing(HERE), scribe, left) == before
+        assert await _read_all(store, management_grant(HERE), scribe, left) == before
 
     @scenario
     async def test_the_store_itself_sees_all_spaces(self, store: Store) -> None:
         spaces = await _two_spaces(store)
         for space, (scribe, left) in spaces.items():
-            seen = await _seen(store, EVERYTHING, scribe, left)
+            seen = await _read_all(store, EVERYTHING, scribe, left)
             assert {name for name, answer in seen.items() if space not in answer} == _COUNTED

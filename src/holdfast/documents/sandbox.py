@@ -58,7 +58,7 @@ def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
         raise PermissionError(f"{event} is not allowed here")
 
 
-def ask(program: Sequence[str], document: bytes, limits: Limits) -> bytes:
+def run_program(program: Sequence[str], document: bytes, limits: Limits) -> bytes:
     """Run the program on a document and return its output, or raise `InvalidDocument`. Blocks."""
     # Only what Python itself needs: the child must not see keys in our environment.
     environment = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if os.path.isabs(path)), "LC_ALL": "C.UTF-8"}
@@ -76,7 +76,7 @@ def ask(program: Sequence[str], document: bytes, limits: Limits) -> bytes:
         problem = f"cannot be read now: no process could be started for it ({error.strerror}); try again later"
         raise InvalidDocument("content", problem) from error
     late = threading.Event()
-    timer = threading.Timer(limits.wall_seconds, _end, (process, late))
+    timer = threading.Timer(limits.wall_seconds, _kill_late, (process, late))
     timer.daemon = True
     timer.start()
     with process:
@@ -93,7 +93,7 @@ def ask(program: Sequence[str], document: bytes, limits: Limits) -> bytes:
     return answer
 
 
-def _end(process: subprocess.Popen[bytes], late: threading.Event) -> None:
+def _kill_late(process: subprocess.Popen[bytes], late: threading.Event) -> None:
     late.set()
     process.kill()
 

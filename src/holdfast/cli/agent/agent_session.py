@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from holdfast.agent.loader import EngineLoadResult
     from holdfast.agent.ports import SessionEvent, SessionSummary
     from holdfast.agent.result import AgentRunResult
-    from holdfast.cli.agent.options import AgentOptions, TalkOptions
-    from holdfast.cli.agent.showing import Screen
+    from holdfast.cli.agent.options import AgentOptions, SessionChoice
+    from holdfast.cli.agent.screen import Screen
 
 R = TypeVar("R")
 _LATEST_SESSIONS = 10
 
 
-class Cancelled(Exception):
+class PromptCancelled(Exception):
     """The user cancelled a running prompt. The session records it.
 
     If it was `answered`, the answer is in the session; only the gateway may not have received it.
@@ -38,7 +38,7 @@ class Cancelled(Exception):
         self.answered = answered
 
 
-class Talk:
+class AgentSession:
     """A session of an agent."""
 
     def __init__(self, runner: asyncio.Runner, loaded: EngineLoadResult, session_id: str | None) -> None:
@@ -50,7 +50,7 @@ class Talk:
         self.named = session_id is not None
         self.session_id = session_id or new_session()
 
-    def begin_another(self) -> None:
+    def start_new(self) -> None:
         self.session_id = new_session()
 
     def say(self, prompt: str, screen: Screen) -> AgentRunResult:
@@ -72,9 +72,9 @@ class Talk:
                 raise typer.Abort from None
         finally:
             screen.close()
-        raise Cancelled(answered=screen.answered)
+        raise PromptCancelled(answered=screen.answered)
 
-    def known(self) -> tuple[SessionEvent, ...]:
+    def earlier_events(self) -> tuple[SessionEvent, ...]:
         """The session's earlier messages."""
         return self.wait(self.loaded.sessions.events(self.session_id, visible=True))
 
@@ -100,7 +100,7 @@ def new_session() -> str:
 
 
 @contextmanager
-def talking(chosen: AgentOptions, talk: TalkOptions) -> Iterator[Talk]:
+def open_session(chosen: AgentOptions, talk: SessionChoice) -> Iterator[AgentSession]:
     """Load the agent, choose the session, and close everything at the end."""
     from holdfast.agent.loader import EngineLoader
 
@@ -110,7 +110,7 @@ def talking(chosen: AgentOptions, talk: TalkOptions) -> Iterator[Talk]:
         loaded = runner.run(EngineLoader(chosen.workspace, settings=settings, config=config).load())
         try:
             session_id = runner.run(_latest(loaded)) if talk.continue_ else talk.session
-            yield Talk(runner, loaded, session_id)
+            yield AgentSession(runner, loaded, session_id)
         finally:
             runner.run(loaded.close())
 

@@ -13,15 +13,15 @@ UNSAFE = re.compile(
 )
 
 
-def visible(text: str) -> str:
+def escape_controls(text: str) -> str:
     """Escape everything that a terminal would act on."""
     return UNSAFE.sub(lambda found: found.group().encode("unicode_escape").decode("ascii"), text)
 
 
 def on_one_line(text: str) -> str:
-    return visible(" ".join(text.split("\n")))
+    return escape_controls(" ".join(text.split("\n")))
 
 
-def typed(word: str) -> str:
+def quote_word(word: str) -> str:
     """Quote a word for a command suggested in a message."""
     return on_one_line(shlex.quote(word))

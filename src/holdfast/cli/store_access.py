@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import holdfast
-from holdfast.cli.advice import advised
+from holdfast.cli.formatting import format_count
 from holdfast.cli.options import StoreOptions
-from holdfast.cli.words import counted
+from holdfast.cli.suggestions import suggest_command
 from holdfast.domain.location import checked_url, is_server_url, redact_location, refuse_mistyped_server
 from holdfast.domain.scope import EVERYWHERE
 from holdfast.errors import StoreUnusable
@@ -32,7 +32,7 @@ def location(chosen: StoreOptions) -> str:
     return checked_url(place, "--store") if is_server_url(place) else place
 
 
-def examined(chosen: StoreOptions) -> StoreExamination | None:
+def examine_location(chosen: StoreOptions) -> StoreExamination | None:
     """Inspect the store's location without opening it; None if nothing is there."""
     if is_server_url(location(chosen)):
         raise StoreUnusable(f"{location(chosen)} is a server, which manages its own store; run this where the store is")
@@ -42,17 +42,17 @@ def examined(chosen: StoreOptions) -> StoreExamination | None:
     return examine_store(location(chosen), read_settings())
 
 
-def own(chosen: StoreOptions, *, create: bool = False) -> str:
+def require_local_store(chosen: StoreOptions, *, create: bool = False) -> str:
     """The location of a store that a command opens directly. A server is refused: it manages its own."""
-    examined(chosen)
+    examine_location(chosen)
     path = location(chosen)
     _refuse_memory(path)
     if not create:
-        _require(path, chosen)
+        _require_store(path, chosen)
     return path
 
 
-def opened(
+def open_memory(
     chosen: StoreOptions, *, create: bool = False, sending: Callable[[int, int], None] | None = None
 ) -> holdfast.Memory:
     """Open the memory for use in `with`. Background jobs do not run: a command that needs them calls `drain`.
@@ -73,7 +73,7 @@ def opened(
             timeout_seconds=_UPLOAD_SECONDS if uploads else None,
         )
     if not create:
-        _require(path, chosen)
+        _require_store(path, chosen)
     return holdfast.open(path, embedder=chosen.embedder, settings=read_settings(), work=False)
 
 
@@ -82,15 +82,15 @@ def _refuse_memory(path: str) -> None:
         raise StoreUnusable(":memory: is gone when the command ends; give the path of a file with --store")
 
 
-def _require(path: str, chosen: StoreOptions) -> None:
-    if not is_there(path):
-        init = advised(chosen, "store init")
+def _require_store(path: str, chosen: StoreOptions) -> None:
+    if not store_exists(path):
+        init = suggest_command(chosen, "store init")
         raise StoreUnusable(
             f"there is no store at {redact_location(path)}; name another with --store, or create it with `{init}`"
         )
 
 
-def is_there(path: str) -> bool:
+def store_exists(path: str) -> bool:
     if "://" not in path:
         return Path(path).exists()  # if it is no store, opening it fails
     from holdfast.app import examine_store
@@ -99,21 +99,21 @@ def is_there(path: str) -> bool:
     return found is not None and bool(found.schema)
 
 
-def whole(chosen: StoreOptions) -> ScopeKwargs:
+def widest_scope(chosen: StoreOptions) -> ScopeKwargs:
     """The widest scope: the whole store, or on a server everything the key can reach."""
     return {} if is_server_url(location(chosen)) else {"space": EVERYWHERE}
 
 
-def do_what_is_due(memory: holdfast.Memory, chosen: StoreOptions) -> None:
+def run_due_jobs(memory: holdfast.Memory, chosen: StoreOptions) -> None:
     """Run the due background jobs; a server runs its own."""
     if not is_server_url(location(chosen)):
         memory.drain()
 
 
-def warn_of_waiting(memory: holdfast.Memory, where: ScopeKwargs) -> None:
+def warn_missing_vectors(memory: holdfast.Memory, where: ScopeKwargs) -> None:
     """Warn about missing vectors: search does not fail without them, but finds less."""
     if waiting := memory.stats(**where).without_vectors:
         log.warning(
             "%s can be found by words only: vectors by this embedder are missing; `holdfast store flush` makes them",
-            counted(waiting, "record"),
+            format_count(waiting, "record"),
         )
